@@ -1,0 +1,124 @@
+#pragma once
+// Where things come from: files, byte ranges in them, and interned locations with their call chain.
+//
+// Guarantees: a `LocId` costs 4 bytes and equal locations have equal ids within one table. The primary line of a
+// location is the innermost one outside the standard library. Locations print as text and are restored from it
+// also where the source files are gone, as in a `.pir` file on another machine.
+//
+//   LocationTable table;
+//   FileId file = table.files().add("a.pipe", "place stage[0] on p[0]\n");
+//   LocId loc = table.intern({file, 6, 14});
+//   table.print(loc)  ->  loc("a.pipe":1:7-1:15)
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/ids.h"
+
+namespace piper {
+
+using FileId = Id<struct FileTag>;
+using LocId = Id<struct LocTag>;
+
+/// Bytes [begin, end) of a file. An invalid file means "no place in any file" (command line, environment).
+struct SourceRange {
+  FileId file;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  bool valid() const { return file.valid(); }
+  friend auto operator<=>(const SourceRange&, const SourceRange&) = default;
+};
+
+/// The smallest range that covers both; an invalid one is ignored. Both must lie in one file.
+SourceRange cover(SourceRange a, SourceRange b);
+
+/// Lines and columns count from 1; a column counts Unicode code points, a tab is one.
+struct LineColumn {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+
+  friend auto operator<=>(const LineColumn&, const LineColumn&) = default;
+};
+
+/// The files of one compilation, by name. A file has a text, or is known by name and positions alone; ranges mean
+/// the same in both, because such a file gives out one offset per position that was ever asked of it.
+class SourceTable {
+ public:
+  /// Adds a file; the name is what is shown to the user. `text` may hold any bytes, also invalid UTF-8.
+  FileId add(std::string name, std::string text, bool library = false);
+  /// The file of that name, added without text when it is unknown.
+  FileId add_without_text(std::string_view name, bool library = false);
+  std::optional<FileId> find(std::string_view name) const;
+
+  std::size_t size() const { return files_.size(); }
+  std::string_view name(FileId file) const { return files_[file.index()].name; }
+  bool has_text(FileId file) const { return files_[file.index()].has_text; }
+  std::string_view text(FileId file) const { return files_[file.index()].text; }
+  /// True for files of the standard library: they are related locations, never primary ones.
+  bool is_library(FileId file) const { return files_[file.index()].library; }
+
+  /// The position of a byte; offsets beyond the end give the end of the text.
+  LineColumn line_column(FileId file, std::uint32_t offset) const;
+  /// The offset of a position: of the nearest byte in a file with text, of the position itself in one without.
+  std::uint32_t offset(FileId file, LineColumn position);
+  /// Line `line` without its line break; empty where the file has no text or no such line.
+  std::string_view line_text(FileId file, std::uint32_t line) const;
+  /// The number of lines; a text that ends in a line break has one more, empty line.
+  std::uint32_t line_count(FileId file) const;
+
+ private:
+  struct File {
+    std::string name;
+    std::string text;
+    bool has_text = false;
+    bool library = false;
+    std::vector<std::uint32_t> line_starts;              // with text
+    std::vector<LineColumn> positions;                   // without text: offset -> position
+    std::map<LineColumn, std::uint32_t> position_offset;  // without text: position -> offset
+  };
+  std::vector<File> files_;
+  std::unordered_map<std::string, FileId> by_name_;
+};
+
+/// Interned locations. A location is a range and the location of the call that led there.
+class LocationTable {
+ public:
+  SourceTable& files() { return files_; }
+  const SourceTable& files() const { return files_; }
+
+  /// The location `range`, reached from `caller` (invalid: not inside any call).
+  LocId intern(SourceRange range, LocId caller = {});
+
+  SourceRange range(LocId loc) const { return entries_[loc.index()].range; }
+  LocId caller(LocId loc) const { return entries_[loc.index()].caller; }
+  /// All ranges, innermost first. Empty for an invalid id.
+  std::vector<SourceRange> frames(LocId loc) const;
+  /// The innermost range outside the standard library, else the innermost one; invalid for an invalid id.
+  SourceRange primary(LocId loc) const;
+  std::size_t size() const { return entries_.size(); }
+
+  /// `loc(unknown)`, `loc("a.pipe":3:5-3:9)`, and with calls, innermost first:
+  /// `loc(library "std/schedules/gpipe.pipe":4:21-4:42 from "a.pipe":20:5-20:16)`.
+  std::string print(LocId loc) const;
+  /// Reads what `print` wrote from the front of `text` and removes it; nothing, and `text` unchanged, when it does
+  /// not start with a location. Files that the table lacks are added without text.
+  std::optional<LocId> parse(std::string_view& text);
+
+ private:
+  struct Entry {
+    SourceRange range;
+    LocId caller;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+  };
+  SourceTable files_;
+  std::vector<Entry> entries_;
+  std::map<Entry, LocId> ids_;
+};
+
+}  // namespace piper
