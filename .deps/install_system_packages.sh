@@ -1,0 +1,55 @@
+#!/bin/sh
+# Installs the system packages of packages.txt that are missing (Debian; as root or through sudo).
+# Where it may not install, it lists what is missing and fails.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+wanted=$(grep -v '^#' "$here/packages.txt")
+
+if [ "${PIPER_SKIP_SYSTEM_PACKAGES:-}" = 1 ]; then
+    exit 0
+fi
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "set-up: this system has no dpkg; install the counterparts of these Debian 12 packages," >&2
+    echo "set-up: then run again with PIPER_SKIP_SYSTEM_PACKAGES=1:" $wanted >&2
+    exit 1
+fi
+
+# A package that is unknown to dpkg makes it exit with 1: the list it prints is what counts.
+present=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^installed //p' || true)
+missing=
+for package in $wanted; do
+    case "
+$present
+" in
+    *"
+$package
+"*) ;;
+    *) missing="$missing $package" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+    as_root="env"
+elif command -v sudo >/dev/null 2>&1 && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+    as_root="sudo env"
+else
+    echo "set-up: these packages are missing and this user may not install them:" >&2
+    echo "    apt-get install --no-install-recommends$missing" >&2
+    exit 1
+fi
+
+echo "set-up: installing system packages:$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() {
+    if ! $as_root DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        echo "set-up: \`apt-get $*\` failed" >&2
+        exit 1
+    fi
+}
+apt update
+apt install -y --no-install-recommends $missing
+echo "set-up: system packages installed"
