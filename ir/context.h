@@ -1,0 +1,21 @@
+#pragma once
+// What all IR values of one compilation share: names and places. Every graph and DAG refers to one context, which outlives it.
+
+#include "ir/location.h"
+#include "ir/symbol.h"
+
+namespace piper {
+
+struct Context {
+  SymbolTable symbols;
+  LocationTable locations;
+
+  Context() = default;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  Symbol symbol(std::string_view text) { return symbols.intern(text); }
+  std::string_view text(Symbol symbol) const { return symbols.text(symbol); }
+};
+
+}  // namespace piper

@@ -1,0 +1,54 @@
+#pragma once
+// The op table: for each op its arity, attributes, code-generation class, sampling, and (in op_rules.h) shape, derivative, layout and cost.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor/type.h"
+
+namespace piper::tensor {
+
+enum class Op : std::uint8_t {
+#define OP(name, operands, results, attributes, code_class, sampling) name,
+#include "ir/tensor/ops.def"
+#undef OP
+};
+
+/// What code an op becomes; see ops.def.
+enum class CodeClass : std::uint8_t { pointwise, reduction, view, index, library };
+
+/// How the samples of a result depend on the samples of the operands; see ops.def.
+enum class Sampling : std::uint8_t { samplewise, by_dims, coupled, sums };
+
+enum AttrField : std::uint8_t { kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64 };
+
+/// The attributes of one op; only the fields named in its row are set, printed and compared.
+struct Attrs {
+  std::vector<Symbol> dims;
+  std::vector<Symbol> dims2;
+  double scalar = 0;
+  DType dtype = DType::f32;
+  bool causal = false;
+  Type shape;   // fill, broadcast, lookup_grad: the result's type
+  Symbol seed;  // dropout: the logical op name that keys its random numbers
+  friend bool operator==(const Attrs&, const Attrs&) = default;
+};
+
+struct OpInfo {
+  Op op;
+  std::string_view name;
+  std::uint8_t operands;
+  std::uint8_t results;
+  std::uint8_t attributes;  // AttrField bits
+  CodeClass code_class;
+  Sampling sampling;
+};
+
+std::span<const OpInfo> all_ops();
+const OpInfo& info(Op op);
+std::optional<Op> parse_op(std::string_view name);
+
+}  // namespace piper::tensor

@@ -1,0 +1,48 @@
+#pragma once
+// Types of tensor values: an element type and named dimensions.
+//
+//   tensor f32[batch: 32, seq: 128, dim: 256]
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/context.h"
+
+namespace piper::tensor {
+
+enum class DType : std::uint8_t { f64, f32, i64 };
+
+/// `f64`, `f32`, `i64`.
+std::string_view dtype_name(DType dtype);
+std::optional<DType> parse_dtype(std::string_view text);
+std::size_t dtype_bytes(DType dtype);
+constexpr bool is_floating(DType dtype) { return dtype != DType::i64; }
+
+/// One named dimension. A sampled one counts samples: localising a body divides its extent by microbatches, copies and replicas.
+struct Dim {
+  Symbol name;
+  std::int64_t extent = 0;
+  bool sampled = false;
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+
+/// Dimensions in memory order (row-major, the last is contiguous); names are unique. A scalar has none.
+struct Type {
+  DType dtype = DType::f32;
+  std::vector<Dim> dims;
+
+  std::int64_t elements() const;
+  std::int64_t bytes() const { return elements() * static_cast<std::int64_t>(dtype_bytes(dtype)); }
+  /// The position of the dimension of that name, if there is one.
+  std::optional<std::size_t> find(Symbol name) const;
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+/// `f32[batch: 32, seq: 128]`; sampled dimensions print as `batch: 32*`, a scalar as `f32[]`.
+std::string print(const Type& type, const SymbolTable& symbols);
+
+}  // namespace piper::tensor
