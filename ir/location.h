@@ -11,6 +11,7 @@
 //   table.print(loc)  ->  loc("a.pipe":1:7-1:15)
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,7 +83,7 @@ class SourceTable {
     std::vector<LineColumn> positions;                   // without text: offset -> position
     std::map<LineColumn, std::uint32_t> position_offset;  // without text: position -> offset
   };
-  std::vector<File> files_;
+  std::deque<File> files_;  // addresses stay, so that views of names and texts do
   std::unordered_map<std::string, FileId> by_name_;
 };
 

@@ -1,0 +1,300 @@
+#pragma once
+// Statements of the AST. Guarantees as in frontend/ast/expr.h.
+//
+// Which statements a body may hold (model, schedule, order, steps, value) is checked by the analysis, not here.
+
+#include <cstdint>
+#include <span>
+
+#include "frontend/ast/expr.h"
+
+namespace piper::ast {
+
+struct Stmt;
+
+/// `{ ... }`, braces included in the range.
+struct Block {
+  std::span<Stmt* const> statements;
+  SourceRange range;
+};
+
+/// `stage: 4`, `bucket: 25MiB`
+struct Pair {
+  Identifier name;
+  Expr* value = nullptr;
+  SourceRange range;
+};
+
+/// `dim`, `width: dim / heads`
+struct Dim {
+  Identifier name;
+  Expr* size = nullptr;  // null: the size is the value of the name
+  SourceRange range;
+};
+
+enum class TypeKind : std::uint8_t { error, name, shaped, list };
+
+/// `int`, `order`, `f32[batch, dim]`, `[selector]`
+struct TypeRef {
+  TypeKind kind = TypeKind::error;
+  SourceRange range;
+  Identifier name;              // name and shaped
+  std::span<const Dim> dims;    // shaped
+  const TypeRef* element = nullptr;  // list; else null
+};
+
+/// `x: int = 3`
+struct Param {
+  Identifier name;
+  const TypeRef* type = nullptr;
+  Expr* default_value = nullptr;  // null: none
+  SourceRange range;
+};
+
+/// `B stage[0] mb[1]`, `stage[0]`: a selector with an optional pass.
+struct Target {
+  bool has_pass = false;
+  Pass pass{};
+  Expr* selector = nullptr;
+  SourceRange range;
+};
+
+/// `F a`, or `{ F a; F b }`; one of the two pointers is null.
+struct StepMember {
+  OpExpr* op = nullptr;
+  Block* block = nullptr;
+  SourceRange range;
+};
+
+/// `F a`, `F a & B b`, `{ F a; F b } & BW`
+struct Step {
+  std::span<const StepMember> members;
+  SourceRange range;
+};
+
+enum class StmtKind : std::uint8_t {
+  error, let, var, assign, expr, for_loop, repeat, conditional, return_value, require, setting, input, weight, region, loss,
+  partition, split, place, replicate, shard, treat, stream, order, rank, cursor, at, step,
+};
+
+struct Stmt {
+  StmtKind kind;
+  SourceRange range;
+
+ protected:
+  Stmt(StmtKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}
+};
+
+template <StmtKind K>
+struct StmtNode : Stmt {
+  explicit StmtNode(SourceRange range_of_node) : Stmt(K, range_of_node) {}
+  static bool classof(const Stmt* stmt) { return stmt->kind == K; }
+};
+
+/// Text that is no statement. Reported by the parser.
+struct ErrorStmt : StmtNode<StmtKind::error> {
+  using StmtNode::StmtNode;
+};
+
+/// `let a, b = e`
+struct LetStmt : StmtNode<StmtKind::let> {
+  using StmtNode::StmtNode;
+  std::span<const Identifier> names;
+  Expr* value = nullptr;
+};
+
+/// `var x = e`
+struct VarStmt : StmtNode<StmtKind::var> {
+  using StmtNode::StmtNode;
+  Identifier name;
+  Expr* value = nullptr;
+};
+
+/// `x = e`
+struct AssignStmt : StmtNode<StmtKind::assign> {
+  using StmtNode::StmtNode;
+  Identifier name;
+  Expr* value = nullptr;
+};
+
+/// `one_f_one_b(pp, 8)`: a call that applies a schedule or splices steps. Other primaries parse too.
+struct ExprStmt : StmtNode<StmtKind::expr> {
+  using StmtNode::StmtNode;
+  Expr* value = nullptr;
+};
+
+/// `for i in 0..m, c in 0..v { }`
+struct ForStmt : StmtNode<StmtKind::for_loop> {
+  using StmtNode::StmtNode;
+  std::span<const Binding> bindings;
+  Block* body = nullptr;
+};
+
+/// `repeat n { }`
+struct RepeatStmt : StmtNode<StmtKind::repeat> {
+  using StmtNode::StmtNode;
+  Expr* count = nullptr;
+  Block* body = nullptr;
+};
+
+struct Branch {
+  Expr* condition = nullptr;
+  Block* body = nullptr;
+};
+
+/// `if c { } else if d { } else { }`
+struct IfStmt : StmtNode<StmtKind::conditional> {
+  using StmtNode::StmtNode;
+  std::span<const Branch> branches;  // at least one
+  Block* otherwise = nullptr;        // null: no `else`
+};
+
+/// `return e`
+struct ReturnStmt : StmtNode<StmtKind::return_value> {
+  using StmtNode::StmtNode;
+  Expr* value = nullptr;
+};
+
+/// `require c else "why"`
+struct RequireStmt : StmtNode<StmtKind::require> {
+  using StmtNode::StmtNode;
+  Expr* condition = nullptr;
+  StringExpr* message = nullptr;  // null: none
+};
+
+/// `steps: 200`
+struct SettingStmt : StmtNode<StmtKind::setting> {
+  using StmtNode::StmtNode;
+  Pair setting;
+};
+
+/// `input tokens: i64[batch, seq]`
+struct InputStmt : StmtNode<StmtKind::input> {
+  using StmtNode::StmtNode;
+  std::span<const Param> inputs;
+};
+
+/// `up[dim, hidden: 4*dim]` of a `weight`
+struct WeightDecl {
+  Identifier name;
+  std::span<const Dim> dims;
+  SourceRange range;
+};
+
+/// `weight up[dim, hidden], down[hidden, dim] = normal(0.02)`
+struct WeightStmt : StmtNode<StmtKind::weight> {
+  using StmtNode::StmtNode;
+  std::span<const WeightDecl> weights;
+  Expr* init = nullptr;  // null: the default initialisation
+};
+
+/// `region stage { }`
+struct RegionStmt : StmtNode<StmtKind::region> {
+  using StmtNode::StmtNode;
+  Identifier name;
+  Block* body = nullptr;
+};
+
+/// `loss e`
+struct LossStmt : StmtNode<StmtKind::loss> {
+  using StmtNode::StmtNode;
+  Expr* value = nullptr;
+};
+
+/// `partition model into stage: 4 with sizes: [7, 8, 8, 5]`
+struct PartitionStmt : StmtNode<StmtKind::partition> {
+  using StmtNode::StmtNode;
+  Expr* region = nullptr;
+  Pair into;
+  std::span<const Pair> settings;
+};
+
+/// `split batch into copy: 2, mb: m / 2 in tower`
+struct SplitStmt : StmtNode<StmtKind::split> {
+  using StmtNode::StmtNode;
+  Identifier dimension;
+  std::span<const Pair> into;
+  std::span<const Target> targets;  // empty: the whole model
+};
+
+/// `place stage[s] on p[s]`
+struct PlaceStmt : StmtNode<StmtKind::place> {
+  using StmtNode::StmtNode;
+  std::span<const Target> targets;
+  Expr* devices = nullptr;
+};
+
+/// `replicate model over dp with bucket: 25MiB`
+struct ReplicateStmt : StmtNode<StmtKind::replicate> {
+  using StmtNode::StmtNode;
+  std::span<const Target> targets;
+  std::span<const Identifier> axes;
+  std::span<const Pair> settings;
+};
+
+/// `shard gqa over tp by heads, kv_heads`
+struct ShardStmt : StmtNode<StmtKind::shard> {
+  using StmtNode::StmtNode;
+  std::span<const Target> targets;
+  std::span<const Identifier> axes;
+  std::span<const Identifier> dims;
+  std::span<const Pair> settings;
+};
+
+enum class Treatment : std::uint8_t { recompute, offload, fuse };
+
+/// The keyword.
+std::string_view treatment_text(Treatment treatment);
+
+/// `recompute block[0..4] mb[0..2]`, `offload block[0..8] with window: 2`, `fuse norm`
+struct TreatStmt : StmtNode<StmtKind::treat> {
+  using StmtNode::StmtNode;
+  Treatment treatment{};
+  std::span<const Target> targets;
+  std::span<const Pair> settings;
+};
+
+/// `stream p2p: model.send, model.recv with window: 4`
+struct StreamStmt : StmtNode<StmtKind::stream> {
+  using StmtNode::StmtNode;
+  Identifier name;
+  std::span<const Target> targets;
+  std::span<const Pair> settings;
+};
+
+/// `order { rank ... }` or `order zbv_ranks(p, m).trim(mb: m)`; one of the two pointers is null.
+struct OrderStmt : StmtNode<StmtKind::order> {
+  using StmtNode::StmtNode;
+  Expr* value = nullptr;
+  Block* body = nullptr;
+};
+
+/// `rank r in pp, d in dp { }`
+struct RankStmt : StmtNode<StmtKind::rank> {
+  using StmtNode::StmtNode;
+  std::span<const Binding> bindings;
+  Block* body = nullptr;
+};
+
+/// `cursor a = fs backward bs`
+struct CursorStmt : StmtNode<StmtKind::cursor> {
+  using StmtNode::StmtNode;
+  Identifier name;
+  Expr* forward = nullptr;
+  Expr* backward = nullptr;  // null: as forward
+};
+
+/// `at 6*i + r: F stage[r] mb[i]`
+struct AtStmt : StmtNode<StmtKind::at> {
+  using StmtNode::StmtNode;
+  Expr* slot = nullptr;
+  Step step;
+};
+
+/// `F a & B b`
+struct StepStmt : StmtNode<StmtKind::step> {
+  using StmtNode::StmtNode;
+  Step step;
+};
+
+}  // namespace piper::ast
