@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "ir/location.h"
+#include "ir/pass.h"
 #include "llvm/Support/Casting.h"
 
 namespace piper::ast {
@@ -184,11 +185,6 @@ struct SelectorExpr : ExprNode<ExprKind::selector> {
   Expr* head = nullptr;
   std::span<const Coordinate> coordinates;
 };
-
-enum class Pass : std::uint8_t { f, b, bi, bw };
-
-/// `F`, `B`, `BI`, `BW`.
-std::string_view pass_text(Pass pass);
 
 /// `F stage[0] mb[1]`, `BW`: an operation, in steps and as an argument.
 struct OpExpr : ExprNode<ExprKind::op> {

@@ -1,0 +1,150 @@
+#include <algorithm>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace piper {
+
+namespace {
+
+/// A source line cut into what one column shows each: code points, with what a terminal must not get replaced.
+std::vector<std::string> columns_of(std::string_view line) {
+  std::vector<std::string> columns;
+  for (std::size_t i = 0; i < line.size();) {
+    auto first = static_cast<unsigned char>(line[i]);
+    std::size_t length = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    std::size_t end = i + 1;
+    while (end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) ++end;
+    std::string point(line.substr(i, end - i));
+    if (first == '\t') {
+      point = "\t";
+    } else if (first < 0x20 || first == 0x7F || end - i != length || !llvm::json::isUTF8(point)) {
+      point = "\xEF\xBF\xBD";
+    }
+    columns.push_back(std::move(point));
+    i = end;
+  }
+  return columns;
+}
+
+/// The line with carets below it. Long lines show the part around the carets.
+void append_source_line(std::string& out, const SourceTable& files, SourceRange range, LineColumn begin, LineColumn end) {
+  constexpr std::size_t kWidest = 200, kBefore = 80;
+  if (!files.has_text(range.file)) return;
+  std::vector<std::string> columns = columns_of(files.line_text(range.file, begin.line));
+  std::size_t from = std::min<std::size_t>(begin.column - 1, columns.size());
+  std::size_t to = end.line == begin.line ? std::min<std::size_t>(end.column - 1, columns.size()) : columns.size();
+  std::size_t first = columns.size() > kWidest && from > kBefore ? from - kBefore : 0;
+  std::size_t last = std::min(columns.size(), first + kWidest);
+
+  std::string number = std::to_string(begin.line);
+  number.insert(0, number.size() < 4 ? 4 - number.size() : 0, ' ');
+  std::string text = "\n" + number + " | ";
+  std::string carets = "\n" + std::string(number.size(), ' ') + " | ";
+  if (first > 0) text += "...", carets += "   ";
+  for (std::size_t i = first; i < last; ++i) text += columns[i];
+  if (last < columns.size()) text += "...";
+  for (std::size_t i = first; i < from; ++i) carets += columns[i] == "\t" ? '\t' : ' ';
+  carets += '^';
+  for (std::size_t i = from + 1; i < std::min(to, last); ++i) carets += columns[i] == "\t" ? '\t' : '^';
+  out += text + carets;
+}
+
+std::string place(const SourceTable& files, SourceRange range, LineColumn begin) {
+  return std::string(files.name(range.file)) + ':' + std::to_string(begin.line) + ':' + std::to_string(begin.column) + ": ";
+}
+
+void append_located(std::string& out, const SourceTable& files, SourceRange range, std::string_view text) {
+  if (!range.valid()) {
+    out += text;
+    return;
+  }
+  LineColumn begin = files.line_column(range.file, range.begin);
+  out += place(files, range, begin);
+  out += text;
+  append_source_line(out, files, range, begin, files.line_column(range.file, range.end));
+}
+
+void write_place(llvm::json::OStream& json, const SourceTable& files, SourceRange range) {
+  if (!range.valid()) {
+    json.attribute("file", nullptr);
+    json.attribute("range", nullptr);
+    return;
+  }
+  json.attribute("file", llvm::json::fixUTF8(llvm::StringRef(files.name(range.file))));
+  json.attributeObject("range", [&] {
+    auto position = [&](const char* name, std::uint32_t offset) {
+      LineColumn at = files.line_column(range.file, offset);
+      json.attributeObject(name, [&] {
+        json.attribute("line", at.line);
+        json.attribute("column", at.column);
+      });
+    };
+    position("start", range.begin);
+    position("end", range.end);
+  });
+}
+
+void write_diagnostic(llvm::json::OStream& json, const Diagnostic& diagnostic, const SourceTable& files) {
+  json.object([&] {
+    json.attribute("code", code_text(diagnostic.code));
+    json.attribute("severity", llvm::StringRef(severity_name(diagnostic.severity)));
+    json.attribute("message", llvm::json::fixUTF8(diagnostic.message));
+    write_place(json, files, diagnostic.range);
+    json.attributeArray("related", [&] {
+      for (const Related& related : diagnostic.related) {
+        json.object([&] {
+          json.attribute("message", llvm::json::fixUTF8(related.message));
+          write_place(json, files, related.range);
+        });
+      }
+    });
+    if (diagnostic.hint.empty()) {
+      json.attribute("hint", nullptr);
+    } else {
+      json.attribute("hint", llvm::json::fixUTF8(diagnostic.hint));
+    }
+  });
+}
+
+}  // namespace
+
+std::string render_text(std::span<const Diagnostic> diagnostics, const SourceTable& files) {
+  std::string out;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    std::string head = std::string(severity_name(diagnostic.severity)) + ' ' + code_text(diagnostic.code) + ": ";
+    append_located(out, files, diagnostic.range, head + diagnostic.message);
+    out += '\n';
+    for (const Related& related : diagnostic.related) {
+      out += "  ";
+      append_located(out, files, related.range, related.message);
+      out += '\n';
+    }
+    if (!diagnostic.hint.empty()) out += "  hint: " + diagnostic.hint + '\n';
+  }
+  return out;
+}
+
+std::string render_json(const Diagnostic& diagnostic, const SourceTable& files) {
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  llvm::json::OStream json(stream);
+  write_diagnostic(json, diagnostic, files);
+  return out;
+}
+
+std::string render_json(std::span<const Diagnostic> diagnostics, const SourceTable& files) {
+  std::string out;
+  llvm::raw_string_ostream stream(out);
+  llvm::json::OStream json(stream);
+  json.object([&] {
+    json.attribute("schema", 1);
+    json.attributeArray("diagnostics", [&] {
+      for (const Diagnostic& diagnostic : diagnostics) write_diagnostic(json, diagnostic, files);
+    });
+  });
+  return out;
+}
+
+}  // namespace piper

@@ -1,0 +1,229 @@
+#include "ir/location.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace piper {
+
+SourceRange cover(SourceRange a, SourceRange b) {
+  if (!a.valid()) return b;
+  if (!b.valid()) return a;
+  return {a.file, std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
+namespace {
+
+bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+}  // namespace
+
+FileId SourceTable::add(std::string name, std::string text, bool library) {
+  FileId id = FileId::at(files_.size());
+  File& file = files_.emplace_back();
+  file.name = std::move(name);
+  file.text = std::move(text);
+  file.has_text = true;
+  file.library = library;
+  file.line_starts.push_back(0);
+  for (std::size_t i = 0; i < file.text.size(); ++i) {
+    if (file.text[i] == '\n') file.line_starts.push_back(static_cast<std::uint32_t>(i + 1));
+  }
+  by_name_.insert_or_assign(file.name, id);
+  return id;
+}
+
+FileId SourceTable::add_without_text(std::string_view name, bool library) {
+  if (std::optional<FileId> known = find(name)) return *known;
+  FileId id = FileId::at(files_.size());
+  File& file = files_.emplace_back();
+  file.name = name;
+  file.library = library;
+  by_name_.emplace(file.name, id);
+  return id;
+}
+
+std::optional<FileId> SourceTable::find(std::string_view name) const {
+  auto found = by_name_.find(std::string(name));
+  if (found == by_name_.end()) return std::nullopt;
+  return found->second;
+}
+
+LineColumn SourceTable::line_column(FileId id, std::uint32_t offset) const {
+  const File& file = files_[id.index()];
+  if (!file.has_text) return offset < file.positions.size() ? file.positions[offset] : LineColumn{};
+  offset = std::min(offset, static_cast<std::uint32_t>(file.text.size()));
+  auto after = std::upper_bound(file.line_starts.begin(), file.line_starts.end(), offset);
+  std::uint32_t start = *(after - 1);
+  auto line = static_cast<std::uint32_t>(after - file.line_starts.begin());
+  std::uint32_t column = 1;
+  // A byte order mark is not a character of the first line.
+  if (line == 1 && file.text.starts_with("\xEF\xBB\xBF")) start = std::min(offset, 3u);
+  for (std::uint32_t i = start + 1; i <= offset; ++i) {
+    if (i == file.text.size() || !continues_code_point(file.text[i])) ++column;
+  }
+  return {line, column};
+}
+
+std::uint32_t SourceTable::offset(FileId id, LineColumn position) {
+  File& file = files_[id.index()];
+  if (!file.has_text) {
+    auto [entry, inserted] = file.position_offset.try_emplace(position, static_cast<std::uint32_t>(file.positions.size()));
+    if (inserted) file.positions.push_back(position);
+    return entry->second;
+  }
+  if (position.line == 0) return 0;
+  if (position.line > file.line_starts.size()) return static_cast<std::uint32_t>(file.text.size());
+  std::uint32_t at = file.line_starts[position.line - 1];
+  std::uint32_t end = position.line < file.line_starts.size() ? file.line_starts[position.line] - 1
+                                                               : static_cast<std::uint32_t>(file.text.size());
+  if (position.line == 1 && file.text.starts_with("\xEF\xBB\xBF")) at = 3;
+  for (std::uint32_t column = 1; column < position.column && at < end; ++column) {
+    do ++at;
+    while (at < end && continues_code_point(file.text[at]));
+  }
+  return at;
+}
+
+std::string_view SourceTable::line_text(FileId id, std::uint32_t line) const {
+  const File& file = files_[id.index()];
+  if (line == 0 || line > file.line_starts.size()) return {};
+  std::string_view rest = std::string_view(file.text).substr(file.line_starts[line - 1]);
+  std::string_view text = rest.substr(0, rest.find('\n'));
+  if (line == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text;
+}
+
+std::uint32_t SourceTable::line_count(FileId id) const {
+  return static_cast<std::uint32_t>(files_[id.index()].line_starts.size());
+}
+
+LocId LocationTable::intern(SourceRange range, LocId caller) {
+  auto [entry, inserted] = ids_.try_emplace(Entry{range, caller}, LocId::at(entries_.size()));
+  if (inserted) entries_.push_back(entry->first);
+  return entry->second;
+}
+
+std::vector<SourceRange> LocationTable::frames(LocId loc) const {
+  std::vector<SourceRange> result;
+  for (; loc.valid(); loc = caller(loc)) result.push_back(range(loc));
+  return result;
+}
+
+SourceRange LocationTable::primary(LocId loc) const {
+  if (!loc.valid()) return {};
+  SourceRange innermost = range(loc);
+  for (; loc.valid(); loc = caller(loc)) {
+    SourceRange here = range(loc);
+    if (here.valid() && !files_.is_library(here.file)) return here;
+  }
+  return innermost;
+}
+
+std::string LocationTable::print(LocId loc) const {
+  if (!loc.valid()) return "loc(unknown)";
+  std::string out = "loc(";
+  bool first = true;
+  for (SourceRange range : frames(loc)) {
+    if (!first) out += " from ";
+    first = false;
+    if (!range.valid()) {
+      out += "unknown";
+      continue;
+    }
+    if (files_.is_library(range.file)) out += "library ";
+    out += '"';
+    for (char c : files_.name(range.file)) {
+      if (c == '"' || c == '\\') out += '\\';
+      if (c == '\n') {
+        out += "\\n";
+      } else {
+        out += c;
+      }
+    }
+    out += '"';
+    LineColumn begin = files_.line_column(range.file, range.begin);
+    LineColumn end = files_.line_column(range.file, range.end);
+    out += ':' + std::to_string(begin.line) + ':' + std::to_string(begin.column);
+    out += '-' + std::to_string(end.line) + ':' + std::to_string(end.column);
+  }
+  return out + ')';
+}
+
+namespace {
+
+bool skip(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+bool read_number(std::string_view& text, std::uint32_t& value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value == 0) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+bool read_quoted(std::string_view& text, std::string& value) {
+  if (!skip(text, "\"")) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      text.remove_prefix(i + 1);
+      return true;
+    }
+    if (text[i] == '\n') return false;
+    if (text[i] == '\\') {
+      if (++i == text.size()) return false;
+      value += text[i] == 'n' ? '\n' : text[i];
+    } else {
+      value += text[i];
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<LocId> LocationTable::parse(std::string_view& text) {
+  struct Frame {
+    bool known = false;
+    bool library = false;
+    std::string name;
+    LineColumn begin, end;
+  };
+  std::string_view rest = text;
+  if (skip(rest, "loc(unknown)")) {
+    text = rest;
+    return LocId();
+  }
+  if (!skip(rest, "loc(")) return std::nullopt;
+  std::vector<Frame> frames;
+  do {
+    Frame& frame = frames.emplace_back();
+    if (skip(rest, "unknown")) continue;
+    frame.known = true;
+    frame.library = skip(rest, "library ");
+    if (!read_quoted(rest, frame.name)) return std::nullopt;
+    if (!skip(rest, ":") || !read_number(rest, frame.begin.line)) return std::nullopt;
+    if (!skip(rest, ":") || !read_number(rest, frame.begin.column)) return std::nullopt;
+    if (!skip(rest, "-") || !read_number(rest, frame.end.line)) return std::nullopt;
+    if (!skip(rest, ":") || !read_number(rest, frame.end.column)) return std::nullopt;
+  } while (skip(rest, " from "));
+  if (!skip(rest, ")")) return std::nullopt;
+
+  LocId loc;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    SourceRange range;
+    if (frame->known) {
+      range.file = files_.add_without_text(frame->name, frame->library);
+      range.begin = files_.offset(range.file, frame->begin);
+      range.end = files_.offset(range.file, frame->end);
+    }
+    loc = intern(range, loc);
+  }
+  text = rest;
+  return loc;
+}
+
+}  // namespace piper
