@@ -1,0 +1,41 @@
+#pragma once
+// A body: the localised tensor graph of a chunk and pass, shared by all its microbatches, copies and ranks.
+//
+//   body @stage0.F(%tokens: data i64[batch: 4*, seq: 128], %token: param f32[vocab: 256, dim: 64])
+//     -> (%x: data f32[batch: 4*, seq: 128, dim: 64], %h: saved f32[...])
+
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace piper::dag {
+
+using BodyId = Id<struct BodyTag>;
+
+/// What a port of a body carries.
+enum class PortKind : std::uint8_t {
+  data,      // activations and their adjoints that another region needs; inputs of the model
+  saved,     // forward values kept for the backward of the same chunk, and what BI keeps for BW
+  param,     // a parameter (inputs only)
+  grad,      // a contribution to a parameter's gradient (outputs only): added to what is there already
+  loss_sum,  // the sum of a loss over this body's samples (outputs only)
+};
+std::string_view port_kind_name(PortKind kind);
+
+struct BodyPort {
+  PortKind kind = PortKind::data;
+  tensor::ValueId value;         // in the body's graph
+  tensor::ValueId global_value;  // in the model's graph: ports that carry the same global value connect; for `grad`: the parameter's value
+  tensor::ParamId param;         // param and grad
+  tensor::LossId loss;           // loss_sum
+  tensor::InputId input;         // data inputs that a Load feeds
+};
+
+struct Body {
+  Symbol name;  // `stage0.F`
+  tensor::Graph graph;
+  std::vector<BodyPort> inputs;
+  std::vector<BodyPort> outputs;
+};
+
+}  // namespace piper::dag

@@ -1,0 +1,187 @@
+#pragma once
+// The training DAG: every computation and communication of one step on all devices (EXECUTION.md section 2).
+//
+// One type for six levels; `level` says what exists. A node on k devices is one node (SPMD). Nodes are flat, ids are positions, text
+// names are computed. Values travel over input ports; class `param` reads what the Update of the step before left (distance 1, never
+// part of a cycle), class `grad` adds: a grad port may have several sources, summed in the listed order.
+//
+//   built, split: chunks and their edges       placed: a device set on every node        communicating: Send/Recv pairs, collectives, Norm
+//   ordered: streams and one global linear order       planned: actions, buffers, waits, communicators per role (`plan.h`)
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/dag/body.h"
+#include "ir/directive/directive.h"
+#include "ir/mesh.h"
+
+namespace piper::dag {
+
+enum class Level : std::uint8_t { built, split, placed, communicating, ordered, planned };
+std::string_view level_name(Level level);
+
+using NodeId = Id<struct DagNodeTag>;
+using ChunkId = Id<struct ChunkTag>;
+using StreamId = Id<struct StreamTag>;
+using CommId = Id<struct CommTag>;
+using BucketId = Id<struct BucketTag>;
+using CommunicatorId = Id<struct CommunicatorTag>;
+
+enum class NodeKind : std::uint8_t {
+  chunk,       // runs a body
+  load,        // reads this rank's share of one model input for one microbatch; output 0
+  sum_squares, // bucket: per-parameter sums of squares of reduced gradients; inputs: grads in bucket order, output 0: f64[params of the bucket]
+  norm,        // all per-parameter sums -> clip factor; inputs: sums of all buckets in bucket order; output 0: scalars {norm, factor}
+  update,      // optimizer step of one bucket at one home; inputs: grads in bucket order, then the norm's output when clipping; output i: parameter i
+  report,      // one loss: inputs are loss sums per microbatch (reduced ones when replicated); or the norm
+  send,        // inputs travel to the matching recv
+  recv,        // output i is input i of the matching send
+  all_reduce,  // output i is the sum of input i over the members of its comm, in rank order
+  all_gather,  // output j is the input of the j-th member set, in set order
+};
+std::string_view kind_name(NodeKind kind);
+
+/// Indices along the split dimensions (Dag::dims), in their order; kNone where the node is not split along one.
+inline constexpr std::size_t kMaxSplitDims = 4;
+struct Instance {
+  static constexpr std::int32_t kNone = -1;
+  std::array<std::int32_t, kMaxSplitDims> at{kNone, kNone, kNone, kNone};
+  friend auto operator<=>(const Instance&, const Instance&) = default;
+};
+
+struct SplitDim {
+  Symbol name;          // `mb`, `copy`
+  Symbol of;            // `batch`
+  std::uint32_t extent = 1;
+  LocId loc;
+};
+
+enum class EdgeClass : std::uint8_t { data, param, grad };
+
+/// Output `index` of a node.
+struct Port {
+  NodeId node;
+  std::uint32_t index = 0;
+  friend auto operator<=>(const Port&, const Port&) = default;
+};
+
+/// One edge into a node: `port` is the input port it feeds. Only grad ports have more than one. A param edge of a forward-only program has no
+/// source node: `source.index` is then the parameter's position in its bucket and the home bucket is found by parameter.
+struct Input {
+  Port source;
+  std::uint32_t port = 0;
+  EdgeClass cls = EdgeClass::data;
+};
+
+struct Node {
+  NodeKind kind = NodeKind::chunk;
+  Pass pass = Pass::F;     // chunk; comm nodes: the pass whose values they carry
+  ChunkId chunk;           // chunk; comm nodes: the chunk that made (send) or reads (recv) the values
+  BodyId body;             // chunk
+  Instance instance;
+  DeviceSetId devices;     // from level placed on
+  StreamId stream;         // from level ordered on
+  CommId comm;             // send, recv, all_reduce, all_gather
+  BucketId bucket;         // sum_squares, update, all_reduce of gradients
+  std::uint32_t subject = 0;  // load: position of the input; report: position of the loss, or kNormReport
+  AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
+  LocId loc;               // the directive or model line that made it
+  std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
+  std::uint32_t num_outputs = 0;
+
+  static constexpr std::uint32_t kNormReport = 0xFFFFFFFFu;
+};
+
+/// A region instance at the granularity that directives select: a convex piece of the model with one innermost selected region.
+struct Chunk {
+  RegionId region;          // of the model's region table, cut to the selected names
+  std::uint32_t piece = 0;  // number among the convex pieces of that region
+  Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for piece 1
+  BodyId bodies[4];         // by Pass; invalid where there is none. B = BI and BW in one
+  LocId loc;
+};
+
+/// A matched communication: one identity for all its members.
+struct Comm {
+  std::vector<NodeId> members;  // send, recv; or one node per device set of a collective, in set order
+  AxisMask axes = 0;            // collectives: mesh axes over which each member set's devices join; all members share it
+  LocId loc;
+};
+
+/// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes.
+struct Bucket {
+  std::vector<tensor::ParamId> params;
+  std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
+  AxisMask reduce = 0;             // axes whose devices hold different gradients
+  Symbol name;                     // `stage0.0`
+  LocId loc;
+};
+
+struct Stream {
+  Symbol name;  // stream 0 is `compute`
+  bool high_priority = false;
+  std::optional<std::uint32_t> window;  // asked for by the user
+  LocId loc;
+};
+
+struct Plan;  // plan.h
+
+/// What a text must contain to be whole, so that a missing action is found from `.pir` alone.
+struct Dag {
+  explicit Dag(Context& context) : context(&context) {}
+  Dag(Dag&&) = default;
+  Dag& operator=(Dag&&) = default;
+  ~Dag();
+
+  Context* context;
+  Level level = Level::built;
+  bool forward_only = false;   // a held-out program: F alone, nothing saved
+
+  // ---- the model's facts, from level built on
+  RegionTable regions;
+  std::vector<tensor::Param> params;   // `value` refers to the model's graph and is not used here
+  std::vector<tensor::Type> param_types;
+  std::vector<tensor::Input> inputs;
+  std::vector<tensor::Type> input_types;  // global extents
+  std::vector<tensor::Loss> losses;
+  std::vector<Chunk> chunks;
+  std::vector<Body> bodies;
+  directive::Settings settings;
+
+  // ---- strategy facts
+  Mesh mesh;
+  DeviceSetTable device_sets;
+  std::vector<SplitDim> dims;
+  std::vector<Bucket> buckets;
+  std::vector<Stream> streams;
+  std::vector<directive::Require> requirements;
+
+  // ---- the graph
+  std::vector<Node> nodes;
+  std::vector<Input> edges;                            // pool; a node's inputs are consecutive, ascending by port
+  std::vector<std::pair<NodeId, NodeId>> temporal;     // (before, after): order asked for or chosen on one rank
+  std::vector<Comm> comms;
+  std::vector<NodeId> order;                           // ordered: the global linear order of all nodes
+  std::vector<std::uint32_t> group;                    // ordered: overlap group per node (numbered per rank from 0), kNoGroup outside; empty: none
+  std::vector<directive::RankSteps> claims;            // ordered: the ranks the order speaks of (device sets), for `show orders`
+  static constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
+
+  std::unique_ptr<Plan> plan;  // planned
+
+  std::span<const Input> inputs_of(const Node& node) const { return {edges.data() + node.first_input, node.num_inputs}; }
+  const Node& node(NodeId id) const { return nodes[id.index()]; }
+  NodeId add(Node node, std::span<const Input> inputs);
+  /// Replaces the inputs of a node: they move to the end of the pool.
+  void set_inputs(NodeId node, std::span<const Input> inputs);
+  /// The type of an output: of one device's part.
+  const tensor::Type& output_type(Port port) const;
+  /// `F.stage2.mb3`, `B.stage0.mb1.copy1`, `send.stage0.mb1`, `all_reduce.stage0.0`, `update.stage0.0`, `load.tokens.mb3`, `report.gpt.loss.0`.
+  /// Unique in the DAG: a send or recv whose name would repeat gets the destination's (source's) chunk and device set appended.
+  std::string name(NodeId node) const;
+};
+
+}  // namespace piper::dag

@@ -1,0 +1,81 @@
+#pragma once
+// The plan: what each role executes and where its values lie (EXECUTION.md sections 3 to 5).
+//
+// A role is a class of ranks whose programs differ only in tables. Its actions stand in issue order, each on a stream; positions count per
+// stream. A wait names the end of an action on another stream of the same rank, at step distance 0 or 1. Buffers are byte ranges of the
+// rank's arena; two values share bytes only where happens-before allows it.
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/dag/dag.h"
+
+namespace piper::dag {
+
+using RoleId = Id<struct RoleTag>;
+using BufferId = Id<struct BufferTag>;  // position in Role::buffers
+
+enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, activations, communication, workspace, scalars };
+std::string_view buffer_class_name(BufferClass cls);
+
+struct Buffer {
+  BufferClass cls = BufferClass::activations;
+  std::int64_t offset = 0;  // bytes from the start of the arena, a multiple of 64
+  std::int64_t bytes = 0;
+  Port value;               // whose value lies here; invalid for state and workspace
+  BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
+};
+
+/// Wait for the end of the action at `position` of `stream`, `distance` steps ago; satisfied on the first step when distance is 1.
+struct Wait {
+  StreamId stream;
+  std::uint32_t position = 0;
+  std::uint8_t distance = 0;
+  friend bool operator==(const Wait&, const Wait&) = default;
+};
+
+/// Where an operand lies: a byte range inside a buffer.
+struct Operand {
+  BufferId buffer;
+  std::int64_t offset = 0;  // within the buffer
+  bool accumulate = false;  // output of class grad: add to what is there
+};
+
+struct Action {
+  NodeId node;
+  StreamId stream;
+  std::uint32_t position = 0;                             // in its stream
+  std::uint32_t first_wait = 0, num_waits = 0;            // into Role::waits
+  std::uint32_t first_operand = 0, num_operands = 0;      // into Role::operands: input ports in order, then output ports in order, then workspace if any
+  CommunicatorId communicator;                            // communication
+};
+
+struct Role {
+  Symbol name;                       // `pp0`, with coordinates that single it out
+  std::vector<std::int32_t> at;      // per mesh axis: the coordinate, or DeviceSet::kWhole for "any not singled out"
+  std::vector<Action> actions;       // issue order
+  std::vector<Wait> waits;
+  std::vector<Operand> operands;
+  std::vector<Buffer> buffers;
+  std::int64_t arena_bytes = 0;      // size to allocate
+  std::int64_t live_bytes = 0;       // maximum of live bytes; the difference is fragmentation
+};
+
+/// A directed pair or an ordered group, on one stream at each member; its k-th operation at one member is the k-th at the others.
+struct Communicator {
+  enum class Kind : std::uint8_t { pair, group } kind = Kind::pair;
+  std::vector<CommId> comms;         // its operations in order
+  std::vector<DeviceSetId> members;  // pair: source, destination (matched by coordinate on common whole axes); group: member sets
+  AxisMask axes = 0;                 // group: axes that join
+  StreamId stream;
+  std::uint32_t window = 0;          // pair: receives posted ahead of their first reader
+  std::uint32_t least_window = 0;    // below it the program could hang
+  LocId loc;
+};
+
+struct Plan {
+  std::vector<Role> roles;
+  std::vector<Communicator> communicators;
+};
+
+}  // namespace piper::dag

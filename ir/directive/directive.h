@@ -1,0 +1,201 @@
+#pragma once
+// Resolved directives: what a train or schedule says, after the front end evaluated every expression. Selectors carry concrete
+// indices, orders are trees of concrete operations. Directives are a set; the passes apply them in level order.
+//
+//   partition model into stage: 4 with sizes: [1, 1, 1, 1]
+//   split batch into mb: 8
+//   place stage[0] on cluster[pp: 0]
+//   replicate model over dp with bucket: 26214400
+//   order ranks { cluster[pp: 0] { F stage[0] mb[0]; { F stage[0] mb[1] } & { B stage[0] mb[0] } } }
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/mesh.h"
+#include "ir/pass.h"
+#include "ir/tensor/type.h"
+
+namespace piper::directive {
+
+/// The communication of a region that a selector names (`model.reduce`); `none`: its work.
+enum class Part : std::uint8_t { none, send, recv, gather, reduce, enter, leave };
+std::string_view part_name(Part part);
+
+/// One name of a selector: a region or a split dimension, with the indices meant, in written order; `all` when no index was written.
+struct Coordinate {
+  Symbol name;
+  bool all = true;
+  std::vector<std::uint32_t> indices;
+  LocId loc;
+};
+
+/// A conjunction of coordinates; none at all means the whole model. A name that occurs as a region on the path and as a dimension is
+/// looked up as a dimension first. `part` selects communication instead of work.
+struct Selector {
+  std::optional<Pass> pass;
+  std::vector<Coordinate> coordinates;
+  Part part = Part::none;
+  LocId loc;
+};
+
+struct NamedExtent {
+  Symbol name;
+  std::uint32_t extent = 1;
+};
+
+struct Partition {
+  Selector region;
+  NamedExtent into;
+  std::vector<std::uint32_t> sizes;  // empty: balanced by cost
+  LocId loc;
+};
+
+/// `split batch into copy: 2, mb: 4`: dimensions in written order, the last is fastest over the samples.
+struct Split {
+  Symbol dim;  // the model's dimension; `batch`
+  std::vector<NamedExtent> into;
+  std::vector<Selector> targets;  // empty: everything
+  LocId loc;
+};
+
+struct Place {
+  std::vector<Selector> targets;
+  DeviceSetId devices;
+  LocId loc;
+};
+
+struct Replicate {
+  std::vector<Selector> targets;
+  std::vector<Symbol> axes;
+  std::uint32_t zero = 0;
+  std::optional<std::int64_t> bucket_bytes;
+  std::optional<std::uint32_t> prefetch;
+  LocId loc;
+};
+
+struct Stream {
+  Symbol name;
+  std::vector<Selector> targets;
+  std::optional<std::uint32_t> window;
+  bool high_priority = false;
+  LocId loc;
+};
+
+enum class Measure : std::uint8_t { peak_memory, bubble, traffic };
+enum class Compare : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
+
+/// `require peak_memory < 8GiB else "text"`: checked after planning. Bytes for memory and traffic, a ratio for bubble.
+struct Require {
+  Measure measure;
+  Compare compare;
+  double bound = 0;
+  std::string message;
+  LocId loc;
+};
+
+// ---- orders ----------------------------------------------------------------------------------------------------------
+
+/// One operation of an order: every coordinate has exactly one index.
+struct OrderOp {
+  Pass pass = Pass::F;
+  Part part = Part::none;
+  std::uint32_t first_coordinate = 0;  // into Order::coordinates
+  std::uint32_t num_coordinates = 0;
+  LocId loc;
+};
+struct OrderCoordinate {
+  Symbol name;
+  std::uint32_t index = 0;
+  bool all = false;  // named without an index
+};
+
+/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. Children of a step are consecutive in Order::children.
+struct OrderStep {
+  enum class Kind : std::uint8_t { op, sequence, group } kind = Kind::op;
+  std::uint32_t op = 0;              // op: into Order::ops
+  std::uint32_t first_child = 0;     // sequence, group: into Order::children
+  std::uint32_t num_children = 0;
+  LocId loc;
+};
+
+/// The steps of one claimed device set (`rank r in p` at one coordinate).
+struct RankSteps {
+  DeviceSetId devices;
+  std::uint32_t first_step = 0;  // into Order::children
+  std::uint32_t num_steps = 0;
+  LocId loc;
+};
+
+/// An order: a table of steps per rank, with transforms to apply to it in order. Flat storage; 10^5 operations are normal.
+struct Order {
+  struct Transform {
+    enum class Kind : std::uint8_t { trim, fill, compact, squeeze } kind = Kind::trim;
+    Symbol dim;               // trim: the dimension that is cut
+    std::uint32_t bound = 0;  // trim: keep indices below; compact: the cap in microbatches of a device share
+    LocId loc;
+  };
+  std::vector<RankSteps> ranks;
+  std::vector<OrderStep> steps;
+  std::vector<std::uint32_t> children;  // indices into steps
+  std::vector<OrderOp> ops;
+  std::vector<OrderCoordinate> coordinates;
+  std::vector<Transform> transforms;
+  LocId loc;
+};
+
+using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require>;
+
+// ---- settings of a train ---------------------------------------------------------------------------------------------
+
+/// A learning rate over steps. linear warm-up from 0 to `base` over `warmup` steps, then constant, or cosine down to `floor` at the last step.
+struct LearningRate {
+  enum class Kind : std::uint8_t { constant, cosine, linear } kind = Kind::constant;
+  double base = 1e-3;
+  std::uint32_t warmup = 0;
+  double floor = 0;
+};
+
+struct Optimizer {
+  enum class Kind : std::uint8_t { sgd, adamw } kind = Kind::sgd;
+  LearningRate lr;
+  double momentum = 0;                        // sgd
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
+  double weight_decay = 0;                    // decoupled for adamw, added to the gradient for sgd
+  std::optional<double> clip;                 // global gradient norm
+  LocId loc;
+};
+
+/// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
+/// uniform in [0, classes). Sample i of step s is a function of (seed, s, i) alone.
+struct Data {
+  enum class Kind : std::uint8_t { bytes, synthetic } kind = Kind::synthetic;
+  std::string path;                    // bytes: a file, or a folder of text files, read in sorted order
+  std::int64_t batch = 0;              // samples per step
+  std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
+  std::int64_t classes = 0;            // synthetic
+  LocId loc;
+};
+
+struct Settings {
+  std::string train;  // the name of the train
+  std::optional<Data> data;
+  std::optional<Data> held_out;
+  std::optional<Optimizer> optimizer;
+  std::uint64_t steps = 0;
+  tensor::DType dtype = tensor::DType::f32;
+  std::uint64_t seed = 0;
+  LocId loc;
+};
+
+/// Everything that the front end hands to the passes beside the tensor graph.
+struct Strategy {
+  Mesh mesh;
+  DeviceSetTable device_sets;
+  std::vector<Directive> directives;
+  Settings settings;
+};
+
+}  // namespace piper::directive
