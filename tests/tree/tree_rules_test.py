@@ -1,0 +1,84 @@
+"""The rules themselves: each finds what it is for in a small tree, and nothing in a right one."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import tree_rules
+
+
+class TreeRules(unittest.TestCase):
+    def check(self, rule, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return list(tree_rules.RULES[rule](root))
+
+    def includes(self, path, *targets):
+        """How many of the includes are refused in a file at `path`; our own headers all exist."""
+        files = {t.strip('"'): "" for t in targets if t.startswith('"') and "/" in t and "llvm" not in t and "antlr" not in t}
+        files[path] = "".join(f"#include {t}\n" for t in targets)
+        return len(self.check("includes", files))
+
+    def test_own_includes(self):
+        for path, allowed, refused in (
+            ("ir/dag/a.h", ['"ir/ids.h"'], ['"passes/p.h"', '"frontend/ast/a.h"', '"runtime/abi.h"', '"backend/b.h"']),
+            ("passes/a.cpp", ['"ir/ids.h"', '"passes/p.h"'], ['"frontend/ast/a.h"', '"backend/b.h"', '"runtime/abi.h"']),
+            ("backend/a.cpp", ['"ir/ids.h"', '"runtime/abi.h"', '"runtime/kernel_math.h"'], ['"passes/p.h"', '"runtime/executor/e.h"']),
+            ("runtime/a.cpp", ['"runtime/abi.h"'], ['"ir/ids.h"', '"backend/b.h"', '"tests/support/golden.h"']),
+            ("frontend/sema/a.cpp", ['"frontend/ast/a.h"', '"ir/ids.h"'], ['"passes/p.h"', '"backend/b.h"', '"runtime/abi.h"',
+                                                                          '"frontend/tools/driver.h"', '"frontend/api/piper.h"']),
+            ("frontend/tools/a.cpp", ['"passes/p.h"', '"backend/b.h"', '"runtime/executor/e.h"', '"frontend/api/piper.h"'],
+             ['"tests/support/golden.h"']),
+            ("tests/ir/a_test.cpp", ['"passes/p.h"', '"tests/support/golden.h"'], []),
+        ):
+            self.assertEqual(self.includes(path, *allowed), 0, path)
+            for target in refused:
+                self.assertEqual(self.includes(path, target), 1, f"{path} includes {target}")
+
+    def test_libraries(self):
+        for path, allowed, refused in (
+            ("ir/a.h", ['"llvm/ADT/StringMap.h"', "<vector>"], ['"llvm/IR/Module.h"', "<torch/torch.h>", '"antlr4-runtime.h"', "<mpi.h>"]),
+            ("frontend/parse/a.cpp", ['"antlr4-runtime.h"', '"grammar_generated/PipeParser.h"'], ["<ATen/ATen.h>"]),
+            ("frontend/sema/a.cpp", [], ['"antlr4-runtime.h"', '"grammar_generated/PipeParser.h"']),
+            ("runtime/a.cpp", ["<ATen/core/Tensor.h>", "<mpi.h>", "<nccl.h>", "<cuda.h>"], ['"llvm/ADT/StringMap.h"', "<gtest/gtest.h>"]),
+            ("backend/jit/a.cpp", ["<nvrtc.h>"], ["<cuda_runtime.h>", "<c10/core/Device.h>"]),
+            ("backend/emit_cuda/a.cpp", [], ["<nvrtc.h>"]),
+            ("tests/ir/a_test.cpp", ["<gtest/gtest.h>", "<ATen/ATen.h>", "<benchmark/benchmark.h>"], ["<mpi.h>"]),
+        ):
+            self.assertEqual(self.includes(path, *allowed), 0, path)
+            for target in refused:
+                self.assertEqual(self.includes(path, target), 1, f"{path} includes {target}")
+
+    def test_includes_start_at_the_root(self):
+        self.assertEqual(len(self.check("includes", {"ir/a.h": '#include "ids.h"\n', "ir/ids.h": ""})), 1)
+        self.assertEqual(len(self.check("includes", {"ir/a.h": "#include <ir/ids.h>\n", "ir/ids.h": ""})), 1)
+
+    def test_the_offending_line_is_shown(self):
+        found = self.check("includes", {"ir/a.h": '\n#include "passes/p.h"\n', "passes/p.h": ""})
+        self.assertEqual(found, ['ir/a.h:2: `#include "passes/p.h"`: ir may not include this'])
+
+    def test_names(self):
+        bad = ["ir/string_util.h", "ir/helpers/a.h", "tests/common.py", "passes/misc.cpp", "runtime/io-utils.cpp", "ir/Dag.h"]
+        self.assertEqual(len(self.check("names", {name: "" for name in bad})), len(bad) + 1)  # io-utils.cpp breaks two rules
+        self.assertEqual(self.check("names", {"ir/utility_of_stage.h": "", "ir/uncommon.h": "", "tests/README.md": ""}), [])
+
+    def test_length(self):
+        self.assertEqual(self.check("length", {"ir/a.h": "\n" * 600}), [])
+        self.assertEqual(len(self.check("length", {"ir/a.h": "\n" * 601, "stdlib/a.pipe": "\n" * 601})), 2)
+
+    def test_sources(self):
+        right = "piper_library(piper_ir\n  SOURCES\n    a.cpp\n    dag/b.cpp\n  DEPS\n    z y)\n"
+        tree = {"ir/CMakeLists.txt": right, "ir/a.cpp": "", "ir/dag/b.cpp": ""}
+        self.assertEqual(self.check("sources", tree), [])
+        self.assertEqual(len(self.check("sources", {**tree, "ir/dag/c.cpp": ""})), 1)
+        unsorted = right.replace("    a.cpp\n    dag/b.cpp\n", "    dag/b.cpp\n    a.cpp\n")
+        self.assertEqual(len(self.check("sources", {**tree, "ir/CMakeLists.txt": unsorted})), 1)
+        self.assertEqual(len(self.check("sources", {**tree, "ir/CMakeLists.txt": right.replace("a.cpp", "# a.cpp")})), 1)
+
+
+unittest.main()
