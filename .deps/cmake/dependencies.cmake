@@ -41,8 +41,8 @@ if(PIPER_TORCH)
     add_library(deps::${library} SHARED IMPORTED GLOBAL)
     set_target_properties(deps::${library} PROPERTIES
       IMPORTED_LOCATION "${PIPER_WHEELS}/torch/lib/lib${library}.so"
-      INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${PIPER_WHEELS}/torch/include"
       INTERFACE_COMPILE_DEFINITIONS "_GLIBCXX_USE_CXX11_ABI=1")
+    target_include_directories(deps::${library} SYSTEM INTERFACE "${PIPER_WHEELS}/torch/include")
     # Without the neighbours the linker would have to search libcudart and libcupti.
     target_link_options(deps::${library} INTERFACE "LINKER:--unresolved-symbols=ignore-in-shared-libs")
   endforeach()

@@ -101,5 +101,6 @@ function(piper_antlr_grammar name)
   target_include_directories(${name} SYSTEM PUBLIC "${root}")
   target_include_directories(${name} PRIVATE "${out}")
   target_link_libraries(${name} PUBLIC deps::antlr4_runtime)
-  target_compile_options(${name} PRIVATE -w)
+  # The generated code initialises std::string from u8"" literals, which C++20 gives a type of their own.
+  target_compile_options(${name} PRIVATE -w -fno-char8_t)
 endfunction()
