@@ -1,0 +1,34 @@
+#pragma once
+// The pipeline: a differentiated tensor graph and a strategy become a planned DAG. pipeline.cpp is the table of contents of the compiler.
+//
+//   tensor::Graph model = ...;            // from lowering; forward only
+//   auto dag = passes::compile(model, strategy, sink, {});
+//   dag->level == dag::Level::planned, and verify(*dag, sink) finds nothing
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "ir/dag/plan.h"
+#include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::passes {
+
+struct Options {
+  /// The last level to reach.
+  dag::Level stop_at = dag::Level::planned;
+  /// F alone, nothing saved, no update: the program of `held_out`. Bucket state lies at the same offsets as in the training program.
+  bool forward_only = false;
+  /// Runs ir/verify after every pass; a failure there is a compiler bug and says so.
+  bool verify_each = false;
+  /// Called after every pass with its name.
+  std::function<void(std::string_view pass, const dag::Dag&)> after;
+};
+
+/// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model.
+/// The model is differentiated and its regions get the partition's coordinates.
+std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
+
+}  // namespace piper::passes

@@ -1,0 +1,283 @@
+#pragma once
+/* The seam between generated device programs and the runtime: plain C structs and functions, versioned.
+ *
+ * The compiler (or the interpreter) provides one PiperProgram per role; the runtime provides a PiperApi and one PiperRank per rank.
+ * Nothing here knows a strategy. Offsets are bytes from the start of a rank's arena. A program's compute stream is a function; its
+ * communication streams are tables that the runtime's progress engine walks. Streams of a rank wait for each other by monotonic counters:
+ * `completed[s]` counts the actions of stream s that ended since the program was started; action `position` of step t has ended when
+ * completed[s] > t * streams[s].num_actions + position. Steps count from 0 since the start of the program (a resumed run too).
+ */
+#include <stdint.h>
+
+#define PIPER_ABI_VERSION 1u
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum PiperDType { PIPER_F64 = 0, PIPER_F32 = 1, PIPER_I64 = 2 } PiperDType;
+
+/* ---- description of a program: constant tables ------------------------------------------------------------------- */
+
+/* What a message names when something fails: `F.stage2.mb3`, `gpt.pipe`, 12, 5. line 0: no place. */
+typedef struct PiperActionInfo {
+  const char* name;
+  const char* file;
+  uint32_t line, column;
+} PiperActionInfo;
+
+/* The end of the action at `position` of `stream`, `distance` steps ago (0 or 1). */
+typedef struct PiperWait {
+  uint32_t stream;
+  uint32_t position;
+  uint32_t distance;
+} PiperWait;
+
+typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3 } PiperCommOp;
+
+/* A piece of a message: send reads `in`; recv writes `out`; all_reduce reads `in`, writes `out` (may be equal); all_gather: part 0 `in` is
+ * the contribution, and part j's `out` takes that of member set j (parts beyond 0 have in == PIPER_NO_OFFSET when unused). */
+#define PIPER_NO_OFFSET UINT64_MAX
+typedef struct PiperPart {
+  uint64_t in, out;   /* byte offsets in the arena */
+  uint64_t elements;
+  uint32_t dtype;     /* PiperDType */
+} PiperPart;
+
+typedef struct PiperCommAction {
+  uint32_t op;            /* PiperCommOp */
+  uint32_t communicator;  /* position in PiperRank::communicators */
+  uint32_t identity;      /* equal at all members of one matched communication; checked by the transport */
+  uint32_t first_part, num_parts; /* into PiperProgram::parts */
+  uint32_t first_wait, num_waits; /* into PiperProgram::waits */
+  uint32_t action;        /* into PiperProgram::actions */
+} PiperCommAction;
+
+typedef struct PiperStream {
+  const char* name;
+  uint32_t num_actions;
+  uint32_t high_priority;
+  const PiperCommAction* comm;    /* num_actions entries; null for the compute stream, which is stream 0 */
+  const uint32_t* action_of;      /* num_actions entries: position -> index into PiperProgram::actions */
+} PiperStream;
+
+typedef enum PiperInitKind { PIPER_NORMAL = 0, PIPER_UNIFORM = 1, PIPER_ZEROS = 2, PIPER_ONES = 3, PIPER_CONSTANT = 4 } PiperInitKind;
+
+/* One parameter copy on this role. Element i starts as a function of (seed, name, i); optimizer slots start at zero. */
+typedef struct PiperParam {
+  const char* name;
+  uint64_t offset;             /* of its values */
+  uint64_t grad_offset;        /* of its gradient accumulators */
+  uint64_t slot_offsets[2];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none */
+  uint64_t elements;
+  uint32_t dtype;
+  uint32_t init;               /* PiperInitKind */
+  double scale;
+  uint32_t counted;            /* 1 on the one home that is written to checkpoints and compared */
+  uint32_t num_dims;
+  const int64_t* dims;
+} PiperParam;
+
+/* A model input as a whole: global extents. */
+typedef struct PiperInput {
+  const char* name;
+  uint32_t dtype;
+  uint32_t num_dims;
+  const int64_t* dims;         /* dims[sample_dim] is the batch */
+  uint32_t sample_dim;
+} PiperInput;
+
+typedef struct PiperLoss {
+  const char* name;
+  uint64_t count;              /* elements over the whole batch */
+} PiperLoss;
+
+typedef enum PiperLibraryKind { PIPER_CALL_GEMM = 0, PIPER_CALL_ATTEND = 1, PIPER_CALL_ATTEND_GRAD = 2 } PiperLibraryKind;
+
+/* c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m]; likewise b. Dense, row-major. */
+typedef struct PiperGemm {
+  int64_t batch, m, n, k;
+  uint32_t transpose_a, transpose_b;
+  uint32_t dtype;
+} PiperGemm;
+
+/* q[batch][seq][heads][width], k[batch][keys][kv_heads][width], v[batch][keys][kv_heads][value_width]; out as q with value_width;
+ * lse[batch][heads][seq]. `batch` is the product of all leading dimensions. */
+typedef struct PiperAttend {
+  int64_t batch, seq, keys, heads, kv_heads, width, value_width;
+  double scale;
+  uint32_t causal;
+  uint32_t dtype;
+} PiperAttend;
+
+struct PiperRank;
+struct PiperApi;
+
+typedef struct PiperProgram {
+  uint32_t abi_version;
+  const char* role;            /* `pp0` */
+  const char* hash;            /* content hash of the program, in hex */
+  uint64_t arena_bytes;        /* the whole arena, 64-byte aligned */
+  uint64_t state_bytes;        /* the front part that survives from one program to the next: parameters, gradients, optimizer state */
+  uint64_t scalars_offset;     /* of PiperScalars */
+  uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators;
+  const PiperActionInfo* actions;
+  const PiperWait* waits;      /* of communication actions */
+  const PiperPart* parts;
+  const PiperStream* streams;
+  uint32_t num_params;
+  const PiperParam* params;
+  /* Runs the compute stream of one step; 0 done, otherwise cancelled or failed (the reason was given to api->fail). */
+  int (*step)(const struct PiperApi* api, struct PiperRank* rank);
+  const void* context;         /* the interpreter's own */
+} PiperProgram;
+
+/* ---- at run time ----------------------------------------------------------------------------------------------------- */
+
+/* What one step's update reads; the runtime writes it into the arena before the step. */
+typedef struct PiperScalars {
+  double step;                 /* 1 for the first update */
+  double learning_rate;
+  double bias1, bias2;         /* 1 - beta^step (adamw), else 1 */
+} PiperScalars;
+
+typedef struct PiperCommunicator {
+  uint32_t id;                 /* unique in the job; equal at all members */
+  uint32_t kind;               /* 0 pair, 1 group */
+  uint32_t num_members;
+  const uint32_t* members;     /* global ranks; pair: source, destination; group: in set order, then coordinate order */
+  uint32_t self;               /* own position in members */
+  uint32_t num_sets;           /* group: member sets; members are set-major */
+} PiperCommunicator;
+
+/* The fixed part of a rank's flight record: for every stream the last action begun and ended (counts since start). */
+#define PIPER_MAX_STREAMS 64
+#define PIPER_FLIGHT_RING 256
+typedef struct PiperFlightEvent {
+  uint32_t stream, action;
+  uint64_t begin_ns, end_ns;
+} PiperFlightEvent;
+typedef struct PiperFlight {
+  uint32_t abi_version, rank, num_streams, failed;
+  char hash[40];
+  uint64_t step;
+  uint64_t begun[PIPER_MAX_STREAMS], ended[PIPER_MAX_STREAMS];
+  uint64_t events;             /* written so far; the ring holds the last ones of the compute stream */
+  PiperFlightEvent ring[PIPER_FLIGHT_RING];
+} PiperFlight;
+
+typedef struct PiperRank {
+  const PiperProgram* program;
+  unsigned char* arena;
+  uint64_t step;               /* of the compute stream, since the program was started */
+  uint64_t global_step;        /* of training: keys data and random numbers */
+  uint64_t seed;
+  uint64_t* completed;         /* per stream, each on its own cache line: completed[stream * PIPER_COUNTER_STRIDE] */
+  PiperFlight* flight;
+  const PiperCommunicator* communicators;
+  const uint32_t* replica;     /* per distinct cut of the program (position chosen by the program): this rank's share number */
+  uint32_t rank;
+  volatile uint32_t* sleepers; /* nonzero: the progress engine sleeps and wants api->wake */
+  void* runtime;               /* the runtime's own */
+} PiperRank;
+#define PIPER_COUNTER_STRIDE 8u
+
+typedef struct PiperApi {
+  uint32_t abi_version;
+  /* Blocks until completed[stream] >= target; nonzero when the run was cancelled. Called only when the counter is still below. */
+  int (*wait)(PiperRank* rank, uint32_t stream, uint64_t target);
+  /* Tells the progress engine that a counter moved. */
+  void (*wake)(PiperRank* rank);
+  /* Fails the run: `action` is the one that ran. message has static storage; value is shown with it. Always nonzero. */
+  int (*fail)(PiperRank* rank, uint32_t action, const char* message, int64_t value);
+  /* Writes `samples` samples of input `input`, from sample `first` of the step's batch, to `to`; nonzero on failure. */
+  int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, void* to);
+  /* Hands over the loss sums of all microbatches (or, for subject PIPER_NORM, the gradient norm) of this step. */
+  void (*report)(PiperRank* rank, uint32_t subject, const double* values, uint32_t count);
+  int (*gemm)(PiperRank* rank, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t accumulate);
+  int (*attend)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out,
+                void* lse, void* workspace, uint64_t workspace_bytes);
+  int (*attend_grad)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
+                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, uint64_t workspace_bytes);
+  uint64_t (*now_ns)(void);
+} PiperApi;
+#define PIPER_NORM 0xFFFFFFFFu
+
+/* Bytes of workspace that an attention call may use; the plan reserves them. */
+static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
+  const uint64_t element = call->dtype == PIPER_F64 ? 8 : 4;
+  const uint64_t q = (uint64_t)(call->batch * call->seq * call->heads);
+  const uint64_t k = (uint64_t)(call->batch * call->keys * call->heads);
+  const uint64_t scores = call->dtype == PIPER_F64 ? q * (uint64_t)call->keys : 512u * 1024u;
+  return element * (4 * q * (uint64_t)(call->width + call->value_width) + 4 * k * (uint64_t)(call->width + call->value_width) + 4 * q + 3 * scores) + (1u << 20);
+}
+
+/* ---- the job: what one process is asked to run -------------------------------------------------------------------- */
+
+typedef struct PiperData {
+  uint32_t kind;               /* 0 none, 1 bytes, 2 synthetic */
+  const char* path;            /* bytes: a file, or a folder */
+  int64_t batch;
+  int64_t seq;                 /* bytes: window length */
+  int64_t classes;             /* synthetic: integers in [0, classes) */
+  PiperActionInfo where;       /* the `data` line */
+} PiperData;
+
+typedef struct PiperOptimizer {
+  uint32_t kind;               /* 0 sgd, 1 adamw */
+  uint32_t schedule;           /* 0 constant, 1 cosine, 2 linear */
+  double base, floor;
+  uint64_t warmup, total;      /* steps */
+  double beta1, beta2;
+} PiperOptimizer;
+
+/* All ranks of this process. Ranks of one role share a program. */
+typedef struct PiperJobRank {
+  uint32_t rank;
+  const PiperProgram* program;
+  const PiperProgram* evaluation;         /* null: none */
+  const PiperCommunicator* communicators; /* program->num_communicators */
+  const PiperCommunicator* evaluation_communicators;
+  const uint32_t* replica;
+  const uint32_t* evaluation_replica;
+} PiperJobRank;
+
+typedef struct PiperJob {
+  uint32_t abi_version;
+  uint32_t world;
+  uint32_t num_ranks;                     /* local ones */
+  const PiperJobRank* ranks;
+  uint32_t num_inputs;
+  const PiperInput* inputs;
+  uint32_t num_losses;
+  const PiperLoss* losses;
+  PiperData data, held_out;
+  PiperOptimizer optimizer;
+  uint64_t seed, first_step, steps;
+  uint64_t samples_per_step, tokens_per_step; /* tokens: samples times the product of the first input's other dimensions */
+} PiperJob;
+
+/* ---- inline parts of the step loop ------------------------------------------------------------------------------------- */
+
+static inline void piper_begin(PiperRank* rank, uint32_t stream, uint32_t position) {
+  rank->flight->begun[stream] = rank->step * rank->program->streams[stream].num_actions + position + 1;
+}
+
+static inline void piper_end(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position) {
+  const uint64_t count = rank->step * rank->program->streams[stream].num_actions + position + 1;
+  rank->flight->ended[stream] = count;
+  __atomic_store_n(&rank->completed[stream * PIPER_COUNTER_STRIDE], count, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(rank->sleepers, __ATOMIC_SEQ_CST)) api->wake(rank);
+}
+
+/* Nonzero when the run was cancelled. */
+static inline int piper_wait(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position, uint32_t distance) {
+  if (rank->step < distance) return 0;
+  const uint64_t target = (rank->step - distance) * rank->program->streams[stream].num_actions + position + 1;
+  if (__atomic_load_n(&rank->completed[stream * PIPER_COUNTER_STRIDE], __ATOMIC_ACQUIRE) >= target) return 0;
+  return api->wait(rank, stream, target);
+}
+
+#ifdef __cplusplus
+}
+#endif
