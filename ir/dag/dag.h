@@ -132,9 +132,9 @@ struct Plan;  // plan.h
 
 /// What a text must contain to be whole, so that a missing action is found from `.pir` alone.
 struct Dag {
-  explicit Dag(Context& context) : context(&context) {}
-  Dag(Dag&&) = default;
-  Dag& operator=(Dag&&) = default;
+  explicit Dag(Context& context);
+  Dag(Dag&&);
+  Dag& operator=(Dag&&);
   ~Dag();
 
   Context* context;
@@ -177,11 +177,20 @@ struct Dag {
   NodeId add(Node node, std::span<const Input> inputs);
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);
-  /// The type of an output: of one device's part.
+  /// The type of an output: of one device's part. Outputs of an all_gather stand member by member, each member's inputs in order.
+  /// A scalar of type f32 where the node's inputs are incomplete. The reference stays valid as long as the DAG's tables.
   const tensor::Type& output_type(Port port) const;
-  /// `F.stage2.mb3`, `B.stage0.mb1.copy1`, `send.stage0.mb1`, `all_reduce.stage0.0`, `update.stage0.0`, `load.tokens.mb3`, `report.gpt.loss.0`.
-  /// Unique in the DAG: a send or recv whose name would repeat gets the destination's (source's) chunk and device set appended.
+  /// Into how many equal parts the samples of the batch are divided for one device of this node: split dimensions and `cut` axes.
+  std::int64_t samples_divisor(const Node& node) const;
+  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `all_reduce.stage0.0`;
+  /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
+  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes and collectives of several sets
+  /// have their device set appended. Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
+
+ private:
+  struct DerivedTypes;
+  std::unique_ptr<DerivedTypes> derived_types_;
 };
 
 }  // namespace piper::dag

@@ -1,0 +1,241 @@
+#include "ir/dag/dag.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/dag/plan.h"
+
+namespace piper::dag {
+
+std::string_view port_kind_name(PortKind kind) {
+  constexpr std::string_view kNames[] = {"data", "saved", "param", "grad", "loss_sum"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view level_name(Level level) {
+  constexpr std::string_view kNames[] = {"built", "split", "placed", "communicating", "ordered", "planned"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+std::string_view kind_name(NodeKind kind) {
+  constexpr std::string_view kNames[] = {"chunk",  "load", "sum_squares", "norm",       "update",
+                                         "report", "send", "recv",        "all_reduce", "all_gather"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+/// Types of outputs that no body or parameter declares; few, since they depend on extents alone.
+struct Dag::DerivedTypes {
+  std::map<std::tuple<NodeKind, std::uint32_t, std::int64_t>, tensor::Type> types;
+};
+
+Dag::Dag(Context& context) : context(&context), derived_types_(std::make_unique<DerivedTypes>()) {}
+Dag::Dag(Dag&&) = default;
+Dag& Dag::operator=(Dag&&) = default;
+Dag::~Dag() = default;
+
+NodeId Dag::add(Node node, std::span<const Input> inputs) {
+  const NodeId id = NodeId::at(nodes.size());
+  nodes.push_back(node);
+  nodes.back().first_input = 0;
+  nodes.back().num_inputs = 0;
+  set_inputs(id, inputs);
+  return id;
+}
+
+void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
+  Node& node = nodes[id.index()];
+  const std::uint32_t first = static_cast<std::uint32_t>(edges.size());
+  if (!inputs.empty() && inputs.data() >= edges.data() && inputs.data() < edges.data() + edges.size()) {
+    const std::vector<Input> copy(inputs.begin(), inputs.end());  // the pool may move while it grows
+    edges.insert(edges.end(), copy.begin(), copy.end());
+  } else {
+    edges.insert(edges.end(), inputs.begin(), inputs.end());
+  }
+  const auto by_port = [](const Input& a, const Input& b) { return a.port < b.port; };
+  std::stable_sort(edges.begin() + first, edges.end(), by_port);
+  node.first_input = first;
+  node.num_inputs = static_cast<std::uint32_t>(inputs.size());
+}
+
+std::int64_t Dag::samples_divisor(const Node& node) const {
+  std::int64_t parts = 1;
+  for (std::size_t i = 0; i < dims.size() && i < kMaxSplitDims; ++i) {
+    if (node.instance.at[i] != Instance::kNone) parts *= dims[i].extent;
+  }
+  for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
+    if ((node.cut >> i & 1) != 0) parts *= mesh.axes[i].size;
+  }
+  return parts;
+}
+
+const tensor::Type& Dag::output_type(Port port) const {
+  // Sends and reductions pass on the type of what they carry: follow it to where it was made.
+  for (;;) {
+    const Node& node = nodes[port.node.index()];
+    const auto source_of = [&](const Node& reader, std::uint32_t input) {
+      for (const Input& edge : inputs_of(reader)) {
+        if (edge.port == input) return edge.source;
+      }
+      return Port{};
+    };
+    Port next;
+    switch (node.kind) {
+      case NodeKind::chunk: {
+        const Body& body = bodies[node.body.index()];
+        return body.graph.type(body.outputs[port.index].value);
+      }
+      case NodeKind::load: {
+        const std::int64_t parts = samples_divisor(node);
+        const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, node.subject, parts});
+        if (fresh) {
+          entry->second = input_types[node.subject];
+          for (tensor::Dim& dim : entry->second.dims) {
+            if (dim.sampled) dim.extent /= parts;
+          }
+        }
+        return entry->second;
+      }
+      case NodeKind::sum_squares:
+      case NodeKind::norm: {
+        const bool norm = node.kind == NodeKind::norm;
+        const std::int64_t extent = norm ? 2 : static_cast<std::int64_t>(buckets[node.bucket.index()].params.size());
+        const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, 0, extent});
+        if (fresh) entry->second = {tensor::DType::f64, {{context->symbol(norm ? "scalar" : "param"), extent, false}}};
+        return entry->second;
+      }
+      case NodeKind::update:
+        return param_types[buckets[node.bucket.index()].params[port.index].index()];
+      case NodeKind::recv:
+        next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
+        break;
+      case NodeKind::all_gather: {
+        // Outputs stand member by member, each member's inputs in order.
+        std::uint32_t before = 0;
+        for (const NodeId member : comms[node.comm.index()].members) {
+          const Node& other = nodes[member.index()];
+          const std::span<const Input> inputs = inputs_of(other);
+          const std::uint32_t count = inputs.empty() ? 0 : inputs.back().port + 1;
+          if (port.index < before + count) {
+            next = source_of(other, port.index - before);
+            break;
+          }
+          before += count;
+        }
+        break;
+      }
+      case NodeKind::all_reduce:
+      case NodeKind::send:
+      case NodeKind::report:
+        next = source_of(node, port.index);
+        break;
+    }
+    if (!next.node.valid()) {
+      static const tensor::Type kNoType;
+      return kNoType;
+    }
+    port = next;
+  }
+}
+
+namespace {
+
+void append_instance(std::string& text, const Dag& dag, const Instance& instance) {
+  for (std::size_t i = 0; i < dag.dims.size() && i < kMaxSplitDims; ++i) {
+    if (instance.at[i] == Instance::kNone) continue;
+    text += '.';
+    text += dag.context->text(dag.dims[i].name);
+    text += std::to_string(instance.at[i]);
+  }
+}
+
+/// `.pp1.dp0`; the mesh's name for all its devices; nothing before placement.
+void append_devices(std::string& text, const Dag& dag, DeviceSetId devices) {
+  if (!devices.valid()) return;
+  const DeviceSet& set = dag.device_sets[devices];
+  bool any = false;
+  for (std::size_t i = 0; i < set.at.size(); ++i) {
+    if (set.at[i] == DeviceSet::kWhole) continue;
+    any = true;
+    text += '.';
+    text += dag.context->text(dag.mesh.axes[i].name);
+    text += std::to_string(set.at[i]);
+  }
+  if (!any) {
+    text += '.';
+    text += dag.context->text(dag.mesh.name);
+  }
+}
+
+}  // namespace
+
+std::string Dag::name(NodeId id) const {
+  const Node& node = nodes[id.index()];
+  std::string text;
+  switch (node.kind) {
+    case NodeKind::chunk:
+      text = pass_name(node.pass);
+      text += '.';
+      text += context->text(chunks[node.chunk.index()].name);
+      append_instance(text, *this, node.instance);
+      break;
+    case NodeKind::load:
+      text = "load.";
+      text += context->text(inputs[node.subject].name);
+      append_instance(text, *this, node.instance);
+      append_devices(text, *this, node.devices);
+      break;
+    case NodeKind::norm:
+      text = "norm";
+      append_devices(text, *this, node.devices);
+      break;
+    case NodeKind::sum_squares:
+    case NodeKind::update:
+      text = kind_name(node.kind);
+      text += '.';
+      text += context->text(buckets[node.bucket.index()].name);
+      if (buckets[node.bucket.index()].homes.size() > 1) append_devices(text, *this, node.devices);
+      break;
+    case NodeKind::report:
+      text = "report.";
+      text += node.subject == Node::kNormReport ? std::string_view("norm") : context->text(losses[node.subject].name);
+      append_instance(text, *this, node.instance);
+      break;
+    case NodeKind::send:
+    case NodeKind::recv: {
+      // Both halves are named after the producer and the destination, which identify a message.
+      const Node* sender = &node;
+      const Node* receiver = &node;
+      if (node.comm.valid() && comms[node.comm.index()].members.size() == 2) {
+        sender = &nodes[comms[node.comm.index()].members[0].index()];
+        receiver = &nodes[comms[node.comm.index()].members[1].index()];
+      }
+      text = kind_name(node.kind);
+      if (sender->chunk.valid()) {
+        text += '.';
+        text += pass_name(sender->pass);
+        text += '.';
+        text += context->text(chunks[sender->chunk.index()].name);
+      }
+      append_instance(text, *this, sender->instance);
+      append_devices(text, *this, receiver->devices);
+      break;
+    }
+    case NodeKind::all_reduce:
+    case NodeKind::all_gather:
+      text = kind_name(node.kind);
+      text += '.';
+      if (node.bucket.valid()) {
+        text += context->text(buckets[node.bucket.index()].name);
+      } else if (node.kind == NodeKind::all_reduce && node.subject < losses.size()) {
+        text += context->text(losses[node.subject].name);
+      } else {
+        text += "norm";
+      }
+      append_instance(text, *this, node.instance);
+      if (node.comm.valid() && comms[node.comm.index()].members.size() > 1) append_devices(text, *this, node.devices);
+      break;
+  }
+  return text;
+}
+
+}  // namespace piper::dag
