@@ -21,29 +21,38 @@ setup:
 	@python3 .deps/fetch_wheels.py
 
 # Ninja configures again by itself when a CMake file changes.
-build/%/build.ninja: CMakePresets.json | setup
+build/%/build.ninja: | setup
+	@mkdir -p build
 	@echo "configure: $*"
 	@cmake --preset $* >build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
 
-build: build-release
+# $(call ninja,PRESET,TARGET): one line of progress on a terminal, errors in full.
+ninja = NINJA_STATUS="[%f/%t %es] " ninja -C build/$(1) -j $(JOBS) $(2)
 
-build-%: setup
-	@mkdir -p build
-	@$(MAKE) build/$*/build.ninja
-	@NINJA_STATUS="[%f/%t %es] " cmake --build build/$* --parallel $(JOBS)
+build: build/release/build.ninja
+	@$(call ninja,release,program)
 
 # The tests run on the debug preset: optimised (-O1), with assertions, quick to build.
-test: build-debug
+test: build/debug/build.ninja
+	@$(call ninja,debug,all)
 	@ctest --preset debug --parallel $(JOBS)
 
-asan tsan: %: build-%
-	@ctest --preset $* --parallel $(JOBS)
+asan: build/asan/build.ninja
+	@$(call ninja,asan,all)
+	@ctest --preset asan --parallel $(JOBS)
 
-demo: build-release
+# The thread sanitizer of gcc 12 cannot start under wide address randomisation.
+fixed_addresses = $(shell setarch --addr-no-randomize true 2>/dev/null && echo setarch --addr-no-randomize)
+tsan: build/tsan/build.ninja
+	@$(call ninja,tsan,all)
+	@$(fixed_addresses) ctest --preset tsan --parallel $(JOBS)
+
+demo: build
 	@build/release/piper train examples/gpt/gpt.pipe
 
-bench: build-release
-	@build/release/piper_bench --benchmark_format=console --benchmark_out=build/bench.json --benchmark_out_format=json
+bench: build
+	@$(call ninja,release,piper_bench)
+	@build/release/piper_bench --benchmark_out=build/bench.json --benchmark_out_format=json
 
 clean:
 	@rm -rf build

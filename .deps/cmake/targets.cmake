@@ -1,5 +1,8 @@
 # The functions that the folders' CMakeLists.txt are made of.
 
+# What `make build` builds: the program and the plugins that it opens, without the tests.
+add_custom_target(program)
+
 # piper_library(NAME [SOURCES a.cpp ...] [DEPS target ...])
 # A static library; without sources a header-only one. Includes are written from the project root.
 function(piper_library name)
@@ -22,6 +25,7 @@ function(piper_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   add_library(${name} MODULE ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES PREFIX "")
+  add_dependencies(program ${name})
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   target_compile_options(${name} PRIVATE ${PIPER_WARNINGS})
