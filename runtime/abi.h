@@ -35,8 +35,8 @@ typedef struct PiperWait {
 
 typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3 } PiperCommOp;
 
-/* A piece of a message: send reads `in`; recv writes `out`; all_reduce reads `in`, writes `out` (may be equal); all_gather: part 0 `in` is
- * the contribution, and part j's `out` takes that of member set j (parts beyond 0 have in == PIPER_NO_OFFSET when unused). */
+/* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal). all_gather: one part per output,
+ * the contributions of all members one after the other in set order; `in` is set on this member's own parts and PIPER_NO_OFFSET on the others'. */
 #define PIPER_NO_OFFSET UINT64_MAX
 typedef struct PiperPart {
   uint64_t in, out;   /* byte offsets in the arena */

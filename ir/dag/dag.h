@@ -41,7 +41,7 @@ enum class NodeKind : std::uint8_t {
   send,        // inputs travel to the matching recv
   recv,        // output i is input i of the matching send
   all_reduce,  // output i is the sum of input i over the members of its comm, in rank order
-  all_gather,  // output j is the input of the j-th member set, in set order
+  all_gather,  // outputs: the inputs of all members one after the other, in set order; a member may contribute none
 };
 std::string_view kind_name(NodeKind kind);
 
