@@ -100,7 +100,9 @@ def download(name, pin, folder):
         time.sleep(0.1)
         elapsed = time.monotonic() - started
         if elapsed >= next_report:
-            say(f"  {name}: {folder_bytes(folder) / 1e6:.0f} MB after {elapsed:.0f} s")
+            megabytes = folder_bytes(folder) / 1e6
+            state = f"{megabytes:.0f} MB" if megabytes >= 1 else "waiting for the first bytes"
+            say(f"  {name}: {state} after {elapsed:.0f} s")
             next_report += 5.0
     if process.returncode != 0:
         fail(f"downloading {name} failed (pip's message is above)")

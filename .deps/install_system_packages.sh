@@ -33,6 +33,7 @@ done
 if [ "$(id -u)" = 0 ]; then
     as_root="env"
 elif command -v sudo >/dev/null 2>&1 && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+    sudo true  # a password is asked for here, before apt-get runs in the background
     as_root="sudo env"
 else
     echo "set-up: these packages are missing and this user may not install them:" >&2
@@ -44,7 +45,15 @@ echo "set-up: installing system packages:$missing"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() {
-    if ! $as_root DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1; then
+    $as_root DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 &
+    running=$!
+    seconds=0
+    while kill -0 "$running" 2>/dev/null; do
+        sleep 1
+        seconds=$((seconds + 1))
+        [ $((seconds % 15)) -ne 0 ] || echo "set-up:   apt-get $1: $(tail -n 1 "$log" | cut -c 1-90) ($seconds s)"
+    done
+    if ! wait "$running"; then
         tail -n 30 "$log" >&2
         echo "set-up: \`apt-get $*\` failed" >&2
         exit 1

@@ -122,7 +122,7 @@ def source_lists(path):
             if word == "SOURCES":
                 current = []
                 lists.append(current)
-            elif word in "()" or word.isupper():
+            elif word in "()" or (word.isupper() and "$" not in word):
                 current = None
             elif current is not None:
                 current.append((number, word))
