@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/pass.h"
@@ -80,7 +81,7 @@ struct Loss {
   LocId loc;
 };
 
-/// The adjoint of one use of a parameter: uses are added by whoever holds the parameter, never here, so that chunks stay independent.
+/// The adjoint of one use of a parameter, a value that nothing else uses, made where the use stands: uses are added by whoever holds the parameter, never here, so that chunks stay independent.
 struct ParamGrad {
   ParamId param;
   ValueId value;
@@ -102,9 +103,11 @@ class Graph {
   ValueId result(const Node& node, std::size_t i = 0) const { return ValueId(node.first_result + static_cast<std::uint32_t>(i)); }
 
   // ---- building (append only; rewrites make a new graph)
-  /// A value without a defining node: an input, a weight, or a port of a body.
+  /// A value without a defining node: an input, a weight, or a port of a body. A name that is taken gets the next free number appended.
   ValueId add_leaf(Type type, Symbol name);
   /// Appends an op; its result types come from the op's shape rule. Operands must be legal for it: callers check with `infer` (op_rules.h) first.
+  /// Results are named `name`, by default region path and op (`block.3.mlp.0.gelu`); further results get what they are appended
+  /// (`.lse`), and a name that is taken the next free number.
   NodeId add(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, RegionId region, LocId loc, NodeId origin = {}, Symbol name = {});
 
   std::string name;
@@ -114,14 +117,23 @@ class Graph {
   std::vector<Loss> losses;
   std::vector<ParamGrad> grads;  // empty before `differentiate`
 
+  /// The parameter or input that a leaf is; invalid for other values. Linear in their number.
+  ParamId param_of(ValueId value) const;
+  InputId input_of(ValueId value) const;
+
   /// Mutable access for passes that rewrite regions in place (`partition`).
   std::vector<Node>& mutable_nodes() { return nodes_; }
+  /// Appends an op with known result types and names: what a reader of text has. No rule is checked; `verify` does that.
+  NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names);
 
  private:
+  Symbol unique(Symbol name);
+
   Context* context_;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
   std::vector<ValueId> operands_;
+  std::unordered_map<Symbol, std::uint32_t> taken_;  // value names; how often each was asked for
 };
 
 }  // namespace piper::tensor

@@ -19,8 +19,23 @@ struct Inferred {
 };
 Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols);
 
+/// How the operands of a `contract` lie in memory. Code generation, shape and derivative rules read it from here.
+struct GemmForm {
+  std::vector<Dim> batched;  // in both, not summed
+  std::vector<Dim> rest_a;   // M
+  std::vector<Dim> rest_b;   // N
+  std::vector<Dim> summed;   // K
+  bool direct = false;         // both lie as [batched][rest][summed] or [batched][summed][rest], groups in one order: no copies needed
+  bool a_summed_last = false;  // a is [batched][M][K]; else [batched][K][M]
+  bool b_summed_last = false;  // b is [batched][N][K]; else [batched][K][N]
+};
+GemmForm gemm_form(const Type& a, const Type& b, std::span<const Symbol> summed);
+
 /// Whether samples stay independent in this op, given its operands' types and attributes; a coupled op forbids `split` and `replicate` through it.
 bool is_samplewise(Op op, std::span<const Type> operands, const Attrs& attrs);
+
+/// Whether the op adds over a sampled dimension: its result is a part, added over microbatches and replicas.
+bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs);
 
 /// Work of one execution. flops: multiply and add count 1 each; bytes: operands read and results written once.
 struct Cost {
@@ -32,6 +47,7 @@ Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, 
 /// Operand dimensions along which the op may be cut without communication, per mesh axis: what results when operand i is cut along a dimension.
 /// `cut[i]` is the dimension along which operand i is cut (invalid: whole). Gives the dimension along which every result is cut
 /// (`partial` when each part holds a term of a sum), or nothing when that combination of cuts needs communication first.
+/// Two ops have results of several shapes: `lse` of `attend` is cut as `out` is; dq, dk, dv of `attend_grad` are cut as q, k, v are.
 struct ResultLayout {
   Symbol cut;            // invalid: whole
   bool partial = false;
@@ -39,7 +55,8 @@ struct ResultLayout {
 std::optional<ResultLayout> layout(Op op, std::span<const Type> operands, std::span<const Symbol> cut, const Attrs& attrs);
 
 /// What the derivative rule of an op may do: append backward ops. `dy[i]` is invalid where result i has no adjoint.
-/// Gives one adjoint per operand; invalid where none is needed (`wanted[i]` false) or the operand is not differentiable.
+/// Gives one adjoint per operand, of the operand's type (it may be `dy` itself); invalid where none is needed (`wanted[i]` false) or the
+/// operand is not differentiable.
 struct AdjointRequest {
   const Graph& graph;
   const Node& node;
@@ -49,5 +66,8 @@ struct AdjointRequest {
 using Emit = std::function<ValueId(Op op, std::vector<ValueId> operands, Attrs attrs, std::size_t for_operand, std::size_t result)>;
 /// `emit` appends one backward op, tagged by the operand it is for (BI or BW is decided from that operand), and gives its result.
 std::vector<ValueId> adjoints(const AdjointRequest& request, const Emit& emit);
+
+/// Whether the adjoint rule covers operand `i`: integer operands, conditions and the ops of the backward pass have no derivative.
+bool is_differentiable(Op op, std::size_t operand);
 
 }  // namespace piper::tensor

@@ -1,0 +1,65 @@
+#pragma once
+// What the shape rules share: the operands of one op, and how a rule says why they do not fit. Used by infer*.cpp alone.
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/tensor/op_rules.h"
+
+namespace piper::tensor {
+
+class ShapeRule {
+ public:
+  ShapeRule(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols)
+      : op(op), operands(operands), attrs(attrs), symbols(symbols) {}
+
+  Inferred run();
+
+  const Op op;
+  const std::span<const Type> operands;
+  const Attrs& attrs;
+  const SymbolTable& symbols;
+
+ private:
+  // ---- results
+  static Inferred ok(Type type) { return {{std::move(type)}, {}}; }
+  static Inferred ok(std::vector<Type> types) { return {std::move(types), {}}; }
+  static Inferred fail(std::string why) { return {{}, std::move(why)}; }
+
+  // ---- words
+  std::string show(const Type& type) const { return "`" + print(type, symbols) + "`"; }
+  std::string show(Symbol name) const { return "`" + std::string(symbols.text(name)) + "`"; }
+  std::string show_op() const { return "`" + std::string(info(op).name) + "`"; }
+  /// "`f32[a: 2]`, `f32[b: 3]` and `f32[]`".
+  std::string show_operands() const;
+
+  // ---- checks: the reason why not, or empty
+  std::string all_floating(std::size_t from, std::size_t to) const;
+  std::string all_in(const std::vector<Symbol>& dims, const Type& type) const;
+  std::string same_type(std::size_t a, std::size_t b) const;
+  std::string same_dim(const Dim& a, const Dim& b) const;
+
+  // ---- rules by kind (infer.cpp, infer_library.cpp)
+  Inferred pointwise();
+  Inferred reduce();
+  Inferred along_one();
+  Inferred cross_entropy(bool gradient);
+  Inferred lookup();
+  Inferred lookup_grad();
+  Inferred rename();
+  Inferred broadcast();
+  Inferred permute();
+  Inferred contract();
+  Inferred attend();
+  Inferred attend_grad();
+};
+
+/// Why `type` can be no value's type (a repeated name, an extent below 1, more elements than can be counted), or empty.
+std::string check_type(const Type& type, const SymbolTable& symbols);
+
+/// `type` without the dimensions `dims`.
+Type without(const Type& type, std::span<const Symbol> dims);
+
+}  // namespace piper::tensor

@@ -1,0 +1,55 @@
+#include "ir/tensor/type.h"
+
+#include <limits>
+
+namespace piper::tensor {
+
+std::string_view dtype_name(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return "f64";
+    case DType::f32: return "f32";
+    case DType::i64: return "i64";
+  }
+  return "f32";
+}
+
+std::optional<DType> parse_dtype(std::string_view text) {
+  for (DType dtype : {DType::f64, DType::f32, DType::i64}) {
+    if (text == dtype_name(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::size_t dtype_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 8; }
+
+std::int64_t Type::elements() const {
+  // Extents come from text that anyone may write: a product beyond 64 bits stays at the largest number that `bytes` can still scale.
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 8;
+  std::int64_t count = 1;
+  for (const Dim& dim : dims) {
+    if (__builtin_mul_overflow(count, dim.extent, &count) || count > kLargest) return kLargest;
+  }
+  return count;
+}
+
+std::optional<std::size_t> Type::find(Symbol name) const {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+std::string print(const Type& type, const SymbolTable& symbols) {
+  std::string text(dtype_name(type.dtype));
+  text += '[';
+  for (std::size_t i = 0; i < type.dims.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += symbols.text(type.dims[i].name);
+    text += ": ";
+    text += std::to_string(type.dims[i].extent);
+    if (type.dims[i].sampled) text += '*';
+  }
+  return text + ']';
+}
+
+}  // namespace piper::tensor
