@@ -164,6 +164,9 @@ typedef struct PiperFlight {
   uint64_t begun[PIPER_MAX_STREAMS], ended[PIPER_MAX_STREAMS];
   uint64_t events;             /* written so far; the ring holds the last ones of the compute stream */
   PiperFlightEvent ring[PIPER_FLIGHT_RING];
+  uint32_t waiting;            /* 1 while the compute stream sleeps in api->wait, for completed[waiting_stream] >= waiting_target */
+  uint32_t waiting_stream;
+  uint64_t waiting_target;
 } PiperFlight;
 
 typedef struct PiperRank {
@@ -179,6 +182,7 @@ typedef struct PiperRank {
   uint32_t rank;
   volatile uint32_t* sleepers; /* nonzero: the progress engine sleeps and wants api->wake */
   void* runtime;               /* the runtime's own */
+  uint64_t (*now_ns)(void);    /* times the compute stream's actions for the flight record; null: untimed */
 } PiperRank;
 #define PIPER_COUNTER_STRIDE 8u
 
@@ -260,12 +264,21 @@ typedef struct PiperJob {
 /* ---- inline parts of the step loop ------------------------------------------------------------------------------------- */
 
 static inline void piper_begin(PiperRank* rank, uint32_t stream, uint32_t position) {
-  rank->flight->begun[stream] = rank->step * rank->program->streams[stream].num_actions + position + 1;
+  PiperFlight* flight = rank->flight;
+  PiperFlightEvent* event = &flight->ring[flight->events % PIPER_FLIGHT_RING];
+  flight->begun[stream] = rank->step * rank->program->streams[stream].num_actions + position + 1;
+  event->stream = stream;
+  event->action = position;
+  event->begin_ns = rank->now_ns ? rank->now_ns() : 0;
+  event->end_ns = 0;
 }
 
 static inline void piper_end(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position) {
   const uint64_t count = rank->step * rank->program->streams[stream].num_actions + position + 1;
-  rank->flight->ended[stream] = count;
+  PiperFlight* flight = rank->flight;
+  flight->ended[stream] = count;
+  flight->ring[flight->events % PIPER_FLIGHT_RING].end_ns = rank->now_ns ? rank->now_ns() : 0;
+  flight->events++;
   __atomic_store_n(&rank->completed[stream * PIPER_COUNTER_STRIDE], count, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(rank->sleepers, __ATOMIC_SEQ_CST)) api->wake(rank);
 }

@@ -1,0 +1,124 @@
+#pragma once
+// Runs a PiperJob: the programs of all ranks of this process, one device thread per rank and one progress thread for all communication.
+//
+// Guarantees: `run` returns only after every thread it started has ended. A failure on one rank releases all others; the first failure
+// is the one that is reported. A stop ends all ranks at the same step. The step loop allocates nothing and takes no lock.
+// Nothing throws.
+//
+//   Failure failure;
+//   std::unique_ptr<Executor> executor = Executor::create(job, {}, failure);
+//   if (!executor) return report(failure);
+//   RunResult result = executor->run(Phase::training, 100, [&](const StepRecord& step) { ...; return std::nullopt; });
+//   RunResult held_out = executor->run(Phase::evaluation, executor->evaluation_steps(), ...);
+//   std::vector<double> weight = executor->read_parameter("head.0.out", Part::values)->values;
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/abi.h"
+#include "runtime/failure.h"
+#include "runtime/options.h"
+
+namespace piper::runtime {
+
+class Transport;
+class StepData;
+
+/// Which of the two programs of a rank runs. Both share the state part of the arena.
+enum class Phase : std::uint8_t { training, evaluation };
+
+enum class Ended : std::uint8_t {
+  finished,  // all steps that were asked for
+  stopped,   // request_stop(), at a common step boundary
+  failed,
+};
+
+struct RunResult {
+  Ended ended = Ended::finished;
+  std::uint64_t steps = 0;  // ended on all ranks
+  std::optional<Failure> failure;  // exactly when failed
+};
+
+/// What is known when a step has ended on all ranks. Valid during the callback.
+struct StepRecord {
+  Phase phase = Phase::training;
+  std::uint64_t step = 0;         // of training, counted from 0; of evaluation: number of the step in it
+  std::uint64_t local_step = 0;   // since this run began
+  std::uint64_t steps = 0;        // asked for in this run
+  double loss = 0;                // sum of the losses
+  std::span<const double> losses;                       // mean per loss of the job, in its order
+  std::span<const std::vector<double>> microbatch_sums; // per loss, as reported
+  std::optional<double> gradient_norm;                  // before clipping
+  double learning_rate = 0;
+  double seconds = 0;             // since the step before ended
+  double tokens_per_second = 0;
+};
+
+/// Called in step order, on the thread that called `run`. A failure ends the run at the next step boundary.
+using OnStep = std::function<std::optional<Failure>(const StepRecord&)>;
+
+/// Which tensor of a parameter.
+enum class Part : std::uint8_t { values, gradient, slot0, slot1 };
+
+struct ParameterValues {
+  std::string name;
+  std::vector<std::int64_t> dims;
+  std::vector<double> values;  // row-major
+};
+
+/// Perturbs timing in tests: every action and every communication is held up by a random time, a function of the seed.
+struct RandomDelays {
+  std::uint64_t seed = 0;
+  std::uint32_t max_us = 0;  // 0: none
+};
+
+struct ExecutorOptions {
+  Options runtime;
+  std::string out_folder;             // flight records lie here; empty: in files without a name
+  RandomDelays delays;
+  std::shared_ptr<Transport> transport;  // null: local
+  std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
+};
+
+class Executor {
+ public:
+  /// Checks the tables, opens data, allocates and initialises the arenas. The job and all it points to must outlive the executor.
+  static std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options, Failure& failure);
+  ~Executor();
+
+  /// Runs `steps` steps of one phase. Training continues where the run before ended. After a failure nothing can be run any more.
+  RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step = {});
+
+  /// Ends the run in progress, and every later one, at a common step boundary. May be called from a signal handler.
+  void request_stop() { stop_requested_.store(true); }
+
+  /// Steps of evaluation that cover the held-out data once; 0 without held-out data.
+  std::uint64_t evaluation_steps() const;
+  /// Training steps that ended, the job's first step included.
+  std::uint64_t next_step() const;
+
+  /// A tensor of a parameter, from its counted home; nothing when no local rank has it (or no such slot).
+  std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const;
+  /// Names of all parameters with a counted home here, sorted.
+  std::vector<std::string> parameter_names() const;
+
+  /// Planned bytes of the arena, per local rank.
+  std::vector<std::uint64_t> arena_bytes() const;
+  /// One past the last byte that a run has written, per local rank; only with Options::check_memory, else zeros.
+  std::vector<std::uint64_t> touched_bytes() const;
+
+  struct Parts;  // the implementation's own
+ private:
+  explicit Executor(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+  std::atomic<bool> stop_requested_{false};
+};
+
+}  // namespace piper::runtime

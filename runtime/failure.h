@@ -1,0 +1,57 @@
+#pragma once
+// How the runtime says that something went wrong: a value, never an exception. The driver prints it as the diagnostic `P<code>`.
+//
+//   {.code = kNonFinite, .message = "the gradient norm is `nan`", .rank = 1, .place = {"norm.0", "gpt.pipe", 12, 5}}
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace piper::runtime {
+
+/// Numbers of `ir/diagnostics/diagnostics.def`; each has a page there. A test keeps both lists equal.
+enum FailureCode : std::uint32_t {
+  kBadJob = 6000,              // tables that contradict each other, or of another ABI version
+  kNonFinite = 6001,           // a loss or the gradient norm is infinite or not a number
+  kActionFailed = 6002,        // generated code refused a value (an index out of range)
+  kMessageMismatch = 6003,     // the two ends of a communication disagree
+  kStalled = 6004,             // nothing moved for too long
+  kOutOfMemory = 6005,         // an arena or a table could not be allocated
+  kDataUnreadable = 6006,      // the data cannot be opened or read
+  kDataTooShort = 6007,        // less data than one window
+  kDataMismatch = 6008,        // the data cannot provide what the model asks for
+  kPluginUnavailable = 6009,   // the plugin with LibTorch cannot be opened
+  kLibraryFailed = 6010,       // a library call failed
+  kWorkspaceOverrun = 6011,    // a library call wanted more than its planned workspace
+  kOutputUnwritable = 6012,    // a file under --out cannot be written
+  kBadOption = 6013,           // an environment variable has no legal value
+};
+
+/// The action that failed and the line it came from; `line` 0: no place.
+struct Place {
+  std::string action;
+  std::string file;
+  std::uint32_t line = 0, column = 0;
+};
+
+struct Note {
+  std::string text;
+  Place place;
+};
+
+/// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank where it belongs to no rank.
+struct Failure {
+  static constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
+  std::uint32_t code = kBadJob;
+  std::string message;
+  std::string hint;
+  std::uint32_t rank = kNoRank;
+  std::uint64_t step = 0;  // of training, counted from 0
+  Place place;
+  std::vector<Note> notes;
+};
+
+/// `rank 1, F.stage1.mb0, gpt.pipe:12:5: message` on one line, for logs and tests.
+std::string describe(const Failure& failure);
+
+}  // namespace piper::runtime

@@ -1,0 +1,42 @@
+#pragma once
+// The switches of the runtime, and the only place that reads the environment.
+//
+//   Options options;
+//   if (auto failure = options.read_environment(environ)) ...;   // `PIPER_THREADS=x` is P6013
+//   for (const OptionRow& row : option_rows()) print(row.name, row.type, row.initial, row.meaning);
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runtime/failure.h"
+
+namespace piper::runtime {
+
+/// Who computes matrix products and attention.
+enum class Math : std::uint8_t { torch, builtin };
+
+struct Options {
+  std::uint32_t threads = 1;       // threads of one device inside a library call
+  Math math = Math::torch;
+  std::string plugin_folder;       // where plugins lie; empty: beside the executable
+  double stall_seconds = 300;      // a run in which nothing moved for so long is ended; 0: never
+  std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads
+  bool huge_pages = true;          // ask for huge pages for the arenas
+  bool check_memory = false;       // poison the arenas, guard their ends, count the bytes that are written
+
+  /// Reads the variables of the table from `environment` (null-terminated, `NAME=value`); the failure names the variable.
+  std::optional<Failure> read_environment(const char* const* environment);
+};
+
+/// One row of the table that `--help` prints.
+struct OptionRow {
+  const char* name;
+  const char* type;
+  const char* initial;
+  const char* meaning;
+};
+std::span<const OptionRow> option_rows();
+
+}  // namespace piper::runtime

@@ -1,0 +1,55 @@
+#pragma once
+// The interface between the progress engine and whatever carries messages.
+//
+// Contract of an implementation: the k-th operation of a member on a communicator meets the k-th of the others, and identity, direction,
+// size and dtype are checked. A peer touches a member's buffers only between that member's start and end; a collective ends on a member
+// only when no peer still reads its buffers. Communicators share no buffering. `start` and `poll` never block and never allocate.
+// Reductions add the members' values in member order, element by element, in the value's dtype.
+//
+// All calls come from one thread, after `connect`.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime/abi.h"
+
+namespace piper::runtime {
+
+enum class OperationState : std::uint8_t { pending, done, failed };
+
+/// One member's side of one communication, from start to end. The caller owns it and keeps it in place while it is pending.
+struct Operation {
+  const PiperCommAction* action = nullptr;
+  const PiperPart* parts = nullptr;  // action->num_parts of them
+  unsigned char* arena = nullptr;
+  const PiperCommunicator* communicator = nullptr;
+  std::uint32_t channel = 0;  // what `connect` gave for this communicator
+  OperationState state = OperationState::done;
+  const char* error = nullptr;    // when failed: static storage; what disagrees
+  std::int64_t error_value = 0;   // shown with it: the other member's identity, or -1
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// Prepares a communicator of a local rank; called for all of them in global order before the first step of a program.
+  /// Gives the channel that operations name.
+  virtual std::uint32_t connect(const PiperCommunicator& communicator) = 0;
+  /// Forgets all communicators; nothing may be pending.
+  virtual void disconnect() = 0;
+
+  /// Offers this member's side. Sets operation.state.
+  virtual void start(Operation& operation) = 0;
+  /// Moves what can be moved within a short time and updates operation.state.
+  virtual void poll(Operation& operation) = 0;
+  /// True when an operation that only waits for a peer can be left alone until a local operation starts: every peer is in this process.
+  virtual bool moves_only_on_start() const = 0;
+};
+
+/// Bytes of one element.
+inline std::uint64_t element_bytes(std::uint32_t dtype) { return dtype == PIPER_F32 ? 4 : 8; }
+std::string_view comm_op_name(std::uint32_t op);
+
+}  // namespace piper::runtime
