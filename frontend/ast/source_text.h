@@ -1,0 +1,22 @@
+#pragma once
+// Parts of the AST back in source form, on one line; `<error>` for what did not parse.
+
+#include <span>
+#include <string>
+
+#include "frontend/ast/module.h"
+
+namespace piper::ast {
+
+std::string source_text(const Identifier& name);
+std::string source_text(std::span<const Identifier> names);
+std::string source_text(std::span<const Binding> bindings);
+std::string source_text(const Pair& pair);
+std::string source_text(std::span<const Pair> pairs);
+/// `[batch, width: dim / heads]`
+std::string source_text(std::span<const Dim> dims);
+std::string source_text(const TypeRef& type);
+std::string source_text(std::span<const Param> params);
+std::string source_text(std::span<const Target> targets);
+
+}  // namespace piper::ast

@@ -1,0 +1,421 @@
+#include "frontend/parse/error_strategy.h"
+
+#include <algorithm>
+
+#include "grammar_generated/PipeParser.h"
+
+namespace piper::parse {
+
+namespace {
+
+using Parser = generated::PipeParser;
+using antlr4::atn::ATN;
+using antlr4::atn::RuleTransition;
+using antlr4::misc::IntervalSet;
+
+/// What a rule is called in messages; empty for rules that only shape the grammar.
+std::string_view noun_of(std::size_t rule) {
+  switch (rule) {
+    case Parser::RuleItem: return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`)";
+    case Parser::RuleStmt: return "a statement";
+    case Parser::RuleModelCall: return "a model such as `gpt(layers: 8)`";
+    case Parser::RuleParams: return "a parameter list such as `(p: axis)`";
+    case Parser::RuleParam: return "a parameter such as `p: axis`";
+    case Parser::RuleKind: return "a type";
+    case Parser::RuleDim: return "a dimension";
+    case Parser::RuleAxis: return "an axis such as `pp: 2`";
+    case Parser::RuleExtent: return "a dimension such as `mb: 8`";
+    case Parser::RuleSetting: return "a setting such as `bucket: 25MiB`";
+    case Parser::RuleName: return "a name";
+    case Parser::RuleBlock: return "a block `{ ... }`";
+    case Parser::RuleCount: return "a count";
+    case Parser::RuleCondition: return "a condition";
+    case Parser::RuleSlot: return "a slot number";
+    case Parser::RuleElseBranch: return "a block `{ ... }` or `if`";
+    case Parser::RuleRegion: return "a region";
+    case Parser::RuleDevices: return "a device list";
+    case Parser::RuleWeightDecl: return "a weight such as `w[dim]`";
+    case Parser::RuleAxes: return "an axis";
+    case Parser::RuleDimensions: return "a dimension";
+    case Parser::RuleEach: return "a loop variable such as `i in 0..m`";
+    case Parser::RuleBinding: return "a loop variable such as `i in 0..m`";
+    case Parser::RuleStep: return "a step such as `F stage[0]`";
+    case Parser::RuleMember: return "an operation such as `F stage[0]`, or a block";
+    case Parser::RuleTargets: return "a selector such as `stage[0]`";
+    case Parser::RuleTarget: return "a selector such as `stage[0]`";
+    case Parser::RuleExpr: return "an expression";
+    case Parser::RuleArg: return "an argument";
+    case Parser::RuleArgValue: return "an expression";
+    case Parser::RuleElems: return "an expression";
+    default: return "";
+  }
+}
+
+std::string token_name(antlr4::Parser* parser, std::size_t type) {
+  switch (type) {
+    case Parser::NAME: return "a name";
+    case Parser::NUMBER: return "a number";
+    case Parser::STRING: return "a string";
+    case Parser::PASS: return "a pass (`F`, `B`, `BI`, `BW`)";
+    case Parser::SEMI: return "the end of the statement";
+    case antlr4::Token::EOF: return "the end of the file";
+    default: break;
+  }
+  std::string literal = parser->getVocabulary().getLiteralName(type);  // 'on'
+  if (literal.size() > 2) return "`" + literal.substr(1, literal.size() - 2) + "`";
+  return "something else";
+}
+
+bool is_keyword(std::size_t type) { return type >= Parser::AND && type <= Parser::PASS; }
+bool is_opener(std::size_t type) { return type == Parser::LPAREN || type == Parser::LBRACKET || type == Parser::LBRACE; }
+bool is_closer(std::size_t type) { return type == Parser::RPAREN || type == Parser::RBRACKET || type == Parser::RBRACE; }
+
+/// Tokens that tell safely which part of a construct begins.
+bool is_landmark(std::size_t type) {
+  switch (type) {
+    case Parser::COMMA: case Parser::COLON: case Parser::ASSIGN: case Parser::ARROW: case Parser::LBRACE: case Parser::RPAREN:
+    case Parser::RBRACKET: case Parser::AS: case Parser::BACKWARD: case Parser::BY: case Parser::ELSE: case Parser::IN:
+    case Parser::INTO: case Parser::ON: case Parser::OVER: case Parser::THEN: case Parser::WITH: case Parser::AMPERSAND:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool begins_item(std::size_t type) {
+  switch (type) {
+    case Parser::USE: case Parser::PARAM: case Parser::MESH: case Parser::DEF: case Parser::SCHEDULE: case Parser::MODEL:
+    case Parser::TRAIN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+/// The keyword that a misspelt word at the start of a statement or item means; empty when none is near.
+std::string_view meant_keyword(std::string_view word) {
+  static constexpr std::string_view kKeywords[] = {
+      "at",   "cursor", "def",   "for",   "fuse",      "if",     "input", "let",  "loss", "mesh",      "model",   "offload",
+      "order", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate", "require", "return",
+      "schedule", "shard", "split", "stream", "train", "use", "var", "weight"};
+  std::string_view best;
+  std::size_t best_distance = word.size() <= 3 ? 2 : 3;
+  if (word.size() < 3) return {};
+  for (std::string_view keyword : kKeywords) {
+    std::size_t distance = edit_distance(word, keyword);
+    if (distance < best_distance) {
+      best = keyword;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) { return parser->getATN().states[parser->getState()]; }
+
+/// What can come directly behind `context` in the rule that called it.
+IntervalSet follow_of(antlr4::Parser* parser, const antlr4::ParserRuleContext* context) {
+  const ATN& atn = parser->getATN();
+  if (context->invokingState == static_cast<std::size_t>(-1)) return {};
+  auto* call = static_cast<const RuleTransition*>(atn.states[context->invokingState]->transitions[0]);
+  return atn.nextTokens(call->followState);
+}
+
+antlr4::ParserRuleContext* parent_of(const antlr4::ParserRuleContext* context) {
+  return static_cast<antlr4::ParserRuleContext*>(context->parent);
+}
+
+/// The number of tokens before the next SEMI or EOF outside brackets.
+std::size_t distance_to_end(antlr4::TokenStream* input) {
+  std::size_t depth = 0;
+  for (std::size_t i = 1;; ++i) {
+    std::size_t type = input->LA(static_cast<ssize_t>(i));
+    if (type == antlr4::Token::EOF) return i - 1;
+    if (depth == 0 && (type == Parser::SEMI || is_closer(type))) return i - 1;
+    if (is_opener(type)) ++depth;
+    if (is_closer(type)) --depth;
+  }
+}
+
+void skip(antlr4::Parser* parser, std::size_t count) {
+  for (; count > 0; --count) parser->consume();
+}
+
+}  // namespace
+
+SourceRange ErrorStrategy::range(const antlr4::Token* token) const {
+  return {file_, static_cast<std::uint32_t>(token->getStartIndex()), static_cast<std::uint32_t>(token->getStopIndex())};
+}
+
+std::string_view ErrorStrategy::text(const antlr4::Token* token) const {
+  return text_.substr(token->getStartIndex(), token->getStopIndex() - token->getStartIndex());
+}
+
+bool ErrorStrategy::line_break_between(const antlr4::Token* a, const antlr4::Token* b) const {
+  std::size_t begin = a->getStopIndex(), end = b->getStartIndex();
+  return begin < end && text_.substr(begin, end - begin).find('\n') != std::string_view::npos;
+}
+
+std::string ErrorStrategy::describe(antlr4::Parser* parser, antlr4::Token* token) const {
+  std::string_view shown = text(token);
+  if (!shown.empty()) return shown.size() <= 40 ? "`" + std::string(shown) + "`" : "`" + std::string(shown.substr(0, 37)) + "...`";
+  // An inserted token, most often a SEMI: what stands behind it in the text is what the user sees.
+  antlr4::TokenStream* input = parser->getTokenStream();
+  std::size_t index = token->getTokenIndex();
+  if (index + 1 < input->size()) {
+    antlr4::Token* next = input->get(index + 1);
+    if (line_break_between(token, next)) return "the end of the line";
+    if (!text(next).empty()) return "`" + std::string(text(next).substr(0, 40)) + "`";
+  }
+  return "the end of the file";
+}
+
+void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found) {
+  std::string found_text = describe(parser, found);
+  antlr4::Token* previous = parser->getTokenStream()->LT(-1);
+  std::string after;
+  if (previous != nullptr && previous->getType() != Parser::SEMI && previous->getType() != Parser::LBRACE &&
+      previous->getType() != Parser::RBRACE && !text(previous).empty() && text(previous).size() <= 30 &&
+      !line_break_between(previous, found)) {
+    after = " after `" + std::string(text(previous)) + "`";
+  }
+  DiagnosticBuilder builder =
+      sink_.report(Code::unexpected_token, range(found), "expected {}{}, found {}", what, after, found_text);
+  if (is_keyword(found->getType()) && (what == "a name" || what == "an expression")) {
+    builder.hint("{} is a reserved word", found_text);
+  }
+}
+
+void ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
+  if (recovering_) return;
+  recovering_ = true;
+  antlr4::ParserRuleContext* context = parser->getContext();
+  if (context->getRuleIndex() == Parser::RuleCoordinate && context->start != found) return report_coordinate(parser, context->start);
+
+  // The outermost construct that was to begin here has the most telling name.
+  std::string_view noun;
+  for (auto* outer = context; outer != nullptr && outer->start == found; outer = parent_of(outer)) {
+    std::string_view name = noun_of(outer->getRuleIndex());
+    bool is_container = outer->getRuleIndex() == Parser::RuleStmt || outer->getRuleIndex() == Parser::RuleItem;
+    if (!name.empty() && (noun.empty() || !is_container)) noun = name;
+  }
+  if (!noun.empty()) return report_expected(noun, parser, found);
+
+  // In the middle of a construct: name the token, or the few tokens, that fit.
+  IntervalSet expected = parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
+  std::vector<std::string> names;
+  for (ssize_t type : expected.toList()) {
+    if (type > 0) names.push_back(token_name(parser, static_cast<std::size_t>(type)));
+  }
+  std::string what;
+  if (names.empty() || names.size() > 4) {
+    what = "something else";
+  } else {
+    for (std::size_t i = 0; i < names.size(); ++i) what += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  }
+  report_expected(what, parser, found);
+}
+
+/// A name behind a selector that has no index: mostly a forgotten keyword, `place stage[0] p` for `place stage[0] on p`.
+void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* found) {
+  antlr4::ParserRuleContext* context = parser->getContext();
+  std::string missing;
+  std::size_t candidates = 0;
+  for (auto* outer = context; outer != nullptr; outer = parent_of(outer)) {
+    std::size_t rule = outer->getRuleIndex();
+    if (rule == Parser::RuleStmt || rule == Parser::RuleItem || rule == Parser::RuleBlock) break;
+    IntervalSet follow = follow_of(parser, outer);
+    for (std::size_t type : {Parser::ON, Parser::INTO, Parser::OVER, Parser::THEN, Parser::LBRACE}) {
+      if (follow.contains(type)) {
+        missing = token_name(parser, type);
+        ++candidates;
+      }
+    }
+    if (candidates > 0) break;
+  }
+  std::size_t index = found->getTokenIndex();
+  antlr4::Token* previous = index > 0 ? parser->getTokenStream()->get(index - 1) : nullptr;
+  if (candidates == 1) {
+    sink_.report(Code::unexpected_token, range(found), "expected {} before `{}`", missing, text(found));
+    return;
+  }
+  antlr4::Token* first = context->start;
+  for (auto* outer = context; outer != nullptr; outer = parent_of(outer)) {
+    first = outer->start;
+    if (outer->getRuleIndex() == Parser::RuleStmt) break;
+  }
+  std::string_view keyword = first->getType() == Parser::NAME && first == previous ? meant_keyword(text(first)) : std::string_view();
+  if (!keyword.empty()) {
+    sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).hint("did you mean `{}`?", keyword);
+    return;
+  }
+  DiagnosticBuilder builder = previous == nullptr || text(previous).empty()
+                                  ? sink_.report(Code::unexpected_token, range(found), "unexpected `{}`", text(found))
+                                  : sink_.report(Code::unexpected_token, range(found), "unexpected `{}` after `{}`", text(found),
+                                                 text(previous));
+  builder.hint("a further coordinate of a selector has an index, as in `stage[0] {}[1]`", text(found));
+}
+
+void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
+  if (recovering_) return;
+  recovering_ = true;
+  antlr4::Token* found = parser->getTokenStream()->LT(1);
+  antlr4::ParserRuleContext* context = parser->getContext();
+  bool at_item = context->getRuleIndex() == Parser::RuleProgram;
+  if (!context->children.empty()) {
+    auto* last = dynamic_cast<antlr4::ParserRuleContext*>(context->children.back());
+    antlr4::Token* first = last != nullptr ? last->start : nullptr;
+    bool one_word = first != nullptr && first->getType() == Parser::NAME && first == parser->getTokenStream()->LT(-1);
+    std::string_view keyword = one_word ? meant_keyword(text(first)) : std::string_view();
+    if (!keyword.empty()) {
+      sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).hint("did you mean `{}`?", keyword);
+      return;
+    }
+  }
+  report_expected(at_item ? "the end of the declaration" : "the end of the statement", parser, found);
+}
+
+void ErrorStrategy::reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) {
+  antlr4::Token* found = error.getOffendingToken();
+  // A decision may have looked further ahead; the place of the mistake is where it began to look.
+  if (auto* undecided = dynamic_cast<const antlr4::NoViableAltException*>(&error)) found = undecided->getStartToken();
+  report(parser, found);
+}
+
+antlr4::Token* ErrorStrategy::conjure(antlr4::Parser* parser, std::size_t type) {
+  antlr4::Token* previous = parser->getTokenStream()->LT(-1);
+  std::size_t at = previous != nullptr ? previous->getStopIndex() : 0;
+  auto token = std::make_unique<antlr4::CommonToken>(type);
+  token->setStartIndex(at);
+  token->setStopIndex(at);
+  return conjured_.emplace_back(std::move(token)).get();
+}
+
+antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
+  antlr4::TokenStream* input = parser->getTokenStream();
+  const ATN& atn = parser->getATN();
+  const auto* state = state_of(parser);
+  antlr4::ParserRuleContext* context = parser->getContext();
+  std::size_t rule = context->getRuleIndex();
+  antlr4::Token* found = input->LT(1);
+  std::size_t type = found->getType();
+  antlr4::atn::Transition* transition = state->transitions[0];
+  IntervalSet expected = atn.nextTokens(const_cast<antlr4::atn::ATNState*>(state));
+
+  if ((rule == Parser::RuleBlock || rule == Parser::RuleProgram) && expected.contains(static_cast<std::size_t>(Parser::SEMI))) {
+    report_end_of_statement(parser);
+    skip(parser, distance_to_end(input));
+    antlr4::Token* end = input->LT(1);
+    if (end->getType() == Parser::SEMI) {
+      parser->consume();
+      recovering_ = false;
+      return end;
+    }
+    return conjure(parser, Parser::SEMI);
+  }
+
+  IntervalSet behind = atn.nextTokens(transition->target, context);
+  antlr4::Token* previous = input->LT(-1);
+  bool same_line = previous == nullptr || !line_break_between(previous, found);
+  bool wants_name = expected.contains(static_cast<std::size_t>(Parser::NAME));
+  if (wants_name && is_keyword(type) && same_line && !recovering_ && behind.contains(input->LA(2))) {
+    sink_.report(Code::reserved_word, range(found), "`{}` is a reserved word and cannot be a name", text(found))
+        .hint("choose another name");
+    parser->consume();
+    return found;
+  }
+  // A token too few: what stands here fits behind the missing one.
+  if (behind.contains(type)) {
+    report(parser, found);
+    return conjure(parser, static_cast<std::size_t>(expected.getMinElement()));
+  }
+  // A token too many.
+  bool removable = type != Parser::SEMI && type != antlr4::Token::EOF && !is_opener(type) && !is_closer(type);
+  if (removable && expected.contains(input->LA(2))) {
+    report(parser, found);
+    recovering_ = true;
+    parser->consume();
+    recovering_ = false;
+    antlr4::Token* wanted = input->LT(1);
+    parser->consume();
+    return wanted;
+  }
+  throw antlr4::InputMismatchException(parser);
+}
+
+void ErrorStrategy::recover(antlr4::Parser* parser, std::exception_ptr error) {
+  antlr4::ParserRuleContext* context = parser->getContext();
+  std::size_t rule = context->getRuleIndex();
+  antlr4::TokenStream* input = parser->getTokenStream();
+  recovering_ = true;
+  if (rule == Parser::RuleStmt || rule == Parser::RuleItem) {
+    skip(parser, distance_to_end(input));
+    return;
+  }
+  if (rule == Parser::RuleProgram) return;
+  IntervalSet follow = follow_of(parser, context);
+  std::size_t depth = 0;
+  for (std::size_t i = 1;; ++i) {
+    std::size_t type = input->LA(static_cast<ssize_t>(i));
+    if (type == antlr4::Token::EOF || type == Parser::SEMI) {
+      if (depth == 0 || type == antlr4::Token::EOF) break;
+    }
+    if (depth == 0 && is_landmark(type) && follow.contains(type)) {
+      skip(parser, i - 1);
+      return;
+    }
+    if (is_opener(type)) ++depth;
+    if (is_closer(type) && depth-- == 0) break;
+  }
+  std::rethrow_exception(error);
+}
+
+void ErrorStrategy::sync(antlr4::Parser* parser) {
+  antlr4::ParserRuleContext* context = parser->getContext();
+  std::size_t rule = context->getRuleIndex();
+  if (rule != Parser::RuleBlock && rule != Parser::RuleProgram) return;
+  antlr4::TokenStream* input = parser->getTokenStream();
+  IntervalSet expected = parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));
+  if (expected.contains(static_cast<std::size_t>(Parser::SEMI))) return;
+  bool reported = false;
+  while (!expected.contains(input->LA(1)) && input->LA(1) != antlr4::Token::EOF) {
+    antlr4::Token* found = input->LT(1);
+    if (!reported && !recovering_) {
+      if (rule == Parser::RuleBlock) {
+        report_expected(noun_of(Parser::RuleStmt), parser, found);
+      } else {
+        DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found), "expected {}, found {}",
+                                                 noun_of(Parser::RuleItem), describe(parser, found));
+        std::string_view keyword = found->getType() == Parser::NAME ? meant_keyword(text(found)) : std::string_view();
+        if (!keyword.empty() && keyword != text(found)) {
+          builder.hint("did you mean `{}`?", keyword);
+        } else if (!begins_item(found->getType())) {
+          builder.hint("statements stand inside a `model`, `schedule`, `def` or `train`");
+        }
+      }
+      // Outside all items one message is enough until the next item begins.
+      reported = rule == Parser::RuleProgram;
+    }
+    recovering_ = true;
+    skip(parser, distance_to_end(input));
+    if (input->LA(1) == Parser::SEMI) parser->consume();
+    recovering_ = false;
+  }
+}
+
+}  // namespace piper::parse

@@ -1,0 +1,77 @@
+#include "frontend/parse/parse.h"
+
+#include <memory>
+
+#include "antlr4-runtime.h"
+#include "frontend/parse/ast_builder.h"
+#include "frontend/parse/error_strategy.h"
+#include "frontend/parse/token_filter.h"
+#include "grammar_generated/PipeParser.h"
+#include "llvm/Support/ConvertUTF.h"
+
+namespace piper::parse {
+
+namespace {
+
+/// Reports the first byte that cannot stand in UTF-8 text; one is enough, damage comes in runs.
+void check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
+  auto report = [&](std::size_t at, std::string_view what) {
+    auto begin = static_cast<std::uint32_t>(at);
+    sink.report(Code::invalid_text, SourceRange{file, begin, begin + 1}, "{}", what)
+        .hint("source files are UTF-8 text");
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    auto byte = static_cast<unsigned char>(text[at]);
+    if (byte == 0) return report(at, "the text holds a NUL byte");
+    if (byte < 0x80) {
+      ++at;
+      continue;
+    }
+    auto* first = reinterpret_cast<const llvm::UTF8*>(text.data() + at);
+    std::size_t length = llvm::getNumBytesForUTF8(byte);
+    if (length > text.size() - at || !llvm::isLegalUTF8Sequence(first, first + length)) {
+      return report(at, "the text is not valid UTF-8");
+    }
+    at += length;
+  }
+}
+
+std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token>& tokens) {
+  std::vector<std::unique_ptr<antlr4::Token>> list;
+  list.reserve(tokens.size());
+  for (const Token& token : tokens) {
+    auto made = std::make_unique<antlr4::CommonToken>(token.type);
+    made->setStartIndex(token.begin);
+    made->setStopIndex(token.end);  // behind the last byte, unlike ANTLR's own tokens
+    list.push_back(std::move(made));
+  }
+  return list;
+}
+
+}  // namespace
+
+ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
+  std::string_view text = files.text(file);
+  ast::Module module;
+  module.file = file;
+  module.range = {file, 0, static_cast<std::uint32_t>(text.size())};
+
+  check_encoding(text, file, sink);
+  Tokens tokens = tokenize(text, file, sink);
+  if (tokens.too_deep) {
+    std::vector<ast::Item*> items = {module.make<ast::ErrorItem>(module.range)};
+    module.items = module.copy(items);
+    return module;
+  }
+
+  antlr4::ListTokenSource source(antlr_tokens(tokens.list));
+  antlr4::CommonTokenStream stream(&source);
+  generated::PipeParser parser(&stream);
+  parser.removeErrorListeners();
+  auto strategy = std::make_shared<ErrorStrategy>(text, file, sink);
+  parser.setErrorHandler(strategy);
+  AstBuilder(text, file, tokens.docs, sink, module).build(parser.program());
+  return module;
+}
+
+}  // namespace piper::parse

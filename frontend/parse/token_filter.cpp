@@ -1,0 +1,396 @@
+#include "frontend/parse/token_filter.h"
+
+#include "antlr4-runtime.h"
+#include "grammar_generated/PipeLexer.h"
+#include "llvm/Support/ConvertUTF.h"
+
+namespace piper::parse {
+
+namespace {
+
+using Lexer = generated::PipeLexer;
+
+/// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII are legal only where
+/// any character is, hence one stand-in does for all of them.
+std::string one_character_per_byte(std::string_view text) {
+  std::string ascii(text);
+  for (char& c : ascii) {
+    if (static_cast<unsigned char>(c) >= 0x80 || c == '\0') c = '\x7F';
+  }
+  return ascii;
+}
+
+bool can_end_statement(std::size_t type) {
+  switch (type) {
+    case Lexer::NAME: case Lexer::MODEL: case Lexer::NUMBER: case Lexer::STRING: case Lexer::TRUE: case Lexer::FALSE:
+    case Lexer::PASS: case Lexer::RPAREN: case Lexer::RBRACKET: case Lexer::RBRACE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Keywords that begin an item and stand nowhere else.
+bool only_begins_item(std::size_t type) {
+  switch (type) {
+    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Keywords that begin a statement and stand nowhere else.
+bool only_begins_statement(std::size_t type) {
+  switch (type) {
+    case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::INPUT: case Lexer::WEIGHT:
+    case Lexer::REGION: case Lexer::LOSS: case Lexer::PARTITION: case Lexer::SPLIT: case Lexer::PLACE: case Lexer::REPLICATE:
+    case Lexer::SHARD: case Lexer::RECOMPUTE: case Lexer::OFFLOAD: case Lexer::FUSE: case Lexer::STREAM: case Lexer::RANK:
+    case Lexer::REPEAT: case Lexer::AT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Tokens that never stand between `(` and `)` or `[` and `]`.
+bool ends_brackets(std::size_t type) {
+  switch (type) {
+    case Lexer::LBRACE: case Lexer::RBRACE: case Lexer::SEMI: case Lexer::ON: case Lexer::INTO: case Lexer::OVER: case Lexer::WITH:
+    case Lexer::BACKWARD: case Lexer::ARROW:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Tokens that go on with what the line before began, and begin no statement.
+bool continues_statement(std::size_t type) {
+  switch (type) {
+    case Lexer::ELSE: case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT:
+    case Lexer::CONTRACT: case Lexer::RANGE: case Lexer::EQUAL: case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL:
+    case Lexer::GREATER: case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::AMPERSAND: case Lexer::DOT:
+    case Lexer::COMMA: case Lexer::WITH: case Lexer::ON: case Lexer::OVER: case Lexer::INTO: case Lexer::BY: case Lexer::BACKWARD:
+    case Lexer::THEN: case Lexer::ARROW:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool makes_deeper(std::size_t type) {
+  switch (type) {
+    case Lexer::PLUS: case Lexer::MINUS: case Lexer::STAR: case Lexer::SLASH: case Lexer::PERCENT: case Lexer::CONTRACT:
+    case Lexer::RANGE: case Lexer::BY: case Lexer::EQUAL: case Lexer::NOT_EQUAL: case Lexer::LESS: case Lexer::LESS_EQUAL:
+    case Lexer::GREATER: case Lexer::GREATER_EQUAL: case Lexer::AND: case Lexer::OR: case Lexer::NOT: case Lexer::IF:
+    case Lexer::DOT: case Lexer::RPAREN: case Lexer::RBRACKET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::size_t closer_of(std::size_t opener) {
+  return opener == Lexer::LPAREN ? Lexer::RPAREN : opener == Lexer::LBRACKET ? Lexer::RBRACKET : Lexer::RBRACE;
+}
+
+/// Reads lexer tokens, writes parser tokens.
+class TokenFilter {
+ public:
+  TokenFilter(std::string_view text, FileId file, DiagnosticSink& sink) : text_(text), file_(file), sink_(sink) {}
+
+  Tokens run() {
+    lex();
+    for (next_ = 0; next_ < raw_.size() && !result_.too_deep; ++next_) take(raw_[next_]);
+    auto end = static_cast<std::uint32_t>(text_.size());
+    close_down_to(0, {end, end}, "the file ends here");
+    separate();
+    emit(antlr4::Token::EOF, end, end);
+    return std::move(result_);
+  }
+
+ private:
+  struct RawToken : Token {
+    bool first_on_line = false;
+  };
+  struct Open {
+    Token token;
+    std::size_t depth = 1;  // the bracket and the operators since the last comma inside it
+  };
+  struct Span {
+    std::uint32_t begin, end;
+  };
+
+  SourceRange range(const Token& token) const { return {file_, token.begin, token.end}; }
+  std::string_view text(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
+
+  void lex() {
+    antlr4::ANTLRInputStream input(one_character_per_byte(text_));
+    Lexer lexer(&input);
+    lexer.removeErrorListeners();
+    bool first_on_line = true;
+    std::string doc;
+    for (;;) {
+      std::unique_ptr<antlr4::Token> token = lexer.nextToken();
+      std::size_t type = token->getType();
+      if (type == antlr4::Token::EOF) break;
+      auto begin = static_cast<std::uint32_t>(token->getStartIndex());
+      auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
+      switch (type) {
+        case Lexer::NEWLINE:
+          first_on_line = true;
+          continue;
+        case Lexer::DOC:
+          add_doc(doc, text_.substr(begin, end - begin));
+          continue;
+        case Lexer::UNKNOWN:
+          take_unknown(begin, end);
+          continue;
+        case Lexer::UNCLOSED_STRING:
+          while (end > begin + 1 && (text_[end - 1] == '\r' || text_[end - 1] == ' ')) --end;
+          sink_.report(Code::unclosed_string, {file_, begin, end}, "the string is not closed on its line")
+              .hint("a string ends with `\"`; it cannot hold a line break or a `\"`");
+          type = Lexer::STRING;
+          break;
+        case Lexer::BAD_NUMBER:
+          report_number(begin, end);
+          break;
+        default:
+          break;
+      }
+      RawToken& raw = raw_.emplace_back();
+      raw.type = type;
+      raw.begin = begin;
+      raw.end = end;
+      raw.first_on_line = first_on_line;
+      first_on_line = false;
+      if (!doc.empty()) result_.docs.emplace(begin, std::move(doc));
+      doc.clear();
+    }
+    report_unknown();
+  }
+
+  static void add_doc(std::string& doc, std::string_view line) {
+    if (line.starts_with("////")) return;  // a ruler, not documentation
+    line.remove_prefix(3);
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    if (!doc.empty()) doc += '\n';
+    doc += line;
+  }
+
+  void report_number(std::uint32_t begin, std::uint32_t end) {
+    std::string_view number = text_.substr(begin, end - begin);
+    std::size_t digits = number.find_first_not_of("0123456789.");
+    std::string_view suffix = number.substr(digits);
+    std::string_view meant = suffix == "KB" || suffix == "kB" || suffix == "K" || suffix == "k"    ? "KiB"
+                             : suffix == "MB" || suffix == "mb" || suffix == "M" || suffix == "mib" ? "MiB"
+                             : suffix == "GB" || suffix == "gb" || suffix == "G" || suffix == "gib" ? "GiB"
+                                                                                                    : "";
+    DiagnosticBuilder builder =
+        sink_.report(Code::malformed_number, {file_, begin, end}, "`{}` is not a number: `{}` is not a unit", number, suffix);
+    if (meant.empty()) {
+      builder.hint("the units are `KiB`, `MiB`, `GiB`, `us`, `ms` and `s`; a name does not begin with a digit");
+    } else {
+      builder.hint("write `{}{}`", number.substr(0, digits), meant);
+    }
+  }
+
+  /// Adjacent unknown bytes make one diagnostic: a character may have several, and so may a run of damage.
+  void take_unknown(std::uint32_t begin, std::uint32_t end) {
+    if (unknown_.end == begin && unknown_.end > unknown_.begin) {
+      unknown_.end = end;
+      return;
+    }
+    report_unknown();
+    unknown_ = {begin, end};
+  }
+
+  void report_unknown() {
+    if (unknown_.begin == unknown_.end) return;
+    std::string_view bytes = text_.substr(unknown_.begin, unknown_.end - unknown_.begin);
+    SourceRange at{file_, unknown_.begin, unknown_.end};
+    auto first = reinterpret_cast<const llvm::UTF8*>(bytes.data());
+    bool valid = bytes.find('\0') == std::string_view::npos && llvm::isLegalUTF8String(&first, first + bytes.size());
+    bool control = static_cast<unsigned char>(bytes[0]) < 0x20 || bytes[0] == '\x7F';
+    if (bytes == "\xEF\xBB\xBF" && unknown_.begin == 0) {
+      // A byte order mark says nothing in UTF-8 and is harmless at the start.
+    } else if (valid && !control && bytes.size() <= 16) {
+      DiagnosticBuilder builder = sink_.report(Code::unknown_character, at, "`{}` has no meaning here", bytes);
+      if (bytes == "!") builder.hint("negation is written `not`, inequality `!=`");
+      if (bytes == "'") builder.hint("strings are written with `\"`");
+    } else if (valid && !control) {
+      sink_.report(Code::unknown_character, at, "these characters have no meaning here");
+    } else {
+      sink_.report(Code::unknown_character, at, "this is not text");
+    }
+    unknown_ = {};
+  }
+
+  // Writing.
+
+  std::uint32_t last_end() const { return result_.list.empty() ? 0 : result_.list.back().end; }
+  bool last_is(std::size_t type) const { return !result_.list.empty() && result_.list.back().type == type; }
+  void emit(std::size_t type, std::uint32_t begin, std::uint32_t end) { result_.list.push_back({type, begin, end}); }
+
+  void separate() {
+    if (result_.list.empty() || last_is(Lexer::SEMI) || last_is(Lexer::LBRACE)) return;
+    emit(Lexer::SEMI, last_end(), last_end());
+  }
+
+  // Brackets.
+
+  bool inside_brackets() const { return !open_.empty() && open_.back().token.type != Lexer::LBRACE; }
+
+  void close_top(Span where, std::string_view why) {
+    Open top = open_.back();
+    open_.pop_back();
+    sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token))
+        .related(SourceRange{file_, where.begin, where.end}, "{}", why);
+    if (top.token.type == Lexer::LBRACE) separate();
+    emit(closer_of(top.token.type), last_end(), last_end());
+  }
+
+  void close_down_to(std::size_t level, Span where, std::string_view why) {
+    while (open_.size() > level) close_top(where, why);
+  }
+
+  void close_brackets(const Token& before) {
+    while (inside_brackets()) close_top({before.begin, before.end}, "it had to be closed before this");
+  }
+
+  void deepen(const Token& token) {
+    if (token.type == Lexer::COMMA || token.type == Lexer::SEMI || token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) {
+      (open_.empty() ? outer_depth_ : open_.back().depth) = 1;
+    }
+    if (makes_deeper(token.type)) ++(open_.empty() ? outer_depth_ : open_.back().depth);
+  }
+
+  void check_depth(const Token& token) {
+    std::size_t depth = outer_depth_;
+    for (const Open& open : open_) depth += open.depth;
+    if (depth <= kMaxNesting) return;
+    sink_.report(Code::nesting_too_deep, range(token), "this is nested more than {} deep", kMaxNesting)
+        .hint("name parts with `let`, or use a list and a loop");
+    result_.too_deep = true;
+  }
+
+  // Reading.
+
+  std::size_t type_after(std::size_t distance) const {
+    return next_ + distance < raw_.size() ? raw_[next_ + distance].type : antlr4::Token::EOF;
+  }
+
+  bool begins_item(const RawToken& token) const {
+    if (!token.first_on_line) return false;
+    if (token.type == Lexer::MODEL) return type_after(1) == Lexer::NAME && type_after(2) == Lexer::LPAREN;
+    return only_begins_item(token.type);
+  }
+
+  bool begins_statement(const RawToken& token) const {
+    if (!token.first_on_line) return false;
+    if (token.type == Lexer::NAME) return type_after(1) == Lexer::ASSIGN;
+    if (token.type == Lexer::CURSOR) return type_after(1) == Lexer::NAME && type_after(2) == Lexer::ASSIGN;
+    if (token.type == Lexer::FOR) return !last_is(Lexer::LBRACKET);
+    if (token.type == Lexer::ORDER) return !last_is(Lexer::COLON) && !last_is(Lexer::ARROW) && !last_is(Lexer::LBRACKET);
+    return only_begins_statement(token.type);
+  }
+
+  void take(const RawToken& token) {
+    bool item = begins_item(token), statement = begins_statement(token);
+    if (item) close_down_to(0, {token.begin, token.end}, "here a new declaration begins");
+    if (inside_brackets() && (statement || ends_brackets(token.type))) close_brackets(token);
+    if (token.first_on_line && !inside_brackets()) begin_line(token, item || statement);
+
+    switch (token.type) {
+      case Lexer::SEMI:
+        if (!result_.list.empty() && !last_is(Lexer::SEMI) && !last_is(Lexer::LBRACE)) emit(token.type, token.begin, token.end);
+        deepen(token);
+        return;
+      case Lexer::RPAREN: case Lexer::RBRACKET: case Lexer::RBRACE:
+        close(token);
+        return;
+      case Lexer::LPAREN: case Lexer::LBRACKET: case Lexer::LBRACE:
+        deepen(token);
+        open_.push_back({token, 1});
+        break;
+      case Lexer::BAD_NUMBER:
+        deepen(token);
+        emit(Lexer::NUMBER, token.begin, token.end);
+        return;
+      default:
+        deepen(token);
+        break;
+    }
+    emit(token.type, token.begin, token.end);
+    check_depth(token);
+  }
+
+  /// A line end outside brackets is a separator when the line before can end there.
+  void begin_line(const RawToken& token, bool certainly_new) {
+    if (result_.list.empty()) return;
+    if (certainly_new) {
+      separate();
+      outer_depth_ = 1;
+      return;
+    }
+    if (!can_end_statement(result_.list.back().type)) return;
+    bool block_of_item = token.type == Lexer::LBRACE && open_.empty();
+    if (!continues_statement(token.type) && !block_of_item) {
+      separate();
+      (open_.empty() ? outer_depth_ : open_.back().depth) = 1;
+      return;
+    }
+    DiagnosticBuilder builder =
+        sink_.report(Code::unexpected_token, range(token), "a line begins with `{}`, but the line before it is complete", text(token));
+    if (token.type == Lexer::ELSE) {
+      builder.hint("write `} else` on one line");
+    } else {
+      builder.hint("a line end ends the statement unless a `(` or `[` is open: put `{}` at the end of the line before", text(token));
+    }
+  }
+
+  void close(const RawToken& token) {
+    std::size_t level = open_.size();  // of the bracket that this one closes; 0: none
+    if (token.type == Lexer::RBRACE) {
+      while (level > 0 && open_[level - 1].token.type != Lexer::LBRACE) --level;
+    } else {
+      while (level > 0 && open_[level - 1].token.type != Lexer::LBRACE && closer_of(open_[level - 1].token.type) != token.type) --level;
+      if (level > 0 && open_[level - 1].token.type == Lexer::LBRACE) level = 0;
+    }
+    if (level == 0 && token.type != Lexer::RBRACE && inside_brackets()) {
+      const Token& opener = open_.back().token;
+      sink_.report(Code::unmatched_bracket, range(token), "`{}` does not close `{}`", text(token), text(opener))
+          .related(range(opener), "this is what is open");
+      std::size_t closer = closer_of(opener.type);
+      open_.pop_back();
+      emit(closer, token.begin, token.end);
+      return;
+    }
+    if (level == 0) {
+      sink_.report(Code::unmatched_bracket, range(token), "`{}` closes nothing", text(token));
+      return;
+    }
+    close_down_to(level, {token.begin, token.end}, "it had to be closed before this");
+    if (token.type == Lexer::RBRACE) separate();
+    open_.pop_back();
+    emit(token.type, token.begin, token.end);
+    deepen(token);
+  }
+
+  std::string_view text_;
+  FileId file_;
+  DiagnosticSink& sink_;
+  std::vector<RawToken> raw_;
+  std::size_t next_ = 0;
+  std::vector<Open> open_;
+  std::size_t outer_depth_ = 1;
+  Span unknown_{0, 0};
+  Tokens result_;
+};
+
+}  // namespace
+
+Tokens tokenize(std::string_view text, FileId file, DiagnosticSink& sink) { return TokenFilter(text, file, sink).run(); }
+
+}  // namespace piper::parse

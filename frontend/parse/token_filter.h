@@ -1,0 +1,35 @@
+#pragma once
+// From text to the tokens that the grammar wants: comments go, line ends become SEMI, brackets are made to match.
+//
+// Guarantees about the result: it ends with EOF; SEMI stands between and after statements and items, also before `}`
+// and EOF, never twice and never behind `{`; every bracket has its partner. Whatever had to be dropped or inserted for
+// that was reported. Inserted tokens have empty ranges.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::parse {
+
+struct Token {
+  std::size_t type = 0;  // of PipeParser
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+struct Tokens {
+  std::vector<Token> list;
+  std::map<std::uint32_t, std::string> docs;  // by the first byte of the token that a doc comment precedes
+  bool too_deep = false;                      // reported; `list` ends early and must not be parsed
+};
+
+/// Brackets, operators and prefixes that may be open at one place; also bounds the depth of the AST.
+constexpr std::size_t kMaxNesting = 400;
+
+Tokens tokenize(std::string_view text, FileId file, DiagnosticSink& sink);
+
+}  // namespace piper::parse

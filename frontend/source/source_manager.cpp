@@ -1,0 +1,56 @@
+#include "frontend/source/source_manager.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace piper::source {
+
+namespace {
+
+std::string reason(int number) {
+  std::string text = std::strerror(number);
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+}  // namespace
+
+ReadResult RealFileSystem::read(std::string_view path, std::uint64_t limit) const {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(std::string(path).c_str(), "rb"), std::fclose);
+  if (file == nullptr) return {std::nullopt, reason(errno), 0};
+  // Read until the end instead of asking for the size: pipes and /proc have none.
+  std::string text;
+  char buffer[64 * 1024];
+  errno = 0;
+  while (std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) {
+    text.append(buffer, count);
+    if (text.size() > limit) return {std::nullopt, "", text.size()};
+  }
+  if (std::ferror(file.get()) != 0) return {std::nullopt, reason(errno), 0};
+  return {std::move(text), "", 0};
+}
+
+ReadResult MemoryFileSystem::read(std::string_view path, std::uint64_t limit) const {
+  auto found = files_.find(path);
+  if (found == files_.end()) return {std::nullopt, reason(ENOENT), 0};
+  if (found->second.size() > limit) return {std::nullopt, "", found->second.size()};
+  return {found->second, "", 0};
+}
+
+std::optional<FileId> open(std::string_view path, SourceRange named_at, const FileSystem& file_system, SourceTable& files,
+                           DiagnosticSink& sink) {
+  if (std::optional<FileId> known = files.find(path); known && files.has_text(*known)) return known;
+  ReadResult read = file_system.read(path, kMaxFileSize);
+  if (read.text) return files.add(std::string(path), std::move(*read.text));
+  if (read.too_large > 0) {
+    sink.report(Code::file_too_large, named_at, "`{}` has more than {} MiB", path, kMaxFileSize >> 20)
+        .hint("a program is a text of a few hundred lines; is this its data?");
+  } else {
+    sink.report(Code::unreadable_file, named_at, "cannot read `{}`: {}", path, read.error);
+  }
+  return std::nullopt;
+}
+
+}  // namespace piper::source

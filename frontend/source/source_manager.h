@@ -1,0 +1,57 @@
+#pragma once
+// Source files into the SourceTable, from a file system that is passed in.
+//
+// Guarantees: a file is read once per name; a file that cannot be read is a diagnostic at the place that named it.
+//
+//   RealFileSystem disk;
+//   std::optional<FileId> file = source::open("demo.pipe", {}, disk, table.files(), sink);
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::source {
+
+/// What reading a file gave: its text, or the reason why there is none.
+struct ReadResult {
+  std::optional<std::string> text;
+  std::string error;           // in lower case, such as `no such file or directory`
+  std::uint64_t too_large = 0;  // the size where it exceeds `limit`; then there is neither text nor error
+};
+
+/// Where files come from.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  /// Reads at most `limit` bytes.
+  virtual ReadResult read(std::string_view path, std::uint64_t limit) const = 0;
+};
+
+/// The disk. Paths are relative to the working directory.
+class RealFileSystem : public FileSystem {
+ public:
+  ReadResult read(std::string_view path, std::uint64_t limit) const override;
+};
+
+/// Files in memory, for tests, the REPL and embedding.
+class MemoryFileSystem : public FileSystem {
+ public:
+  void add(std::string path, std::string text) { files_.insert_or_assign(std::move(path), std::move(text)); }
+  ReadResult read(std::string_view path, std::uint64_t limit) const override;
+
+ private:
+  std::map<std::string, std::string, std::less<>> files_;
+};
+
+/// The largest source file in bytes; offsets have 32 bits, and programs are far smaller.
+constexpr std::uint64_t kMaxFileSize = 16u << 20;
+
+/// The file of that path, read when `files` does not have it yet. `named_at` is where the path was written (invalid:
+/// command line). Reports P1001 and P1003.
+std::optional<FileId> open(std::string_view path, SourceRange named_at, const FileSystem& file_system, SourceTable& files,
+                           DiagnosticSink& sink);
+
+}  // namespace piper::source

@@ -1,0 +1,93 @@
+// Tokens of `.pipe`. The lexer never fails: what is no token becomes BAD_NUMBER, UNCLOSED_STRING or UNKNOWN, which
+// frontend/parse reports and removes. There too, line ends become SEMI tokens (see PipeParser.g4).
+lexer grammar PipeLexer;
+
+channels { DOCS }
+
+AND : 'and' ;
+AS : 'as' ;
+AT : 'at' ;
+BACKWARD : 'backward' ;
+BY : 'by' ;
+CURSOR : 'cursor' ;
+DEF : 'def' ;
+ELSE : 'else' ;
+FALSE : 'false' ;
+FOR : 'for' ;
+FUSE : 'fuse' ;
+IF : 'if' ;
+IN : 'in' ;
+INPUT : 'input' ;
+INTO : 'into' ;
+LET : 'let' ;
+LOSS : 'loss' ;
+MESH : 'mesh' ;
+MODEL : 'model' ;
+NOT : 'not' ;
+OFFLOAD : 'offload' ;
+ON : 'on' ;
+OR : 'or' ;
+ORDER : 'order' ;
+OVER : 'over' ;
+PARAM : 'param' ;
+PARTITION : 'partition' ;
+PLACE : 'place' ;
+RANK : 'rank' ;
+RECOMPUTE : 'recompute' ;
+REGION : 'region' ;
+REPEAT : 'repeat' ;
+REPLICATE : 'replicate' ;
+REQUIRE : 'require' ;
+RETURN : 'return' ;
+SCHEDULE : 'schedule' ;
+SHARD : 'shard' ;
+SPLIT : 'split' ;
+STREAM : 'stream' ;
+THEN : 'then' ;
+TRAIN : 'train' ;
+TRUE : 'true' ;
+USE : 'use' ;
+VAR : 'var' ;
+WEIGHT : 'weight' ;
+WITH : 'with' ;
+PASS : 'F' | 'B' | 'BI' | 'BW' ;
+
+LPAREN : '(' ;
+RPAREN : ')' ;
+LBRACKET : '[' ;
+RBRACKET : ']' ;
+LBRACE : '{' ;
+RBRACE : '}' ;
+
+ARROW : '->' ;
+RANGE : '..' ;
+DOT : '.' ;
+COMMA : ',' ;
+COLON : ':' ;
+SEMI : ';' ;
+EQUAL : '==' ;
+NOT_EQUAL : '!=' ;
+LESS_EQUAL : '<=' ;
+GREATER_EQUAL : '>=' ;
+LESS : '<' ;
+GREATER : '>' ;
+ASSIGN : '=' ;
+PLUS : '+' ;
+MINUS : '-' ;
+STAR : '*' ;
+SLASH : '/' ;
+PERCENT : '%' ;
+CONTRACT : '@' ;
+AMPERSAND : '&' ;
+
+NUMBER : [0-9]+ ('.' [0-9]+)? ([eE] [+-]? [0-9]+)? ('KiB' | 'MiB' | 'GiB' | 'us' | 'ms' | 's')? ;
+BAD_NUMBER : [0-9]+ ('.' [0-9]+)? ([eE] [+-]? [0-9]+)? [a-zA-Z_] [a-zA-Z0-9_]* ;
+NAME : [a-zA-Z_] [a-zA-Z0-9_]* ;
+STRING : '"' ~["\n]* '"' ;
+UNCLOSED_STRING : '"' ~["\n]* ;
+
+NEWLINE : '\n' -> channel(HIDDEN) ;
+SPACE : [ \t\r]+ -> skip ;
+DOC : '///' ~[\n]* -> channel(DOCS) ;
+COMMENT : '//' ~[\n]* -> skip ;
+UNKNOWN : . ;
