@@ -1,0 +1,52 @@
+#pragma once
+// Prints kernel bodies as C++: a struct of operands and a function per body, a small function per distinct loop nest.
+//
+// Guarantees: the text includes nothing beyond runtime/abi.h and runtime/kernel_math.h (the caller prints these two lines), is the same for equal
+// bodies, and shares loop nests and call descriptions between bodies. Compile it with kKernelFlags.
+//
+//   struct stage0_F_at { uint64_t tokens; uint64_t x; ...; uint64_t workspace; };
+//   static int stage0_F(const PiperApi* api, PiperRank* rank, uint32_t action, const stage0_F_at* at);
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+
+namespace piper::backend {
+
+/// Flags that keep generated code equal to the evaluator bit for bit and let it vectorise.
+inline constexpr const char* kKernelFlags = "-std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math";
+
+/// Where the operands of one call lie, as the `at` struct wants it.
+struct BodyOperands {
+  std::span<const std::uint64_t> offsets;    // bytes in the arena: inputs, outputs, workspace if scratch_bytes > 0
+  std::span<const std::uint8_t> accumulate;  // per output
+  // Bodies with dropout: number of the first sample = first_sample + rank->replica[cut] * samples; cut kNoCut: the share is not divided.
+  std::uint64_t first_sample = 0, samples = 0;
+  std::uint32_t cut = kNoCut;
+  static constexpr std::uint32_t kNoCut = 0xFFFFFFFFu;
+};
+
+class CppBodies {
+ public:
+  /// Adds a body and gives its function's name; the struct has `_at` appended. Names of bodies are unique.
+  std::string add(const KernelBody& body);
+  /// `{.tokens = 4096, .x = 65536, .add_up = 1}`: an initialiser of the `at` struct.
+  static std::string operands(const KernelBody& body, const BodyOperands& operands);
+  /// Everything added so far: call descriptions, loop nests, bodies.
+  std::string text() const;
+
+ private:
+  std::string kernel_function(const KernelBody& body, const Kernel& kernel);
+  std::string gemm_constant(const PiperGemm& gemm);
+  std::string attend_constant(const PiperAttend& attend);
+
+  std::string constants_, kernels_, bodies_;
+  std::map<std::string, std::string> known_;  // text without its name -> name
+  std::map<std::string, int> names_;          // base name -> how many
+};
+
+}  // namespace piper::backend

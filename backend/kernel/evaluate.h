@@ -1,0 +1,26 @@
+#pragma once
+// Executes a kernel body: blocks of columns per statement, library calls through the PiperApi table. No compiler is needed.
+//
+// Guarantees: every result equals that of the code which emit_cpp.h prints for the same body, bit for bit.
+
+#include <cstdint>
+#include <span>
+
+#include "backend/kernel/kernel.h"
+
+namespace piper::backend {
+
+/// One call of a body. Pointers are 64-byte aligned and do not overlap, except for in-place outputs and outputs of kind grad that belong to one parameter.
+struct BodyCall {
+  const PiperApi* api = nullptr;
+  PiperRank* rank = nullptr;
+  std::uint32_t action = 0;
+  std::span<void* const> operands;           // inputs, outputs, then the workspace if scratch_bytes > 0
+  std::span<const std::uint8_t> accumulate;  // per output; only outputs of kind grad may be nonzero
+  std::uint64_t first_sample = 0;            // number of this call's first sample within the step's batch (dropout); seed and step come from `rank`
+};
+
+/// 0 when done; otherwise `api->fail` was told why.
+int evaluate(const KernelBody& body, const BodyCall& call);
+
+}  // namespace piper::backend

@@ -1,0 +1,131 @@
+#pragma once
+// Kernel IR: what a body becomes before it is evaluated or printed as C++: fused loop nests and library calls over planned buffers.
+//
+// Guarantees: steps stand in an order in which every buffer is written before it is read; values that only one loop nest uses never
+// touch memory; every output port is written exactly once (a `grad` port adds to what is there when the call says so); scratch lies in
+// one workspace block at fixed offsets. The meaning includes the order of additions, so that the evaluator and generated code agree
+// bit for bit (both without contraction of multiply and add):
+//   - a row reduction has kLanes partial results, element i of the innermost column loop goes to lane i mod kLanes, and lanes are
+//     joined as lane[l] with lane[l + 8], then 4, 2, 1;
+//   - a sum over rows adds row after row in loop order to its place in memory, or to an f64 variable when its result is a scalar.
+//
+//   const KernelBody kernels = build_kernels(body);
+//   kernels.scratch_bytes;  // what the plan reserves behind the operands
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/dag/body.h"
+#include "runtime/abi.h"
+
+namespace piper::backend {
+
+inline constexpr int kLanes = 16;
+
+/// A typed range of memory: a port of the body or a piece of its workspace.
+struct KernelBuffer {
+  enum class Place : std::uint8_t { input, output, scratch } place = Place::scratch;
+  std::uint32_t port = 0;   // input, output: position among the inputs or outputs of the body
+  std::int64_t offset = 0;  // scratch: bytes from the start of the workspace, a multiple of 64
+  std::int64_t elements = 0;
+  tensor::DType dtype = tensor::DType::f32;
+  bool accumulates = false;  // output of kind grad: adds to what is there when the call says so
+  std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
+  std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
+};
+using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
+
+/// Where a statement reads or writes: element sum(index of loop i * strides[i]) + value of `index` * index_stride.
+struct Access {
+  BufferIndex buffer = 0;
+  std::vector<std::int64_t> strides;  // elements; per row loop, then per column loop
+  std::int32_t index = -1;            // statement that gives an i64, or -1
+  std::int64_t index_stride = 0;
+};
+
+enum class Code : std::uint8_t {
+  // values
+  load, constant, column,  // column: the position in the column loops, row-major, as i64
+  add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, tanh, sigmoid, softplus, relu, gelu, silu,
+  relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,  // select_eq: (a, b, x): x where a == b, else 0
+  dropout, cast,
+  // one value per row from the columns; available from the next pass on
+  row_sum, row_max, row_first,  // row_first: (a, b): the first column with a == b
+  // effects
+  store,     // access = operand; on a buffer that accumulates: access (+)= operand
+  store_add, // access += operand over the rows: the buffer is cleared before the kernel unless the call says accumulate
+  total,     // a sum over all rows in f64, written to access at the end of the kernel
+};
+
+/// One operation on registers. Row statements run once per row before the columns of pass `pass`; the others once per element in it.
+struct Statement {
+  Code code = Code::load;
+  tensor::DType dtype = tensor::DType::f32;  // of the result; of the operand for effects
+  bool row = false;
+  std::int32_t pass = 0;
+  std::int32_t operands[3] = {-1, -1, -1};  // earlier statements
+  double scalar = 0;                        // constant; dropout: the rate
+  Access access;                            // load and effects
+  std::uint32_t key = 0;                    // dropout: hash of the op's logical name
+  std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
+  std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
+};
+
+/// Checked before the loops: every i64 in the buffer lies in [0, bound).
+struct RangeCheck {
+  BufferIndex buffer = 0;
+  std::int64_t bound = 0;
+  bool target = false;  // a class number of cross_entropy, else an index of lookup
+};
+
+/// A fused loop nest: for every row, for every pass: row statements, then all columns.
+struct Kernel {
+  std::vector<std::int64_t> rows;     // extents, outermost first; may be empty (one row)
+  std::vector<std::int64_t> columns;  // extents; the last one is the vectorised loop; never empty
+  std::int32_t passes = 1;
+  std::vector<Statement> statements;  // row statements and column statements in dependence order
+  std::vector<RangeCheck> checks;
+  std::vector<std::string> ops;       // what was fused, in order: `add`, `rms_norm`, `mul`
+  std::vector<std::string> values;    // the values these ops define
+};
+
+/// One call through PiperApi. gemm: operands {a, b}, results {c}. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
+struct LibraryCall {
+  PiperLibraryKind kind = PIPER_CALL_GEMM;
+  PiperGemm gemm{};
+  PiperAttend attend{};
+  std::vector<BufferIndex> operands, results;
+  BufferIndex workspace = 0;  // attend, attend_grad
+  std::string value;          // what it defines
+};
+
+using KernelStep = std::variant<Kernel, LibraryCall>;
+
+struct KernelBody {
+  std::string name;                   // `stage0.F`
+  std::vector<KernelBuffer> buffers;  // inputs, outputs, scratch
+  std::vector<KernelStep> steps;
+  std::uint32_t num_inputs = 0, num_outputs = 0;
+  std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
+  bool draws = false;                 // has dropout: the call passes the number of its first sample
+};
+
+/// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.
+/// Every read of such an input happens before its memory is written.
+KernelBody build_kernels(const dag::Body& body, const std::vector<int>& in_place = {});
+
+/// Bytes of workspace that the body needs; the same figure as KernelBody::scratch_bytes.
+std::int64_t scratch_bytes(const dag::Body& body);
+
+/// What `build` prints per body. bytes: every buffer that a step reads or writes, once per step.
+struct KernelStats {
+  std::int64_t kernels = 0, library_calls = 0, bytes = 0;
+};
+KernelStats kernel_stats(const KernelBody& body);
+
+/// One line per step with what it fuses, reads and writes.
+std::string print(const KernelBody& body);
+
+}  // namespace piper::backend
