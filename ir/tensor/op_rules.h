@@ -64,7 +64,8 @@ struct AdjointRequest {
   std::span<const bool> wanted;
 };
 using Emit = std::function<ValueId(Op op, std::vector<ValueId> operands, Attrs attrs, std::size_t for_operand, std::size_t result)>;
-/// `emit` appends one backward op, tagged by the operand it is for (BI or BW is decided from that operand), and gives its result.
+/// `emit` appends one backward op, tagged by the operand it is for, and gives its result. The caller tags an op BI as soon as one operand
+/// that needs it asks for BI.
 std::vector<ValueId> adjoints(const AdjointRequest& request, const Emit& emit);
 
 /// Whether the adjoint rule covers operand `i`: integer operands, conditions and the ops of the backward pass have no derivative.

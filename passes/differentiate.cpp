@@ -1,0 +1,232 @@
+#include "passes/differentiate.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/op_rules.h"
+
+namespace piper::passes {
+
+using namespace tensor;  // NOLINT: this file speaks of nothing else
+
+namespace {
+
+class Differentiator {
+ public:
+  Differentiator(Graph& graph, DiagnosticSink& sink) : graph_(graph), sink_(sink) {}
+
+  bool run();
+
+ private:
+  std::string text(Symbol symbol) const { return std::string(graph_.context().text(symbol)); }
+  /// The pass of the ops that compute the adjoint of a value.
+  Pass pass_of(ValueId value) const { return has_data_[value.index()] ? Pass::BI : Pass::BW; }
+
+  void look_upstream();
+  bool look_downstream();
+  bool visit(NodeId forward);
+  bool differentiate_op(NodeId forward, std::span<const ValueId> dy);
+  void give(ValueId value, ValueId adjoint, NodeId use, bool own);
+  ValueId total(ValueId value);
+  ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of);
+
+  Graph& graph_;
+  DiagnosticSink& sink_;
+  std::size_t forward_nodes_ = 0, forward_values_ = 0;
+  // Per forward value:
+  std::vector<bool> trainable_;  // a parameter lies upstream, through differentiable operands
+  std::vector<bool> has_data_;   // an input of the model lies upstream
+  std::vector<bool> reached_;    // a loss lies downstream, through differentiable operands
+  std::vector<std::uint32_t> param_;                 // position in params, or kNone
+  std::vector<std::vector<ValueId>> contributions_;  // adjoints of the value's uses
+  std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: losses whose sum it makes
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+};
+
+void Differentiator::look_upstream() {
+  trainable_.assign(forward_values_, false);
+  has_data_.assign(forward_values_, true);
+  param_.assign(forward_values_, kNone);
+  for (std::size_t i = 0; i < graph_.params.size(); ++i) {
+    const std::size_t value = graph_.params[i].value.index();
+    param_[value] = static_cast<std::uint32_t>(i);
+    trainable_[value] = true;
+    has_data_[value] = false;
+  }
+  for (const Node& node : graph_.nodes()) {
+    bool trainable = false, has_data = false;
+    const auto operands = graph_.operands(node);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      has_data = has_data || has_data_[operands[i].index()];
+      trainable = trainable || (trainable_[operands[i].index()] && is_differentiable(node.op, i));
+    }
+    for (std::size_t i = 0; i < node.num_results; ++i) {
+      trainable_[node.first_result + i] = trainable;
+      has_data_[node.first_result + i] = has_data;
+    }
+  }
+}
+
+/// Marks what losses reach and refuses parameters that none does.
+bool Differentiator::look_downstream() {
+  reached_.assign(forward_values_, false);
+  for (const Loss& loss : graph_.losses) reached_[loss.elements.index()] = true;
+  for (std::size_t n = forward_nodes_; n-- > 0;) {
+    const Node& node = graph_.nodes()[n];
+    bool reached = false;
+    for (std::size_t i = 0; i < node.num_results; ++i) reached = reached || reached_[node.first_result + i];
+    if (!reached) continue;
+    const auto operands = graph_.operands(node);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (is_differentiable(node.op, i)) reached_[operands[i].index()] = true;
+      // An op without a rule would cut a parameter off without a word.
+      const bool has_rule = is_differentiable(node.op, i) || !trainable_[operands[i].index()] || !is_floating(graph_.type(operands[i]).dtype);
+      if (!has_rule && node.op != Op::select_ge && node.op != Op::select_lt) {
+        sink_.report(Code::missing_derivative, node.loc, "`{}` has no derivative, and it stands between a loss and a weight", info(node.op).name)
+            .hint("write it with the operations it is made of");
+        return false;
+      }
+    }
+  }
+  bool all = true;
+  for (const Param& param : graph_.params) {
+    if (reached_[param.value.index()]) continue;
+    all = false;
+    sink_.report(Code::unreached_parameter, param.loc, "weight `{}` has no effect on any loss; a trained weight needs a gradient", text(param.name))
+        .hint("use it on the way to a `loss`, or remove it");
+  }
+  return all;
+}
+
+ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of) {
+  const Node& forward = graph_.node(origin);
+  const Symbol name = graph_.context().symbol("d." + text(graph_.value(adjoint_of).name) + "." + std::string(info(op).name));
+  const NodeId node = graph_.add(op, operands, std::move(attrs), pass, forward.region, forward.loc, origin, name);
+  return graph_.result(graph_.node(node));
+}
+
+/// One use's adjoint of `value`. A parameter's becomes an entry of `grads`: `own` when nothing else reads it, else copied.
+void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) {
+  const std::uint32_t param = param_[value.index()];
+  if (param == kNone) {
+    contributions_[value.index()].push_back(adjoint);
+    return;
+  }
+  if (!own || graph_.node(graph_.value(adjoint).def).pass != Pass::BW) {
+    Attrs copy;
+    copy.shape = graph_.type(value);
+    const ValueId operands[] = {adjoint};
+    adjoint = append(Op::broadcast, operands, std::move(copy), Pass::BW, use, value);
+  }
+  graph_.grads.push_back({ParamId(param), adjoint});
+}
+
+/// The sum of all adjoints of a value; invalid where there is none.
+ValueId Differentiator::total(ValueId value) {
+  std::vector<ValueId>& parts = contributions_[value.index()];
+  if (parts.empty()) return {};
+  ValueId sum = parts[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const ValueId operands[] = {sum, parts[i]};
+    sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
+  }
+  std::vector<ValueId>().swap(parts);
+  return sum;
+}
+
+bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> dy) {
+  const Node node = graph_.node(forward);  // a copy: the graph grows
+  const auto span = graph_.operands(node);
+  const std::vector<ValueId> operands(span.begin(), span.end());
+  std::unique_ptr<bool[]> wanted(new bool[operands.size()]());
+  for (std::size_t i = 0; i < operands.size(); ++i) wanted[i] = trainable_[operands[i].index()] && is_differentiable(node.op, i);
+  if (node.op == Op::attend && dy.size() > 1 && dy[1].valid()) {
+    sink_.report(Code::missing_derivative, node.loc, "the second result of `attend` has no derivative");
+    return false;
+  }
+
+  const std::size_t first_new = graph_.nodes().size();
+  const Emit emit = [&](Op op, std::vector<ValueId> values, Attrs attrs, std::size_t for_operand, std::size_t result) {
+    const ValueId value = operands[for_operand];
+    const ValueId made = append(op, values, std::move(attrs), pass_of(value), forward, op == Op::attend_grad ? graph_.result(node) : value);
+    return ValueId(made.value() + static_cast<std::uint32_t>(result));
+  };
+  const std::vector<ValueId> adjoint = adjoints({graph_, node, dy, {wanted.get(), operands.size()}}, emit);
+
+  // A step shared by several operands is BI as soon as one that needs it is.
+  std::vector<Node>& nodes = graph_.mutable_nodes();
+  const auto raise = [&](ValueId value) {
+    const NodeId def = graph_.value(value).def;
+    if (def.valid() && def.index() >= first_new) nodes[def.index()].pass = Pass::BI;
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (adjoint[i].valid() && pass_of(operands[i]) == Pass::BI) raise(adjoint[i]);
+  }
+  for (std::size_t n = nodes.size(); n-- > first_new;) {
+    if (nodes[n].pass != Pass::BI) continue;
+    for (const ValueId operand : graph_.operands(nodes[n])) raise(operand);
+  }
+
+  // Made by this rule, and nothing else of it reads the value or is it.
+  const std::size_t end = graph_.nodes().size();
+  const auto is_own = [&](std::size_t i) {
+    if (const NodeId def = graph_.value(adjoint[i]).def; !def.valid() || def.index() < first_new) return false;
+    for (std::size_t n = first_new; n < end; ++n) {
+      const auto read = graph_.operands(graph_.nodes()[n]);
+      if (std::find(read.begin(), read.end(), adjoint[i]) != read.end()) return false;
+    }
+    return std::count(adjoint.begin(), adjoint.end(), adjoint[i]) == 1;
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (adjoint[i].valid()) give(operands[i], adjoint[i], forward, is_own(i));
+  }
+  return true;
+}
+
+bool Differentiator::visit(NodeId forward) {
+  for (const std::uint32_t l : losses_[forward.index()]) {
+    const Loss& loss = graph_.losses[l];
+    if (!trainable_[loss.elements.index()]) continue;
+    Attrs seed;
+    seed.scalar = 1.0 / static_cast<double>(loss.count);
+    seed.shape = graph_.type(loss.elements);
+    give(loss.elements, append(Op::fill, {}, std::move(seed), pass_of(loss.elements), forward, loss.elements), forward, true);
+  }
+  const Node& node = graph_.node(forward);
+  std::vector<ValueId> dy(node.num_results);
+  bool any = false;
+  const std::uint32_t first = node.first_result;
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    dy[i] = total(ValueId(first + static_cast<std::uint32_t>(i)));
+    any = any || dy[i].valid();
+  }
+  return !any || differentiate_op(forward, dy);
+}
+
+bool Differentiator::run() {
+  forward_nodes_ = graph_.nodes().size();
+  forward_values_ = graph_.values().size();
+  if (graph_.losses.empty()) {
+    sink_.report(Code::nothing_to_train, LocId(), "model `{}` has no loss", graph_.name).hint("end the model with `loss ...`");
+    return false;
+  }
+  look_upstream();
+  if (!look_downstream()) return false;
+  contributions_.resize(forward_values_);
+  losses_.resize(forward_nodes_);
+  for (std::size_t l = 0; l < graph_.losses.size(); ++l) {
+    losses_[graph_.value(graph_.losses[l].sum).def.index()].push_back(static_cast<std::uint32_t>(l));
+  }
+  for (std::size_t n = forward_nodes_; n-- > 0;) {
+    if (!visit(NodeId::at(n))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool differentiate(Graph& graph, DiagnosticSink& sink) { return Differentiator(graph, sink).run(); }
+
+}  // namespace piper::passes

@@ -1,0 +1,214 @@
+#include "passes/localise.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "ir/tensor/op_rules.h"
+
+namespace piper::passes {
+
+using namespace tensor;  // NOLINT: this file speaks of nothing else
+using dag::Body;
+using dag::BodyPort;
+using dag::PortKind;
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+std::size_t mix(std::size_t hash, std::size_t value) { return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29); }
+
+std::size_t hash_type(std::size_t hash, const Type& type) {
+  hash = mix(hash, static_cast<std::size_t>(type.dtype));
+  for (const Dim& dim : type.dims) hash = mix(mix(hash, dim.name.value()), static_cast<std::size_t>(dim.extent) * 2 + dim.sampled);
+  return hash;
+}
+
+bool same_ports(const std::vector<BodyPort>& a, const std::vector<BodyPort>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const BodyPort& x, const BodyPort& y) { return x.kind == y.kind && x.value == y.value; });
+}
+
+}  // namespace
+
+const Dim* divide_samples(Type& type, std::int64_t divide) {
+  for (const Dim& dim : type.dims) {
+    if (dim.sampled && dim.extent % divide != 0) return &dim;
+  }
+  for (Dim& dim : type.dims) {
+    if (dim.sampled) dim.extent /= divide;
+  }
+  return nullptr;
+}
+
+BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> chunk_of)
+    : graph_(graph), chunk_of_(chunk_of.begin(), chunk_of.end()), stamp_(graph.nodes().size(), 0) {
+  const std::size_t values = graph.values().size();
+  first_use_.assign(values + 1, 0);
+  for (const Node& node : graph.nodes()) {
+    for (const ValueId operand : graph.operands(node)) ++first_use_[operand.index() + 1];
+  }
+  for (std::size_t v = 0; v < values; ++v) first_use_[v + 1] += first_use_[v];
+  uses_.resize(first_use_[values]);
+  std::vector<std::uint32_t> next(first_use_.begin(), first_use_.end() - 1);
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+    for (const ValueId operand : graph.operands(graph.nodes()[n])) uses_[next[operand.index()]++] = static_cast<std::uint32_t>(n);
+  }
+  for (auto* table : {&param_of_, &input_of_, &grad_of_, &loss_of_}) table->assign(values, kNone);
+  for (std::size_t i = 0; i < graph.params.size(); ++i) param_of_[graph.params[i].value.index()] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_of_[graph.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < graph.grads.size(); ++i) grad_of_[graph.grads[i].value.index()] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < graph.losses.size(); ++i) loss_of_[graph.losses[i].sum.index()] = static_cast<std::uint32_t>(i);
+}
+
+Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t divide) {
+  Extraction result{Body{{}, Graph(graph_.context()), {}, {}}, {}, {}};
+  if (piece.empty()) return result;
+  Body& body = result.body;
+  ++epoch_;
+  for (const NodeId node : piece) stamp_[node.index()] = epoch_;
+  const std::uint32_t chunk = chunk_of_[piece.front().index()];
+  const bool backward = graph_.node(piece.front()).pass != Pass::F;
+
+  const auto divided = [&](Type type, LocId loc) {
+    if (const Dim* uneven = divide_samples(type, divide); uneven != nullptr && result.error.empty()) {
+      result.error = "dimension `" + std::string(graph_.context().text(uneven->name)) + "` of " + std::to_string(uneven->extent) +
+                     " samples does not divide into " + std::to_string(divide) + " equal parts";
+      result.error_loc = loc;
+    }
+    return type;
+  };
+
+  // ---- input ports: what the piece reads and does not make
+  std::vector<ValueId> read;
+  for (const NodeId node : piece) {
+    for (const ValueId operand : graph_.operands(graph_.node(node))) {
+      if (!inside(graph_.value(operand).def)) read.push_back(operand);
+    }
+  }
+  const auto rank = [&](ValueId value) {
+    const bool input = input_of_[value.index()] != kNone, param = param_of_[value.index()] != kNone;
+    return std::pair(input ? 0 : param ? 2 : 1, param ? param_of_[value.index()] : value.value());
+  };
+  std::sort(read.begin(), read.end(), [&](ValueId a, ValueId b) { return rank(a) < rank(b); });
+  read.erase(std::unique(read.begin(), read.end()), read.end());
+  std::unordered_map<ValueId, ValueId> local;
+  for (const ValueId value : read) {
+    BodyPort port;
+    port.global_value = value;
+    LocId loc;
+    if (const std::uint32_t param = param_of_[value.index()]; param != kNone) {
+      port.kind = PortKind::param;
+      port.param = ParamId(param);
+    } else if (const std::uint32_t input = input_of_[value.index()]; input != kNone) {
+      port.input = InputId(input);
+      loc = graph_.inputs[input].loc;
+    } else {
+      const NodeId def = graph_.value(value).def;
+      const bool kept = def.valid() && (chunk_of_[def.index()] == chunk || (backward && graph_.node(def).pass == Pass::F));
+      port.kind = kept ? PortKind::saved : PortKind::data;
+      if (def.valid()) loc = graph_.node(def).loc;
+    }
+    port.value = body.graph.add_leaf(divided(graph_.type(value), loc), graph_.value(value).name);
+    local.emplace(value, port.value);
+    body.inputs.push_back(port);
+  }
+
+  // ---- the piece itself
+  std::unordered_map<NodeId, NodeId> local_node;
+  for (const NodeId id : piece) {
+    const Node& node = graph_.node(id);
+    Attrs attrs = node.attrs;
+    if ((info(node.op).attributes & kShape) != 0) attrs.shape = divided(std::move(attrs.shape), node.loc);
+    if (!result.error.empty()) return result;
+    std::vector<ValueId> operands;
+    for (const ValueId operand : graph_.operands(node)) operands.push_back(local.at(operand));
+    const auto origin = node.origin.valid() ? local_node.find(node.origin) : local_node.end();
+    const NodeId made = body.graph.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc, origin == local_node.end() ? NodeId() : origin->second,
+                                       graph_.value(graph_.result(node)).name);
+    local_node.emplace(id, made);
+    for (std::size_t i = 0; i < node.num_results; ++i) local.emplace(graph_.result(node, i), body.graph.result(body.graph.node(made), i));
+  }
+
+  // ---- output ports
+  std::unordered_set<ValueId> taken;
+  const auto output = [&](PortKind kind, ValueId value, ValueId global) -> BodyPort& {
+    const NodeId def = body.graph.value(value).def;
+    const bool alias = !def.valid() || info(body.graph.node(def).op).code_class == CodeClass::view;
+    if (alias || !taken.insert(value).second) {
+      Attrs copy;
+      copy.shape = body.graph.type(value);
+      const ValueId operands[] = {value};
+      const Pass pass = graph_.node(piece.back()).pass;
+      value = body.graph.result(body.graph.node(body.graph.add(Op::broadcast, operands, std::move(copy), pass, {}, {}, {}, body.graph.value(value).name)));
+    }
+    BodyPort port;
+    port.kind = kind;
+    port.value = value;
+    port.global_value = global;
+    return body.outputs.emplace_back(port);
+  };
+  std::map<ParamId, std::vector<ValueId>> grads;  // by parameter, contributions in graph order
+  std::map<LossId, ValueId> losses;
+  for (const NodeId id : piece) {
+    const Node& node = graph_.node(id);
+    for (std::size_t i = 0; i < node.num_results; ++i) {
+      const ValueId value = graph_.result(node, i);
+      bool outside = false, elsewhere = false;
+      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
+        if (stamp_[uses_[u]] == epoch_) continue;
+        outside = true;
+        elsewhere = elsewhere || chunk_of_[uses_[u]] != chunk;
+      }
+      if (outside) output(elsewhere ? PortKind::data : PortKind::saved, local.at(value), value);
+      if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone) grads[graph_.grads[grad].param].push_back(local.at(value));
+      if (const std::uint32_t loss = loss_of_[value.index()]; loss != kNone) losses.emplace(LossId(loss), value);
+    }
+  }
+  for (const auto& [param, contributions] : grads) {
+    ValueId sum = contributions[0];
+    for (std::size_t i = 1; i < contributions.size(); ++i) {
+      const ValueId operands[] = {sum, contributions[i]};
+      const NodeId last = body.graph.value(contributions[i]).def;
+      sum = body.graph.result(body.graph.node(body.graph.add(Op::add, operands, {}, Pass::BW, {}, body.graph.node(last).loc, {}, body.graph.value(contributions[0]).name)));
+    }
+    output(PortKind::grad, sum, graph_.params[param.index()].value).param = param;
+  }
+  for (const auto& [loss, value] : losses) output(PortKind::loss_sum, local.at(value), value).loss = loss;
+  return result;
+}
+
+bool same_body(const Body& a, const Body& b) {
+  const Graph& x = a.graph;
+  const Graph& y = b.graph;
+  if (!same_ports(a.inputs, b.inputs) || !same_ports(a.outputs, b.outputs)) return false;
+  if (x.nodes().size() != y.nodes().size() || x.values().size() != y.values().size()) return false;
+  for (std::size_t v = 0; v < x.values().size(); ++v) {
+    const Value& p = x.values()[v];
+    const Value& q = y.values()[v];
+    if (p.def != q.def || p.result != q.result || p.type != q.type) return false;
+  }
+  for (std::size_t n = 0; n < x.nodes().size(); ++n) {
+    const Node& p = x.nodes()[n];
+    const Node& q = y.nodes()[n];
+    const auto left = x.operands(p), right = y.operands(q);
+    if (p.op != q.op || p.pass != q.pass || p.attrs != q.attrs || !std::equal(left.begin(), left.end(), right.begin(), right.end())) return false;
+  }
+  return true;
+}
+
+std::size_t hash_body(const Body& body) {
+  std::size_t hash = body.graph.nodes().size();
+  for (const auto* ports : {&body.inputs, &body.outputs}) {
+    for (const BodyPort& port : *ports) hash = mix(mix(hash, static_cast<std::size_t>(port.kind)), port.value.value());
+  }
+  for (const Value& value : body.graph.values()) hash = hash_type(mix(hash, value.def.value()), value.type);
+  for (const Node& node : body.graph.nodes()) {
+    hash = mix(mix(hash, static_cast<std::size_t>(node.op)), std::hash<double>()(node.attrs.scalar));
+    for (const Symbol dim : node.attrs.dims) hash = mix(hash, dim.value());
+    for (const ValueId operand : body.graph.operands(node)) hash = mix(hash, operand.value());
+  }
+  return hash;
+}
+
+}  // namespace piper::passes

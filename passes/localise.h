@@ -1,0 +1,60 @@
+#pragma once
+// Localising: cuts the body of one chunk and pass out of the model's differentiated graph, with local extents.
+//
+// Guarantees: the body's leaves are its input ports (model inputs, then values of other pieces, both in graph order, then parameters by
+// id), all of them used; the outputs are the values that other pieces read, in graph order, then one gradient per parameter (the
+// contributions of the piece, added in graph order), then loss sums. No two outputs are one value, none is a leaf or a view: where that
+// would be so, a copy (`broadcast` to its own type) is appended. The work is linear in the piece.
+//
+//   %y = contract(%x, %w) : f32[batch: 32*, hidden: 8]     divided by 4, piece {y}      %x = port f32[batch: 8*, dim: 4]
+//   %z = gelu(%y) : f32[batch: 32*, hidden: 8]             ------------------------>     %w = port f32[dim: 4, hidden: 8]
+//                                                                                        %y = contract(%x, %w) : f32[batch: 8*, hidden: 8]
+//                                                          inputs: x data, w param       outputs: y data
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/dag/body.h"
+
+namespace piper::passes {
+
+/// What `extract` gives: a body, or why the division does not come out even.
+struct Extraction {
+  dag::Body body;           // without a name
+  std::string error;        // empty: none. Else in the user's words: "dimension `batch` of 30 samples does not divide into 4 equal parts"
+  LocId error_loc;          // the operation or input whose type does not divide
+};
+
+/// Cuts bodies out of one graph, which must outlive the extractor and stay as it is.
+class BodyExtractor {
+ public:
+  /// `chunk_of[n]` is the chunk of node n: it tells `saved` ports (forward values kept for the backward pass of the same chunk, and what
+  /// BI keeps for BW) from `data` ports (what other chunks read).
+  BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of);
+
+  /// The body of the nodes `piece`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
+  Extraction extract(std::span<const tensor::NodeId> piece, std::int64_t divide);
+
+ private:
+  bool inside(tensor::NodeId node) const { return node.valid() && stamp_[node.index()] == epoch_; }
+
+  const tensor::Graph& graph_;
+  std::vector<std::uint32_t> chunk_of_;
+  std::vector<std::uint32_t> first_use_, uses_;      // users of value v: uses_[first_use_[v] .. first_use_[v + 1]), node positions
+  std::vector<std::uint32_t> stamp_;                 // epoch in which a node was in the piece
+  std::vector<std::uint32_t> param_of_, input_of_;   // per value; kNone
+  std::vector<std::uint32_t> grad_of_, loss_of_;     // per value: position in grads, losses; kNone
+  std::uint32_t epoch_ = 0;
+};
+
+/// Divides the sampled extents of `type`. Gives the dimension that does not divide, `type` unchanged; null when all do.
+const tensor::Dim* divide_samples(tensor::Type& type, std::int64_t divide);
+
+/// Equal bodies run the same code on the same ports: names, regions, places and the identity of parameters and values do not count.
+bool same_body(const dag::Body& a, const dag::Body& b);
+std::size_t hash_body(const dag::Body& body);
+
+}  // namespace piper::passes
