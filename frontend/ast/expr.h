@@ -17,10 +17,16 @@
 
 namespace piper::ast {
 
+/// What the analysis has not decided, or could not because of an error.
+constexpr std::uint32_t kUnbound = 0xFFFFFFFFu;
+
 /// A name as it stands in the text; an empty name is missing there and already reported.
 struct Identifier {
   std::string_view name;
   SourceRange range;
+  /// Set by the analysis. Where the name declares, assigns or reads a local: its slot. Where it is a label (a region, a
+  /// dimension of a selector, a communication part, the name of an open argument): its Symbol's value.
+  mutable std::uint32_t binding = kUnbound;
 
   bool missing() const { return name.empty(); }
 };
@@ -31,6 +37,7 @@ enum class ExprKind : std::uint8_t {
 
 struct Expr {
   ExprKind kind;
+  mutable std::uint16_t type = 0;  // bits of a sema::Type, set by the analysis; 0: none known
   SourceRange range;
 
  protected:
@@ -51,10 +58,23 @@ struct ErrorExpr : ExprNode<ExprKind::error> {
   using ExprNode::ExprNode;
 };
 
+/// What a name refers to; set by the analysis. It says what the `target` beside it counts.
+enum class Referent : std::uint8_t {
+  unresolved,  // not analysed, or unknown and reported
+  local,       // slot in the frame of the body
+  param,       // position in sema::Program::params
+  mesh,        // position in sema::Program::meshes
+  function,    // position in sema::Program::functions
+  builtin,     // value of a sema::Builtin
+  label,       // value of a Symbol
+};
+
 /// `x`
 struct NameExpr : ExprNode<ExprKind::name> {
   using ExprNode::ExprNode;
   std::string_view name;
+  mutable Referent referent = Referent::unresolved;  // set by the analysis
+  mutable std::uint32_t target = kUnbound;
 };
 
 /// `model`: the whole model, in selectors.
@@ -165,11 +185,16 @@ struct Arg {
   SourceRange range;
 };
 
-/// `f(x, causal: true)`
+/// `f(x, causal: true)`; a method `o.trim(mb: m)` has a FieldExpr as its callee, whose base is the receiver.
 struct CallExpr : ExprNode<ExprKind::call> {
   using ExprNode::ExprNode;
   Expr* callee = nullptr;
   std::span<const Arg> args;
+  // Set by the analysis.
+  mutable Referent referent = Referent::unresolved;     // function or builtin
+  mutable std::uint32_t target = kUnbound;
+  mutable std::span<const std::int32_t> matched;        // per parameter of the callee: the position in `args`; -1: its default
+  mutable std::span<const std::uint32_t> rest;          // arguments of a variadic (`max(a, b)`) or open (`rename(x, a: b)`) builtin
 };
 
 /// `mb[0..m]` behind another coordinate.

@@ -1,0 +1,61 @@
+#pragma once
+// The names that the language itself knows: functions, order methods, initialisers, settings, measures. One table, builtins.def.
+//
+// Signatures are text, which is what messages and editors show; the table is read once.
+//
+//   signature(Builtin::attend).text   ->  "attend(q: tensor, k: tensor, v: tensor, causal: bool = false, scale: float = ...) -> tensor"
+//   signature(Builtin::attend).params[3]  ->  {causal, bool, optional}
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "frontend/sema/type.h"
+
+namespace piper::sema {
+
+enum class Builtin : std::uint16_t {
+#define BUILTIN(id, signature) id,
+#define UNAVAILABLE(name, instead)
+#include "frontend/sema/builtins.def"
+#undef BUILTIN
+#undef UNAVAILABLE
+};
+
+struct BuiltinParam {
+  std::string_view name;
+  Type type;
+  bool optional = false;
+  std::string_view default_text;  // of an optional one, as shown
+};
+
+struct Signature {
+  Builtin id{};
+  std::string_view text;
+  std::string_view name;       // of a method without `order.`
+  bool is_value = false;       // used without parentheses: `ones`, `f64`, `peak_memory`
+  bool is_method = false;      // of an order
+  std::vector<BuiltinParam> params;
+  bool variadic = false;       // further positional arguments of type `rest`
+  bool open = false;           // further named arguments of type `rest`
+  Type rest;
+  Type result;
+};
+
+const Signature& signature(Builtin id);
+
+/// All builtins of one name, methods or not; several when arguments tell them apart (`max` of numbers and along a dimension).
+std::span<const Signature* const> find_builtins(std::string_view name, bool method);
+
+/// A name that the language knows and this version does not have.
+struct Unavailable {
+  std::string_view name;
+  std::string_view instead;
+};
+const Unavailable* find_unavailable(std::string_view name);
+
+/// Every name of the table, for suggestions and completion.
+std::span<const std::string_view> builtin_names(bool methods);
+
+}  // namespace piper::sema

@@ -1,0 +1,111 @@
+#pragma once
+// The typed program: what the analysis gives to lowering and to editors.
+//
+// Guarantees when `ok`: every name is resolved, every call matched to its parameters, every expression typed, every statement
+// stands where it may, functions do not call themselves, and values are returned on all paths. The results lie in the AST nodes
+// (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks nothing up by name.
+// When not `ok` the same holds for what had no error: unresolved names stay `Referent::unresolved`, types `error`.
+//
+// Names. A `use` brings what the used file declares, not what it uses itself. A name is looked up as a local, a declaration of the
+// file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. Of two used files the one whose last
+// path name is the declaration's wins (`use std.models.mlp` for `mlp`), else using the name is an error. A local never hides another
+// one of the same body, its parameters included; blocks end the life of their locals. In selector position (targets, operands of
+// passes, parameters of type selector, the head of `NAME[..] NAME[..]`) a name is a local or else a label.
+//
+// Frames. A body has one frame of `frame_size` slots for all its blocks, comprehensions and ranks; a slot is written before it
+// is read. Parameter i of a function is slot i; axis i of its mesh is slot i of a train. The names of dimensions are locals of type
+// int: of a parameter's shape, an `input`'s, a `weight`'s (`Dim::name.binding`), where the first mention without a size gives
+// the slot its value in a parameter or an `input`, and `n: size` does in a weight. Defaults are evaluated in the frame of the callee.
+//
+//   sema::Program program = sema::analyse(file, disk, context, sink);
+//   if (!program.ok) return;
+//   const sema::Train& train = program.trains[0];
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/ast/module.h"
+#include "frontend/sema/builtins.h"
+#include "frontend/sema/type.h"
+#include "frontend/source/source_manager.h"
+#include "ir/context.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::sema {
+
+using ModuleId = Id<struct ModuleTag>;
+using ParamId = Id<struct ParamTag>;
+using MeshId = Id<struct MeshTag>;
+using FunctionId = Id<struct FunctionTag>;
+using TrainId = Id<struct TrainTag>;
+
+/// A file with what it uses.
+struct Module {
+  std::string name;             // `std.schedules.zbv`; of the entry and of local files the path of the file
+  ast::Module syntax;
+  std::vector<ModuleId> uses;   // in text order, without duplicates
+};
+
+/// `param corpus = "corpus.txt"`. `-D` replaces the value by one of the same type.
+struct Param {
+  const ast::ParamItem* syntax = nullptr;
+  ModuleId module;
+  Type type;
+  std::uint32_t frame_size = 0;  // of the value (comprehensions)
+};
+
+struct Mesh {
+  const ast::MeshItem* syntax = nullptr;
+  ModuleId module;
+  std::uint32_t frame_size = 0;  // of the sizes
+};
+
+/// A def, schedule or model.
+struct Function {
+  const ast::FunctionItem* syntax = nullptr;
+  ModuleId module;
+  std::vector<Type> params;
+  Type result;                   // none for a schedule and a model without `->`
+  std::uint32_t frame_size = 0;
+  ast::FunctionSort sort() const { return syntax->sort; }
+  std::string_view name() const { return syntax->name.name; }
+};
+
+/// `syntax->model` is a CallExpr of `model`, evaluated in the train's frame.
+struct Train {
+  const ast::TrainItem* syntax = nullptr;
+  ModuleId module;
+  FunctionId model;
+  MeshId mesh;
+  std::uint32_t frame_size = 0;
+  std::string_view name() const { return syntax->name.name; }
+};
+
+struct Program {
+  std::vector<std::unique_ptr<Module>> modules;  // the entry first
+  std::vector<Param> params;                     // each kind by module, then in text order
+  std::vector<Mesh> meshes;
+  std::vector<Function> functions;
+  std::vector<Train> trains;
+  bool ok = false;                               // no error in any module
+
+  /// Of the entry file; invalid when it declares no such thing.
+  TrainId find_train(std::string_view name) const;
+  FunctionId find_schedule(std::string_view name) const;
+};
+
+/// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files besides the library's come from
+/// `file_system`. Reports P1xxx and P2000 to P2299, and P3900 for what this version of the language does not have.
+Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink);
+
+/// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not there; nothing when there is none.
+std::optional<FileId> open_library(std::string_view module_name, SourceTable& files);
+/// The names of all library files, sorted: `std.models.gpt`, ...
+std::vector<std::string> library_modules();
+
+}  // namespace piper::sema
