@@ -1,0 +1,195 @@
+#include "ir/tensor/builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace piper::tensor {
+
+void Builder::at(RegionId region, LocId loc, std::string path) {
+  region_ = region;
+  loc_ = loc;
+  path_ = std::move(path);
+}
+
+ValueId Builder::input(std::string_view name, Type type) {
+  const Symbol symbol = graph_.context().symbol(name);
+  const ValueId value = graph_.add_leaf(std::move(type), symbol);
+  graph_.inputs.push_back({symbol, value, loc_});
+  return value;
+}
+
+ValueId Builder::weight(std::string_view name, Type type, Init init) {
+  const Symbol symbol = graph_.context().symbol(name);
+  const ValueId value = graph_.add_leaf(std::move(type), symbol);
+  graph_.params.push_back({symbol, value, init, loc_});
+  return value;
+}
+
+Built Builder::op(Op op, std::vector<ValueId> operands, Attrs attrs) {
+  std::vector<Type> types;
+  for (const ValueId operand : operands) types.push_back(graph_.type(operand));
+  Inferred inferred = infer(op, types, attrs, graph_.context().symbols);
+  if (!inferred.error.empty()) return Built::failed(std::move(inferred.error));
+  const std::string name = (path_.empty() ? "" : path_ + ".") + std::string(info(op).name);
+  const NodeId node = graph_.add(op, operands, std::move(attrs), Pass::F, region_, loc_, {}, graph_.context().symbol(name));
+  return graph_.result(graph_.node(node));
+}
+
+Built Builder::scale(ValueId a, double factor) {
+  Attrs attrs;
+  attrs.scalar = factor;
+  return op(Op::scale, {a}, std::move(attrs));
+}
+
+Built Builder::offset(ValueId a, double summand) {
+  Attrs attrs;
+  attrs.scalar = summand;
+  return op(Op::offset, {a}, std::move(attrs));
+}
+
+Built Builder::cast(ValueId a, DType dtype) {
+  Attrs attrs;
+  attrs.dtype = dtype;
+  return op(Op::cast, {a}, std::move(attrs));
+}
+
+Built Builder::dropout(ValueId a, double rate) {
+  Attrs attrs;
+  attrs.scalar = rate;
+  std::uint32_t& count = dropouts_[path_];
+  attrs.seed = graph_.context().symbol((path_.empty() ? "" : path_ + ".") + "dropout." + std::to_string(count));
+  Built built = op(Op::dropout, {a}, std::move(attrs));
+  if (built) ++count;
+  return built;
+}
+
+Built Builder::sum(ValueId a, std::vector<Symbol> dims) {
+  Attrs attrs;
+  attrs.dims = std::move(dims);
+  return op(Op::sum, {a}, std::move(attrs));
+}
+
+Built Builder::mean(ValueId a, std::vector<Symbol> dims) {
+  double count = 1;
+  for (const Symbol dim : dims) {
+    if (const auto at = graph_.type(a).find(dim)) count *= static_cast<double>(graph_.type(a).dims[*at].extent);
+  }
+  Built total = sum(a, std::move(dims));
+  return total ? scale(total.value, 1.0 / count) : total;
+}
+
+Built Builder::max(ValueId a, std::vector<Symbol> dims) {
+  Attrs attrs;
+  attrs.dims = std::move(dims);
+  return op(Op::max, {a}, std::move(attrs));
+}
+
+Symbol Builder::last_dim(ValueId a) const { return graph_.type(a).dims.empty() ? Symbol() : graph_.type(a).dims.back().name; }
+
+Built Builder::along(Op op, ValueId a, Symbol along, double epsilon) {
+  if (!along.valid()) along = last_dim(a);
+  if (!along.valid()) return Built::failed("`" + std::string(info(op).name) + "` goes along a dimension, and " + show(a) + " has none");
+  Attrs attrs;
+  attrs.dims = {along};
+  if ((info(op).attributes & kScalar) != 0) attrs.scalar = epsilon;
+  return this->op(op, {a}, std::move(attrs));
+}
+
+Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along) {
+  if (!along.valid()) along = last_dim(logits);
+  if (!along.valid()) return Built::failed("`cross_entropy` goes along a dimension, and " + show(logits) + " has none");
+  Attrs attrs;
+  attrs.dims = {along};
+  return op(Op::cross_entropy, {logits, targets}, std::move(attrs));
+}
+
+Built Builder::rename(ValueId a, std::vector<std::pair<Symbol, Symbol>> names) {
+  Attrs attrs;
+  for (const auto& [from, to] : names) {
+    attrs.dims.push_back(from);
+    attrs.dims2.push_back(to);
+  }
+  return op(Op::rename, {a}, std::move(attrs));
+}
+
+Built Builder::permute(ValueId a, std::vector<Symbol> dims) {
+  Attrs attrs;
+  attrs.dims = std::move(dims);
+  return op(Op::permute, {a}, std::move(attrs));
+}
+
+Built Builder::matmul(ValueId a, ValueId b) {
+  const Type& left = graph_.type(a);
+  const Type& right = graph_.type(b);
+  std::size_t batched = 0;
+  const std::size_t least = std::min(left.dims.size(), right.dims.size());
+  while (batched < least && left.dims[batched].name == right.dims[batched].name) ++batched;
+  std::vector<Symbol> summed;
+  for (std::size_t i = batched; i < left.dims.size(); ++i) {
+    const auto at = right.find(left.dims[i].name);
+    if (at && *at >= batched) summed.push_back(left.dims[i].name);
+  }
+  if (summed.empty()) {
+    return Built::failed("a product of " + show(a) + " and " + show(b) + " sums nothing: " +
+                         (batched > 0 ? "what they share leads in both and is batched" : "they share no dimension"));
+  }
+  return contract(a, b, std::move(summed));
+}
+
+Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
+  Attrs attrs;
+  attrs.dims = dims;
+  const Type& left = graph_.type(a);
+  const Type& right = graph_.type(b);
+  for (const Symbol dim : dims) {
+    for (const ValueId operand : {a, b}) {
+      if (!graph_.type(operand).find(dim)) {
+        return Built::failed("a product over `" + std::string(graph_.context().text(dim)) + "` needs that dimension in both: " + show(a) + " and " + show(b));
+      }
+    }
+  }
+
+  // The groups take their order from a; an operand that lies otherwise is copied into that order.
+  const GemmForm form = gemm_form(left, right, dims);
+  if (form.direct) return op(Op::contract, {a, b}, std::move(attrs));
+  const auto names = [](std::initializer_list<const std::vector<Dim>*> groups) {
+    std::vector<Symbol> names;
+    for (const auto* group : groups) {
+      for (const Dim& dim : *group) names.push_back(dim.name);
+    }
+    return names;
+  };
+  const auto lies_as = [](const Type& type, const std::vector<Symbol>& order) {
+    return std::equal(order.begin(), order.end(), type.dims.begin(), type.dims.end(), [](Symbol name, const Dim& dim) { return name == dim.name; });
+  };
+  // Extents and element types are checked before a copy is made: the same product of operands that lie right.
+  const auto a_order = names({&form.batched, &form.rest_a, &form.summed}), b_order = names({&form.batched, &form.summed, &form.rest_b});
+  const auto ordered = [](const Type& type, const std::vector<Symbol>& order) {
+    Type result{type.dtype, {}};
+    for (const Symbol name : order) result.dims.push_back(type.dims[*type.find(name)]);
+    return result;
+  };
+  const Type trial[] = {ordered(left, a_order), ordered(right, b_order)};
+  if (Inferred inferred = infer(Op::contract, trial, attrs, graph_.context().symbols); !inferred.error.empty()) return Built::failed(std::move(inferred.error));
+  if (!lies_as(left, a_order) && !lies_as(left, names({&form.batched, &form.summed, &form.rest_a}))) a = permute(a, a_order).value;
+  if (!lies_as(graph_.type(b), b_order) && !lies_as(graph_.type(b), names({&form.batched, &form.rest_b, &form.summed}))) b = permute(b, b_order).value;
+  return op(Op::contract, {a, b}, std::move(attrs));
+}
+
+Built Builder::attend(ValueId q, ValueId k, ValueId v, bool causal) {
+  Attrs attrs;
+  attrs.causal = causal;
+  const Type& query = graph_.type(q);
+  attrs.scalar = query.dims.empty() ? 1.0 : 1.0 / std::sqrt(static_cast<double>(query.dims.back().extent));
+  return op(Op::attend, {q, k, v}, std::move(attrs));
+}
+
+Built Builder::loss(std::string_view name, ValueId elements) {
+  std::vector<Symbol> all;
+  for (const Dim& dim : graph_.type(elements).dims) all.push_back(dim.name);
+  Built total = sum(elements, std::move(all));
+  if (total) graph_.losses.push_back({graph_.context().symbol(name), elements, total.value, graph_.type(elements).elements(), loc_});
+  return total;
+}
+
+}  // namespace piper::tensor

@@ -1,0 +1,96 @@
+#pragma once
+// Building forward ops: the language's rules for names of dimensions, on top of `Graph`. Used by lowering, import and tests.
+//
+// Guarantees: every call checks the shape rule first and gives a value or the reason why not, in the user's words with the shapes
+// shown; nothing is appended on failure. Products come out in the memory order that code generation needs.
+//
+//   Builder build(graph);
+//   build.at(region, loc, "block.3.mlp.0");
+//   Built h = build.matmul(x, up);            // [batch, seq, dim] @ [dim, hidden] -> [batch, seq, hidden]
+//   if (!h) return sink.report(Code::..., loc, "{}", h.error);
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/tensor/op_rules.h"
+
+namespace piper::tensor {
+
+/// A value, or why there is none.
+struct Built {
+  ValueId value;
+  std::string error;
+
+  Built() = default;
+  Built(ValueId value) : value(value) {}
+  static Built failed(std::string why) {
+    Built built;
+    built.error = std::move(why);
+    return built;
+  }
+  explicit operator bool() const { return value.valid(); }
+};
+
+class Builder {
+ public:
+  explicit Builder(Graph& graph) : graph_(graph) {}
+
+  /// Where the ops that follow stand: `path` is the logical call path (`block.3.mlp.0`) that names their results.
+  void at(RegionId region, LocId loc, std::string path);
+  /// The call path alone decides names; the location may change per expression.
+  void at(LocId loc) { loc_ = loc; }
+
+  // ---- leaves
+  ValueId input(std::string_view name, Type type);
+  ValueId weight(std::string_view name, Type type, Init init);
+
+  // ---- any op of the table
+  Built op(Op op, std::vector<ValueId> operands, Attrs attrs = {});
+
+  // ---- pointwise, aligned by name
+  Built binary(Op op, ValueId a, ValueId b) { return this->op(op, {a, b}); }
+  Built unary(Op op, ValueId a) { return this->op(op, {a}); }
+  Built scale(ValueId a, double factor);
+  Built offset(ValueId a, double summand);
+  Built cast(ValueId a, DType dtype);
+  /// Its random numbers are keyed by the call path and the number of the dropout within it.
+  Built dropout(ValueId a, double rate);
+
+  // ---- along dimensions; `along` invalid: the last
+  Built sum(ValueId a, std::vector<Symbol> dims);
+  Built mean(ValueId a, std::vector<Symbol> dims);
+  Built max(ValueId a, std::vector<Symbol> dims);
+  /// softmax, log_softmax; rms_norm and layer_norm with their epsilon.
+  Built along(Op op, ValueId a, Symbol along = {}, double epsilon = 0);
+  Built cross_entropy(ValueId logits, ValueId targets, Symbol along = {});
+
+  // ---- shapes
+  Built rename(ValueId a, std::vector<std::pair<Symbol, Symbol>> names);
+  Built permute(ValueId a, std::vector<Symbol> dims);
+
+  // ---- products
+  /// `a @ b`: sums over the shared names except the leading run common to both, which is batched.
+  Built matmul(ValueId a, ValueId b);
+  /// Sums over `dims`; other shared names are batched. Copies an operand into another memory order where a product needs that.
+  Built contract(ValueId a, ValueId b, std::vector<Symbol> dims);
+  /// Scores are scaled by 1 / sqrt(width).
+  Built attend(ValueId q, ValueId k, ValueId v, bool causal);
+  Built lookup(ValueId table, ValueId indices) { return op(Op::lookup, {table, indices}); }
+
+  /// A `loss` statement: appends the sum of `elements` and the loss's row.
+  Built loss(std::string_view name, ValueId elements);
+
+ private:
+  Symbol last_dim(ValueId a) const;
+  std::string show(ValueId a) const { return "`" + print(graph_.type(a), graph_.context().symbols) + "`"; }
+
+  Graph& graph_;
+  RegionId region_;
+  LocId loc_;
+  std::string path_;
+  std::unordered_map<std::string, std::uint32_t> dropouts_;  // per call path
+};
+
+}  // namespace piper::tensor
