@@ -68,7 +68,7 @@ struct Statement {
   std::int32_t operands[3] = {-1, -1, -1};  // earlier statements
   double scalar = 0;                        // constant; dropout: the rate
   Access access;                            // load and effects
-  std::uint32_t key = 0;                    // dropout: hash of the op's logical name
+  std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };

@@ -1,0 +1,336 @@
+#pragma once
+/* Arithmetic of kernels: branch-free elementary functions for float and double, and counter-based random numbers.
+ *
+ * Guarantees: the same bits from every compiler that keeps IEEE arithmetic and does not contract multiply and add (g++ -ffp-contract=off,
+ * NVRTC --fmad=false), scalar or vectorised; NaN goes through, infinities and subnormals behave as in C's <math.h>. Errors: double about
+ * 2 ulp, float about 2 ulp (erf of float: 4e-7 absolute). No includes; loops over these functions vectorise.
+ *
+ *   for (int i = 0; i < n; ++i) y[i] = piper_exp(x[i]);
+ */
+
+#ifdef __CUDACC__
+#define PIPER_MATH __device__ static __forceinline__
+#else
+#define PIPER_MATH [[maybe_unused]] static inline __attribute__((always_inline))
+#endif
+
+typedef unsigned int piper_u32;
+typedef unsigned long long piper_u64;
+
+#ifdef __CUDACC__
+PIPER_MATH piper_u32 piper_bits(float x) { return __float_as_uint(x); }
+PIPER_MATH piper_u64 piper_bits(double x) { return (piper_u64)__double_as_longlong(x); }
+PIPER_MATH float piper_from_bits(piper_u32 bits) { return __uint_as_float(bits); }
+PIPER_MATH double piper_from_bits(piper_u64 bits) { return __longlong_as_double((long long)bits); }
+PIPER_MATH float piper_sqrt(float x) { return __fsqrt_rn(x); }
+PIPER_MATH double piper_sqrt(double x) { return __dsqrt_rn(x); }
+#else
+PIPER_MATH piper_u32 piper_bits(float x) { return __builtin_bit_cast(piper_u32, x); }
+PIPER_MATH piper_u64 piper_bits(double x) { return __builtin_bit_cast(piper_u64, x); }
+PIPER_MATH float piper_from_bits(piper_u32 bits) { return __builtin_bit_cast(float, bits); }
+PIPER_MATH double piper_from_bits(piper_u64 bits) { return __builtin_bit_cast(double, bits); }
+PIPER_MATH float piper_sqrt(float x) { return __builtin_sqrtf(x); }
+PIPER_MATH double piper_sqrt(double x) { return __builtin_sqrt(x); }
+#endif
+
+PIPER_MATH float piper_infinity(float) { return piper_from_bits(0x7f800000u); }
+PIPER_MATH double piper_infinity(double) { return piper_from_bits(0x7ff0000000000000ull); }
+PIPER_MATH float piper_abs(float x) { return piper_from_bits(piper_bits(x) & 0x7fffffffu); }
+PIPER_MATH double piper_abs(double x) { return piper_from_bits(piper_bits(x) & 0x7fffffffffffffffull); }
+/* |x| with the sign of `sign`. */
+PIPER_MATH float piper_copysign(float x, float sign) { return piper_from_bits((piper_bits(x) & 0x7fffffffu) | (piper_bits(sign) & 0x80000000u)); }
+PIPER_MATH double piper_copysign(double x, double sign) {
+  return piper_from_bits((piper_bits(x) & 0x7fffffffffffffffull) | (piper_bits(sign) & 0x8000000000000000ull));
+}
+
+template <class T> PIPER_MATH T piper_max(T a, T b) { return a >= b ? a : b; }
+template <class T> PIPER_MATH T piper_min(T a, T b) { return a <= b ? a : b; }
+template <class T> PIPER_MATH T piper_rsqrt(T x) { return T(1) / piper_sqrt(x); }
+
+/* ---- exp: x = n ln 2 + r, |r| <= ln 2 / 2; 2^n in two factors so that subnormal and infinite results come out ---- */
+
+PIPER_MATH double piper_exp(double x) {
+  x = x < -750.0 ? -750.0 : x;
+  x = x > 710.0 ? 710.0 : x;
+  const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+  const double shifted = x * 1.44269504088896338700 + magic;
+  const double n = shifted - magic;
+  const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  double p = 1.6059043836821613e-10;
+  p = p * r + 2.0876756987868099e-09;
+  p = p * r + 2.5052108385441719e-08;
+  p = p * r + 2.7557319223985891e-07;
+  p = p * r + 2.7557319223985893e-06;
+  p = p * r + 2.4801587301587302e-05;
+  p = p * r + 1.9841269841269841e-04;
+  p = p * r + 1.3888888888888889e-03;
+  p = p * r + 8.3333333333333332e-03;
+  p = p * r + 4.1666666666666664e-02;
+  p = p * r + 1.6666666666666666e-01;
+  p = p * r + 0.5;
+  p = (p * (r * r) + r) + 1.0;
+  const piper_u64 m = (piper_bits(shifted) - piper_bits(magic)) + 2100u; /* n + 2100 > 0 */
+  const piper_u64 half = m >> 1;
+  return p * piper_from_bits((half - 27u) << 52) * piper_from_bits((m - half - 27u) << 52);
+}
+
+PIPER_MATH float piper_exp(float x) {
+  x = x < -106.0f ? -106.0f : x;
+  x = x > 89.0f ? 89.0f : x;
+  const float magic = 12582912.0f; /* 1.5 * 2^23 */
+  const float shifted = x * 1.44269504088896341f + magic;
+  const float n = shifted - magic;
+  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = (p * (r * r) + r) + 1.0f;
+  const piper_u32 m = (piper_bits(shifted) - piper_bits(magic)) + 300u;
+  const piper_u32 half = m >> 1;
+  return p * piper_from_bits((half - 23u) << 23) * piper_from_bits((m - half - 23u) << 23);
+}
+
+/* ---- log: x = 2^k (1 + f), sqrt(1/2) < 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) (the method of FreeBSD's msun) ---- */
+
+PIPER_MATH double piper_log(double x) {
+  const bool subnormal = x < 2.2250738585072014e-308;
+  const double y = subnormal ? x * 18014398509481984.0 : x;
+  const piper_u64 bits = piper_bits(y);
+  const piper_u64 shifted = bits - 0x3fe6a09e00000000ull;
+  const piper_u64 exponent = ((shifted + 0x8000000000000000ull) >> 52) - 0x800u; /* arithmetic shift */
+  const double magic = 6755399441055744.0;
+  const double k = (piper_from_bits(exponent + piper_bits(magic)) - magic) - (subnormal ? 54.0 : 0.0);
+  const double f = piper_from_bits(bits - (exponent << 52)) - 1.0;
+  const double half_square = 0.5 * f * f;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  double p = 1.479819860511658591e-01;
+  p = p * z + 1.531383769920937332e-01;
+  p = p * z + 1.818357216161805012e-01;
+  p = p * z + 2.222219843214978396e-01;
+  p = p * z + 2.857142874366239149e-01;
+  p = p * z + 3.999999999940941908e-01;
+  p = p * z + 6.666666666666735130e-01;
+  const double result = k * 6.93147180369123816490e-01 - ((half_square - (s * (half_square + p * z) + k * 1.90821492927058770002e-10)) - f);
+  const double infinity = piper_infinity(x);
+  const double outside = x == 0.0 ? -infinity : (x == infinity ? infinity : x - x); /* NaN for NaN */
+  const double negative = x < 0.0 ? piper_from_bits(0x7ff8000000000000ull) : outside;
+  return (x > 0.0) & (x < infinity) ? result : negative;
+}
+
+PIPER_MATH float piper_log(float x) {
+  const bool subnormal = x < 1.17549435e-38f;
+  const float y = subnormal ? x * 33554432.0f : x;
+  const piper_u32 bits = piper_bits(y);
+  const piper_u32 shifted = bits - 0x3f3504f3u;
+  const int exponent = (int)shifted >> 23;
+  const float k = (float)exponent - (subnormal ? 25.0f : 0.0f);
+  const float f = piper_from_bits(bits - ((piper_u32)exponent << 23)) - 1.0f;
+  const float half_square = 0.5f * f * f;
+  const float s = f / (2.0f + f);
+  const float z = s * s;
+  float p = 0.24279078841f;
+  p = p * z + 0.28498786688f;
+  p = p * z + 0.40000972152f;
+  p = p * z + 0.66666662693f;
+  const float result = k * 6.9313812256e-01f - ((half_square - (s * (half_square + p * z) + k * 9.0580006145e-06f)) - f);
+  const float infinity = piper_infinity(x);
+  const float outside = x == 0.0f ? -infinity : (x == infinity ? infinity : x - x);
+  const float negative = x < 0.0f ? piper_from_bits(0x7fc00000u) : outside;
+  return (x > 0.0f) & (x < infinity) ? result : negative;
+}
+
+/* log(1 + x) for x >= 0: the rounding of 1 + x is made good by the quotient. */
+template <class T> PIPER_MATH T piper_log1p(T x) {
+  const T sum = T(1) + x;
+  const T rounded = sum - T(1);
+  const T result = piper_log(sum) * (x / (rounded == T(0) ? T(1) : rounded));
+  return rounded == T(0) ? x : (sum == piper_infinity(x) ? sum : result);
+}
+
+/* ---- sigmoid, tanh, erf ---------------------------------------------------------------------------------------- */
+
+template <class T> PIPER_MATH T piper_sigmoid(T x) { return T(1) / (T(1) + piper_exp(-x)); }
+/* log(1 + exp(x)) without overflow. */
+template <class T> PIPER_MATH T piper_softplus(T x) { return (x > T(0) ? x : (x == x ? T(0) : x)) + piper_log1p(piper_exp(-piper_abs(x))); }
+
+PIPER_MATH double piper_tanh(double x) {
+  const double z = x * x;
+  const double p = (-9.64399179425052238628e-1 * z + -9.92877231001918586564e1) * z + -1.61468768441708447952e3;
+  const double q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z + 4.84406305325125486048e3;
+  const double near_zero = x + x * (z * (p / q));
+  const double far = piper_copysign(1.0 - 2.0 / (piper_exp(2.0 * piper_abs(x)) + 1.0), x);
+  return piper_abs(x) > 0.625 ? far : near_zero;
+}
+
+PIPER_MATH float piper_tanh(float x) {
+  const float z = x * x;
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z + -5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z + -3.33332819422e-1f;
+  const float near_zero = (p * z) * x + x;
+  const float far = piper_copysign(1.0f - 2.0f / (piper_exp(2.0f * piper_abs(x)) + 1.0f), x);
+  return piper_abs(x) > 0.625f ? far : near_zero;
+}
+
+/* Rational approximations of Cephes: erf(x) = x T(x^2) / U(x^2) below 1, 1 - exp(-x^2) P(x) / Q(x) above. */
+PIPER_MATH double piper_erf(double x) {
+  const double a = piper_abs(x);
+  const double z = x * x;
+  double t = 9.60497373987051638749e0;
+  t = t * z + 9.00260197203842689217e1;
+  t = t * z + 2.23200534594684319226e3;
+  t = t * z + 7.00332514112805075473e3;
+  t = t * z + 5.55923013010394962768e4;
+  double u = z + 3.35617141647503099647e1;
+  u = u * z + 5.21357949780152679795e2;
+  u = u * z + 4.59432382970980127987e3;
+  u = u * z + 2.26290000613890934246e4;
+  u = u * z + 4.92673942608635921086e4;
+  const double near_zero = x * (t / u);
+  const double b = a > 6.5 ? 6.5 : a; /* beyond, erf rounds to 1 */
+  double p = 2.46196981473530512524e-10;
+  p = p * b + 5.64189564831068821977e-1;
+  p = p * b + 7.46321056442269912687e0;
+  p = p * b + 4.86371970985681366614e1;
+  p = p * b + 1.96520832956077098242e2;
+  p = p * b + 5.26445194995477358631e2;
+  p = p * b + 9.34528527171957607540e2;
+  p = p * b + 1.02755188689515710272e3;
+  p = p * b + 5.57535335369399327526e2;
+  double q = b + 1.32281951154744992508e1;
+  q = q * b + 8.67072140885989742329e1;
+  q = q * b + 3.54937778887819891062e2;
+  q = q * b + 9.75708501743205489753e2;
+  q = q * b + 1.82390916687909736289e3;
+  q = q * b + 2.24633760818710981792e3;
+  q = q * b + 1.65666309194161350182e3;
+  q = q * b + 5.57535340817727675546e2;
+  const double far = piper_copysign(1.0 - piper_exp(-(b * b)) * (p / q), x);
+  return x != x ? x : (a > 1.0 ? far : near_zero);
+}
+
+/* One rational function over the clamped argument. */
+PIPER_MATH float piper_erf(float x) {
+  x = x < -4.0f ? -4.0f : x;
+  x = x > 4.0f ? 4.0f : x;
+  const float z = x * x;
+  float p = -2.72614225801306e-10f;
+  p = p * z + 2.77068142495902e-08f;
+  p = p * z + -2.10102402082508e-06f;
+  p = p * z + -5.69250639462346e-05f;
+  p = p * z + -7.34990630326855e-04f;
+  p = p * z + -2.95459980854025e-03f;
+  p = p * z + -1.60960333262415e-02f;
+  float q = -1.45660718464996e-05f;
+  q = q * z + -2.13374055278905e-04f;
+  q = q * z + -1.68282697438203e-03f;
+  q = q * z + -7.37332916720468e-03f;
+  q = q * z + -1.42647390514189e-02f;
+  return x * (p / q);
+}
+
+/* ---- activations and their adjoints ---------------------------------------------------------------------------- */
+
+template <class T> PIPER_MATH T piper_relu(T x) { return x < T(0) ? T(0) : x; }
+template <class T> PIPER_MATH T piper_relu_grad(T x, T dy) { return x > T(0) ? dy : T(0); }
+template <class T> PIPER_MATH T piper_gelu(T x) { return T(0.5) * x * (T(1) + piper_erf(x * T(0.70710678118654752440))); }
+template <class T> PIPER_MATH T piper_gelu_grad(T x, T dy) {
+  const T cdf = T(0.5) * (T(1) + piper_erf(x * T(0.70710678118654752440)));
+  const T density = T(0.39894228040143267794) * piper_exp(T(-0.5) * x * x);
+  return dy * (cdf + x * density);
+}
+template <class T> PIPER_MATH T piper_silu(T x) { return x * piper_sigmoid(x); }
+template <class T> PIPER_MATH T piper_silu_grad(T x, T dy) {
+  const T s = piper_sigmoid(x);
+  return dy * (s * (T(1) + x * (T(1) - s)));
+}
+
+/* ---- random numbers: Philox 4x32-10, a function of (seed, purpose, step, sample, name, element) ------------------- */
+
+enum { PIPER_RANDOM_INIT = 0, PIPER_RANDOM_DROPOUT = 1, PIPER_RANDOM_DATA = 2 };
+
+typedef struct piper_philox {
+  piper_u32 word[4];
+} piper_philox;
+
+typedef struct piper_random_key {
+  piper_u32 low, high;
+} piper_random_key;
+
+PIPER_MATH piper_philox piper_philox_4x32(piper_u32 c0, piper_u32 c1, piper_u32 c2, piper_u32 c3, piper_random_key key) {
+  for (int round = 0; round < 10; ++round) {
+    const piper_u64 a = (piper_u64)0xD2511F53u * c0;
+    const piper_u64 b = (piper_u64)0xCD9E8D57u * c2;
+    c0 = (piper_u32)(b >> 32) ^ c1 ^ key.low;
+    c2 = (piper_u32)(a >> 32) ^ c3 ^ key.high;
+    c1 = (piper_u32)b;
+    c3 = (piper_u32)a;
+    key.low += 0x9E3779B9u;
+    key.high += 0xBB67AE85u;
+  }
+  piper_philox result = {{c0, c1, c2, c3}};
+  return result;
+}
+
+/* FNV-1a, 64 bits. */
+PIPER_MATH piper_u64 piper_name_hash(const char* name, piper_u64 length) {
+  piper_u64 hash = 0xcbf29ce484222325ull;
+  for (piper_u64 i = 0; i < length; ++i) hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ull;
+  return hash;
+}
+
+/* The key of one stream of elements. */
+PIPER_MATH piper_random_key piper_stream_key(piper_u64 seed, piper_u32 purpose, piper_u64 step, piper_u64 sample, piper_u64 name_hash) {
+  const piper_random_key root = {(piper_u32)seed, (piper_u32)(seed >> 32)};
+  const piper_philox a = piper_philox_4x32((piper_u32)name_hash, (piper_u32)(name_hash >> 32), purpose, (piper_u32)(step >> 32), root);
+  const piper_random_key middle = {a.word[0], a.word[1]};
+  const piper_philox b = piper_philox_4x32((piper_u32)step, (piper_u32)sample, (piper_u32)(sample >> 32), 0u, middle);
+  const piper_random_key key = {b.word[0], b.word[1]};
+  return key;
+}
+
+PIPER_MATH piper_u32 piper_random_u32(piper_random_key key, piper_u64 element) {
+  return piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key).word[0];
+}
+PIPER_MATH piper_u64 piper_random_u64(piper_random_key key, piper_u64 element) {
+  const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
+  return (piper_u64)p.word[0] | ((piper_u64)p.word[1] << 32);
+}
+/* [0, 1) with 53 bits. */
+PIPER_MATH double piper_random_uniform(piper_random_key key, piper_u64 element) {
+  return (double)(piper_random_u64(key, element) >> 11) * 1.11022302462515654042e-16;
+}
+/* Mean 0, variance 1 (Box and Muller), in double whatever the parameter's type, so that types agree up to rounding. */
+PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
+  const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
+  const piper_u64 first = (piper_u64)p.word[0] | ((piper_u64)p.word[1] << 32);
+  const piper_u64 second = (piper_u64)p.word[2] | ((piper_u64)p.word[3] << 32);
+  const double u = ((double)(first >> 11) + 1.0) * 1.11022302462515654042e-16; /* (0, 1] */
+  const double turn = (double)(second >> 11) * 1.11022302462515654042e-16 - 0.5; /* [-1/2, 1/2) */
+  /* cos(2 pi turn) = sin(2 pi (1/4 - |turn|)), its argument in [-pi/2, pi/2] */
+  const double a = 6.28318530717958647693 * (0.25 - piper_abs(turn));
+  const double z = a * a;
+  double s = 8.2206352466243297e-18 - z * 1.9572941063391263e-20;
+  s = 2.8114572543455206e-15 - z * s;
+  s = 7.6471637318198164e-13 - z * s;
+  s = 1.6059043836821613e-10 - z * s;
+  s = 2.5052108385441720e-08 - z * s;
+  s = 2.7557319223985893e-06 - z * s;
+  s = 1.9841269841269841e-04 - z * s;
+  s = 8.3333333333333332e-03 - z * s;
+  s = 1.6666666666666666e-01 - z * s;
+  const double sine = a - a * z * s;
+  return piper_sqrt(-2.0 * piper_log(u)) * sine;
+}
+
+/* What dropout makes of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). */
+template <class T> PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) {
+  const double threshold = rate * 4294967296.0;
+  return (double)piper_random_u32(key, element) >= threshold ? x * T(1.0 / (1.0 - rate)) : T(0);
+}
