@@ -1,0 +1,76 @@
+#pragma once
+// Names that the parts of the parser share, and the reading of communicators and roles. Used by `parse.cpp` alone.
+
+#include <string>
+#include <vector>
+
+#include "ir/dag/text_names.h"
+
+namespace piper::dag {
+
+using directive::TextReader;
+
+/// Names of one text. A node's name has a number from its first mention on; the node may follow later.
+class NodeNames {
+ public:
+  llvm::StringMap<std::uint32_t> inputs, losses, params, chunks, buckets, streams, bodies, globals;
+
+  /// The number of the name at the reader.
+  std::uint32_t reference(TextReader& reader, std::string_view what) {
+    const TextReader::Token where = reader.peek();
+    const auto [entry, fresh] = numbers_.try_emplace(reader.name(what), static_cast<std::uint32_t>(nodes_.size()));
+    if (fresh) {
+      nodes_.emplace_back();
+      first_mention_.push_back(where);
+    }
+    return entry->second;
+  }
+  /// False when the name has a node already.
+  bool define(std::uint32_t number, NodeId node) {
+    if (nodes_[number].valid()) return false;
+    nodes_[number] = node;
+    return true;
+  }
+  NodeId node(std::uint32_t number) const { return nodes_[number]; }
+  /// Reports a name that is no node's; false if there is one.
+  bool resolve(TextReader& reader) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].valid()) continue;
+      reader.fail(Code::unknown_dag_name, first_mention_[i], "`{}` is not a node of this text", first_mention_[i].text);
+      return false;
+    }
+    return true;
+  }
+  /// The node of that name; invalid if there is none.
+  NodeId find_node(std::string_view name) const {
+    const auto found = numbers_.find(name);
+    return found == numbers_.end() ? NodeId() : nodes_[found->second];
+  }
+  /// The node whose name stands at the reader; node 0 after a report when there is none.
+  NodeId known_node(TextReader& reader) const {
+    const TextReader::Token where = reader.peek();
+    const auto found = numbers_.find(reader.name("a node"));
+    if (found != numbers_.end()) return nodes_[found->second];
+    reader.fail(Code::unknown_dag_name, where, "`{}` is not a node of this text", where.text);
+    return NodeId(0);
+  }
+  /// The position in `table`; 0 after a report when there is none.
+  static std::uint32_t find(TextReader& reader, const llvm::StringMap<std::uint32_t>& table, std::string_view what) {
+    const TextReader::Token where = reader.peek();
+    const auto found = table.find(reader.name(what));
+    if (found != table.end()) return found->second;
+    reader.fail(Code::unknown_dag_name, where, "`{}` is not {} of this text", where.text, what);
+    return 0;
+  }
+
+ private:
+  llvm::StringMap<std::uint32_t> numbers_;
+  std::vector<NodeId> nodes_;
+  std::vector<TextReader::Token> first_mention_;
+};
+
+AxisMask parse_axes(TextReader& reader, const Mesh& mesh);
+/// Communicators and roles up to the end of the text.
+void parse_plan(TextReader& reader, Dag& dag, NodeNames& names);
+
+}  // namespace piper::dag

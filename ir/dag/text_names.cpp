@@ -1,0 +1,66 @@
+#include "ir/dag/text_names.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace piper::dag {
+
+std::uint32_t input_ports(const Dag& dag, const Node& node) {
+  return node.num_inputs == 0 ? 0 : dag.edges[node.first_input + node.num_inputs - 1].port + 1;
+}
+
+std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
+  const auto count = [](std::size_t n) { return static_cast<std::uint32_t>(n); };
+  switch (node.kind) {
+    case NodeKind::chunk:
+      return node.body.valid() ? count(dag.bodies[node.body.index()].outputs.size()) : 0;
+    case NodeKind::load:
+    case NodeKind::sum_squares:
+    case NodeKind::norm:
+      return 1;
+    case NodeKind::update:
+      return node.bucket.valid() ? count(dag.buckets[node.bucket.index()].params.size()) : 0;
+    case NodeKind::report:
+    case NodeKind::send:
+      return 0;
+    case NodeKind::all_reduce:
+      return input_ports(dag, node);
+    case NodeKind::recv:
+    case NodeKind::all_gather: {
+      if (!node.comm.valid()) return 0;
+      std::uint32_t total = 0;
+      for (const NodeId member : dag.comms[node.comm.index()].members) {
+        const Node& other = dag.nodes[member.index()];
+        if (node.kind == NodeKind::all_gather || other.kind == NodeKind::send) total += input_ports(dag, other);
+      }
+      return total;
+    }
+  }
+  return 0;
+}
+
+std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan) {
+  std::vector<std::string> names;
+  llvm::StringMap<std::uint32_t> used;
+  for (const Communicator& communicator : plan.communicators) {
+    std::string name;
+    for (const DeviceSetId member : communicator.members) {
+      if (!name.empty()) name += communicator.kind == Communicator::Kind::pair ? ".to." : ".";
+      const DeviceSet& set = dag.device_sets[member];
+      std::string slug;
+      for (std::size_t i = 0; i < set.at.size(); ++i) {
+        if (set.at[i] == DeviceSet::kWhole) continue;
+        if (!slug.empty()) slug += '.';
+        slug += dag.context->text(dag.mesh.axes[i].name);
+        slug += std::to_string(set.at[i]);
+      }
+      name += slug.empty() ? std::string(dag.context->text(dag.mesh.name)) : slug;
+    }
+    if (communicator.kind == Communicator::Kind::group) name = "group." + name;
+    const std::uint32_t count = ++used[name];
+    if (count > 1) name += ".no" + std::to_string(count);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace piper::dag

@@ -1,0 +1,23 @@
+#pragma once
+// What printer and parser of the DAG's text agree on without writing it: numbers of outputs, names of communicators, bodies.
+
+#include <string>
+#include <vector>
+
+#include "ir/dag/plan.h"
+#include "ir/directive/text_reader.h"
+
+namespace piper::dag {
+
+/// The number of input ports: one more than the last that is fed.
+std::uint32_t input_ports(const Dag& dag, const Node& node);
+/// The number of outputs that kind, body, bucket and communication give a node; another one is written out.
+std::uint32_t implied_outputs(const Dag& dag, const Node& node);
+/// `pp0.to.pp1`, `group.pp0`; `.no2` is appended to the second one of that name.
+std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan);
+
+void print_bodies(const Dag& dag, llvm::raw_ostream& os);
+/// Reads one body behind the word `body`; parameters, inputs and losses are known. `globals` numbers the values that ports share.
+void parse_body(directive::TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& globals);
+
+}  // namespace piper::dag

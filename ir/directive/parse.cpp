@@ -1,0 +1,418 @@
+#include "ir/directive/parse.h"
+
+#include <limits>
+
+namespace piper::directive {
+
+namespace {
+
+constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+/// Deeper steps are refused, so that no text overflows the stack.
+constexpr int kMaxDepth = 200;
+
+std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low = 0) {
+  return static_cast<std::uint32_t>(reader.integer(what, low, kMax32));
+}
+
+Part parse_part(TextReader& reader) {
+  if (!reader.accept(".")) return Part::none;
+  const TextReader::Token where = reader.peek();
+  const std::string_view text = reader.name("a part");
+  for (std::uint8_t i = 1; i <= static_cast<std::uint8_t>(Part::leave); ++i) {
+    if (text == part_name(static_cast<Part>(i))) return static_cast<Part>(i);
+  }
+  reader.fail(Code::unknown_dag_name, where, "no communication is called `{}`", where.text);
+  return Part::none;
+}
+
+/// A word that can begin a coordinate: not one that continues a directive.
+bool at_coordinate(const TextReader& reader) {
+  const TextReader::Token& token = reader.peek();
+  if (token.kind == TextReader::Kind::string) return true;
+  if (token.kind != TextReader::Kind::name) return false;
+  for (const std::string_view word : {"into", "in", "on", "over", "with", "else"}) {
+    if (token.text == word) return false;
+  }
+  return true;
+}
+
+Selector parse_selector(TextReader& reader) {
+  Selector selector;
+  if (reader.peek().kind == TextReader::Kind::name) {
+    selector.pass = parse_pass(reader.peek().text);
+    if (selector.pass) reader.next();
+  }
+  if (!reader.accept("model")) {
+    do {
+      Coordinate coordinate;
+      coordinate.name = reader.symbol("a region or a dimension");
+      if (reader.accept("[")) {
+        coordinate.all = false;
+        while (!reader.failed() && !reader.at("]")) {
+          coordinate.indices.push_back(small(reader, "an index"));
+          if (!reader.at("]")) reader.expect(",");
+        }
+        reader.expect("]");
+      }
+      selector.coordinates.push_back(std::move(coordinate));
+    } while (!reader.failed() && at_coordinate(reader));
+  }
+  selector.part = parse_part(reader);
+  selector.loc = reader.location();
+  return selector;
+}
+
+std::vector<Selector> parse_selectors(TextReader& reader) {
+  std::vector<Selector> list;
+  do {
+    list.push_back(parse_selector(reader));
+  } while (!reader.failed() && reader.accept(","));
+  return list;
+}
+
+class OrderParser {
+ public:
+  OrderParser(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets)
+      : reader_(reader), mesh_(mesh), device_sets_(device_sets) {}
+
+  Order parse() {
+    reader_.expect("{");
+    while (!reader_.failed() && reader_.accept("rank")) {
+      RankSteps rank;
+      rank.devices = device_sets_.intern(reader_.device_set(mesh_));
+      rank.loc = reader_.location();
+      reader_.expect("{");
+      std::vector<std::uint32_t> steps;
+      while (!reader_.failed() && !reader_.at("}")) steps.push_back(step(0));
+      reader_.expect("}");
+      rank.first_step = append(steps);
+      rank.num_steps = static_cast<std::uint32_t>(steps.size());
+      order_.ranks.push_back(rank);
+    }
+    while (!reader_.failed() && !reader_.at("}")) transform();
+    reader_.expect("}");
+    order_.loc = reader_.location();
+    return std::move(order_);
+  }
+
+ private:
+  std::uint32_t append(const std::vector<std::uint32_t>& steps) {
+    const auto first = static_cast<std::uint32_t>(order_.children.size());
+    order_.children.insert(order_.children.end(), steps.begin(), steps.end());
+    return first;
+  }
+
+  void transform() {
+    Order::Transform transform;
+    const TextReader::Token where = reader_.peek();
+    const std::string_view kind = reader_.name("`rank` or a transform");
+    constexpr std::string_view kKinds[] = {"trim", "fill", "compact", "squeeze"};
+    std::size_t i = 0;
+    while (i < 4 && kKinds[i] != kind) ++i;
+    if (i == 4) return reader_.fail(Code::unknown_dag_name, where, "no transform of orders is called `{}`", where.text);
+    transform.kind = static_cast<Order::Transform::Kind>(i);
+    if (transform.kind == Order::Transform::Kind::trim) transform.dim = reader_.symbol("a dimension");
+    if (reader_.peek().kind == TextReader::Kind::number) transform.bound = small(reader_, "a bound");
+    transform.loc = reader_.location();
+    order_.transforms.push_back(transform);
+  }
+
+  std::uint32_t step(int depth) {
+    OrderStep step;
+    if (depth > kMaxDepth) {
+      reader_.fail(Code::malformed_dag_text, reader_.peek(), "steps are nested deeper than `{}`", kMaxDepth);
+      return 0;
+    }
+    const bool sequence = reader_.accept("{");
+    if (sequence || reader_.accept("(")) {
+      step.kind = sequence ? OrderStep::Kind::sequence : OrderStep::Kind::group;
+      const std::string_view close = sequence ? "}" : ")";
+      std::vector<std::uint32_t> steps;
+      while (!reader_.failed() && !reader_.at(close)) {
+        steps.push_back(this->step(depth + 1));
+        if (!reader_.at(close)) reader_.expect(sequence ? ";" : "&");
+      }
+      reader_.expect(close);
+      step.first_child = append(steps);
+      step.num_children = static_cast<std::uint32_t>(steps.size());
+    } else {
+      step.op = static_cast<std::uint32_t>(order_.ops.size());
+      op();
+      if (!order_.ops.empty()) step.loc = order_.ops.back().loc;
+    }
+    if (const LocId loc = reader_.location(); loc.valid()) step.loc = loc;
+    order_.steps.push_back(step);
+    return static_cast<std::uint32_t>(order_.steps.size() - 1);
+  }
+
+  void op() {
+    OrderOp op;
+    const TextReader::Token where = reader_.peek();
+    const std::optional<Pass> pass = parse_pass(reader_.name("an operation"));
+    if (reader_.failed()) return;
+    if (!pass) return reader_.fail(Code::unknown_dag_name, where, "`{}` is no pass: `F`, `B`, `BI` or `BW`", where.text);
+    op.pass = *pass;
+    op.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
+    // The next operation begins with a pass, which no coordinate can be named.
+    while (!reader_.failed() && at_coordinate(reader_) &&
+           (reader_.peek().kind == TextReader::Kind::string || !parse_pass(reader_.peek().text))) {
+      OrderCoordinate coordinate;
+      coordinate.name = reader_.symbol("a region or a dimension");
+      coordinate.all = !reader_.accept("[");
+      if (!coordinate.all) {
+        coordinate.index = small(reader_, "an index");
+        reader_.expect("]");
+      }
+      order_.coordinates.push_back(coordinate);
+    }
+    op.num_coordinates = static_cast<std::uint32_t>(order_.coordinates.size()) - op.first_coordinate;
+    op.part = parse_part(reader_);
+    op.loc = reader_.location();
+    order_.ops.push_back(op);
+  }
+
+  TextReader& reader_;
+  const Mesh& mesh_;
+  DeviceSetTable& device_sets_;
+  Order order_;
+};
+
+template <typename Enum, std::size_t n>
+Enum choose(TextReader& reader, std::string_view what, const std::string_view (&texts)[n]) {
+  const TextReader::Token where = reader.peek();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (reader.accept(texts[i])) return static_cast<Enum>(i);
+  }
+  if (reader.at_end()) {
+    reader.fail(Code::malformed_dag_text, where, "the text ends where {} is expected", what);
+  } else {
+    reader.fail(Code::unknown_dag_name, where, "`{}` is not {}", where.text, what);
+  }
+  return {};
+}
+
+Require parse_require(TextReader& reader) {
+  Require require{};
+  require.measure = choose<Measure>(reader, "a measure", {"peak_memory", "bubble", "traffic"});
+  require.compare = choose<Compare>(reader, "a comparison", {"<", "<=", ">", ">=", "==", "!="});
+  require.bound = reader.number("a bound");
+  if (reader.accept("else")) require.message = reader.string("a message");
+  require.loc = reader.location();
+  return require;
+}
+
+/// `name: ` of a setting in brackets.
+bool at_field(TextReader& reader, std::string_view name) {
+  if (!reader.accept(name)) return false;
+  reader.expect(":");
+  return true;
+}
+
+Data parse_data(TextReader& reader) {
+  Data data;
+  data.kind = choose<Data::Kind>(reader, "a source of data", {"bytes", "synthetic"});
+  reader.expect("(");
+  if (data.kind == Data::Kind::bytes) data.path = reader.string("a path");
+  while (!reader.failed() && !reader.at(")")) {
+    if (data.kind == Data::Kind::bytes || reader.previous().text != "(") reader.expect(",");
+    if (at_field(reader, "batch")) {
+      data.batch = reader.integer("a number of samples", 0, kMax32);
+    } else if (at_field(reader, "classes")) {
+      data.classes = reader.integer("a number of classes", 0, std::numeric_limits<std::int64_t>::max());
+    } else {
+      const Symbol name = reader.symbol("a dimension");
+      reader.expect(":");
+      data.extents.emplace_back(name, reader.integer("an extent", 0, kMax32));
+    }
+  }
+  reader.expect(")");
+  data.loc = reader.location();
+  return data;
+}
+
+Optimizer parse_optimizer(TextReader& reader) {
+  Optimizer optimizer;
+  optimizer.kind = choose<Optimizer::Kind>(reader, "an optimizer", {"sgd", "adamw"});
+  reader.expect("(");
+  reader.expect("lr");
+  reader.expect(":");
+  optimizer.lr.kind = choose<LearningRate::Kind>(reader, "a learning rate", {"constant", "cosine", "linear"});
+  reader.expect("(");
+  optimizer.lr.base = reader.number("a learning rate");
+  while (!reader.failed() && reader.accept(",")) {
+    if (at_field(reader, "warmup")) {
+      optimizer.lr.warmup = small(reader, "a number of steps");
+    } else {
+      reader.expect("floor");
+      reader.expect(":");
+      optimizer.lr.floor = reader.number("a learning rate");
+    }
+  }
+  reader.expect(")");
+  while (!reader.failed() && reader.accept(",")) {
+    struct Field {
+      std::string_view name;
+      double* value;
+    };
+    double clip = 0;
+    const Field fields[] = {{"momentum", &optimizer.momentum}, {"beta1", &optimizer.beta1},
+                            {"beta2", &optimizer.beta2},       {"eps", &optimizer.eps},
+                            {"weight_decay", &optimizer.weight_decay}, {"clip", &clip}};
+    const Field* found = nullptr;
+    for (const Field& field : fields) {
+      if (reader.at(field.name)) found = &field;
+    }
+    if (found == nullptr) {
+      reader.fail(Code::unknown_dag_name, reader.peek(), "an optimizer has no setting `{}`", reader.peek().text);
+      break;
+    }
+    reader.next();
+    reader.expect(":");
+    *found->value = reader.number("a number");
+    if (found->value == &clip) optimizer.clip = clip;
+  }
+  reader.expect(")");
+  optimizer.loc = reader.location();
+  return optimizer;
+}
+
+constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require"};
+
+}  // namespace
+
+NamedExtent parse_extent(TextReader& reader) {
+  NamedExtent extent;
+  extent.name = reader.symbol("a name");
+  reader.expect(":");
+  extent.extent = small(reader, "an extent", 1);
+  return extent;
+}
+
+bool at_directive(const TextReader& reader) {
+  for (const std::string_view kind : kKinds) {
+    if (reader.at(kind)) return true;
+  }
+  return false;
+}
+
+Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
+  enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require };
+  const auto intern = [&] { return device_sets.intern(reader.device_set(mesh)); };
+  switch (choose<Kind>(reader, "a directive", kKinds)) {
+    case Kind::partition: {
+      Partition partition;
+      partition.region = parse_selector(reader);
+      reader.expect("into");
+      partition.into = parse_extent(reader);
+      if (reader.accept("with")) {
+        reader.expect("sizes");
+        reader.expect(":");
+        reader.expect("[");
+        while (!reader.failed() && !reader.at("]")) {
+          partition.sizes.push_back(small(reader, "a size"));
+          if (!reader.at("]")) reader.expect(",");
+        }
+        reader.expect("]");
+      }
+      partition.loc = reader.location();
+      return partition;
+    }
+    case Kind::split: {
+      Split split;
+      split.dim = reader.symbol("a dimension");
+      reader.expect("into");
+      do {
+        split.into.push_back(parse_extent(reader));
+      } while (!reader.failed() && reader.accept(","));
+      if (reader.accept("in")) split.targets = parse_selectors(reader);
+      split.loc = reader.location();
+      return split;
+    }
+    case Kind::place: {
+      Place place;
+      place.targets = parse_selectors(reader);
+      reader.expect("on");
+      place.devices = intern();
+      place.loc = reader.location();
+      return place;
+    }
+    case Kind::replicate: {
+      Replicate replicate;
+      replicate.targets = parse_selectors(reader);
+      reader.expect("over");
+      do {
+        replicate.axes.push_back(reader.symbol("an axis"));
+      } while (!reader.failed() && reader.accept(","));
+      reader.expect("with");
+      reader.expect("zero");
+      reader.expect(":");
+      replicate.zero = static_cast<std::uint32_t>(reader.integer("a stage of ZeRO", 0, 3));
+      while (!reader.failed() && reader.accept(",")) {
+        if (at_field(reader, "bucket")) {
+          replicate.bucket_bytes = reader.integer("a number of bytes", 0, std::numeric_limits<std::int64_t>::max());
+        } else {
+          reader.expect("prefetch");
+          reader.expect(":");
+          replicate.prefetch = small(reader, "a number of gathers");
+        }
+      }
+      replicate.loc = reader.location();
+      return replicate;
+    }
+    case Kind::stream: {
+      Stream stream;
+      stream.name = reader.symbol("a stream");
+      reader.expect(":");
+      stream.targets = parse_selectors(reader);
+      if (reader.accept("with")) {
+        do {
+          if (at_field(reader, "window")) {
+            stream.window = small(reader, "a window");
+          } else {
+            reader.expect("priority");
+            reader.expect(":");
+            reader.expect("high");
+            stream.high_priority = true;
+          }
+        } while (!reader.failed() && reader.accept(","));
+      }
+      stream.loc = reader.location();
+      return stream;
+    }
+    case Kind::order:
+      return OrderParser(reader, mesh, device_sets).parse();
+    case Kind::require:
+      return parse_require(reader);
+  }
+  return Require{};
+}
+
+Settings parse_settings(TextReader& reader) {
+  Settings settings;
+  settings.train = std::string(reader.name("a train"));
+  settings.loc = reader.location();
+  reader.expect("{");
+  while (!reader.failed() && !reader.accept("}")) {
+    if (reader.accept("steps")) {
+      settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
+    } else if (reader.accept("dtype")) {
+      const TextReader::Token where = reader.peek();
+      const std::optional<tensor::DType> dtype = tensor::parse_dtype(reader.name("a type"));
+      if (!dtype) reader.fail(Code::unknown_dag_name, where, "`{}` is no element type", where.text);
+      settings.dtype = dtype.value_or(tensor::DType::f32);
+    } else if (reader.accept("seed")) {
+      settings.seed = static_cast<std::uint64_t>(reader.integer("a seed"));
+    } else if (reader.accept("data")) {
+      settings.data = parse_data(reader);
+    } else if (reader.accept("held_out")) {
+      settings.held_out = parse_data(reader);
+    } else if (reader.accept("optim")) {
+      settings.optimizer = parse_optimizer(reader);
+    } else {
+      reader.fail(Code::malformed_dag_text, reader.peek(), "expected a setting of the train, found `{}`", reader.peek().text);
+    }
+  }
+  return settings;
+}
+
+}  // namespace piper::directive

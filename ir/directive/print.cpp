@@ -1,0 +1,297 @@
+#include "ir/directive/print.h"
+
+#include "ir/directive/text_reader.h"
+
+namespace piper::directive {
+
+namespace {
+
+llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
+
+class Printer {
+ public:
+  Printer(llvm::raw_ostream& os, const Surroundings& around, unsigned indent) : os_(os), around_(around), indent_(indent) {}
+
+  void operator()(const Partition& partition) {
+    os_ << "partition ";
+    selector(partition.region);
+    os_ << " into ";
+    extents({partition.into});
+    if (!partition.sizes.empty()) {
+      os_ << " with sizes: [";
+      for (std::size_t i = 0; i < partition.sizes.size(); ++i) os_ << (i > 0 ? ", " : "") << partition.sizes[i];
+      os_ << ']';
+    }
+    location(partition.loc);
+  }
+
+  void operator()(const Split& split) {
+    os_ << "split ";
+    symbol(split.dim);
+    os_ << " into ";
+    extents(split.into);
+    if (!split.targets.empty()) os_ << " in ";
+    selectors(split.targets);
+    location(split.loc);
+  }
+
+  void operator()(const Place& place) {
+    os_ << "place ";
+    selectors(place.targets);
+    os_ << " on ";
+    devices(place.devices);
+    location(place.loc);
+  }
+
+  void operator()(const Replicate& replicate) {
+    os_ << "replicate ";
+    selectors(replicate.targets);
+    os_ << " over ";
+    for (std::size_t i = 0; i < replicate.axes.size(); ++i) {
+      if (i > 0) os_ << ", ";
+      symbol(replicate.axes[i]);
+    }
+    os_ << " with zero: " << replicate.zero;
+    if (replicate.bucket_bytes) os_ << ", bucket: " << *replicate.bucket_bytes;
+    if (replicate.prefetch) os_ << ", prefetch: " << *replicate.prefetch;
+    location(replicate.loc);
+  }
+
+  void operator()(const Stream& stream) {
+    os_ << "stream ";
+    symbol(stream.name);
+    os_ << ": ";
+    selectors(stream.targets);
+    if (stream.window) os_ << " with window: " << *stream.window;
+    if (stream.high_priority) os_ << (stream.window ? ", " : " with ") << "priority: high";
+    location(stream.loc);
+  }
+
+  void operator()(const Require& require) {
+    constexpr llvm::StringRef kMeasures[] = {"peak_memory", "bubble", "traffic"};
+    constexpr llvm::StringRef kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
+    os_ << "require " << kMeasures[static_cast<std::size_t>(require.measure)] << ' '
+        << kCompares[static_cast<std::size_t>(require.compare)] << ' ';
+    print_number(os_, require.bound);
+    if (!require.message.empty()) {
+      os_ << " else ";
+      print_string(os_, require.message);
+    }
+    location(require.loc);
+  }
+
+  void operator()(const Order& order) {
+    order_ = &order;
+    os_ << "order {\n";
+    for (const RankSteps& rank : order.ranks) {
+      os_.indent(indent_ + 2) << "rank ";
+      devices(rank.devices);
+      location(rank.loc);
+      os_ << " {\n";
+      for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
+        os_.indent(indent_ + 4);
+        step(order.children[rank.first_step + i]);
+        os_ << '\n';
+      }
+      os_.indent(indent_ + 2) << "}\n";
+    }
+    for (const Order::Transform& transform : order.transforms) {
+      constexpr llvm::StringRef kKinds[] = {"trim", "fill", "compact", "squeeze"};
+      os_.indent(indent_ + 2) << kKinds[static_cast<std::size_t>(transform.kind)];
+      if (transform.dim.valid()) {
+        os_ << ' ';
+        symbol(transform.dim);
+      }
+      if (transform.bound > 0) os_ << ' ' << transform.bound;
+      location(transform.loc);
+      os_ << '\n';
+    }
+    os_.indent(indent_) << "}";
+    location(order.loc);
+  }
+
+  void selector(const Selector& selector) {
+    print(selector, os_, around_.context.symbols);
+    location(selector.loc);
+  }
+
+ private:
+  void symbol(Symbol name) { print_name(os_, around_.context.text(name)); }
+  void devices(DeviceSetId id) { print_device_set(os_, around_.device_sets[id], around_.mesh, around_.context.symbols); }
+  void location(LocId loc) {
+    if (loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
+  }
+  void extents(const std::vector<NamedExtent>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (i > 0) os_ << ", ";
+      symbol(list[i].name);
+      os_ << ": " << list[i].extent;
+    }
+  }
+  void selectors(const std::vector<Selector>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (i > 0) os_ << ", ";
+      selector(list[i]);
+    }
+  }
+
+  /// Operations and braces; members of a group that are groups themselves stand in braces of their own.
+  void step(std::uint32_t index) {
+    const OrderStep& step = order_->steps[index];
+    switch (step.kind) {
+      case OrderStep::Kind::op:
+        op(order_->ops[step.op]);
+        break;
+      case OrderStep::Kind::sequence:
+        os_ << "{ ";
+        children(step, "; ");
+        os_ << " }";
+        break;
+      case OrderStep::Kind::group:
+        os_ << "( ";
+        children(step, " & ");
+        os_ << " )";
+        break;
+    }
+    if (step.kind != OrderStep::Kind::op || step.loc != order_->ops[step.op].loc) location(step.loc);
+  }
+
+  void children(const OrderStep& parent, llvm::StringRef separator) {
+    for (std::uint32_t i = 0; i < parent.num_children; ++i) {
+      if (i > 0) os_ << separator;
+      step(order_->children[parent.first_child + i]);
+    }
+  }
+
+  void op(const OrderOp& op) {
+    os_ << ref(pass_name(op.pass));
+    for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+      const OrderCoordinate& each = order_->coordinates[op.first_coordinate + i];
+      os_ << ' ';
+      symbol(each.name);
+      if (!each.all) os_ << '[' << each.index << ']';
+    }
+    if (op.part != Part::none) os_ << " ." << ref(part_name(op.part));
+    location(op.loc);
+  }
+
+  llvm::raw_ostream& os_;
+  const Surroundings& around_;
+  unsigned indent_;
+  const Order* order_ = nullptr;
+};
+
+}  // namespace
+
+void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& symbols) {
+  const char* separator = "";
+  if (selector.pass) {
+    os << ref(pass_name(*selector.pass));
+    separator = " ";
+  }
+  if (selector.coordinates.empty()) {
+    os << separator << "model";
+    separator = " ";
+  }
+  for (const Coordinate& coordinate : selector.coordinates) {
+    os << separator;
+    separator = " ";
+    print_name(os, symbols.text(coordinate.name));
+    if (coordinate.all) continue;
+    os << '[';
+    for (std::size_t i = 0; i < coordinate.indices.size(); ++i) os << (i > 0 ? ", " : "") << coordinate.indices[i];
+    os << ']';
+  }
+  if (selector.part != Part::none) os << " ." << ref(part_name(selector.part));
+}
+
+void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings, unsigned indent) {
+  os.indent(indent);
+  std::visit(Printer(os, surroundings, indent), directive);
+  os << '\n';
+}
+
+std::string print(const Directive& directive, const Surroundings& surroundings) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  print(directive, os, surroundings);
+  os.flush();
+  return text;
+}
+
+namespace {
+
+void print_location(llvm::raw_ostream& os, const Context& context, LocId loc) {
+  if (loc.valid()) os << ' ' << context.locations.print(loc);
+}
+
+void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
+  if (data.kind == Data::Kind::bytes) {
+    os << "bytes(";
+    print_string(os, data.path);
+    os << ", ";
+  } else {
+    os << "synthetic(classes: " << data.classes << ", ";
+  }
+  os << "batch: " << data.batch;
+  for (const auto& [name, extent] : data.extents) {
+    os << ", ";
+    print_name(os, context.text(name));
+    os << ": " << extent;
+  }
+  os << ')';
+  print_location(os, context, data.loc);
+}
+
+void print(const Optimizer& optimizer, llvm::raw_ostream& os, const Context& context) {
+  constexpr llvm::StringRef kRates[] = {"constant", "cosine", "linear"};
+  const bool adamw = optimizer.kind == Optimizer::Kind::adamw;
+  const auto field = [&](llvm::StringRef name, double value) {
+    os << ", " << name << ": ";
+    print_number(os, value);
+  };
+  os << (adamw ? "adamw" : "sgd") << "(lr: " << kRates[static_cast<std::size_t>(optimizer.lr.kind)] << '(';
+  print_number(os, optimizer.lr.base);
+  os << ", warmup: " << optimizer.lr.warmup;
+  field("floor", optimizer.lr.floor);
+  os << ')';
+  if (adamw) {
+    field("beta1", optimizer.beta1);
+    field("beta2", optimizer.beta2);
+    field("eps", optimizer.eps);
+  } else {
+    field("momentum", optimizer.momentum);
+  }
+  field("weight_decay", optimizer.weight_decay);
+  if (optimizer.clip) field("clip", *optimizer.clip);
+  os << ')';
+  print_location(os, context, optimizer.loc);
+}
+
+}  // namespace
+
+void print(const Settings& settings, llvm::raw_ostream& os, const Context& context) {
+  os << "train ";
+  print_name(os, settings.train);
+  print_location(os, context, settings.loc);
+  os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype)) << "\n  seed " << static_cast<std::int64_t>(settings.seed)
+     << '\n';
+  if (settings.data) {
+    os << "  data ";
+    print(*settings.data, os, context);
+    os << '\n';
+  }
+  if (settings.held_out) {
+    os << "  held_out ";
+    print(*settings.held_out, os, context);
+    os << '\n';
+  }
+  if (settings.optimizer) {
+    os << "  optim ";
+    print(*settings.optimizer, os, context);
+    os << '\n';
+  }
+  os << "}\n";
+}
+
+}  // namespace piper::directive

@@ -1,0 +1,26 @@
+#pragma once
+// Directives and settings as text, one line each; `ir/directive/parse.h` reads them back.
+//
+//   place stage[0], stage[3] on cluster[pp: 0] loc("a.pipe":4:5-4:30)
+
+#include <string>
+
+#include "ir/directive/directive.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace piper::directive {
+
+/// What directives refer to.
+struct Surroundings {
+  const Context& context;
+  const Mesh& mesh;
+  const DeviceSetTable& device_sets;
+};
+
+void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings, unsigned indent = 0);
+std::string print(const Directive& directive, const Surroundings& surroundings);
+/// `gpt[0]`-free text of a selector as written: `BW stage[0] mb[0, 1].reduce`.
+void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& symbols);
+void print(const Settings& settings, llvm::raw_ostream& os, const Context& context);
+
+}  // namespace piper::directive
