@@ -1,0 +1,130 @@
+#pragma once
+// Elaboration: evaluates the expressions and statements of a typed program with concrete values.
+//
+// One evaluator lowers one train or schedule. Value statements (`let`, `for`, `if`, ...) are handled here; directives, orders and model
+// statements go to the builder in force, which exists exactly where the analysis allows such statements. After the first
+// diagnostic everything unwinds: callers check `failed()` and give up.
+//
+// Guarantees: ends within kMaxSteps evaluation steps and kMaxDepth nested calls, or reports which bound was passed.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/lower/value.h"
+#include "frontend/sema/program.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::lower {
+
+class ModelBuilder;
+class OrderBuilder;
+class RankBuilder;
+class ScheduleBuilder;
+
+inline constexpr std::uint64_t kMaxSteps = 100'000'000;
+inline constexpr std::uint32_t kMaxDepth = 200;
+
+/// The locals of one call; slots are numbered by the analysis.
+struct Frame {
+  std::vector<Value> slots;
+  LocId caller;  // where the call stands; invalid for a train
+};
+
+enum class Flow : std::uint8_t { next, returned, failed };
+
+class Evaluator {
+ public:
+  Evaluator(const sema::Program& program, Context& context, DiagnosticSink& sink) : program_(&program), context_(&context), sink_(&sink) {}
+
+  const sema::Program& program() const { return *program_; }
+  Context& context() { return *context_; }
+  bool failed() const { return failed_; }
+
+  // ---- expressions and statements
+  /// The value; none after a failure.
+  Value eval(const ast::Expr& expr, Frame& frame);
+  Flow execute(const ast::Block& block, Frame& frame);
+  /// Evaluates the body of a function whose frame is bound; gives what it returns (none when it returns nothing).
+  Value run(const sema::Function& function, Frame& frame);
+  /// The frame of a call: arguments in the caller's frame, defaults in the callee's.
+  Frame bind(const sema::Function& function, const ast::CallExpr& call, Frame& caller);
+  /// The value of argument `param` of a builtin's call; nothing when it is left out.
+  std::optional<Value> argument(const ast::CallExpr& call, std::size_t param, Frame& frame);
+
+  // ---- conversions; the analysis has checked the types
+  std::int64_t eval_int(const ast::Expr& expr, Frame& frame);
+  double eval_float(const ast::Expr& expr, Frame& frame);
+  bool eval_bool(const ast::Expr& expr, Frame& frame);
+  DeviceSetId eval_devices(const ast::Expr& expr, Frame& frame);
+  directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
+  directive::Selector eval_target(const ast::Target& target, Frame& frame);
+  std::int64_t to_int(const Value& value) const;
+  double to_float(const Value& value) const;
+  /// The elements of a list, range or axis (its coordinates); a lone value is a list of one.
+  Values elements(const Value& value) const;
+
+  // ---- places and failures
+  LocId here(SourceRange range, const Frame& frame);
+  template <typename... Args>
+  DiagnosticBuilder fail(Code code, SourceRange range, const Frame& frame, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    failed_ = true;
+    return sink_->report(code, here(range, frame), pattern, args...);
+  }
+  DiagnosticSink& sink() { return *sink_; }
+  void set_failed() { failed_ = true; }
+  /// Counts one step; false, and a diagnostic, past the bound.
+  bool step(SourceRange range, const Frame& frame);
+
+  // ---- what is in force
+  /// The mesh that axes and devices refer to.
+  Mesh* mesh = nullptr;
+  DeviceSetTable* device_sets = nullptr;
+  ModelBuilder* model = nullptr;
+  OrderBuilder* order = nullptr;
+  RankBuilder* rank = nullptr;
+  ScheduleBuilder* schedule = nullptr;
+
+  /// Values of the program's params, overrides applied; by position in Program::params.
+  std::vector<Value> params;
+  /// Strings given by `-D`: paths in them are relative to the working directory, others to the file that holds them.
+  std::unordered_set<const std::string*> override_strings;
+
+ private:
+  Value eval_name(const ast::NameExpr& expr, Frame& frame);
+  Value eval_number(const ast::NumberExpr& expr) const;
+  Value eval_list(std::span<ast::Expr* const> elements, Frame& frame);
+  Value eval_comprehension(const ast::ComprehensionExpr& expr, Frame& frame);
+  Value eval_unary(const ast::UnaryExpr& expr, Frame& frame);
+  Value eval_binary(const ast::BinaryExpr& expr, Frame& frame);
+  Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
+  Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
+  Value eval_index(const ast::IndexExpr& expr, Frame& frame);
+  Value eval_call(const ast::CallExpr& expr, Frame& frame);
+  Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
+  Value eval_builtin_value(sema::Builtin id);
+  Value eval_setting_call(sema::Builtin id, const ast::CallExpr& expr, Frame& frame);
+  void append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame);
+  void append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices, Frame& frame);
+  Flow execute(const ast::Stmt& stmt, Frame& frame);
+  Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
+  Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
+  Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
+  void require_failed(const ast::RequireStmt& stmt, Frame& frame);
+
+  const sema::Program* program_;
+  Context* context_;
+  DiagnosticSink* sink_;
+  Value returned_;
+  std::uint64_t steps_ = 0;
+  std::uint32_t depth_ = 0;
+  bool failed_ = false;
+};
+
+/// True where a selector is written out (`stage[0] mb[1]`, `model.reduce`), not held in a local.
+bool is_written_selector(const ast::Expr& expr);
+
+}  // namespace piper::lower

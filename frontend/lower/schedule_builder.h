@@ -1,0 +1,147 @@
+#pragma once
+// The schedule side of elaboration: directives and settings of a train or schedule, orders and their ranks.
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "frontend/lower/evaluator.h"
+
+namespace piper::lower {
+
+/// Collects the directives of one train or library schedule, those of called schedules included.
+class ScheduleBuilder {
+ public:
+  explicit ScheduleBuilder(Evaluator& evaluator, directive::Strategy& strategy) : evaluator_(&evaluator), strategy_(&strategy) {}
+
+  /// Any directive statement, `order` and settings included.
+  void directive(const ast::Stmt& stmt, Frame& frame);
+  void require(directive::Require require);
+  /// A schedule called as a statement.
+  void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
+  /// Resolves directives that stand beside a schedule's own (LANGUAGE.md section 1) and fills the strategy.
+  void finish();
+
+ private:
+  void partition(const ast::PartitionStmt& stmt, Frame& frame);
+  void split(const ast::SplitStmt& stmt, Frame& frame);
+  void place(const ast::PlaceStmt& stmt, Frame& frame);
+  void replicate(const ast::ReplicateStmt& stmt, Frame& frame);
+  void stream(const ast::StreamStmt& stmt, Frame& frame);
+  void order(const ast::OrderStmt& stmt, Frame& frame);
+  void setting(const ast::SettingStmt& stmt, Frame& frame);
+  void data_setting(const ast::Pair& pair, bool held_out, Frame& frame);
+  void add(directive::Directive directive) { entries_.push_back({std::move(directive), depth_}); }
+  void resolve_partitions();
+  void resolve_splits();
+  void resolve_places();
+  std::uint32_t positive(const ast::Expr& expr, std::string_view what, Frame& frame);
+
+  struct Entry {
+    directive::Directive directive;
+    std::uint32_t depth;  // nesting of schedule calls; the train is 0
+    bool replaced = false;
+  };
+  Evaluator* evaluator_;
+  directive::Strategy* strategy_;
+  std::vector<Entry> entries_;
+  std::uint32_t depth_ = 0;
+};
+
+/// Collects the ranks of one order.
+class OrderBuilder {
+ public:
+  explicit OrderBuilder(Evaluator& evaluator) : evaluator_(&evaluator) {}
+  void rank(const ast::RankStmt& stmt, Frame& frame);
+  OrderValue take() { return std::move(value_); }
+
+ private:
+  void elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame);
+  Evaluator* evaluator_;
+  OrderValue value_;
+};
+
+/// The steps of one rank: cursors, the queue of pending weight gradients, slots.
+class RankBuilder {
+ public:
+  RankBuilder(Evaluator& evaluator, directive::Order& order) : evaluator_(&evaluator), order_(&order) { lists_.emplace_back(); }
+
+  void cursor(const ast::CursorStmt& stmt, Frame& frame);
+  void step(const ast::Step& step, Frame& frame);
+  void at(const ast::AtStmt& stmt, Frame& frame);
+  /// `left(F a)`, `left(BW)`.
+  std::int64_t left(const ast::OpExpr& op, Frame& frame);
+  /// Ends the rank: everything used up, slots in order. The top-level steps are in Order::children then.
+  void finish(SourceRange range, LocId loc, Frame& frame, directive::RankSteps& rank);
+  /// What BI left behind, oldest first.
+  std::vector<directive::OrderOp> pending() const;
+
+ private:
+  struct Element {
+    std::uint32_t first = 0, count = 0;  // into Order::coordinates
+  };
+  struct Cursor {
+    std::string_view name;
+    LocId loc;
+    std::vector<Element> forward;
+    std::vector<Element> backward;  // empty: as forward
+    std::size_t next_forward = 0, next_backward = 0;
+    std::vector<std::uint32_t> queued;  // positions in queue_, in order
+    std::size_t next_queued = 0;
+    const std::vector<Element>& backward_elements() const { return backward.empty() ? forward : backward; }
+  };
+  struct Queued {
+    Element element;
+    bool taken = false;
+    LocId loc;
+  };
+  /// A step whose queue operations wait until all slots are known.
+  struct Slot {
+    std::int64_t slot = 0;
+    std::uint32_t step = 0;
+    LocId loc;
+    SourceRange range;
+  };
+  struct Deferred {
+    std::uint32_t op = 0;        // into Order::ops
+    std::int32_t cursor = -1;    // BW of this cursor; -1 and no coordinates: the oldest of all
+    const ast::OpExpr* expr = nullptr;
+  };
+
+  std::uint32_t add_step(const ast::Step& step, Frame& frame);
+  std::uint32_t add_member(const ast::StepMember& member, Frame& frame);
+  std::uint32_t add_op(const ast::OpExpr& op, Frame& frame);
+  std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc);
+  std::uint32_t emit(Pass pass, Element element, directive::Part part, LocId loc);
+  std::uint32_t explicit_op(const ast::OpExpr& op, Frame& frame);
+  std::optional<Element> take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
+  void enqueue(Element element, std::int32_t cursor, LocId loc);
+  std::vector<Element> expand(const ast::Expr& expr, Frame& frame);
+  void expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame);
+  bool same(const Element& a, const Element& b) const;
+  bool less(const Element& a, const Element& b) const;
+  std::string text(const Element& element) const;
+  std::string list_text(std::span<const Element> elements) const;
+  LocId op_location(const ast::OpExpr& op, const Frame& frame);
+  void finish_slots(SourceRange range, Frame& frame);
+  void resolve_queue_in_slot_order(std::uint32_t step, Frame& frame);
+
+  Evaluator* evaluator_;
+  directive::Order* order_;
+  std::vector<Cursor> cursors_;
+  std::vector<Queued> queue_;
+  std::size_t queue_head_ = 0;
+  std::vector<std::vector<std::uint32_t>> lists_;  // open step lists, the innermost last
+  std::vector<Slot> slots_;
+  std::vector<Deferred> deferred_;
+  bool in_slot_ = false;
+  bool has_plain_steps_ = false;
+  SourceRange plain_step_;
+  struct CachedLoc {
+    const ast::OpExpr* op = nullptr;
+    LocId caller, loc;
+  };
+  CachedLoc loc_cache_[64];
+};
+
+}  // namespace piper::lower

@@ -1,0 +1,105 @@
+#pragma once
+// Values of the language during elaboration: what an expression of a `.pipe` program is.
+//
+// Guarantees: cheap to copy (16 bytes of payload; lists, selectors and orders are shared and immutable).
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::lower {
+
+struct Value;
+using Values = std::vector<Value>;
+
+/// `0..m`, `0..m by g`: integers, not stored.
+struct Range {
+  std::int64_t begin = 0, end = 0, step = 1;
+  std::int64_t size() const { return end <= begin ? 0 : (end - begin + step - 1) / step; }
+};
+
+/// An axis of the mesh in force.
+struct AxisValue {
+  std::uint32_t axis = 0;
+  std::int64_t size = 1;
+};
+
+/// A tensor of the model being built.
+struct TensorValue {
+  tensor::ValueId id;
+};
+
+/// A byte count, so that `8GiB` is not taken for a plain number where a number of elements is meant.
+struct ByteCount {
+  std::int64_t bytes = 0;
+};
+
+/// `peak_memory`, `bubble`, `traffic`: what only a plan knows.
+struct MeasureValue {
+  directive::Measure measure{};
+};
+
+/// A comparison with a measure: becomes directive::Require.
+struct MeasureTest {
+  directive::Measure measure{};
+  directive::Compare compare{};
+  double bound = 0;
+};
+
+/// A cursor of the rank being elaborated: its position among the rank's cursors.
+struct CursorValue {
+  std::uint32_t index = 0;
+};
+
+/// A weight gradient that was postponed (`BI`) and not run when its rank ended.
+struct PendingGradient {
+  directive::OrderOp op;  // coordinates lie in the order's table
+  std::uint32_t rank = 0;  // position in Order::ranks
+};
+
+/// An order with what is still owed; owing something is an error where the order is applied.
+struct OrderValue {
+  directive::Order order;
+  std::vector<PendingGradient> pending;
+};
+
+template <typename T>
+using Shared = std::shared_ptr<const T>;
+
+struct Value {
+  using Payload = std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId, TensorValue, CursorValue, MeasureValue,
+                               tensor::DType, Shared<std::string>, Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>,
+                               Shared<tensor::Init>, Shared<directive::LearningRate>, Shared<directive::Optimizer>, Shared<directive::Data>,
+                               Shared<MeasureTest>>;
+  Payload payload;
+
+  Value() = default;
+  template <typename T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Value>)
+  Value(T&& value) : payload(std::forward<T>(value)) {}
+
+  bool none() const { return std::holds_alternative<std::monostate>(payload); }
+  template <typename T>
+  const T* get() const { return std::get_if<T>(&payload); }
+  /// The shared object of that type, or null.
+  template <typename T>
+  const T* shared() const {
+    const Shared<T>* found = std::get_if<Shared<T>>(&payload);
+    return found ? found->get() : nullptr;
+  }
+};
+
+template <typename T>
+Value share(T value) { return Value(Shared<T>(std::make_shared<const T>(std::move(value)))); }
+
+/// The value in words, for messages: `3`, `0..8`, `a list of 4`, `an axis of 2`, `"corpus.txt"`.
+std::string describe(const Value& value);
+
+}  // namespace piper::lower
