@@ -29,26 +29,26 @@ enum FailureCode : std::uint32_t {
 
 /// The action that failed and the line it came from; `line` 0: no place.
 struct Place {
-  std::string action;
-  std::string file;
+  std::string action = {};
+  std::string file = {};
   std::uint32_t line = 0, column = 0;
 };
 
 struct Note {
-  std::string text;
-  Place place;
+  std::string text = {};
+  Place place = {};
 };
 
 /// One failure: lower case, no full stop, code in backticks. `rank` is kNoRank where it belongs to no rank.
 struct Failure {
   static constexpr std::uint32_t kNoRank = 0xFFFFFFFFu;
   std::uint32_t code = kBadJob;
-  std::string message;
-  std::string hint;
+  std::string message = {};
+  std::string hint = {};
   std::uint32_t rank = kNoRank;
   std::uint64_t step = 0;  // of training, counted from 0
-  Place place;
-  std::vector<Note> notes;
+  Place place = {};
+  std::vector<Note> notes = {};
 };
 
 /// `rank 1, F.stage1.mb0, gpt.pipe:12:5: message` on one line, for logs and tests.

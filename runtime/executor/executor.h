@@ -43,7 +43,7 @@ enum class Ended : std::uint8_t {
 struct RunResult {
   Ended ended = Ended::finished;
   std::uint64_t steps = 0;  // ended on all ranks
-  std::optional<Failure> failure;  // exactly when failed
+  std::optional<Failure> failure = {};  // exactly when failed
 };
 
 /// What is known when a step has ended on all ranks. Valid during the callback.

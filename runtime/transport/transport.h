@@ -44,7 +44,9 @@ class Transport {
   virtual void start(Operation& operation) = 0;
   /// Moves what can be moved within a short time and updates operation.state.
   virtual void poll(Operation& operation) = 0;
-  /// True when an operation that only waits for a peer can be left alone until a local operation starts: every peer is in this process.
+  /// True while a pending operation has met its peers and goes on moving with every poll.
+  virtual bool moving(const Operation& operation) const = 0;
+  /// True when an operation that waits for its peers can be left alone until one of theirs starts: all peers are in this process.
   virtual bool moves_only_on_start() const = 0;
 };
 

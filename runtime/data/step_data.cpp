@@ -1,0 +1,175 @@
+#include "runtime/data/step_data.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/counter_random.h"
+#include "runtime/data/file_text.h"
+
+namespace piper::runtime {
+namespace {
+
+// A model input as [outer][samples][inner].
+struct InputShape {
+  std::uint64_t outer = 1, batch = 1, inner = 1;
+  std::uint32_t dtype = PIPER_F32;
+  std::uint64_t name = 0;
+  bool shifted = false;  // bytes: `targets`
+};
+
+InputShape shape_of(const PiperInput& input) {
+  InputShape shape;
+  for (std::uint32_t d = 0; d < input.num_dims; ++d) {
+    const std::uint64_t extent = static_cast<std::uint64_t>(input.dims[d]);
+    (d < input.sample_dim ? shape.outer : d > input.sample_dim ? shape.inner : shape.batch) *= extent;
+  }
+  shape.dtype = input.dtype;
+  shape.name = hash_name(input.name);
+  return shape;
+}
+
+class NoData final : public StepData {
+ public:
+  void load(std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, void*) const override {}
+  std::uint64_t covering_steps() const override { return 0; }
+};
+
+class Synthetic final : public StepData {
+ public:
+  Synthetic(std::vector<InputShape> inputs, std::uint64_t classes, std::uint64_t seed, DataUse use)
+      : inputs_(std::move(inputs)), classes_(classes), seed_(seed), purpose_(use == DataUse::training ? kPurposeSynthetic : kPurposeHeldOut) {}
+
+  void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
+    const InputShape& shape = inputs_[input];
+    const RandomKey key = random_key(seed_, purpose_, shape.name);
+    for (std::uint64_t o = 0; o < shape.outer; ++o) {
+      for (std::uint64_t s = 0; s < samples; ++s) {
+        const std::uint64_t sample = step * shape.batch + first + s;
+        for (std::uint64_t i = 0; i < shape.inner; ++i) {
+          const std::uint64_t at = (o * samples + s) * shape.inner + i, element = o * shape.inner + i;
+          switch (shape.dtype) {
+            case PIPER_F32: static_cast<float*>(to)[at] = static_cast<float>(normal(key, element, sample)); break;
+            case PIPER_F64: static_cast<double*>(to)[at] = normal(key, element, sample); break;
+            default: static_cast<std::int64_t*>(to)[at] = static_cast<std::int64_t>(below(philox(key, element, sample).low, classes_));
+          }
+        }
+      }
+    }
+  }
+  std::uint64_t covering_steps() const override { return purpose_ == kPurposeHeldOut ? 1 : 0; }
+
+ private:
+  std::vector<InputShape> inputs_;
+  std::uint64_t classes_, seed_;
+  RandomPurpose purpose_;
+};
+
+class Bytes final : public StepData {
+ public:
+  Bytes(std::vector<unsigned char> text, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seq, std::uint64_t seed, DataUse use,
+        std::uint64_t max_steps)
+      : text_(std::move(text)), inputs_(std::move(inputs)), batch_(batch), seq_(seq), key_(random_key(seed, kPurposeWindow, 0)), use_(use) {
+    windows_ = (text_.size() - 1) / seq_;
+    steps_ = std::max<std::uint64_t>(1, windows_ / batch_);
+    if (max_steps) steps_ = std::min(steps_, max_steps);
+  }
+
+  void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
+    const InputShape& shape = inputs_[input];
+    std::int64_t* out = static_cast<std::int64_t*>(to);
+    for (std::uint64_t s = 0; s < samples; ++s) {
+      const unsigned char* from = text_.data() + window(step, first + s) + (shape.shifted ? 1 : 0);
+      // [seq][batch] for an input whose sample dimension is the last one.
+      const std::uint64_t stride = shape.outer == 1 ? 1 : samples;
+      std::int64_t* const row = out + (shape.outer == 1 ? s * seq_ : s);
+      for (std::uint64_t i = 0; i < seq_; ++i) row[i * stride] = from[i];
+    }
+  }
+  std::uint64_t covering_steps() const override { return use_ == DataUse::held_out ? steps_ : 0; }
+
+ private:
+  std::uint64_t window(std::uint64_t step, std::uint64_t sample) const {
+    if (use_ == DataUse::training) return below(philox(key_, sample, step).low, text_.size() - seq_);
+    // Spread evenly; side by side when all of them are taken. A held-out text of less than one batch is gone over again.
+    const std::uint64_t taken = std::min(windows_, steps_ * batch_);
+    const std::uint64_t index = (step * batch_ + sample) % taken;
+    return index * windows_ / taken * seq_;
+  }
+
+  std::vector<unsigned char> text_;
+  std::vector<InputShape> inputs_;
+  std::uint64_t batch_, seq_;
+  RandomKey key_;
+  DataUse use_;
+  std::uint64_t windows_ = 0, steps_ = 0;
+};
+
+Failure at(const PiperData& data, std::uint32_t code, std::string message, std::string hint) {
+  Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint)};
+  failure.place = {"", data.where.file ? data.where.file : "", data.where.line, data.where.column};
+  return failure;
+}
+
+std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const PiperInput> inputs, std::vector<InputShape> shapes, std::uint64_t seed,
+                                     DataUse use, std::uint64_t max_steps, Failure& failure) {
+  if (data.seq <= 0 || data.batch <= 0) {
+    failure = at(data, kDataMismatch, "`bytes` needs a positive `batch` and `seq`", "write `bytes(\"corpus.txt\", batch: 32, seq: 128)`");
+    return nullptr;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string_view name = inputs[i].name;
+    const std::string shown = "`" + std::string(name) + "`";
+    if (name != "tokens" && name != "targets") {
+      failure = at(data, kDataMismatch, "`bytes` has no values for the input " + shown, "it gives `tokens` and `targets`, the same text one byte later");
+      return nullptr;
+    }
+    if (shapes[i].dtype != PIPER_I64) {
+      failure = at(data, kDataMismatch, "the input " + shown + " does not hold integers", "declare it as `i64[batch, seq]`");
+      return nullptr;
+    }
+    if (inputs[i].num_dims != 2 || shapes[i].outer * shapes[i].inner != static_cast<std::uint64_t>(data.seq)) {
+      failure = at(data, kDataMismatch, "the input " + shown + " is not a window of `" + std::to_string(data.seq) + "` bytes per sample",
+                   "declare it as `i64[batch, seq]`");
+      return nullptr;
+    }
+    shapes[i].shifted = name == "targets";
+  }
+  Failure found;
+  std::optional<std::vector<unsigned char>> text = read_text(data.path ? data.path : "", found);
+  if (!text) {
+    failure = at(data, found.code, found.message, found.hint);
+    return nullptr;
+  }
+  if (text->size() <= static_cast<std::uint64_t>(data.seq)) {
+    failure = at(data, kDataTooShort,
+                 "`" + std::string(data.path) + "` has `" + std::to_string(text->size()) + "` bytes; a window of `seq: " + std::to_string(data.seq) +
+                     "` needs `" + std::to_string(data.seq + 1) + "`",
+                 "give more text or a smaller `seq`");
+    return nullptr;
+  }
+  return std::make_unique<Bytes>(std::move(*text), std::move(shapes), static_cast<std::uint64_t>(data.batch), static_cast<std::uint64_t>(data.seq),
+                                 seed, use, max_steps);
+}
+
+}  // namespace
+
+std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use,
+                                    std::uint64_t max_steps, Failure& failure) {
+  std::vector<InputShape> shapes;
+  for (const PiperInput& input : inputs) shapes.push_back(shape_of(input));
+  if (data.kind == 0) return std::make_unique<NoData>();
+  if (data.kind == 1) return open_bytes(data, inputs, std::move(shapes), seed, use, max_steps, failure);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].dtype != PIPER_I64 || data.classes > 0) continue;
+    failure = at(data, kDataMismatch, "the input `" + std::string(inputs[i].name) + "` holds integers and `synthetic` was not told their bound",
+                 "write `synthetic(batch: 32, classes: 10)`");
+    return nullptr;
+  }
+  return std::make_unique<Synthetic>(std::move(shapes), static_cast<std::uint64_t>(std::max<std::int64_t>(data.classes, 1)), seed, use);
+}
+
+}  // namespace piper::runtime

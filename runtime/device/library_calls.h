@@ -1,0 +1,57 @@
+#pragma once
+// Matrix products and attention: a small table of C functions, provided by the plugin with LibTorch or by our own loops. The plugin is
+// opened at the first call, so a run that needs neither loads nothing.
+//
+// A function gives 0, or nonzero with `*error` (static storage) and `*value`; no exception leaves it.
+
+#include <cstdint>
+#include <mutex>
+
+#include "runtime/abi.h"
+#include "runtime/failure.h"
+#include "runtime/options.h"
+
+namespace piper::runtime {
+
+enum LibraryStatus : int { kLibraryDone = 0, kLibraryError = 1, kLibraryOverrun = 2 };
+
+struct LibraryReport {
+  const char* error = nullptr;
+  std::int64_t value = 0;
+};
+
+struct LibraryCalls {
+  std::uint32_t abi_version;
+  const char* name;
+  /// First thing in every device thread that computes.
+  void (*begin_thread)(std::uint32_t threads);
+  int (*gemm)(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report);
+  int (*attend)(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t workspace_bytes, LibraryReport* report);
+  int (*attend_grad)(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
+                     void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report);
+  /// One before the end of a process that used it, when static destructors may be skipped: nonzero when `_exit` is worthwhile.
+  int skip_destructors;
+};
+
+/// Our own loops: correct in f32 and f64, deterministic, and slow. For tests and machines without LibTorch, on request only.
+const LibraryCalls& builtin_library_calls();
+
+/// The name of the plugin's entry: `const LibraryCalls* piper_library_calls()`.
+inline constexpr const char* kLibraryEntry = "piper_library_calls";
+
+/// Opens the library that the options ask for, once, at the first need.
+class LibrarySwitch {
+ public:
+  explicit LibrarySwitch(const Options& options) : options_(options) {}
+  /// Null with the reason in `failure`.
+  const LibraryCalls* get(Failure& failure);
+  bool skip_destructors() const { return calls_ && calls_->skip_destructors; }
+
+ private:
+  Options options_;
+  std::mutex mutex_;
+  const LibraryCalls* calls_ = nullptr;
+};
+
+}  // namespace piper::runtime

@@ -1,0 +1,46 @@
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+
+#include "runtime/device/library_calls.h"
+
+namespace piper::runtime {
+namespace {
+
+std::string folder_of_executable() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  if (length <= 0) return ".";
+  const std::string text(path, static_cast<std::size_t>(length));
+  return text.substr(0, text.rfind('/'));
+}
+
+}  // namespace
+
+const LibraryCalls* LibrarySwitch::get(Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  if (calls_) return calls_;
+  if (options_.math == Math::builtin) return calls_ = &builtin_library_calls();
+  const std::string path = (options_.plugin_folder.empty() ? folder_of_executable() : options_.plugin_folder) + "/piper_torch_plugin.so";
+  const auto unavailable = [&](const std::string& reason) {
+    failure = {.code = kPluginUnavailable,
+               .message = "cannot open `" + path + "`: " + reason,
+               .hint = "name its folder in `PIPER_PLUGINS`, or run without LibTorch, slowly, with `PIPER_MATH=builtin`"};
+    return nullptr;
+  };
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* reason = dlerror();
+    return unavailable(reason ? reason : "no reason given");
+  }
+  using Entry = const LibraryCalls* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, kLibraryEntry));
+  if (!entry) return unavailable("it has no entry `" + std::string(kLibraryEntry) + "`");
+  const LibraryCalls* calls = entry();
+  if (calls->abi_version != PIPER_ABI_VERSION) return unavailable("it was built for another version");
+  return calls_ = calls;
+}
+
+}  // namespace piper::runtime

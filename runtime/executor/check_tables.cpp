@@ -1,0 +1,124 @@
+#include "runtime/executor/check_tables.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/transport.h"
+
+namespace piper::runtime {
+namespace {
+
+Failure bad(std::uint32_t rank, const std::string& what) {
+  return {.code = kBadJob, .message = what, .hint = "this is a fault of the compiler or of the caller of the runtime, not of the program", .rank = rank};
+}
+
+bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { return offset <= end && bytes <= end - offset; }
+
+std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, std::uint32_t stream, const PiperCommAction& action,
+                                    std::vector<std::uint32_t>& stream_of) {
+  if (action.op > PIPER_ALL_GATHER || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
+    return bad(rank, "a communication refers to what does not exist");
+  }
+  std::uint32_t& owner = stream_of[action.communicator];
+  if (owner != 0 && owner != stream) return bad(rank, "a communicator is used on two streams");
+  owner = stream;
+  if (!inside(action.first_part, action.num_parts, program.num_parts) || !inside(action.first_wait, action.num_waits, program.num_waits)) {
+    return bad(rank, "a communication's parts or waits lie outside their table");
+  }
+  for (std::uint32_t i = 0; i < action.num_parts; ++i) {
+    const PiperPart& part = program.parts[action.first_part + i];
+    if (part.dtype > PIPER_I64) return bad(rank, "a part has an unknown dtype");
+    if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
+    const std::uint64_t bytes = part.elements * element_bytes(part.dtype);
+    const bool reads = action.op != PIPER_RECV && !(action.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET);
+    if (reads && !inside(part.in, bytes, program.arena_bytes)) return bad(rank, "a part is read outside the arena");
+    if (action.op != PIPER_SEND && !inside(part.out, bytes, program.arena_bytes)) return bad(rank, "a part is written outside the arena");
+  }
+  for (std::uint32_t i = 0; i < action.num_waits; ++i) {
+    const PiperWait& wait = program.waits[action.first_wait + i];
+    if (wait.stream >= program.num_streams || wait.distance > 1 || wait.position >= program.streams[wait.stream].num_actions) {
+      return bad(rank, "a communication waits for an action that does not exist");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators) {
+  if (program.abi_version != PIPER_ABI_VERSION) return bad(rank, "the program was built for ABI version " + std::to_string(program.abi_version));
+  if (!program.step) return bad(rank, "the program has no step function");
+  if (program.num_streams == 0 || program.num_streams > PIPER_MAX_STREAMS) {
+    return bad(rank, "the program has " + std::to_string(program.num_streams) + " streams; between 1 and " + std::to_string(PIPER_MAX_STREAMS) + " are possible");
+  }
+  if (program.state_bytes > program.arena_bytes) return bad(rank, "the state is larger than the arena");
+  if (!inside(program.scalars_offset, sizeof(PiperScalars), program.arena_bytes)) return bad(rank, "the scalars lie outside the arena");
+  if (program.num_communicators && !communicators) return bad(rank, "the communicators are missing");
+  std::vector<std::uint32_t> stream_of(program.num_communicators);
+  for (std::uint32_t s = 0; s < program.num_streams; ++s) {
+    const PiperStream& stream = program.streams[s];
+    if ((s == 0) != (stream.comm == nullptr) && stream.num_actions) return bad(rank, "stream 0 alone computes; all others communicate");
+    for (std::uint32_t i = 0; stream.comm && i < stream.num_actions; ++i) {
+      if (auto failure = check_action(rank, program, s, stream.comm[i], stream_of)) return failure;
+    }
+  }
+  for (std::uint32_t p = 0; p < program.num_params; ++p) {
+    const PiperParam& param = program.params[p];
+    const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
+    for (const std::uint64_t offset : {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]}) {
+      if (offset != PIPER_NO_OFFSET && !inside(offset, bytes, program.state_bytes)) {
+        return bad(rank, "the parameter `" + std::string(param.name) + "` lies outside the state");
+      }
+    }
+  }
+  for (std::uint32_t c = 0; c < program.num_communicators; ++c) {
+    const PiperCommunicator& communicator = communicators[c];
+    if (communicator.num_members == 0 || communicator.self >= communicator.num_members || communicator.members[communicator.self] != rank) {
+      return bad(rank, "communicator `" + std::to_string(communicator.id) + "` does not have this rank where it says");
+    }
+  }
+  return std::nullopt;
+}
+
+// All ranks are here: every member of a communicator must be one of them and say the same about it.
+std::optional<Failure> check_members(const PiperJob& job, bool evaluation) {
+  std::map<std::uint32_t, std::pair<const PiperCommunicator*, std::uint32_t>> seen;  // id -> one member's view, members seen
+  for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
+    const PiperJobRank& rank = job.ranks[r];
+    const PiperProgram* program = evaluation ? rank.evaluation : rank.program;
+    const PiperCommunicator* communicators = evaluation ? rank.evaluation_communicators : rank.communicators;
+    for (std::uint32_t c = 0; program && c < program->num_communicators; ++c) {
+      const PiperCommunicator& mine = communicators[c];
+      auto& [first, count] = seen.try_emplace(mine.id, &mine, 0u).first->second;
+      ++count;
+      bool same = first->num_members == mine.num_members && first->kind == mine.kind;
+      for (std::uint32_t m = 0; same && m < mine.num_members; ++m) same = first->members[m] == mine.members[m];
+      if (!same) return bad(rank.rank, "communicator `" + std::to_string(mine.id) + "` has other members on another rank");
+    }
+  }
+  if (job.num_ranks != job.world) return std::nullopt;
+  for (const auto& [id, entry] : seen) {
+    if (entry.second != entry.first->num_members) return bad(entry.first->members[0], "communicator `" + std::to_string(id) + "` lacks a member");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Failure> check_tables(const PiperJob& job) {
+  if (job.abi_version != PIPER_ABI_VERSION) return bad(Failure::kNoRank, "the job was built for ABI version " + std::to_string(job.abi_version));
+  if (job.num_ranks == 0) return bad(Failure::kNoRank, "the job has no ranks");
+  const bool evaluates = job.ranks[0].evaluation != nullptr;
+  for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
+    const PiperJobRank& rank = job.ranks[r];
+    if (!rank.program) return bad(rank.rank, "the rank has no program");
+    if (auto failure = check_program(rank.rank, *rank.program, rank.communicators)) return failure;
+    if ((rank.evaluation != nullptr) != evaluates) return bad(rank.rank, "some ranks have an evaluation program and others do not");
+    if (!rank.evaluation) continue;
+    if (auto failure = check_program(rank.rank, *rank.evaluation, rank.evaluation_communicators)) return failure;
+    if (rank.evaluation->state_bytes != rank.program->state_bytes) return bad(rank.rank, "the two programs lay out the state differently");
+  }
+  if (auto failure = check_members(job, false)) return failure;
+  return check_members(job, true);
+}
+
+}  // namespace piper::runtime

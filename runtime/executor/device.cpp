@@ -1,0 +1,209 @@
+// The device thread and the functions that a program's step calls. Nothing here allocates or locks unless the run fails.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "runtime/executor/progress.h"
+#include "runtime/executor/run_state.h"
+
+namespace piper::runtime {
+namespace {
+
+LocalRank& local(PiperRank* rank) { return *static_cast<LocalRank*>(rank->runtime); }
+
+std::uint64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}) {
+  const PiperRank& active = rank.active();
+  Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
+  failure.step = active.global_step;
+  failure.place = place_of(*active.program, action);
+  active.flight->failed = 1;
+  rank.run->fail(std::move(failure));
+  return 1;
+}
+
+int api_wait(PiperRank* rank, std::uint32_t stream, std::uint64_t target) {
+  LocalRank& self = local(rank);
+  const std::uint64_t* counter = &rank->completed[stream * PIPER_COUNTER_STRIDE];
+  PiperFlight& flight = *rank->flight;
+  flight.waiting_stream = stream;
+  flight.waiting_target = target;
+  flight.waiting = 1;
+  if (!wait_until(*self.run, self.sleep, [&] { return __atomic_load_n(counter, __ATOMIC_SEQ_CST) >= target; })) return 1;
+  flight.waiting = 0;
+  return 0;
+}
+
+void api_wake(PiperRank* rank) {
+  LocalRank& self = local(rank);
+  RunState& run = *self.run;
+  if (run.delays.max_us) random_delay(run.delays, rank->rank, self.delay_count++);
+  if (__atomic_load_n(&rank->completed[0], __ATOMIC_SEQ_CST) >= self.wake_at.load()) run.engine->sleep().wake();
+}
+
+int api_fail(PiperRank* rank, std::uint32_t action, const char* message, std::int64_t value) {
+  return fail_at(local(rank), action, kActionFailed, std::string(message) + ": `" + std::to_string(value) + "`");
+}
+
+int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t first, std::uint64_t samples, void* to) {
+  RunState& run = *local(rank).run;
+  run.data->load(input, rank->global_step, first, samples, to);
+  return run.cancelled.load(std::memory_order_relaxed);
+}
+
+std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.program, 0, rank.flight->begun[0]); }
+
+void api_report(PiperRank* rank, std::uint32_t subject, const double* values, std::uint32_t count) {
+  LocalRank& self = local(rank);
+  ReportSlots& reports = self.reports;
+  const bool is_norm = subject == PIPER_NORM;
+  if (is_norm ? count != 1 : (subject >= reports.num_losses || count > reports.capacity)) {
+    fail_at(self, running_action(*rank), kBadJob, "a report of " + std::to_string(count) + " values does not fit the job");
+    return;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (std::isfinite(values[i])) continue;
+    const char* text = std::isnan(values[i]) ? "nan" : "infinite";
+    const std::string what = is_norm ? "the gradient norm" : "the loss `" + std::string(self.run->job->losses[subject].name) + "`";
+    fail_at(self, running_action(*rank), kNonFinite, what + " is " + text + " at step `" + std::to_string(rank->global_step + 1) + "`",
+            "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps");
+    return;
+  }
+  const std::uint64_t slot = rank->step % kReportSlots;
+  if (is_norm) {
+    reports.norms[slot] = values[0];
+    reports.has_norm[slot] = 1;
+    return;
+  }
+  const std::uint64_t row = slot * reports.num_losses + subject;
+  std::memcpy(reports.values.data() + row * reports.capacity, values, count * sizeof(double));
+  reports.counts[row] = count;
+}
+
+// The library of this thread, opened and told its number of threads at the thread's first call.
+const LibraryCalls* library_of(LocalRank& rank, std::uint32_t action) {
+  if (rank.library) return rank.library;
+  Failure failure;
+  const LibraryCalls* library = rank.run->library->get(failure);
+  if (!library) {
+    fail_at(rank, action, failure.code, failure.message, failure.hint);
+    return nullptr;
+  }
+  library->begin_thread(rank.run->options.threads);
+  return rank.library = library;
+}
+
+int library_result(LocalRank& rank, std::uint32_t action, int status, const LibraryReport& report) {
+  if (status == kLibraryDone) return 0;
+  if (status == kLibraryOverrun) {
+    return fail_at(rank, action, kWorkspaceOverrun, "a library call wanted `" + std::to_string(report.value) + "` bytes more than its planned workspace");
+  }
+  return fail_at(rank, action, kLibraryFailed, report.error ? report.error : "a library call failed");
+}
+
+int api_gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
+  LocalRank& self = local(rank);
+  const LibraryCalls* library = library_of(self, action);
+  if (!library) return 1;
+  LibraryReport report;
+  return library_result(self, action, library->gemm(call, a, b, c, accumulate, &report), report);
+}
+
+int api_attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
+               void* workspace, std::uint64_t workspace_bytes) {
+  LocalRank& self = local(rank);
+  const LibraryCalls* library = library_of(self, action);
+  if (!library) return 1;
+  LibraryReport report;
+  return library_result(self, action, library->attend(call, q, k, v, out, lse, workspace, workspace_bytes, &report), report);
+}
+
+int api_attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
+                    const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) {
+  LocalRank& self = local(rank);
+  const LibraryCalls* library = library_of(self, action);
+  if (!library) return 1;
+  LibraryReport report;
+  return library_result(
+      self, action, library->attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes, &report), report);
+}
+
+constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
+                           .wait = api_wait,
+                           .wake = api_wake,
+                           .fail = api_fail,
+                           .load = api_load,
+                           .report = api_report,
+                           .gemm = api_gemm,
+                           .attend = api_attend,
+                           .attend_grad = api_attend_grad,
+                           .now_ns = now_ns};
+
+void run_steps(LocalRank& self) {
+  RunState& run = *self.run;
+  PiperRank& rank = self.active();
+  const PiperProgram& program = *rank.program;
+  for (std::uint64_t step = 0; run.begin_step(step); ++step) {
+    // A step may begin when its slot for reports is free. Whoever holds it needs nothing of this step, so this wait cannot close a cycle.
+    if (!wait_until(run, self.sleep, [&] { return step < run.consumed.load() + kReportSlots; })) return;
+    rank.step = step;
+    rank.global_step = run.first_step + step;
+    rank.flight->step = rank.global_step;
+    self.reports.clear(step);
+    if (run.phase == Phase::training) {
+      const PiperScalars scalars = scalars_of_step(run.job->optimizer, rank.global_step);
+      std::memcpy(rank.arena + program.scalars_offset, &scalars, sizeof(scalars));
+    }
+    const int status = program.step(run.api, &rank);
+    if (run.cancelled.load()) return;
+    if (status != 0) {
+      fail_at(self, running_action(rank), kActionFailed, "the step ended with status `" + std::to_string(status) + "` and gave no reason");
+      return;
+    }
+    self.ended_steps.store(step + 1);
+    run.main_sleep.wake();
+  }
+}
+
+}  // namespace
+
+const PiperApi& executor_api() { return kApi; }
+
+std::uint64_t random_delay_ns(const RandomDelays& delays, std::uint32_t rank, std::uint64_t key) {
+  std::uint64_t x = delays.seed + (key + 1) * 0x9E3779B97F4A7C15u + (std::uint64_t{rank} << 48);
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  x ^= x >> 31;
+  // Half of the delays are none: runs of undelayed actions are timings of their own.
+  return x & 1 ? (x >> 8) % (std::uint64_t{delays.max_us} * 1000 + 1) : 0;
+}
+
+void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t count) {
+  const std::uint64_t ns = random_delay_ns(delays, rank, count * PIPER_MAX_STREAMS);
+  if (ns) std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+}
+
+void run_device(LocalRank& rank) {
+  RunState& run = *rank.run;
+  rank.library = nullptr;
+  // The wall around generated code: what it calls may throw, and nothing may pass through a thread's end.
+  try {
+    run_steps(rank);
+  } catch (const std::bad_alloc&) {
+    fail_at(rank, running_action(rank.active()), kOutOfMemory, "there is no memory left");
+  } catch (...) {
+    fail_at(rank, running_action(rank.active()), kActionFailed, "the step was left by an exception");
+  }
+  run.devices_running.fetch_sub(1);
+  run.main_sleep.wake();
+}
+
+}  // namespace piper::runtime

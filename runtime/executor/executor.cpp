@@ -1,0 +1,331 @@
+#include "runtime/executor/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "runtime/executor/check_tables.h"
+#include "runtime/executor/progress.h"
+#include "runtime/executor/run_state.h"
+#include "runtime/executor/step_reports.h"
+#include "runtime/trace/stuck.h"
+#include "runtime/transport/local.h"
+
+namespace piper::runtime {
+
+struct Executor::Parts {
+  const PiperJob* job = nullptr;
+  ExecutorOptions options;
+  std::vector<std::unique_ptr<LocalRank>> ranks;
+  std::shared_ptr<Transport> transport;
+  std::unique_ptr<LibrarySwitch> library;
+  std::unique_ptr<StepData> data[2];  // by Phase
+  std::uint64_t next_step = 0;
+  std::uint32_t always = 1;  // PiperRank::sleepers where every action is to be held up
+  std::optional<Failure> failed;
+};
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::int64_t kTickNs = 20'000'000;
+
+Failure out_of_memory(std::uint32_t rank, std::uint64_t bytes) {
+  return {.code = kOutOfMemory,
+          .message = "no memory for the arena of `" + std::to_string(bytes) + "` bytes",
+          .hint = "smaller microbatches, more stages or `replicate` need less per device",
+          .rank = rank};
+}
+
+// Tables, counters and flight record of one rank; its arena is allocated but not initialised.
+std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& options, const PiperJobRank& source, LocalRank& rank) {
+  rank.job = &source;
+  std::uint64_t arena_bytes = source.program->arena_bytes;
+  std::uint32_t streams = source.program->num_streams;
+  if (source.evaluation) {
+    arena_bytes = std::max(arena_bytes, source.evaluation->arena_bytes);
+    streams = std::max(streams, source.evaluation->num_streams);
+  }
+  if (!rank.arena.allocate(arena_bytes, options.runtime)) return out_of_memory(source.rank, arena_bytes);
+  constexpr std::size_t kLine = PIPER_COUNTER_STRIDE;
+  rank.counter_storage.assign((streams + 1) * kLine, 0);
+  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(rank.counter_storage.data());
+  rank.counters = rank.counter_storage.data() + (64 - start % 64) % 64 / sizeof(std::uint64_t);
+  if (auto failure = rank.flight.open(flight_path(options.out_folder, source.rank), source.rank)) return failure;
+  rank.reports.resize(job.num_losses, std::clamp<std::uint64_t>(job.samples_per_step, 1, kMaxReportValues));
+  for (const Phase phase : {Phase::training, Phase::evaluation}) {
+    PiperRank& out = rank.ranks[static_cast<std::size_t>(phase)];
+    const bool training = phase == Phase::training;
+    out.program = training ? source.program : source.evaluation;
+    out.arena = rank.arena.base();
+    out.seed = job.seed;
+    out.completed = rank.counters;
+    out.flight = rank.flight.record();
+    out.communicators = training ? source.communicators : source.evaluation_communicators;
+    out.replica = training ? source.replica : source.evaluation_replica;
+    out.rank = source.rank;
+    out.runtime = &rank;
+    out.now_ns = executor_api().now_ns;
+  }
+  return std::nullopt;
+}
+
+std::vector<StuckRank> snapshot(const RunState& run) {
+  std::vector<StuckRank> ranks;
+  for (LocalRank* rank : run.ranks) {
+    const PiperRank& active = rank->active();
+    ranks.push_back({active.program, active.communicators, rank->job->rank, snapshot_of(*rank->flight.record())});
+  }
+  return ranks;
+}
+
+// The thread that called `run`: takes reports, looks for stalls and stops, until all others have ended their work.
+class Supervisor {
+ public:
+  Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step) : run_(run), stop_(stop), on_step_(on_step), reports_(run) {}
+
+  void watch() {
+    last_move_ = Clock::now();
+    while (!run_.cancelled.load() && !(run_.devices_done.load() && run_.engine_done.load())) {
+      const std::uint32_t key = run_.main_sleep.announce();
+      const bool changed = look();
+      if (changed) {
+        run_.main_sleep.withdraw();
+      } else {
+        run_.main_sleep.commit(key, kTickNs);
+      }
+    }
+    if (!run_.cancelled.load()) take_reports();
+  }
+
+ private:
+  bool look() {
+    bool changed = take_reports();
+    if ((stop_.load() || callback_failure_) && !(run_.gate.load() & RunState::kFrozen)) run_.gate.fetch_or(RunState::kFrozen);
+    if (!run_.devices_done.load() && run_.devices_running.load() == 0) {
+      run_.devices_done.store(true);
+      run_.engine->sleep().wake();
+      changed = true;
+    }
+    if (changed) {
+      last_move_ = Clock::now();
+    } else {
+      look_for_stall();
+    }
+    return changed || run_.cancelled.load() || (run_.devices_done.load() && run_.engine_done.load());
+  }
+
+  bool take_reports() {
+    std::uint64_t ended = std::numeric_limits<std::uint64_t>::max();
+    for (const LocalRank* rank : run_.ranks) ended = std::min(ended, rank->ended_steps.load());
+    const std::uint64_t first = run_.consumed.load();
+    for (std::uint64_t step = first; step < ended; ++step) {
+      const StepRecord& record = reports_.take(step);
+      if (on_step_ && !callback_failure_) callback_failure_ = on_step_(record);
+      run_.consumed.store(step + 1);
+      for (LocalRank* rank : run_.ranks) rank->sleep.wake();
+    }
+    return ended != first;
+  }
+
+  void look_for_stall() {
+    if (run_.options.stall_seconds <= 0) return;
+    std::uint64_t moved = run_.begun_steps();
+    for (LocalRank* rank : run_.ranks) {
+      const std::uint32_t streams = rank->active().program->num_streams;
+      for (std::uint32_t s = 0; s < streams; ++s) moved += __atomic_load_n(&rank->counters[s * PIPER_COUNTER_STRIDE], __ATOMIC_RELAXED);
+    }
+    const Clock::time_point now = Clock::now();
+    if (moved != moved_) {
+      moved_ = moved;
+      last_move_ = now;
+      return;
+    }
+    if (std::chrono::duration<double>(now - last_move_).count() < run_.options.stall_seconds) return;
+    Failure failure = explain_stall(snapshot(run_));
+    failure.step += run_.first_step;
+    run_.fail(std::move(failure));
+  }
+
+ public:
+  std::optional<Failure> callback_failure_;
+
+ private:
+  RunState& run_;
+  const std::atomic<bool>& stop_;
+  const OnStep& on_step_;
+  StepReports reports_;
+  std::uint64_t moved_ = 0;
+  Clock::time_point last_move_;
+};
+
+}  // namespace
+
+Executor::Executor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Executor::~Executor() = default;
+
+std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOptions& options, Failure& failure) {
+  try {
+    if (auto found = check_tables(job)) {
+      failure = std::move(*found);
+      return nullptr;
+    }
+    auto parts = std::make_unique<Parts>();
+    parts->job = &job;
+    parts->options = options;
+    parts->next_step = job.first_step;
+    parts->transport = options.transport ? options.transport : std::shared_ptr<Transport>(make_local_transport());
+    parts->library = std::make_unique<LibrarySwitch>(options.runtime);
+    const std::span inputs(job.inputs, job.num_inputs);
+    parts->data[0] = open_data(job.data, inputs, job.seed, DataUse::training, 0, failure);
+    if (!parts->data[0]) return nullptr;
+    parts->data[1] = open_data(job.held_out, inputs, job.seed, DataUse::held_out, options.max_evaluation_steps, failure);
+    if (!parts->data[1]) return nullptr;
+    for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
+      LocalRank& rank = *parts->ranks.emplace_back(std::make_unique<LocalRank>());
+      if (auto found = prepare_rank(job, options, job.ranks[r], rank)) {
+        failure = std::move(*found);
+        return nullptr;
+      }
+    }
+    std::vector<std::jthread> threads;
+    for (auto& rank : parts->ranks) {
+      threads.emplace_back([&job, &rank] { initialise_parameters(*rank->job->program, job.seed, rank->arena.base()); });
+    }
+    threads.clear();
+    return std::unique_ptr<Executor>(new Executor(std::move(parts)));
+  } catch (const std::bad_alloc&) {
+    failure = {.code = kOutOfMemory, .message = "no memory for the tables of the run", .hint = {}};
+  } catch (const std::system_error&) {
+    failure = {.code = kOutOfMemory, .message = "the system gives no more threads", .hint = {}};
+  }
+  return nullptr;
+}
+
+RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step) {
+  Parts& parts = *parts_;
+  if (parts.failed) return {.ended = Ended::failed, .steps = 0, .failure = parts.failed};
+  if (phase == Phase::evaluation && !parts.job->ranks[0].evaluation) {
+    return {.ended = Ended::failed, .steps = 0, .failure = Failure{.code = kBadJob, .message = "the job has no evaluation program", .hint = {}}};
+  }
+  RunState run;
+  run.phase = phase;
+  run.first_step = phase == Phase::training ? parts.next_step : 0;
+  run.steps = steps;
+  run.job = parts.job;
+  run.api = &executor_api();
+  run.data = parts.data[static_cast<std::size_t>(phase)].get();
+  run.library = parts.library.get();
+  run.options = parts.options.runtime;
+  run.delays = parts.options.delays;
+  run.spin = std::thread::hardware_concurrency() > parts.ranks.size() ? parts.options.runtime.spin : 0;
+  for (auto& rank : parts.ranks) run.ranks.push_back(rank.get());
+
+  std::vector<std::thread> threads;
+  std::optional<Failure> callback_failure;
+  // Threads that started are joined whatever happens.
+  const auto join = [&] {
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  };
+  try {
+    for (LocalRank* rank : run.ranks) {
+      rank->run = &run;
+      rank->ended_steps.store(0);
+      rank->wake_at.store(UINT64_MAX);
+      rank->delay_count = 0;
+      std::fill(rank->counter_storage.begin(), rank->counter_storage.end(), 0);
+      rank->flight.begin_program(*rank->active().program);
+    }
+    ProgressEngine engine(run, *parts.transport);
+    run.engine = &engine;
+    for (LocalRank* rank : run.ranks) {
+      rank->active().sleepers = run.delays.max_us ? &parts.always : engine.sleep().sleeping();
+    }
+    run.devices_running.store(static_cast<std::uint32_t>(run.ranks.size()));
+    try {
+      Supervisor supervisor(run, stop_requested_, on_step);
+      threads.reserve(run.ranks.size() + 1);
+      threads.emplace_back([&engine] { engine.run(); });
+      for (LocalRank* rank : run.ranks) threads.emplace_back([rank] { run_device(*rank); });
+      supervisor.watch();
+      callback_failure = std::move(supervisor.callback_failure_);
+    } catch (const std::system_error&) {
+      run.fail({.code = kOutOfMemory, .message = "the system gives no more threads", .hint = {}});
+    } catch (const std::bad_alloc&) {
+      run.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run", .hint = {}});
+    }
+    join();
+  } catch (const std::bad_alloc&) {
+    run.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run", .hint = {}};
+  }
+
+  RunResult result;
+  result.steps = run.consumed.load();
+  if (phase == Phase::training) parts.next_step += result.steps;
+  if (run.failure || callback_failure) {
+    result.ended = Ended::failed;
+    result.failure = run.failure ? std::move(run.failure) : std::move(callback_failure);
+    parts.failed = result.failure;
+  } else {
+    result.ended = result.steps < steps ? Ended::stopped : Ended::finished;
+  }
+  return result;
+}
+
+std::uint64_t Executor::evaluation_steps() const { return parts_->job->ranks[0].evaluation ? parts_->data[1]->covering_steps() : 0; }
+std::uint64_t Executor::next_step() const { return parts_->next_step; }
+
+std::optional<ParameterValues> Executor::read_parameter(std::string_view name, Part part) const {
+  for (const auto& rank : parts_->ranks) {
+    const PiperProgram& program = *rank->job->program;
+    for (std::uint32_t p = 0; p < program.num_params; ++p) {
+      const PiperParam& param = program.params[p];
+      if (!param.counted || name != param.name) continue;
+      const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]};
+      const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
+      if (offset == PIPER_NO_OFFSET) return std::nullopt;
+      ParameterValues out{std::string(name), {param.dims, param.dims + param.num_dims}, {}};
+      const unsigned char* from = rank->arena.base() + offset;
+      if (param.dtype == PIPER_F32) {
+        const float* values = reinterpret_cast<const float*>(from);
+        out.values.assign(values, values + param.elements);
+      } else {
+        const double* values = reinterpret_cast<const double*>(from);
+        out.values.assign(values, values + param.elements);
+      }
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Executor::parameter_names() const {
+  std::vector<std::string> names;
+  for (const auto& rank : parts_->ranks) {
+    const PiperProgram& program = *rank->job->program;
+    for (std::uint32_t p = 0; p < program.num_params; ++p) {
+      if (program.params[p].counted) names.emplace_back(program.params[p].name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<std::uint64_t> Executor::arena_bytes() const {
+  std::vector<std::uint64_t> bytes;
+  for (const auto& rank : parts_->ranks) bytes.push_back(rank->arena.bytes());
+  return bytes;
+}
+
+std::vector<std::uint64_t> Executor::touched_bytes() const {
+  std::vector<std::uint64_t> bytes;
+  for (const auto& rank : parts_->ranks) bytes.push_back(rank->arena.touched_bytes());
+  return bytes;
+}
+
+}  // namespace piper::runtime

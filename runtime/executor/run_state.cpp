@@ -1,0 +1,79 @@
+#include "runtime/executor/run_state.h"
+
+#include <algorithm>
+
+#include "runtime/executor/progress.h"
+
+namespace piper::runtime {
+
+void ReportSlots::resize(std::uint32_t losses, std::uint64_t values_per_loss) {
+  num_losses = losses;
+  capacity = values_per_loss;
+  values.assign(kReportSlots * losses * values_per_loss, 0.0);
+  counts.assign(kReportSlots * losses, 0);
+  norms.assign(kReportSlots, 0.0);
+  has_norm.assign(kReportSlots, 0);
+}
+
+void ReportSlots::clear(std::uint64_t step) {
+  const std::uint64_t slot = step % kReportSlots;
+  std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(slot * num_losses), num_losses, 0u);
+  has_norm[slot] = 0;
+}
+
+PiperRank& LocalRank::active() { return ranks[static_cast<std::size_t>(run->phase)]; }
+
+bool RunState::begin_step(std::uint64_t step) {
+  if (step >= steps) return false;
+  std::uint64_t word = gate.load();
+  while ((word & ~kFrozen) <= step) {
+    if (word & kFrozen) return false;
+    if (gate.compare_exchange_weak(word, step + 1)) {
+      engine->sleep().wake();
+      break;
+    }
+  }
+  return !cancelled.load();
+}
+
+void RunState::fail(Failure reason) {
+  {
+    const std::lock_guard lock(failure_mutex);
+    if (!failure) failure = std::move(reason);
+  }
+  cancelled.store(true);
+  wake_all();
+}
+
+void RunState::wake_all() {
+  engine->sleep().wake();
+  for (LocalRank* rank : ranks) rank->sleep.wake();
+  main_sleep.wake();
+}
+
+Place place_of(const PiperProgram& program, std::uint32_t action) {
+  if (action >= program.num_actions) return {};
+  const PiperActionInfo& info = program.actions[action];
+  return {info.name ? info.name : "", info.file ? info.file : "", info.line, info.column};
+}
+
+std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count) {
+  if (stream >= program.num_streams || count == 0 || program.streams[stream].num_actions == 0) return kNoAction;
+  const PiperStream& table = program.streams[stream];
+  const std::uint64_t position = (count - 1) % table.num_actions;
+  return table.action_of ? table.action_of[position] : table.comm ? table.comm[position].action : kNoAction;
+}
+
+std::string describe(const Failure& failure) {
+  std::string text;
+  if (failure.rank != Failure::kNoRank) text += "rank " + std::to_string(failure.rank) + ", ";
+  if (!failure.place.action.empty()) text += failure.place.action + ", ";
+  if (failure.place.line) {
+    text += failure.place.file + ':' + std::to_string(failure.place.line) + ':' + std::to_string(failure.place.column) + ": ";
+  }
+  text += failure.message;
+  for (const Note& note : failure.notes) text += "; " + note.text;
+  return text;
+}
+
+}  // namespace piper::runtime

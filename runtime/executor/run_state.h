@@ -1,0 +1,132 @@
+#pragma once
+// What the threads of a run share. Internal to the executor.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/abi.h"
+#include "runtime/data/step_data.h"
+#include "runtime/device/library_calls.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/sleep.h"
+#include "runtime/executor/state.h"
+#include "runtime/trace/flight.h"
+#include "runtime/transport/transport.h"
+
+namespace piper::runtime {
+
+class ProgressEngine;
+
+/// Steps whose reports may be waiting for the thread that called `run`; a rank that is further ahead waits.
+inline constexpr std::uint64_t kReportSlots = 8;
+/// Microbatches per loss that a report holds at most.
+inline constexpr std::uint64_t kMaxReportValues = 65536;
+
+/// The reports of one rank for the last kReportSlots steps. Written by the device thread before it says that the step has ended.
+struct ReportSlots {
+  std::uint64_t capacity = 0;         // values per loss
+  std::uint32_t num_losses = 0;
+  std::vector<double> values;         // [slot][loss][capacity]
+  std::vector<std::uint32_t> counts;  // [slot][loss]; 0: this rank did not report it
+  std::vector<double> norms;          // [slot]
+  std::vector<std::uint8_t> has_norm;
+
+  void resize(std::uint32_t losses, std::uint64_t values_per_loss);
+  void clear(std::uint64_t step);
+};
+
+struct RunState;
+
+/// One rank of this process: both programs, one arena, one device thread at a time.
+struct LocalRank {
+  const PiperJobRank* job = nullptr;
+  PiperRank ranks[2] = {};  // by Phase
+  Arena arena;
+  std::vector<std::uint64_t> counter_storage;
+  std::uint64_t* counters = nullptr;  // on a cache line boundary
+  FlightFile flight;
+  ReportSlots reports;
+  RunState* run = nullptr;
+  const LibraryCalls* library = nullptr;  // of the running device thread; null until its first call
+  Sleep sleep;                            // of the device thread
+  alignas(64) std::atomic<std::uint64_t> wake_at{UINT64_MAX};  // what the progress engine waits for on the compute stream
+  alignas(64) std::atomic<std::uint64_t> ended_steps{0};
+  std::uint64_t delay_count = 0;
+
+  PiperRank& active();
+};
+
+/// One call of Executor::run.
+struct RunState {
+  Phase phase = Phase::training;
+  std::uint64_t first_step = 0;
+  std::uint64_t steps = 0;
+  const PiperJob* job = nullptr;
+  const PiperApi* api = nullptr;
+  const StepData* data = nullptr;
+  LibrarySwitch* library = nullptr;
+  Options options;
+  RandomDelays delays;
+  std::uint32_t spin = 0;
+  ProgressEngine* engine = nullptr;
+  Sleep main_sleep;  // of the thread that called `run`
+
+  /// The largest step count that any rank has begun, and in the top bit that no more are begun: one word, so that all ranks agree on the last step.
+  static constexpr std::uint64_t kFrozen = 1ull << 63;
+  alignas(64) std::atomic<std::uint64_t> gate{0};
+  alignas(64) std::atomic<bool> cancelled{false};
+  alignas(64) std::atomic<std::uint64_t> consumed{0};  // steps whose reports were taken
+  std::atomic<std::uint32_t> devices_running{0};
+  std::atomic<bool> devices_done{false};
+  std::atomic<bool> engine_done{false};
+
+  std::vector<LocalRank*> ranks;
+  std::mutex failure_mutex;  // taken only to fail
+  std::optional<Failure> failure;
+
+  std::uint64_t begun_steps() const { return gate.load(std::memory_order_acquire) & ~kFrozen; }
+  /// False when step `step` (from 0) is beyond the end of the run.
+  bool begin_step(std::uint64_t step);
+  /// Keeps the first failure, cancels the run and wakes every thread.
+  void fail(Failure failure);
+  void wake_all();
+};
+
+/// Sleeps until `ready()`; false when the run was cancelled. `spin` looks come first.
+template <typename Ready>
+bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
+  for (std::uint32_t i = 0; i < run.spin; ++i) {
+    if (ready()) return true;
+    if (run.cancelled.load(std::memory_order_relaxed)) return false;
+    __builtin_ia32_pause();
+  }
+  for (;;) {
+    const std::uint32_t key = sleep.announce();
+    const bool done = ready();
+    if (done || run.cancelled.load()) {
+      sleep.withdraw();
+      return done;
+    }
+    sleep.commit(key, Sleep::kForever);
+  }
+}
+
+/// What an action is called and where it stands.
+Place place_of(const PiperProgram& program, std::uint32_t action);
+/// The action at `count` actions since the start (1 is the first) of a stream; kNoAction where there is none.
+inline constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
+std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count);
+
+/// The table that programs call; one for all ranks.
+const PiperApi& executor_api();
+/// A busy or sleeping pause of random length, a function of the seed, the rank and the count of pauses.
+void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t count);
+std::uint64_t random_delay_ns(const RandomDelays& delays, std::uint32_t rank, std::uint64_t key);
+
+/// The loop of one device thread.
+void run_device(LocalRank& rank);
+
+}  // namespace piper::runtime

@@ -1,0 +1,40 @@
+#pragma once
+// A place where one thread sleeps until another says that something changed. No wake-up is lost: the sleeper announces itself before it
+// looks for the last time, and whoever changes something looks for sleepers afterwards.
+//
+//   sleeper:  for (;;) { if (ready()) break; auto key = sleep.announce(); if (ready()) { sleep.withdraw(); break; } sleep.commit(key, kForever); }
+//   waker:    change(); sleep.wake();
+
+#include <cstdint>
+
+namespace piper::runtime {
+
+class Sleep {
+ public:
+  static constexpr std::int64_t kForever = -1;
+
+  /// Before the last look. Gives what `commit` takes.
+  std::uint32_t announce() {
+    __atomic_store_n(&sleeping_, 1u, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&epoch_, __ATOMIC_SEQ_CST);
+  }
+  void withdraw() { __atomic_store_n(&sleeping_, 0u, __ATOMIC_SEQ_CST); }
+  /// Sleeps unless `wake` came since `announce`; at most `timeout_ns`.
+  void commit(std::uint32_t key, std::int64_t timeout_ns);
+
+  /// After a change.
+  void wake() {
+    if (__atomic_load_n(&sleeping_, __ATOMIC_SEQ_CST)) wake_sleeper();
+  }
+
+  /// For PiperRank::sleepers: nonzero while the thread sleeps or is about to.
+  volatile std::uint32_t* sleeping() { return &sleeping_; }
+
+ private:
+  void wake_sleeper();
+
+  alignas(64) std::uint32_t sleeping_ = 0;
+  std::uint32_t epoch_ = 0;
+};
+
+}  // namespace piper::runtime

@@ -1,0 +1,113 @@
+#include "runtime/executor/state.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "runtime/counter_random.h"
+
+namespace piper::runtime {
+namespace {
+
+// All ones: not a number in f64 and f32, -1 in i64, so that a read of what nobody wrote shows.
+constexpr unsigned char kPoison = 0xFF;
+constexpr std::uint64_t kHugePage = 2u << 20;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+template <typename T>
+void fill(const PiperParam& param, std::uint64_t seed, T* values) {
+  const RandomKey key = random_key(seed, kPurposeInit, hash_name(param.name));
+  for (std::uint64_t i = 0; i < param.elements; ++i) {
+    double value = 0;
+    switch (param.init) {
+      case PIPER_NORMAL: value = param.scale * normal(key, i, 0); break;
+      case PIPER_UNIFORM: value = param.scale * (2.0 * uniform(key, i, 0) - 1.0); break;
+      case PIPER_ONES: value = 1; break;
+      case PIPER_CONSTANT: value = param.scale; break;
+      default: break;
+    }
+    values[i] = static_cast<T>(value);
+  }
+}
+
+}  // namespace
+
+Arena::~Arena() {
+  if (mapping_) munmap(mapping_, mapped_);
+}
+
+bool Arena::allocate(std::uint64_t bytes, const Options& options) {
+  const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t body = round_up(std::max<std::uint64_t>(bytes, 64), page);
+  if (bytes > (std::uint64_t{1} << 46)) return false;
+  mapped_ = body + page + (options.huge_pages ? kHugePage : 0);
+  mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping_ == MAP_FAILED) {
+    mapping_ = nullptr;
+    return false;
+  }
+  bytes_ = bytes;
+  unsigned char* start = static_cast<unsigned char*>(mapping_);
+  if (options.huge_pages) {
+    start += round_up(reinterpret_cast<std::uintptr_t>(start), kHugePage) - reinterpret_cast<std::uintptr_t>(start);
+    madvise(start, body, MADV_HUGEPAGE);
+  }
+  base_ = start;
+  if (options.check_memory) {
+    // The last byte of the arena is the last one before the guard.
+    base_ = start + (body - round_up(bytes, 64));
+    std::memset(base_, kPoison, bytes);
+    mprotect(start + body, page, PROT_NONE);
+    poisoned_ = true;
+  }
+  return true;
+}
+
+std::uint64_t Arena::touched_bytes() const {
+  if (!poisoned_) return 0;
+  std::uint64_t end = bytes_;
+  while (end > 0 && base_[end - 1] == kPoison) --end;
+  return end;
+}
+
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena) {
+  for (std::uint32_t p = 0; p < program.num_params; ++p) {
+    const PiperParam& param = program.params[p];
+    const std::uint64_t bytes = param.elements * (param.dtype == PIPER_F32 ? 4 : 8);
+    if (param.dtype == PIPER_F32) {
+      fill(param, seed, reinterpret_cast<float*>(arena + param.offset));
+    } else {
+      fill(param, seed, reinterpret_cast<double*>(arena + param.offset));
+    }
+    if (param.grad_offset != PIPER_NO_OFFSET) std::memset(arena + param.grad_offset, 0, bytes);
+    for (const std::uint64_t slot : param.slot_offsets) {
+      if (slot != PIPER_NO_OFFSET) std::memset(arena + slot, 0, bytes);
+    }
+  }
+}
+
+PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step) {
+  const double update = static_cast<double>(step + 1);
+  const double warmup = static_cast<double>(optimizer.warmup), total = static_cast<double>(optimizer.total);
+  double rate = optimizer.base;
+  if (update <= warmup) {
+    rate = optimizer.base * update / warmup;
+  } else if (optimizer.schedule != 0 && total > warmup) {
+    const double passed = std::min(1.0, (update - warmup) / (total - warmup));
+    const double left = optimizer.schedule == 1 ? 0.5 * (1.0 + std::cos(std::numbers::pi * passed)) : 1.0 - passed;
+    rate = optimizer.floor + (optimizer.base - optimizer.floor) * left;
+  }
+  PiperScalars scalars{.step = update, .learning_rate = rate, .bias1 = 1, .bias2 = 1};
+  if (optimizer.kind == 1) {
+    scalars.bias1 = 1.0 - std::pow(optimizer.beta1, update);
+    scalars.bias2 = 1.0 - std::pow(optimizer.beta2, update);
+  }
+  return scalars;
+}
+
+}  // namespace piper::runtime

@@ -1,0 +1,48 @@
+#pragma once
+// The state of a rank: its arena, the first values of parameters, and the scalars of each step's update.
+//
+// Guarantees: the value of an element depends on (seed, parameter name, element) alone, whatever the layout and the dtype (f32 is the
+// rounded f64 value).
+//
+//   Arena arena;
+//   if (!arena.allocate(program->arena_bytes, options)) ...;
+//   initialise_parameters(*program, seed, arena.base());
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/abi.h"
+#include "runtime/options.h"
+
+namespace piper::runtime {
+
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  /// Zeroed memory at a 64-byte boundary; with check_memory poisoned instead, its end guarded by a page that cannot be touched.
+  bool allocate(std::uint64_t bytes, const Options& options);
+  unsigned char* base() const { return base_; }
+  std::uint64_t bytes() const { return bytes_; }
+  /// One past the last byte that no longer has the poison; 0 without check_memory.
+  std::uint64_t touched_bytes() const;
+
+ private:
+  void* mapping_ = nullptr;
+  std::uint64_t mapped_ = 0;
+  unsigned char* base_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  bool poisoned_ = false;
+};
+
+/// Parameters get their first values; gradients and optimizer slots zero.
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena);
+
+/// The scalars of the update of training step `step` (from 0).
+/// Warm-up is linear from 0 and reaches `base` with update `warmup`; from there constant, or cosine or linear down to `floor` at update `total`.
+PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step);
+
+}  // namespace piper::runtime

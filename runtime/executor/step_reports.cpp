@@ -1,0 +1,52 @@
+#include "runtime/executor/step_reports.h"
+
+#include <limits>
+
+namespace piper::runtime {
+
+StepReports::StepReports(const RunState& run)
+    : run_(run), losses_(run.job->num_losses), sums_(run.job->num_losses), last_(std::chrono::steady_clock::now()) {
+  record_.phase = run.phase;
+  record_.steps = run.steps;
+}
+
+const StepRecord& StepReports::take(std::uint64_t step) {
+  const PiperJob& job = *run_.job;
+  const std::uint64_t slot = step % kReportSlots;
+  record_.step = run_.first_step + step;
+  record_.local_step = step;
+  record_.gradient_norm.reset();
+  for (std::uint32_t loss = 0; loss < job.num_losses; ++loss) {
+    sums_[loss].clear();
+    // A loss that no rank of this process holds is unknown here.
+    losses_[loss] = std::numeric_limits<double>::quiet_NaN();
+    for (const LocalRank* rank : run_.ranks) {
+      const ReportSlots& reports = rank->reports;
+      const std::uint64_t row = slot * reports.num_losses + loss;
+      if (reports.counts[row] == 0) continue;
+      const double* values = reports.values.data() + row * reports.capacity;
+      sums_[loss].assign(values, values + reports.counts[row]);
+      double sum = 0;
+      for (const double value : sums_[loss]) sum += value;
+      losses_[loss] = sum / static_cast<double>(job.losses[loss].count);
+      break;
+    }
+  }
+  for (const LocalRank* rank : run_.ranks) {
+    if (!rank->reports.has_norm[slot]) continue;
+    record_.gradient_norm = rank->reports.norms[slot];
+    break;
+  }
+  record_.loss = 0;
+  for (const double loss : losses_) record_.loss += loss;
+  record_.losses = losses_;
+  record_.microbatch_sums = sums_;
+  record_.learning_rate = run_.phase == Phase::training ? scalars_of_step(job.optimizer, record_.step).learning_rate : 0;
+  const auto now = std::chrono::steady_clock::now();
+  record_.seconds = std::chrono::duration<double>(now - last_).count();
+  record_.tokens_per_second = record_.seconds > 0 ? static_cast<double>(job.tokens_per_step) / record_.seconds : 0;
+  last_ = now;
+  return record_;
+}
+
+}  // namespace piper::runtime

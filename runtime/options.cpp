@@ -1,0 +1,86 @@
+#include "runtime/options.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace piper::runtime {
+namespace {
+
+bool parse(std::string_view text, std::uint32_t low, std::uint32_t high, std::uint32_t& out) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) return false;
+  out = value;
+  return true;
+}
+
+bool parse(std::string_view text, bool& out) {
+  if (text != "0" && text != "1") return false;
+  out = text == "1";
+  return true;
+}
+
+struct Row {
+  OptionRow shown;
+  bool (*set)(Options&, std::string_view);
+};
+
+constexpr Row kRows[] = {
+    {{"PIPER_CHECK_MEMORY", "0 or 1", "0", "poison the arenas, guard their ends, count the bytes that are written"},
+     [](Options& o, std::string_view text) { return parse(text, o.check_memory); }},
+    {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},
+     [](Options& o, std::string_view text) { return parse(text, o.huge_pages); }},
+    {{"PIPER_MATH", "torch or builtin", "torch", "who computes matrix products and attention; builtin needs no LibTorch and is slow"},
+     [](Options& o, std::string_view text) {
+       if (text != "torch" && text != "builtin") return false;
+       o.math = text == "torch" ? Math::torch : Math::builtin;
+       return true;
+     }},
+    {{"PIPER_PLUGINS", "folder", "beside the program", "where the plugins lie"},
+     [](Options& o, std::string_view text) {
+       o.plugin_folder = text;
+       return !text.empty();
+     }},
+    {{"PIPER_SPIN", "0 to 1000000", "200", "looks before a thread sleeps; none on a machine with fewer cores than devices"},
+     [](Options& o, std::string_view text) { return parse(text, 0, 1000000, o.spin); }},
+    {{"PIPER_STALL_SECONDS", "0 to 86400", "300", "a run in which nothing moved for so long is ended; 0: never"},
+     [](Options& o, std::string_view text) {
+       std::uint32_t seconds = 0;
+       if (!parse(text, 0, 86400, seconds)) return false;
+       o.stall_seconds = seconds;
+       return true;
+     }},
+    {{"PIPER_THREADS", "1 to 1024", "1", "threads of one device inside a library call"},
+     [](Options& o, std::string_view text) { return parse(text, 1, 1024, o.threads); }},
+};
+
+}  // namespace
+
+std::optional<Failure> Options::read_environment(const char* const* environment) {
+  for (; environment && *environment; ++environment) {
+    const std::string_view entry = *environment;
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    for (const Row& row : kRows) {
+      if (entry.substr(0, equals) != row.shown.name) continue;
+      const std::string_view text = entry.substr(equals + 1);
+      if (row.set(*this, text)) continue;
+      return Failure{.code = kBadOption,
+                     .message = "the environment variable `" + std::string(row.shown.name) + "` is `" + std::string(text) + "`",
+                     .hint = "write " + std::string(row.shown.type) + ", or unset it for the default, " + row.shown.initial};
+    }
+  }
+  return std::nullopt;
+}
+
+std::span<const OptionRow> option_rows() {
+  static const auto rows = [] {
+    std::array<OptionRow, std::size(kRows)> out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRows[i].shown;
+    return out;
+  }();
+  return rows;
+}
+
+}  // namespace piper::runtime

@@ -1,0 +1,206 @@
+#include "runtime/transport/local.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace piper::runtime {
+namespace {
+
+// What one poll moves: long enough that the bookkeeping does not count, short enough (tens of microseconds) that no other message waits.
+constexpr std::uint64_t kSliceBytes = 256 * 1024;
+// The running sum of an all_reduce stays in the first-level cache.
+constexpr std::uint64_t kSumBytes = 16 * 1024;
+
+// One communicator: its members' pending operations and how far the present one has moved.
+struct Channel {
+  std::uint32_t id = 0;
+  std::uint32_t num_sets = 1;
+  std::vector<Operation*> members;
+  std::uint32_t present = 0;
+  bool matched = false;
+  std::uint32_t part = 0;
+  std::uint64_t done = 0;  // elements of `part` that have moved
+};
+
+template <typename T>
+void add(T* sum, const T* value, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) sum[i] += value[i];
+}
+
+class LocalTransport final : public Transport {
+ public:
+  std::uint32_t connect(const PiperCommunicator& communicator) override {
+    for (std::uint32_t i = 0; i < channels_.size(); ++i) {
+      if (channels_[i].id == communicator.id) return i;
+    }
+    Channel& channel = channels_.emplace_back();
+    channel.id = communicator.id;
+    channel.num_sets = communicator.num_sets;
+    channel.members.resize(communicator.num_members);
+    return static_cast<std::uint32_t>(channels_.size() - 1);
+  }
+
+  void disconnect() override { channels_.clear(); }
+
+  void start(Operation& operation) override {
+    Channel& channel = channels_[operation.channel];
+    const std::uint32_t self = operation.communicator->self;
+    operation.state = OperationState::pending;
+    if (channel.members[self]) {
+      fail(operation, "two communications of one member are under way on one communicator", channel.members[self]->action->identity);
+      return;
+    }
+    channel.members[self] = &operation;
+    if (++channel.present == channel.members.size() && match(channel)) move(channel);
+  }
+
+  void poll(Operation& operation) override {
+    if (operation.state != OperationState::pending) return;
+    Channel& channel = channels_[operation.channel];
+    if (channel.matched) move(channel);
+  }
+
+  bool moving(const Operation& operation) const override { return channels_[operation.channel].matched; }
+  bool moves_only_on_start() const override { return true; }
+
+ private:
+  static void fail(Operation& operation, const char* error, std::int64_t value) {
+    operation.state = OperationState::failed;
+    operation.error = error;
+    operation.error_value = value;
+  }
+
+  // True when all members mean the same communication; otherwise the last one that disagrees fails.
+  bool match(Channel& channel) {
+    const Operation& first = *channel.members[0];
+    for (Operation* member : channel.members) {
+      const char* error = disagreement(channel, first, *member);
+      if (!error) continue;
+      for (Operation* other : channel.members) fail(*other, error, first.action->identity);
+      fail(*member, error, first.action->identity);
+      return false;
+    }
+    channel.matched = true;
+    channel.part = 0;
+    channel.done = 0;
+    return true;
+  }
+
+  static const char* disagreement(const Channel& channel, const Operation& first, const Operation& member) {
+    const std::uint32_t op = first.action->op;
+    if (op == PIPER_SEND || op == PIPER_RECV) {
+      const std::uint32_t expected = member.communicator->self == 0 ? PIPER_SEND : PIPER_RECV;
+      if (member.action->op != expected) return "the directions of the two ends do not fit";
+    } else if (member.action->op != op) {
+      return "the members run different operations";
+    }
+    if (member.action->identity != first.action->identity) return "the members run different communications";
+    if (member.action->num_parts != first.action->num_parts) return "the members have different numbers of values";
+    for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
+      if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
+      if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
+      if (op == PIPER_ALL_GATHER && !contributor(channel, i)) return "no member contributes a value";
+    }
+    return nullptr;
+  }
+
+  static const Operation* contributor(const Channel& channel, std::uint32_t part) {
+    for (const Operation* member : channel.members) {
+      if (member->parts[part].in != PIPER_NO_OFFSET) return member;
+    }
+    return nullptr;
+  }
+
+  void move(Channel& channel) {
+    const std::uint32_t parts = channel.members[0]->action->num_parts;
+    std::uint64_t budget = kSliceBytes;
+    while (channel.part < parts) {
+      const PiperPart& part = channel.members[0]->parts[channel.part];
+      const std::uint64_t size = element_bytes(part.dtype);
+      if (channel.done < part.elements) {
+        if (budget < size) return;
+        const std::uint64_t count = std::min(part.elements - channel.done, budget / size);
+        move_elements(channel, channel.done, count);
+        channel.done += count;
+        budget -= count * size;
+      }
+      if (channel.done < part.elements) return;
+      ++channel.part;
+      channel.done = 0;
+    }
+    channel.matched = false;
+    channel.present = 0;
+    for (Operation*& member : channel.members) {
+      member->state = OperationState::done;
+      member = nullptr;
+    }
+  }
+
+  void move_elements(Channel& channel, std::uint64_t first, std::uint64_t count) {
+    const Operation& head = *channel.members[0];
+    const std::uint64_t size = element_bytes(head.parts[channel.part].dtype);
+    switch (head.action->op) {
+      case PIPER_ALL_REDUCE:
+        reduce(channel, first, count);
+        return;
+      case PIPER_ALL_GATHER: {
+        const Operation& from = *contributor(channel, channel.part);
+        for (const Operation* to : channel.members) {
+          const unsigned char* source = from.arena + from.parts[channel.part].in + first * size;
+          unsigned char* target = to->arena + to->parts[channel.part].out + first * size;
+          if (source != target) std::memcpy(target, source, count * size);
+        }
+        return;
+      }
+      default: {
+        const Operation& to = *channel.members[1];
+        std::memcpy(to.arena + to.parts[channel.part].out + first * size, head.arena + head.parts[channel.part].in + first * size, count * size);
+      }
+    }
+  }
+
+  void reduce(Channel& channel, std::uint64_t first, std::uint64_t count) {
+    const std::uint32_t dtype = channel.members[0]->parts[channel.part].dtype;
+    const std::uint64_t size = element_bytes(dtype);
+    for (std::uint64_t end = first + count; first < end;) {
+      const std::uint64_t n = std::min(end - first, kSumBytes / size);
+      for (std::size_t m = 0; m < channel.members.size(); ++m) {
+        const Operation& member = *channel.members[m];
+        const unsigned char* in = member.arena + member.parts[channel.part].in + first * size;
+        if (m == 0) {
+          std::memcpy(sum_, in, n * size);
+        } else if (dtype == PIPER_F32) {
+          add(reinterpret_cast<float*>(sum_), reinterpret_cast<const float*>(in), n);
+        } else if (dtype == PIPER_F64) {
+          add(reinterpret_cast<double*>(sum_), reinterpret_cast<const double*>(in), n);
+        } else {
+          add(reinterpret_cast<std::int64_t*>(sum_), reinterpret_cast<const std::int64_t*>(in), n);
+        }
+      }
+      for (const Operation* member : channel.members) {
+        std::memcpy(member->arena + member->parts[channel.part].out + first * size, sum_, n * size);
+      }
+      first += n;
+    }
+  }
+
+  std::vector<Channel> channels_;
+  alignas(64) unsigned char sum_[kSumBytes];
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_local_transport() { return std::make_unique<LocalTransport>(); }
+
+std::string_view comm_op_name(std::uint32_t op) {
+  switch (op) {
+    case PIPER_SEND: return "send";
+    case PIPER_RECV: return "recv";
+    case PIPER_ALL_REDUCE: return "all_reduce";
+    case PIPER_ALL_GATHER: return "all_gather";
+    default: return "unknown";
+  }
+}
+
+}  // namespace piper::runtime
