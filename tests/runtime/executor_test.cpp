@@ -1,125 +1,16 @@
 #include "runtime/executor/executor.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <cstring>
 
-#include "runtime/transport/local.h"
-#include "runtime/transport/recording.h"
-#include "tests/runtime/hand_program.h"
+#include "tests/runtime/sample_jobs.h"
 
 namespace piper::runtime {
 namespace {
-
-constexpr std::uint32_t kMicrobatches = 6;
-constexpr std::uint32_t kWindow = 2;
-constexpr std::uint64_t kWidth = 50;
-
-double input_value(std::uint64_t step, std::uint32_t mb, std::uint64_t i) { return static_cast<double>(step * 31 + mb * 7 + i) * 0.25; }
-
-// Rank 0 sends x * w of each microbatch to rank 1, which squares it, sends the gradient back and reports the sums; at the end of a step
-// rank 0 updates w, which the next step reads. Two buffers per direction: the window is as small as it can be.
-void add_pipeline(HandJob& job, std::uint32_t microbatches = kMicrobatches) {
-  const std::uint32_t down = job.pair(0, 1), up = job.pair(1, 0);
-  job.loss("square", microbatches * kWidth);
-  HandProgram& a = job.rank(0);
-  HandProgram& b = job.rank(1);
-  const std::uint64_t weight = a.allocate<double>(1), gradient = a.allocate<double>(1);
-  a.end_state();
-  a.param("w", weight, gradient, 1, PIPER_F64, PIPER_CONSTANT, 0.5);
-  const std::uint64_t sums = b.allocate<double>(microbatches);
-  std::uint64_t out[kWindow], back[kWindow], in[kWindow], grad[kWindow];
-  for (std::uint32_t w = 0; w < kWindow; ++w) {
-    out[w] = a.allocate<double>(kWidth);
-    back[w] = a.allocate<double>(kWidth);
-    in[w] = b.allocate<double>(kWidth);
-    grad[w] = b.allocate<double>(kWidth);
-  }
-
-  const std::uint64_t scalars = a.scalars();
-  std::vector<Spot> forward, sent, received, work, returned, got, backward;
-  for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
-    const std::uint32_t w = mb % kWindow;
-    forward.push_back(a.compute("F.a.mb" + std::to_string(mb), {}, [=](Step& step) {
-      for (std::uint64_t i = 0; i < kWidth; ++i) {
-        step.at<double>(out[w])[i] = input_value(step.rank->global_step, mb, i) * *step.at<double>(weight);
-      }
-      return 0;
-    }));
-    sent.push_back(a.communicate("down", PIPER_SEND, down, mb, {HandProgram::part<double>(out[w], PIPER_NO_OFFSET, kWidth)},
-                                 {HandProgram::after(forward[mb])}, "send.F.mb" + std::to_string(mb)));
-    received.push_back(b.communicate("down", PIPER_RECV, down, mb, {HandProgram::part<double>(PIPER_NO_OFFSET, in[w], kWidth)}, {},
-                                     "recv.F.mb" + std::to_string(mb)));
-    work.push_back(b.compute("B.b.mb" + std::to_string(mb), {HandProgram::after(received[mb])}, [=](Step& step) {
-      double sum = 0;
-      for (std::uint64_t i = 0; i < kWidth; ++i) {
-        const double y = step.at<double>(in[w])[i];
-        sum += y * y;
-        step.at<double>(grad[w])[i] = 2 * y;
-      }
-      step.at<double>(sums)[mb] = sum;
-      return 0;
-    }));
-    returned.push_back(b.communicate("up", PIPER_SEND, up, 100 + mb, {HandProgram::part<double>(grad[w], PIPER_NO_OFFSET, kWidth)},
-                                     {HandProgram::after(work[mb])}, "send.B.mb" + std::to_string(mb)));
-    got.push_back(a.communicate("up", PIPER_RECV, up, 100 + mb, {HandProgram::part<double>(PIPER_NO_OFFSET, back[w], kWidth)}, {},
-                                "recv.B.mb" + std::to_string(mb)));
-  }
-  for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
-    const std::uint32_t w = mb % kWindow;
-    backward.push_back(a.compute("B.a.mb" + std::to_string(mb), {HandProgram::after(got[mb])}, [=](Step& step) {
-      double& g = *step.at<double>(gradient);
-      if (mb == 0) g = 0;
-      for (std::uint64_t i = 0; i < kWidth; ++i) g += step.at<double>(back[w])[i] * input_value(step.rank->global_step, mb, i);
-      return 0;
-    }));
-  }
-  a.compute("update", {}, [=](Step& step) {
-    const double g = *step.at<double>(gradient) / static_cast<double>(microbatches * kWidth);
-    *step.at<double>(weight) -= 1e-6 * step.at<PiperScalars>(scalars)->learning_rate * g;
-    return 0;
-  });
-  b.compute("report", {}, [=](Step& step) {
-    step.api->report(step.rank, 0, step.at<double>(sums), microbatches);
-    return 0;
-  });
-  // Buffers are used again: what is written next waits for what reads it.
-  for (std::uint32_t mb = 0; mb < microbatches; ++mb) {
-    const std::uint32_t before = (mb + microbatches - kWindow) % microbatches, distance = mb < kWindow ? 1 : 0;
-    a.add_wait(forward[mb], HandProgram::after(sent[before], distance));
-    b.add_wait(received[mb], HandProgram::after(work[before], distance));
-    b.add_wait(work[mb], HandProgram::after(returned[before], distance));
-    a.add_wait(got[mb], HandProgram::after(backward[before], distance));
-  }
-}
-
-// The same in one loop.
-std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_t first = 0) {
-  std::vector<double> losses;
-  for (std::uint64_t step = first; step < first + steps; ++step) {
-    double total = 0, g = 0;
-    for (std::uint32_t mb = 0; mb < kMicrobatches; ++mb) {
-      double sum = 0;
-      for (std::uint64_t i = 0; i < kWidth; ++i) {
-        const double x = input_value(step, mb, i), y = x * w;
-        sum += y * y;
-        g += 2 * y * x;
-      }
-      total += sum;
-    }
-    losses.push_back(total / (kMicrobatches * kWidth));
-    w -= 1e-6 * 0.1 * (g / (kMicrobatches * kWidth));
-  }
-  return losses;
-}
-
-std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options = {}) {
-  Failure failure;
-  auto executor = Executor::create(job, options, failure);
-  EXPECT_TRUE(executor) << describe(failure);
-  return executor;
-}
 
 TEST(Executor, RunsAPipelineOverManySteps) {
   HandJob job(2);
@@ -173,6 +64,119 @@ TEST(Executor, ContinuesWhereTheRunBeforeEnded) {
   for (const std::uint64_t steps : {1, 3, 5}) EXPECT_EQ(executor->run(Phase::training, steps, keep).ended, Ended::finished);
   EXPECT_EQ(losses, expected);
   EXPECT_EQ(executor->next_step(), 9u);
+}
+
+TEST(Executor, EvaluatesWithTheStateOfTraining) {
+  HandJob job(2);
+  add_pipeline(job);
+  HandProgram& first = job.evaluation(0);
+  const std::uint64_t weight = first.allocate<double>(1);
+  first.allocate<double>(1);
+  first.end_state();
+  const std::uint64_t out = first.allocate<double>(1);
+  const Spot copy = first.compute("F.a", {}, [=](Step& step) {
+    *step.at<double>(out) = *step.at<double>(weight) + static_cast<double>(step.rank->global_step);
+    return 0;
+  });
+  const std::uint32_t down = job.pair(0, 1);
+  const Spot sent = first.communicate("down", PIPER_SEND, down, 1, {HandProgram::part<double>(out, PIPER_NO_OFFSET, 1)}, {HandProgram::after(copy)});
+  first.add_wait(copy, HandProgram::after(sent, 1));
+  HandProgram& second = job.evaluation(1);
+  const std::uint64_t in = second.allocate<double>(1);
+  const Spot got = second.communicate("down", PIPER_RECV, down, 1, {HandProgram::part<double>(PIPER_NO_OFFSET, in, 1)}, {});
+  const Spot told = second.compute("report", {HandProgram::after(got)}, [=](Step& step) {
+    step.api->report(step.rank, 0, step.at<double>(in), 1);
+    return 0;
+  });
+  second.add_wait(got, HandProgram::after(told, 1));
+  auto executor = create(job.finish());
+  double w = 0.5;
+  expected_losses(3, w);
+  ASSERT_EQ(executor->run(Phase::training, 3).ended, Ended::finished);
+  std::vector<double> sums;
+  const RunResult result = executor->run(Phase::evaluation, 40, [&](const StepRecord& step) {
+    sums.push_back(step.microbatch_sums[0][0]);
+    return std::nullopt;
+  });
+  ASSERT_EQ(result.ended, Ended::finished);
+  ASSERT_EQ(sums.size(), 40u);
+  for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], w + static_cast<double>(i));
+  expected_losses(2, w, 3);
+  EXPECT_EQ(executor->run(Phase::training, 2).ended, Ended::finished);
+  EXPECT_EQ(executor->read_parameter("w", Part::values)->values[0], w);
+}
+
+TEST(Executor, StopsAllRanksAtOneStep) {
+  HandJob job(2);
+  add_pipeline(job);
+  auto executor = create(job.finish());
+  std::uint64_t seen = 0;
+  const RunResult result = executor->run(Phase::training, 1'000'000, [&](const StepRecord& step) {
+    if (step.local_step == 20) executor->request_stop();
+    ++seen;
+    return std::nullopt;
+  });
+  EXPECT_EQ(result.ended, Ended::stopped);
+  EXPECT_GT(result.steps, 20u);
+  EXPECT_LT(result.steps, 100u);
+  EXPECT_EQ(seen, result.steps);
+  EXPECT_EQ(executor->next_step(), result.steps);
+  // The state is that after exactly so many steps.
+  double w = 0.5;
+  expected_losses(result.steps, w);
+  EXPECT_EQ(executor->read_parameter("w", Part::values)->values[0], w);
+  EXPECT_EQ(executor->run(Phase::training, 5).ended, Ended::stopped);
+}
+
+TEST(Executor, RanksWithoutConnectionStayWithinTheReports) {
+  HandJob job(2);
+  std::atomic<std::uint64_t> fast{0};
+  std::uint64_t slow = 0, largest = 0;
+  job.rank(0).compute("fast", {}, [&](Step& step) {
+    fast = step.rank->step;
+    return 0;
+  });
+  job.rank(1).compute("slow", {}, [&](Step&) {
+    if (++slow % 10 == 0) usleep(1000);
+    largest = std::max(largest, fast.load() - std::min(fast.load(), slow));
+    return 0;
+  });
+  auto executor = create(job.finish());
+  EXPECT_EQ(executor->run(Phase::training, 100).ended, Ended::finished);
+  EXPECT_EQ(slow, 100u);
+  EXPECT_LE(largest, 8u);
+}
+
+TEST(Executor, CountsTheBytesThatAreWritten) {
+  HandJob job(1);
+  HandProgram& only = job.rank(0);
+  const std::uint64_t a = only.allocate<double>(100);
+  const std::uint64_t never = only.allocate<double>(1000);
+  only.compute("F", {}, [=](Step& step) {
+    std::fill_n(step.at<double>(a), 100, 1.0);
+    return std::isnan(step.at<double>(never)[7]) ? 0 : 1;  // what nobody wrote is not a number
+  });
+  ExecutorOptions options;
+  options.runtime.check_memory = true;
+  auto executor = create(job.finish(), options);
+  EXPECT_EQ(executor->run(Phase::training, 2).ended, Ended::finished);
+  EXPECT_EQ(executor->touched_bytes(), std::vector<std::uint64_t>{a + 800});
+  EXPECT_EQ(executor->arena_bytes(), std::vector<std::uint64_t>{never + 8000});
+}
+
+TEST(ExecutorDeathTest, AGuardStandsAfterTheArena) {
+  HandJob job(1);
+  HandProgram& only = job.rank(0);
+  const std::uint64_t last = only.allocate<double>(8);
+  only.compute("F", {}, [=](Step& step) {
+    step.at<volatile double>(last)[8] = 1;
+    return 0;
+  });
+  ExecutorOptions options;
+  options.runtime.check_memory = true;
+  const PiperJob& tables = job.finish();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(create(tables, options)->run(Phase::training, 1), "");
 }
 
 }  // namespace

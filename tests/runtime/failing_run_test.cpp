@@ -1,0 +1,230 @@
+// Every way in which a run can fail: one failure with its place, no thread left behind, no hang.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <new>
+#include <stdexcept>
+
+#include "tests/runtime/sample_jobs.h"
+
+namespace piper::runtime {
+namespace {
+
+std::size_t threads() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  return count;
+}
+
+// The pipeline, and on rank `rank` an action more that does `body` in step 3.
+RunResult run_with(std::uint32_t rank, HandProgram::Body body, ExecutorOptions options = {}) {
+  HandJob job(2);
+  add_pipeline(job);
+  job.rank(rank).compute("bad", {}, [body](Step& step) { return step.rank->step == 3 ? body(step) : 0; });
+  auto executor = create(job.finish(), options);
+  const std::size_t before = threads();
+  RunResult result = executor->run(Phase::training, 1000);
+  EXPECT_EQ(threads(), before);
+  EXPECT_EQ(result.ended, Ended::failed);
+  EXPECT_TRUE(result.failure);
+  if (!result.failure) result.failure = Failure{};
+  EXPECT_EQ(result.failure->rank, rank);
+  EXPECT_EQ(result.failure->step, 3u);
+  EXPECT_EQ(result.failure->place.action, "bad");
+  EXPECT_EQ(result.failure->place.file, "hand.pipe");
+  EXPECT_GT(result.failure->place.line, 0u);
+  // Nothing runs after a failure, and the same is said again.
+  EXPECT_EQ(executor->run(Phase::training, 1).failure->message, result.failure->message);
+  return result;
+}
+
+TEST(FailingRun, AnActionRefusesAValue) {
+  for (const std::uint32_t rank : {0u, 1u}) {
+    const RunResult result = run_with(rank, [](Step& step) { return step.api->fail(step.rank, step.action, "index out of range", 300); });
+    EXPECT_EQ(result.failure->code, kActionFailed);
+    EXPECT_EQ(result.failure->message, "index out of range: `300`");
+    EXPECT_LE(result.steps, 3u);
+  }
+}
+
+TEST(FailingRun, AnExceptionStopsAtTheWall) {
+  EXPECT_EQ(run_with(0, [](Step&) -> int { throw std::runtime_error("secret"); }).failure->message, "the step was left by an exception");
+  EXPECT_EQ(run_with(1, [](Step&) -> int { throw std::bad_alloc(); }).failure->code, kOutOfMemory);
+  EXPECT_EQ(run_with(1, [](Step&) { return 7; }).failure->message, "the step ended with status `7` and gave no reason");
+}
+
+TEST(FailingRun, ALossOrTheNormIsNotFinite) {
+  const auto report = [](std::uint32_t subject, double value) {
+    return [=](Step& step) {
+      step.api->report(step.rank, subject, &value, 1);
+      return 0;
+    };
+  };
+  const RunResult loss = run_with(1, report(0, std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_EQ(loss.failure->code, kNonFinite);
+  EXPECT_EQ(loss.failure->message, "the loss `square` is nan at step `4`");
+  const RunResult norm = run_with(0, report(PIPER_NORM, std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(norm.failure->message, "the gradient norm is infinite at step `4`");
+}
+
+TEST(FailingRun, AReportDoesNotFit) {
+  const RunResult result = run_with(1, [](Step& step) {
+    const double values[9] = {};
+    step.api->report(step.rank, 0, values, 9);
+    return 0;
+  });
+  EXPECT_EQ(result.failure->code, kBadJob);
+}
+
+TEST(FailingRun, ThePluginIsMissing) {
+  ExecutorOptions options;
+  options.runtime.plugin_folder = "/nonexistent";
+  const RunResult result = run_with(
+      0,
+      [](Step& step) {
+        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64};
+        double x[3] = {2, 3, 0};
+        return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
+      },
+      options);
+  EXPECT_EQ(result.failure->code, kPluginUnavailable);
+  EXPECT_NE(result.failure->message.find("/nonexistent/piper_torch_plugin.so"), std::string::npos);
+}
+
+TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {
+  ExecutorOptions options;
+  options.runtime.math = Math::builtin;
+  const RunResult result = run_with(
+      0,
+      [](Step& step) {
+        const PiperAttend call{.batch = 1, .seq = 8, .keys = 8, .heads = 1, .kv_heads = 1, .width = 1, .value_width = 1, .scale = 1, .causal = 1, .dtype = PIPER_F64};
+        double x[8] = {}, out[8], lse[8], workspace[4];
+        return step.api->attend(step.rank, step.action, &call, x, x, x, out, lse, workspace, sizeof(workspace));
+      },
+      options);
+  EXPECT_EQ(result.failure->code, kWorkspaceOverrun);
+  EXPECT_EQ(result.failure->message, "a library call wanted `32` bytes more than its planned workspace");
+}
+
+TEST(FailingRun, TheCallbackFails) {
+  HandJob job(2);
+  add_pipeline(job);
+  auto executor = create(job.finish());
+  const RunResult result = executor->run(Phase::training, 100000, [](const StepRecord& step) -> std::optional<Failure> {
+    if (step.local_step < 5) return std::nullopt;
+    return Failure{.code = kOutputUnwritable, .message = "no space"};
+  });
+  EXPECT_EQ(result.ended, Ended::failed);
+  EXPECT_EQ(result.failure->code, kOutputUnwritable);
+  EXPECT_LT(result.steps, 100u);
+}
+
+// A pair whose ends disagree in `change`.
+std::string mismatch(const std::function<void(PiperCommAction&, PiperPart&)>& change) {
+  HandJob job(2);
+  const std::uint32_t pair = job.pair(0, 1);
+  const std::uint64_t out = job.rank(0).allocate<double>(10), in = job.rank(1).allocate<double>(10);
+  job.rank(0).communicate("p2p", PIPER_SEND, pair, 5, {HandProgram::part<double>(out, PIPER_NO_OFFSET, 10)}, {});
+  job.rank(1).communicate("p2p", PIPER_RECV, pair, 5, {HandProgram::part<double>(PIPER_NO_OFFSET, in, 10)}, {});
+  const PiperJob& tables = job.finish();
+  const PiperProgram& program = job.rank(1).tables();
+  change(const_cast<PiperCommAction&>(program.streams[1].comm[0]), const_cast<PiperPart&>(program.parts[0]));
+  auto executor = create(tables);
+  const RunResult result = executor->run(Phase::training, 5);
+  EXPECT_EQ(result.ended, Ended::failed);
+  EXPECT_EQ(result.failure->code, kMessageMismatch);
+  EXPECT_EQ(result.failure->place.action, "p2p.5");
+  return result.failure->message;
+}
+
+TEST(FailingRun, TheEndsOfAMessageDisagree) {
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperPart&) { action.identity = 6; }), "the members run different communications");
+  EXPECT_EQ(mismatch([](PiperCommAction&, PiperPart& part) { part.elements = 9; }), "the members have values of different sizes");
+  EXPECT_EQ(mismatch([](PiperCommAction&, PiperPart& part) { part.dtype = PIPER_I64; }), "the members have values of different types");
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperPart&) { action.num_parts = 0; }), "the members have different numbers of values");
+  EXPECT_EQ(mismatch([](PiperCommAction& action, PiperPart& part) {
+              action.op = PIPER_SEND;
+              part.in = 0;
+            }),
+            "the directions of the two ends do not fit");
+}
+
+TEST(FailingRun, AStallIsExplained) {
+  // Rank 0 sends a then b on one stream; rank 1 wants b first and sends a's answer only afterwards: nobody moves.
+  HandJob job(2);
+  const std::uint32_t first = job.pair(0, 1), second = job.pair(0, 1);
+  HandProgram& a = job.rank(0);
+  HandProgram& b = job.rank(1);
+  const std::uint64_t x = a.allocate<double>(1), y = b.allocate<double>(2);
+  a.communicate("p2p", PIPER_SEND, first, 1, {HandProgram::part<double>(x, PIPER_NO_OFFSET, 1)}, {}, "send.first");
+  const Spot last = a.communicate("p2p", PIPER_SEND, second, 2, {HandProgram::part<double>(x, PIPER_NO_OFFSET, 1)}, {}, "send.second");
+  a.compute("F.a", {HandProgram::after(last)}, [](Step&) { return 0; });
+  const Spot got = b.communicate("one", PIPER_RECV, second, 2, {HandProgram::part<double>(PIPER_NO_OFFSET, y, 1)}, {}, "recv.second");
+  const Spot work = b.compute("F.b", {HandProgram::after(got)}, [](Step&) { return 0; });
+  b.communicate("two", PIPER_RECV, first, 1, {HandProgram::part<double>(PIPER_NO_OFFSET, y, 1)}, {HandProgram::after(work)}, "recv.first");
+  ExecutorOptions options;
+  options.runtime.stall_seconds = 0.2;
+  auto executor = create(job.finish(), options);
+  const std::size_t before = threads();
+  const RunResult result = executor->run(Phase::training, 5);
+  EXPECT_EQ(threads(), before);
+  ASSERT_EQ(result.ended, Ended::failed);
+  const Failure& failure = *result.failure;
+  EXPECT_EQ(failure.code, kStalled);
+  std::vector<std::string> story;
+  for (const Note& note : failure.notes) story.push_back(note.text);
+  EXPECT_EQ(story, (std::vector<std::string>{
+                       "rank 0: `F.a` waits for the end of `send.second`",
+                       "rank 0: `send.first` waits for rank `1` to start its `recv`",
+                       "rank 1: `recv.first` waits for the end of `F.b`",
+                       "rank 1: `F.b` waits for the end of `recv.second`",
+                       "rank 1: `recv.second` waits for rank `0` to start its `send`",
+                   }));
+  EXPECT_EQ(failure.notes[2].place.file, "hand.pipe");
+}
+
+TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
+  const auto refused = [](const std::function<void(HandJob&)>& change) {
+    HandJob job(2);
+    add_pipeline(job);
+    job.finish();
+    change(job);
+    Failure failure;
+    EXPECT_FALSE(Executor::create(job.tables(), {}, failure));
+    EXPECT_EQ(failure.code, kBadJob);
+    return failure.message;
+  };
+  EXPECT_EQ(refused([](HandJob& job) { job.tables().abi_version = 99; }), "the job was built for ABI version 99");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().abi_version = 98; }), "the program was built for ABI version 98");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().arena_bytes = 200; }), "a part is read outside the arena");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_waits = 1; }), "a communication's parts or waits lie outside their table");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
+  EXPECT_EQ(refused([](HandJob& job) { job.tables().num_ranks = 0; }), "the job has no ranks");
+}
+
+TEST(FailingRun, AnArenaThatDoesNotFit) {
+  HandJob job(1);
+  job.rank(0).compute("F", {}, [](Step&) { return 0; });
+  job.finish();
+  job.rank(0).tables().arena_bytes = std::uint64_t{1} << 60;
+  Failure failure;
+  EXPECT_FALSE(Executor::create(job.tables(), {}, failure));
+  EXPECT_EQ(failure.code, kOutOfMemory);
+}
+
+TEST(FailingRun, TheFlightRecordCannotBeWritten) {
+  HandJob job(1);
+  job.rank(0).compute("F", {}, [](Step&) { return 0; });
+  ExecutorOptions options;
+  options.out_folder = "/nonexistent";
+  Failure failure;
+  EXPECT_FALSE(Executor::create(job.finish(), options, failure));
+  EXPECT_EQ(failure.code, kOutputUnwritable);
+  EXPECT_EQ(failure.message, "cannot write the flight record `/nonexistent/flight.0`: No such file or directory");
+}
+
+}  // namespace
+}  // namespace piper::runtime

@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/transport/local.h"
+#include "runtime/transport/recording.h"
+#include "tests/runtime/sample_jobs.h"
+
+namespace piper::runtime {
+namespace {
+
+float contribution(std::uint32_t rank, std::uint64_t i) { return std::sin(static_cast<float>(i + 1)) * std::pow(10.0f, static_cast<float>(rank * 2)); }
+
+TEST(Transport, AllReduceAddsInMemberOrder) {
+  constexpr std::uint64_t kElements = 300'001;  // several slices and an odd end
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    HandJob job(4);
+    const std::vector<std::uint32_t> members = {2, 0, 3, 1};
+    const std::uint32_t group = job.group(members);
+    std::vector<double> wrong(4, -1);
+    for (std::uint32_t r = 0; r < 4; ++r) {
+      HandProgram& program = job.rank(r);
+      const std::uint64_t x = program.allocate<float>(kElements);
+      const std::uint64_t sum = r < 2 ? x : program.allocate<float>(kElements);  // in place and not
+      const Spot make = program.compute("make", {}, [=](Step& step) {
+        for (std::uint64_t i = 0; i < kElements; ++i) step.at<float>(x)[i] = contribution(r, i);
+        return 0;
+      });
+      const Spot reduce = program.communicate("grads", PIPER_ALL_REDUCE, group, 9, {HandProgram::part<float>(x, sum, kElements)}, {HandProgram::after(make)});
+      program.compute("check", {HandProgram::after(reduce)}, [=, &wrong](Step& step) {
+        wrong[r] = 0;
+        for (std::uint64_t i = 0; i < kElements; ++i) {
+          float expected = contribution(members[0], i);
+          for (std::size_t m = 1; m < members.size(); ++m) expected += contribution(members[m], i);
+          wrong[r] += step.at<float>(sum)[i] != expected;
+        }
+        return 0;
+      });
+    }
+    ExecutorOptions options;
+    options.delays = {.seed = seed, .max_us = seed ? 300u : 0u};
+    EXPECT_EQ(create(job.finish(), options)->run(Phase::training, 2).ended, Ended::finished);
+    EXPECT_EQ(wrong, std::vector<double>(4, 0));
+  }
+}
+
+TEST(Transport, AllGatherPutsMembersOneAfterTheOther) {
+  // Two sets of two replicas: set 0 contributes two values, set 1 one; replicas hold equal values.
+  HandJob job(4);
+  const std::uint32_t group = job.group({0, 1, 2, 3}, 2);
+  std::vector<std::vector<double>> seen(4);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    HandProgram& program = job.rank(r);
+    const std::uint64_t own = program.allocate<double>(2), all = program.allocate<double>(3);
+    const bool head = r < 2;
+    const Spot make = program.compute("make", {}, [=](Step& step) {
+      step.at<double>(own)[0] = head ? 1 : 3;
+      step.at<double>(own)[1] = 2;
+      return 0;
+    });
+    std::vector<PiperPart> parts;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      const bool mine = head == (i < 2);
+      parts.push_back(HandProgram::part<double>(mine ? own + 8 * (head ? i : 0) : PIPER_NO_OFFSET, all + 8 * i, 1));
+    }
+    const Spot gather = program.communicate("norm", PIPER_ALL_GATHER, group, 1, parts, {HandProgram::after(make)});
+    program.compute("check", {HandProgram::after(gather)}, [=, &seen](Step& step) {
+      seen[r].assign(step.at<double>(all), step.at<double>(all) + 3);
+      return 0;
+    });
+  }
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 1).ended, Ended::finished);
+  for (const auto& values : seen) EXPECT_EQ(values, (std::vector<double>{1, 2, 3}));
+}
+
+TEST(Transport, SeveralValuesOfAMessageArriveTogether) {
+  HandJob job(2);
+  const std::uint32_t pair = job.pair(1, 0);
+  HandProgram& from = job.rank(1);
+  HandProgram& to = job.rank(0);
+  constexpr std::uint64_t kLong = 100'000;
+  const std::uint64_t a = from.allocate<double>(kLong), b = from.allocate<float>(3), c = from.allocate<std::int64_t>(1);
+  const std::uint64_t x = to.allocate<double>(kLong), y = to.allocate<float>(3), z = to.allocate<std::int64_t>(1);
+  const Spot make = from.compute("make", {}, [=](Step& step) {
+    for (std::uint64_t i = 0; i < kLong; ++i) step.at<double>(a)[i] = static_cast<double>(i);
+    for (int i = 0; i < 3; ++i) step.at<float>(b)[i] = static_cast<float>(-i);
+    *step.at<std::int64_t>(c) = 77;
+    return 0;
+  });
+  from.communicate("p2p", PIPER_SEND, pair, 3,
+                   {HandProgram::part<double>(a, 0, kLong), HandProgram::part<float>(b, 0, 3), HandProgram::part<float>(b, 0, 0), HandProgram::part<std::int64_t>(c, 0, 1)},
+                   {HandProgram::after(make)});
+  const Spot got = to.communicate("p2p", PIPER_RECV, pair, 3,
+                                  {HandProgram::part<double>(0, x, kLong), HandProgram::part<float>(0, y, 3), HandProgram::part<float>(0, y, 0), HandProgram::part<std::int64_t>(0, z, 1)}, {});
+  int checked = 0;
+  to.compute("check", {HandProgram::after(got)}, [=, &checked](Step& step) {
+    for (std::uint64_t i = 0; i < kLong; ++i) {
+      if (step.at<double>(x)[i] != static_cast<double>(i)) return 1;
+    }
+    checked = step.at<float>(y)[2] == -2.0f && *step.at<std::int64_t>(z) == 77;
+    return 0;
+  });
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 1).ended, Ended::finished);
+  EXPECT_EQ(checked, 1);
+}
+
+TEST(Transport, ALongMessageDoesNotHoldUpAShortOne) {
+  // Both messages are ready at once; the short one is on another stream and arrives while the long one moves.
+  HandJob job(2);
+  const std::uint32_t big = job.pair(0, 1), small = job.pair(0, 1);
+  constexpr std::uint64_t kLong = 8'000'000;
+  HandProgram& a = job.rank(0);
+  HandProgram& b = job.rank(1);
+  const std::uint64_t x = a.allocate<double>(kLong), s = a.allocate<double>(1), y = b.allocate<double>(kLong), t = b.allocate<double>(1);
+  const Spot make = a.compute("make", {}, [=](Step& step) {
+    step.at<double>(x)[kLong - 1] = 5;
+    return 0;
+  });
+  a.communicate("big", PIPER_SEND, big, 1, {HandProgram::part<double>(x, 0, kLong)}, {HandProgram::after(make)});
+  a.communicate("small", PIPER_SEND, small, 2, {HandProgram::part<double>(s, 0, 1)}, {HandProgram::after(make)});
+  const Spot long_got = b.communicate("big", PIPER_RECV, big, 1, {HandProgram::part<double>(0, y, kLong)}, {});
+  const Spot short_got = b.communicate("small", PIPER_RECV, small, 2, {HandProgram::part<double>(0, t, 1)}, {});
+  bool early = false;
+  b.compute("short", {HandProgram::after(short_got)}, [&early](Step& step) {
+    early = __atomic_load_n(&step.rank->completed[1 * PIPER_COUNTER_STRIDE], __ATOMIC_SEQ_CST) == 0;
+    return 0;
+  });
+  b.compute("long", {HandProgram::after(long_got)}, [=](Step& step) { return step.at<double>(y)[kLong - 1] == 5 ? 0 : 1; });
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 1).ended, Ended::finished);
+  EXPECT_TRUE(early);
+}
+
+TEST(Transport, ARecordingIsIndependentOfTiming) {
+  std::vector<std::string> first;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    HandJob job(2);
+    add_pipeline(job);
+    ExecutorOptions options;
+    const auto recording = std::make_shared<RecordingTransport>(make_local_transport());
+    options.transport = recording;
+    options.delays = {.seed = seed, .max_us = seed ? 100u : 0u};
+    EXPECT_EQ(create(job.finish(), options)->run(Phase::training, 1).ended, Ended::finished);
+    if (seed == 0) first = recording->lines(0);
+    EXPECT_EQ(recording->lines(0), first);
+  }
+  EXPECT_EQ(first, (std::vector<std::string>{
+                       "communicator 0: send 0 f64[50]", "communicator 0: send 1 f64[50]", "communicator 0: send 2 f64[50]",
+                       "communicator 0: send 3 f64[50]", "communicator 0: send 4 f64[50]", "communicator 0: send 5 f64[50]",
+                       "communicator 1: recv 100 f64[50]", "communicator 1: recv 101 f64[50]", "communicator 1: recv 102 f64[50]",
+                       "communicator 1: recv 103 f64[50]", "communicator 1: recv 104 f64[50]", "communicator 1: recv 105 f64[50]"}));
+}
+
+}  // namespace
+}  // namespace piper::runtime
