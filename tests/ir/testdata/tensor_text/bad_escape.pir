@@ -1,0 +1,3 @@
+tensor t {
+  %x = input f32[] "x\q"
+}

@@ -1,0 +1,3 @@
+tensor t {
+  %x = weight f32[] "w" gauss(1)
+}

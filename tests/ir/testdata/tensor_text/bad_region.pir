@@ -1,0 +1,4 @@
+tensor t {
+  %x = port f32[]
+  %y = tanh(%x) : f32[] @F region block[-1]
+}

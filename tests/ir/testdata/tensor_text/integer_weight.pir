@@ -1,0 +1,3 @@
+tensor t {
+  %x = weight i64[] "w" zeros
+}

@@ -1,0 +1,2 @@
+tensor t {
+  %x = port f32[]

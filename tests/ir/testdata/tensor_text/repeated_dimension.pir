@@ -1,0 +1,3 @@
+tensor t {
+  %x = port f32[a: 2, a: 2]
+}

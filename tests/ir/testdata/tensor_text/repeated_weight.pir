@@ -1,0 +1,4 @@
+tensor t {
+  %x = weight f32[] "w" ones
+  %y = weight f32[] "w" ones
+}

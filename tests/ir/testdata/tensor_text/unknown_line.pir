@@ -1,0 +1,3 @@
+tensor t {
+  value %x
+}

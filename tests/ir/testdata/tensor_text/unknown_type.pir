@@ -1,0 +1,3 @@
+tensor t {
+  %x = port f16[a: 2]
+}

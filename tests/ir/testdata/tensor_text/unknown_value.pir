@@ -1,0 +1,4 @@
+tensor t {
+  %y = tanh(%x) : f32[] @F
+  %x = port f32[]
+}
