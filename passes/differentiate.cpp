@@ -27,6 +27,7 @@ class Differentiator {
   void look_upstream();
   bool look_downstream();
   bool visit(NodeId forward);
+  void move_sums();
   bool differentiate_op(NodeId forward, std::span<const ValueId> dy);
   void give(ValueId value, ValueId adjoint, NodeId use, bool own);
   ValueId total(ValueId value);
@@ -41,6 +42,7 @@ class Differentiator {
   std::vector<bool> reached_;    // a loss lies downstream, through differentiable operands
   std::vector<std::uint32_t> param_;                 // position in params, or kNone
   std::vector<std::vector<ValueId>> contributions_;  // adjoints of the value's uses
+  std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times
   std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: losses whose sum it makes
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 };
@@ -131,6 +133,7 @@ ValueId Differentiator::total(ValueId value) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const ValueId operands[] = {sum, parts[i]};
     sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
+    sums_.push_back(graph_.value(sum).def);
   }
   std::vector<ValueId>().swap(parts);
   return sum;
@@ -205,6 +208,22 @@ bool Differentiator::visit(NodeId forward) {
   return !any || differentiate_op(forward, dy);
 }
 
+/// A sum whose readers are all BW, in its own region, is BW: a region fed by integers alone then has an empty BI. Longer chains stay BI,
+/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW.
+void Differentiator::move_sums() {
+  std::vector<Node>& nodes = graph_.mutable_nodes();
+  std::vector<bool> moves(nodes.size(), false);
+  for (const NodeId sum : sums_) moves[sum.index()] = nodes[sum.index()].pass == Pass::BI;
+  for (std::size_t n = nodes.size(); n-- > forward_nodes_;) {
+    const bool is_sum = moves[n];
+    if (is_sum) nodes[n].pass = Pass::BW;  // all its readers stand behind it and have been seen
+    for (const ValueId operand : graph_.operands(nodes[n])) {
+      const NodeId def = graph_.value(operand).def;
+      if (def.valid() && (nodes[n].pass != Pass::BW || nodes[n].region != nodes[def.index()].region)) moves[def.index()] = false;
+    }
+  }
+}
+
 bool Differentiator::run() {
   forward_nodes_ = graph_.nodes().size();
   forward_values_ = graph_.values().size();
@@ -222,6 +241,7 @@ bool Differentiator::run() {
   for (std::size_t n = forward_nodes_; n-- > 0;) {
     if (!visit(NodeId::at(n))) return false;
   }
+  move_sums();
   return true;
 }
 

@@ -68,7 +68,8 @@ Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t di
   ++epoch_;
   for (const NodeId node : piece) stamp_[node.index()] = epoch_;
   const std::uint32_t chunk = chunk_of_[piece.front().index()];
-  const bool backward = graph_.node(piece.front()).pass != Pass::F;
+  Pass first = Pass::BW;
+  for (const NodeId node : piece) first = std::min(first, graph_.node(node).pass);
 
   const auto divided = [&](Type type, LocId loc) {
     if (const Dim* uneven = divide_samples(type, divide); uneven != nullptr && result.error.empty()) {
@@ -105,7 +106,11 @@ Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t di
       loc = graph_.inputs[input].loc;
     } else {
       const NodeId def = graph_.value(value).def;
-      const bool kept = def.valid() && (chunk_of_[def.index()] == chunk || (backward && graph_.node(def).pass == Pass::F));
+      // Made by an earlier pass of this chunk, or read by one: kept since then.
+      bool kept = def.valid() && chunk_of_[def.index()] == chunk;
+      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
+        kept = kept || (chunk_of_[uses_[u]] == chunk && graph_.nodes()[uses_[u]].pass < first);
+      }
       port.kind = kept ? PortKind::saved : PortKind::data;
       if (def.valid()) loc = graph_.node(def).loc;
     }

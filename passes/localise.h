@@ -31,8 +31,8 @@ struct Extraction {
 /// Cuts bodies out of one graph, which must outlive the extractor and stay as it is.
 class BodyExtractor {
  public:
-  /// `chunk_of[n]` is the chunk of node n: it tells `saved` ports (forward values kept for the backward pass of the same chunk, and what
-  /// BI keeps for BW) from `data` ports (what other chunks read).
+  /// `chunk_of[n]` is the chunk of node n. An input port is `saved` when an earlier pass of its chunk made or read the value, an output
+  /// port when only later passes of its chunk read it; else it is `data`. Model inputs are always `data`.
   BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of);
 
   /// The body of the nodes `piece`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
