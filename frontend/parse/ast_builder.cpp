@@ -54,18 +54,20 @@ antlr4::Token* AstBuilder::first_token(const Context* context) {
   return nullptr;
 }
 
-/// The run of skipped tokens that begins at children[index]; moves index behind it.
+/// The run of skipped tokens that begins at children[index], up to its separator; moves index behind it.
 SourceRange AstBuilder::error_range(const std::vector<ParseTree*>& children, std::size_t& index) const {
   SourceRange result;
-  for (; index < children.size(); ++index) {
+  std::size_t depth = 0;
+  while (index < children.size()) {
     auto* node = dynamic_cast<ErrorNode*>(children[index]);
     if (node == nullptr) break;
-    bool separator = node->getSymbol()->getType() == Grammar::SEMI;
-    if (!missing(node->getSymbol()) && !separator) result = cover(result, range(node->getSymbol()));
-    if (separator) {
-      ++index;
-      break;
-    }
+    ++index;
+    const antlr4::Token* token = node->getSymbol();
+    std::size_t type = token->getType();
+    if (type == Grammar::SEMI && depth == 0) break;
+    if (!missing(token)) result = cover(result, range(token));
+    if (type == Grammar::LPAREN || type == Grammar::LBRACKET || type == Grammar::LBRACE) ++depth;
+    if ((type == Grammar::RPAREN || type == Grammar::RBRACKET || type == Grammar::RBRACE) && depth > 0) --depth;
   }
   return result;
 }

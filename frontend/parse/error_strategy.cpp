@@ -140,15 +140,15 @@ antlr4::ParserRuleContext* parent_of(const antlr4::ParserRuleContext* context) {
   return static_cast<antlr4::ParserRuleContext*>(context->parent);
 }
 
-/// The number of tokens before the next SEMI or EOF outside brackets.
+/// The number of tokens before the end of the statement, from a place that may lie inside its `(` and `[`.
 std::size_t distance_to_end(antlr4::TokenStream* input) {
   std::size_t depth = 0;
   for (std::size_t i = 1;; ++i) {
     std::size_t type = input->LA(static_cast<ssize_t>(i));
     if (type == antlr4::Token::EOF) return i - 1;
-    if (depth == 0 && (type == Parser::SEMI || is_closer(type))) return i - 1;
+    if (depth == 0 && (type == Parser::SEMI || type == Parser::RBRACE)) return i - 1;
     if (is_opener(type)) ++depth;
-    if (is_closer(type)) --depth;
+    if (is_closer(type) && depth > 0) --depth;
   }
 }
 
@@ -190,7 +190,7 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
   antlr4::Token* previous = parser->getTokenStream()->LT(-1);
   std::string after;
   if (previous != nullptr && previous->getType() != Parser::SEMI && previous->getType() != Parser::LBRACE &&
-      previous->getType() != Parser::RBRACE && !text(previous).empty() && text(previous).size() <= 30 &&
+      !is_closer(previous->getType()) && !text(previous).empty() && text(previous).size() <= 30 &&
       !line_break_between(previous, found)) {
     after = " after `" + std::string(text(previous)) + "`";
   }
@@ -224,7 +224,8 @@ void ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
   }
   std::string what;
   if (names.empty() || names.size() > 4) {
-    what = "something else";
+    bool block = expected.contains(static_cast<std::size_t>(Parser::LBRACE));
+    what = block ? "an expression or a block `{ ... }`" : "an expression";
   } else {
     for (std::size_t i = 0; i < names.size(); ++i) what += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   }
@@ -280,12 +281,20 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
   if (!context->children.empty()) {
     auto* last = dynamic_cast<antlr4::ParserRuleContext*>(context->children.back());
     antlr4::Token* first = last != nullptr ? last->start : nullptr;
-    bool one_word = first != nullptr && first->getType() == Parser::NAME && first == parser->getTokenStream()->LT(-1);
-    std::string_view keyword = one_word ? meant_keyword(text(first)) : std::string_view();
-    if (!keyword.empty()) {
-      sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).hint("did you mean `{}`?", keyword);
-      return;
+    if (first != nullptr && first->getType() == Parser::NAME) {
+      std::size_t second = parser->getTokenStream()->get(first->getTokenIndex() + 1)->getType();
+      bool two_words = second == Parser::NAME || is_keyword(second);
+      std::string_view keyword = two_words ? meant_keyword(text(first)) : std::string_view();
+      if (!keyword.empty()) {
+        sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).hint("did you mean `{}`?", keyword);
+        return;
+      }
     }
+  }
+  if (!at_item && found->getType() == Parser::PASS) {
+    sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `{}`", text(found))
+        .hint("operations are separated by `;` or line ends; `&` overlaps them");
+    return;
   }
   report_expected(at_item ? "the end of the declaration" : "the end of the statement", parser, found);
 }
@@ -343,6 +352,14 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   if (behind.contains(type)) {
     report(parser, found);
     return conjure(parser, static_cast<std::size_t>(expected.getMinElement()));
+  }
+  // Another word in its place: `in` for `into`.
+  bool is_word = is_keyword(type) || type == Parser::NAME;
+  if (is_word && same_line && behind.contains(input->LA(2)) && is_keyword(static_cast<std::size_t>(expected.getMinElement()))) {
+    report(parser, found);
+    recovering_ = false;
+    parser->consume();
+    return found;
   }
   // A token too many.
   bool removable = type != Parser::SEMI && type != antlr4::Token::EOF && !is_opener(type) && !is_closer(type);
@@ -412,7 +429,7 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
       reported = rule == Parser::RuleProgram;
     }
     recovering_ = true;
-    skip(parser, distance_to_end(input));
+    skip(parser, std::max<std::size_t>(distance_to_end(input), 1));
     if (input->LA(1) == Parser::SEMI) parser->consume();
     recovering_ = false;
   }

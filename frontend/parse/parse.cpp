@@ -66,6 +66,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
 
   antlr4::ListTokenSource source(antlr_tokens(tokens.list));
   antlr4::CommonTokenStream stream(&source);
+  stream.fill();  // messages look at tokens that the parser has not reached
   generated::PipeParser parser(&stream);
   parser.removeErrorListeners();
   auto strategy = std::make_shared<ErrorStrategy>(text, file, sink);

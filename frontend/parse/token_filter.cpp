@@ -1,5 +1,7 @@
 #include "frontend/parse/token_filter.h"
 
+#include <set>
+
 #include "antlr4-runtime.h"
 #include "grammar_generated/PipeLexer.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -150,6 +152,7 @@ class TokenFilter {
           while (end > begin + 1 && (text_[end - 1] == '\r' || text_[end - 1] == ' ')) --end;
           sink_.report(Code::unclosed_string, {file_, begin, end}, "the string is not closed on its line")
               .hint("a string ends with `\"`; it cannot hold a line break or a `\"`");
+          unclosed_string_ends_.insert(end);
           type = Lexer::STRING;
           break;
         case Lexer::BAD_NUMBER:
@@ -242,17 +245,26 @@ class TokenFilter {
 
   bool inside_brackets() const { return !open_.empty() && open_.back().token.type != Lexer::LBRACE; }
 
-  void close_top(Span where, std::string_view why) {
+  void close_top(Span where, std::string_view why, bool quiet = false) {
     Open top = open_.back();
     open_.pop_back();
-    sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token))
-        .related(SourceRange{file_, where.begin, where.end}, "{}", why);
+    // A string that was not closed has swallowed the brackets behind it, and is reported already.
+    if (!quiet && !unclosed_string_ends_.contains(last_end())) {
+      sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token))
+          .related(SourceRange{file_, where.begin, where.end}, "{}", why);
+    }
     if (top.token.type == Lexer::LBRACE) separate();
     emit(closer_of(top.token.type), last_end(), last_end());
   }
 
   void close_down_to(std::size_t level, Span where, std::string_view why) {
-    while (open_.size() > level) close_top(where, why);
+    // Which of several open blocks lacks its end cannot be known; one message for the innermost says enough.
+    bool block_reported = false;
+    while (open_.size() > level) {
+      bool is_block = open_.back().token.type == Lexer::LBRACE;
+      close_top(where, why, is_block && block_reported);
+      block_reported |= is_block;
+    }
   }
 
   void close_brackets(const Token& before) {
@@ -290,13 +302,24 @@ class TokenFilter {
   bool begins_statement(const RawToken& token) const {
     if (!token.first_on_line) return false;
     if (token.type == Lexer::NAME) return type_after(1) == Lexer::ASSIGN;
-    if (token.type == Lexer::CURSOR) return type_after(1) == Lexer::NAME && type_after(2) == Lexer::ASSIGN;
+    if (token.type == Lexer::CURSOR) return type_after(1) == Lexer::NAME;
     if (token.type == Lexer::FOR) return !last_is(Lexer::LBRACKET);
     if (token.type == Lexer::ORDER) return !last_is(Lexer::COLON) && !last_is(Lexer::ARROW) && !last_is(Lexer::LBRACKET);
     return only_begins_statement(token.type);
   }
 
-  void take(const RawToken& token) {
+  /// `(rank: 3)` and `f(order: x)`: a keyword where only the name of a parameter or argument can stand.
+  void rename_keyword(RawToken& token) {
+    bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
+    if (!keyword || type_after(1) != Lexer::COLON || open_.empty() || open_.back().token.type != Lexer::LPAREN) return;
+    if (!last_is(Lexer::LPAREN) && !last_is(Lexer::COMMA)) return;
+    sink_.report(Code::reserved_word, range(token), "`{}` is a reserved word and cannot be a name", text(token))
+        .hint("choose another name");
+    token.type = Lexer::NAME;
+  }
+
+  void take(RawToken token) {
+    rename_keyword(token);
     bool item = begins_item(token), statement = begins_statement(token);
     if (item) close_down_to(0, {token.begin, token.end}, "here a new declaration begins");
     if (inside_brackets() && (statement || ends_brackets(token.type))) close_brackets(token);
@@ -386,6 +409,7 @@ class TokenFilter {
   std::vector<Open> open_;
   std::size_t outer_depth_ = 1;
   Span unknown_{0, 0};
+  std::set<std::uint32_t> unclosed_string_ends_;
   Tokens result_;
 };
 

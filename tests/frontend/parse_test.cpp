@@ -1,0 +1,230 @@
+// The parser: programs to AST goldens, mistakes to caret expectations, and the examples of the documentation.
+
+#include "frontend/parse/parse.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/diagnostics/findings.h"
+#include "tests/support/file_test.h"
+#include "tests/support/golden.h"
+
+namespace piper {
+namespace {
+
+struct Parsed {
+  LocationTable table;
+  DiagnosticSink sink{table};
+  FileId file;
+  ast::Module module;
+
+  explicit Parsed(std::string text, std::string name = "test.pipe")
+      : file(table.files().add(std::move(name), std::move(text))), module(parse::parse(table.files(), file, sink)) {}
+
+  std::string ast() const { return print(module, table.files()); }
+  std::string report() const { return render_text(sink.sorted(), table.files()); }
+  std::vector<Code> codes() const {
+    std::vector<Code> list;
+    for (const Diagnostic& diagnostic : sink.sorted()) list.push_back(diagnostic.code);
+    return list;
+  }
+};
+
+/// The expression of `param x = <text>`.
+std::string structure(const std::string& text) {
+  Parsed parsed("param x = " + text);
+  EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  if (parsed.module.items.empty()) return "";
+  return source_text(*llvm::cast<ast::ParamItem>(parsed.module.items[0])->value);
+}
+
+PIPER_FILE_TEST(ParsePrograms, "tests/frontend/testdata/parse/programs", ".pipe", [](const test::FileTest& test) {
+  Parsed parsed(test.text, test.path);
+  EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  test::expect_golden(test.beside(".ast"), parsed.ast());
+});
+
+PIPER_FILE_TEST(ParseErrors, "tests/frontend/testdata/parse/errors", ".pipe", [](const test::FileTest& test) {
+  test::expect_findings(test, [&](const std::string& path, const std::string& source) {
+    Parsed parsed(source, path);
+    EXPECT_TRUE(parsed.sink.has_errors());
+    test::expect_golden(test.beside(".ast"), parsed.ast());
+    return test::findings(parsed.sink, parsed.file);
+  });
+});
+
+/// The fenced blocks of a Markdown text whose info string is `kind`.
+std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind) {
+  std::vector<std::string> blocks;
+  bool inside = false, wanted = false;
+  std::string opening = "```" + std::string(kind);
+  while (!markdown.empty()) {
+    std::size_t end = markdown.find('\n');
+    std::string_view line = markdown.substr(0, end);
+    markdown = end == std::string_view::npos ? std::string_view() : markdown.substr(end + 1);
+    if (line.starts_with("```")) {
+      wanted = !inside && line == opening;
+      inside = !inside;
+      if (wanted) blocks.emplace_back();
+    } else if (inside && wanted) {
+      blocks.back() += std::string(line) + '\n';
+    }
+  }
+  return blocks;
+}
+
+TEST(ParseDocumentation, ExamplesOfTheLanguageReferenceParse) {
+  std::optional<std::string> reference = test::read_text("grammar/README.md");
+  ASSERT_TRUE(reference.has_value());
+  std::vector<std::string> examples = blocks_of(*reference, "pipe");
+  EXPECT_GE(examples.size(), 25u);
+  for (const std::string& example : examples) {
+    Parsed parsed(example, "grammar/README.md");
+    EXPECT_TRUE(parsed.sink.empty()) << example << parsed.report();
+  }
+}
+
+TEST(ParseDocumentation, ExamplesOfDiagnosticPagesAreWhatTheySay) {
+  for (const CodeInfo& info : all_codes()) {
+    for (const std::string& example : blocks_of(page(info.code), "pipe")) {
+      Parsed parsed(example, code_text(info.code));
+      EXPECT_TRUE(parsed.sink.empty()) << code_text(info.code) << '\n' << example << parsed.report();
+    }
+    for (const std::string& example : blocks_of(page(info.code), "pipe-error")) {
+      Parsed parsed(example, code_text(info.code));
+      if (static_cast<unsigned>(info.code) >= 2000) {  // wrong only for later phases
+        EXPECT_TRUE(parsed.sink.empty()) << code_text(info.code) << '\n' << example << parsed.report();
+        continue;
+      }
+      std::vector<Code> codes = parsed.codes();
+      EXPECT_NE(std::find(codes.begin(), codes.end(), info.code), codes.end())
+          << code_text(info.code) << '\n' << example << parsed.report();
+    }
+  }
+}
+
+TEST(ParseExpression, OperatorsBindAsTheReferenceSays) {
+  EXPECT_EQ(structure("(a + b) * c"), "(a + b) * c");
+  EXPECT_EQ(structure("(a * b) + c"), "a * b + c");
+  EXPECT_EQ(structure("a - (b - c)"), "a - (b - c)");
+  EXPECT_EQ(structure("(a - b) - c"), "a - b - c");
+  EXPECT_EQ(structure("-(a * b)"), "-(a * b)");
+  EXPECT_EQ(structure("(-a) * b"), "-a * b");
+  EXPECT_EQ(structure("(0..(m + 1)) by 2"), "0..m + 1 by 2");
+  EXPECT_EQ(structure("not (a == b)"), "not a == b");
+  EXPECT_EQ(structure("(not a) == b"), "(not a) == b");
+  EXPECT_EQ(structure("((not a) and b) or c"), "not a and b or c");
+  EXPECT_EQ(structure("a and (b or c)"), "a and (b or c)");
+  EXPECT_EQ(structure("if a then b else (c + d)"), "if a then b else c + d");
+  EXPECT_EQ(structure("(if a then b else c) + d"), "(if a then b else c) + d");
+  EXPECT_EQ(structure("(a @ b) @ c"), "a @ b @ c");
+}
+
+TEST(ParseExpression, PrintedTextParsesToItself) {
+  for (const char* text : {"a - b - c * -d", "0..m by k + 1", "not a and b or c == d", "f(x, causal: true)[0, 1].y",
+                           "stage[c * p + r] mb[i..min(i + group, m)]", "[for i in 0..m by 2, c in [1, 2]: a[i], b[c]]",
+                           "left(F a)", "left(BW)", "if a then b else if c then d else e", "[]", "(if a then b else c) + 1"}) {
+    EXPECT_EQ(structure(text), text);
+  }
+}
+
+TEST(ParseNumber, ValuesAndUnits) {
+  Parsed parsed("param x = [8, 3e-4, 25MiB, 1.5ms, 2s, 9223372036854775807]");
+  ASSERT_TRUE(parsed.sink.empty()) << parsed.report();
+  auto* list = llvm::cast<ast::ListExpr>(llvm::cast<ast::ParamItem>(parsed.module.items[0])->value);
+  auto number = [&](std::size_t i) { return *llvm::cast<ast::NumberExpr>(list->elements[i]); };
+  EXPECT_TRUE(number(0).is_integer);
+  EXPECT_EQ(number(0).integer, 8);
+  EXPECT_FALSE(number(1).is_integer);
+  EXPECT_EQ(number(1).real, 3e-4);
+  EXPECT_EQ(number(2).integer, 25);
+  EXPECT_EQ(number(2).unit, ast::Unit::mib);
+  EXPECT_EQ(number(3).real, 1.5);
+  EXPECT_EQ(number(3).unit, ast::Unit::ms);
+  EXPECT_EQ(number(4).unit, ast::Unit::s);
+  EXPECT_EQ(number(5).integer, 9223372036854775807);
+}
+
+TEST(ParseText, LineEndsAndMarksDoNotMatter) {
+  std::string unix_text = "mesh m(pp: 2)\ndef f(x: int) -> int {\n\treturn x\n}\n";
+  std::string windows_text, expected = Parsed(unix_text).ast();
+  for (char c : unix_text) windows_text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  EXPECT_EQ(Parsed(windows_text).ast(), expected);
+  EXPECT_EQ(Parsed("\xEF\xBB\xBF" + unix_text).ast(), expected);
+  EXPECT_EQ(Parsed(unix_text.substr(0, unix_text.size() - 1)).ast(), expected);
+  for (const std::string& text : {windows_text, "\xEF\xBB\xBF" + unix_text}) EXPECT_EQ(Parsed(text).report(), "");
+}
+
+TEST(ParseText, EmptyTextsAreEmptyModules) {
+  for (const char* text : {"", "\n", "// only a comment", "/// and documentation\n", ";;\n;"}) {
+    Parsed parsed(text);
+    EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+    EXPECT_TRUE(parsed.module.items.empty());
+  }
+}
+
+TEST(ParseText, ColumnsCountCharacters) {
+  Parsed parsed("param a = \"Größe 日本\" +\n");
+  ASSERT_EQ(parsed.codes(), std::vector<Code>{Code::unexpected_token});
+  LineColumn at = parsed.table.files().line_column(parsed.file, parsed.sink.sorted()[0].range.begin);
+  EXPECT_EQ(at, (LineColumn{1, 23}));
+}
+
+TEST(ParseText, WhatIsNoTextIsReported) {
+  EXPECT_EQ(Parsed(std::string("param a = 1\0 // x\n", 18)).codes(), (std::vector<Code>{Code::invalid_text, Code::unknown_character}));
+  EXPECT_EQ(Parsed("// Gr\xF6\xDF" "e\nparam a = 1\n").codes(), std::vector<Code>{Code::invalid_text});
+  EXPECT_EQ(Parsed("param a = \"\xC3").codes(), (std::vector<Code>{Code::unclosed_string, Code::invalid_text}));
+  EXPECT_EQ(Parsed("param a = \"\xED\xA0\x80\"").codes(), std::vector<Code>{Code::invalid_text});
+}
+
+TEST(ParseText, DeepNestingIsRefusedInEveryForm) {
+  auto repeated = [](const std::string& text, int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += text;
+    return out;
+  };
+  for (const std::string& text : {
+           "param a = " + repeated("(", 100000) + "1" + repeated(")", 100000),
+           "param a = " + repeated("[", 100000),
+           "param a = " + repeated("-", 100000) + "1",
+           "param a = " + repeated("not ", 100000) + "true",
+           "param a = 1" + repeated(" + 1", 100000),
+           "param a = b" + repeated(".c", 100000),
+           "param a = b" + repeated("[0]", 100000),
+           "param a = b" + repeated("(0)", 100000),
+           "param a = " + repeated("if b then c else ", 100000) + "d",
+           "def f() {" + repeated(" if a {", 100000),
+           "def f() {" + repeated(" { F a } & {", 100000),
+       }) {
+    Parsed parsed(text);
+    std::vector<Code> codes = parsed.codes();
+    EXPECT_NE(std::find(codes.begin(), codes.end(), Code::nesting_too_deep), codes.end()) << text.substr(0, 40);
+    EXPECT_EQ(parsed.module.items.size(), 1u);
+  }
+}
+
+TEST(ParseText, WhatIsNotDeepIsNotRefused) {
+  std::string list = "param a = [1";
+  for (int i = 0; i < 20000; ++i) list += ", b + c[0].d(e)";
+  std::string lines = "def f() {\n";
+  for (int i = 0; i < 2000; ++i) lines += "    let x = a + b\n    if x > 0 { F a } else { B a }\n";
+  for (const std::string& text : {list + "]", lines + "}\n"}) {
+    Parsed parsed(text);
+    EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  }
+}
+
+TEST(ParseText, NestingUpToTheBoundParses) {
+  std::string open, close;
+  for (int i = 0; i < 390; ++i) open += '(', close += ')';
+  Parsed parsed("param a = " + open + "1" + close);
+  EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  std::string sum = "param a = 1";
+  for (int i = 0; i < 390; ++i) sum += " + 1";
+  Parsed flat(sum);
+  EXPECT_TRUE(flat.sink.empty()) << flat.report();
+}
+
+}  // namespace
+}  // namespace piper
