@@ -1,0 +1,120 @@
+#include "ir/location.h"
+
+#include <gtest/gtest.h>
+
+#include <unordered_set>
+
+#include "llvm/ADT/DenseMap.h"
+#include "tests/support/random_cases.h"
+
+namespace piper {
+namespace {
+
+TEST(Ids, InvalidIdsAreKeysToo) {
+  using TestId = Id<struct TestTag>;
+  EXPECT_FALSE(TestId().valid());
+  EXPECT_TRUE(TestId(0).valid());
+  EXPECT_LT(TestId(1), TestId(2));
+  llvm::DenseMap<TestId, int> map;
+  map[TestId()] = 1;
+  map[TestId::at(7)] = 2;
+  EXPECT_EQ(map.lookup(TestId()), 1);
+  EXPECT_EQ(map.lookup(TestId(7)), 2);
+  EXPECT_EQ((std::unordered_set<TestId>{TestId(), TestId(1), TestId(1)}).size(), 2u);
+}
+
+TEST(Sources, PositionsAndOffsetsAreInverse) {
+  test::for_each_case(300, [](test::Random& random) {
+    static const std::vector<std::string> kParts = {"a", "\n", "\t", "ö", "日", "\r\n", "𝄞", " "};
+    std::string text = random.chance(0.2) ? "\xEF\xBB\xBF" : "";
+    std::vector<std::uint32_t> starts;
+    for (std::int64_t count = random.between(0, 40); count > 0; --count) {
+      starts.push_back(static_cast<std::uint32_t>(text.size()));
+      text += random.pick(kParts);
+    }
+    starts.push_back(static_cast<std::uint32_t>(text.size()));
+    SourceTable files;
+    FileId file = files.add("a", text);
+    LineColumn before{0, 0};
+    for (std::uint32_t start : starts) {
+      LineColumn at = files.line_column(file, start);
+      EXPECT_LT(before, at);
+      EXPECT_EQ(files.offset(file, at), start);
+      EXPECT_LE(at.line, files.line_count(file));
+      before = at;
+    }
+  });
+}
+
+TEST(Sources, LinesAreWithoutTheirBreak) {
+  SourceTable files;
+  FileId file = files.add("a", "one\r\ntwo\n\nlast");
+  EXPECT_EQ(files.line_count(file), 4u);
+  EXPECT_EQ(files.line_text(file, 1), "one");
+  EXPECT_EQ(files.line_text(file, 2), "two");
+  EXPECT_EQ(files.line_text(file, 3), "");
+  EXPECT_EQ(files.line_text(file, 4), "last");
+  EXPECT_EQ(files.line_text(file, 5), "");
+  EXPECT_EQ(files.line_text(file, 0), "");
+}
+
+TEST(Sources, TextsStayWhereTheyAre) {
+  SourceTable files;
+  std::string_view text = files.text(files.add("a", "short"));
+  for (int i = 0; i < 1000; ++i) files.add(std::to_string(i), "x");
+  EXPECT_EQ(text, "short");
+}
+
+TEST(Locations, PrimaryIsTheInnermostLineOfTheUser) {
+  LocationTable table;
+  FileId user = table.files().add("a.pipe", "train\ncall\n");
+  FileId library = table.files().add("std/x.pipe", "inner\nouter\n", true);
+  LocId train = table.intern({user, 0, 5});
+  LocId call = table.intern({user, 6, 10}, train);
+  LocId outer = table.intern({library, 6, 11}, call);
+  LocId inner = table.intern({library, 0, 5}, outer);
+  EXPECT_EQ(table.primary(inner), (SourceRange{user, 6, 10}));
+  EXPECT_EQ(table.primary(table.intern({library, 0, 5})), (SourceRange{library, 0, 5}));
+  EXPECT_FALSE(table.primary(LocId()).valid());
+  EXPECT_EQ(table.frames(inner).size(), 4u);
+  EXPECT_EQ(table.intern({library, 0, 5}, outer), inner);
+  EXPECT_NE(table.intern({library, 0, 5}, call), inner);
+}
+
+TEST(Locations, TextIsReadBackWithAndWithoutTheFiles) {
+  LocationTable table;
+  FileId user = table.files().add("a \"b\"\\.pipe", "train\ncall\n");
+  FileId library = table.files().add("std/x.pipe", "öäü inner\n", true);
+  LocId loc = table.intern({library, 7, 12}, table.intern({user, 6, 10}, table.intern({user, 0, 5})));
+  std::string text = table.print(loc);
+  EXPECT_EQ(text, R"(loc(library "std/x.pipe":1:5-1:10 from "a \"b\"\\.pipe":2:1-2:5 from "a \"b\"\\.pipe":1:1-1:6))");
+  std::string_view rest = text;
+  EXPECT_EQ(table.parse(rest), loc);
+  EXPECT_EQ(rest, "");
+
+  LocationTable other;
+  std::string with_tail = text + " tail";
+  rest = with_tail;
+  std::optional<LocId> restored = other.parse(rest);
+  ASSERT_TRUE(restored.has_value());
+  EXPECT_EQ(rest, " tail");
+  EXPECT_EQ(other.print(*restored), text);
+  EXPECT_EQ(other.files().name(other.primary(*restored).file), "a \"b\"\\.pipe");
+}
+
+TEST(Locations, UnknownAndMalformedTexts) {
+  LocationTable table;
+  std::string_view text = "loc(unknown)";
+  EXPECT_EQ(table.parse(text), LocId());
+  EXPECT_EQ(table.print(LocId()), "loc(unknown)");
+  for (std::string_view bad : {"", "loc", "loc(", "loc()", "loc(\"a\")", "loc(\"a\":1:1)", "loc(\"a\":1:1-1:)", "loc(\"a\":0:1-1:1)",
+                               "loc(\"a:1:1-1:1)", "loc(\"a\":1:1-1:1", "loc(\"a\":1:1-1:1 from )", "loc(\"a\":99999999999:1-1:1)"}) {
+    std::string_view rest = bad;
+    EXPECT_EQ(table.parse(rest), std::nullopt) << bad;
+    EXPECT_EQ(rest, bad);
+  }
+  EXPECT_EQ(table.size(), 0u);
+}
+
+}  // namespace
+}  // namespace piper
