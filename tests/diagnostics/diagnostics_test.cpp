@@ -83,10 +83,10 @@ TEST_F(Diagnostics, JsonHasThePromisedFields) {
             R"({"code":"P1010","severity":"error","message":"a \"message\"","file":"a.pipe",)"
             R"("range":{"start":{"line":1,"column":11},"end":{"line":1,"column":12}},)"
             R"("related":[{"message":"here","file":"a.pipe","range":{"start":{"line":1,"column":1},"end":{"line":1,"column":6}}}],"hint":"h"})");
-  EXPECT_EQ(render_json(list, table.files()).substr(0, 160),
+  EXPECT_EQ(render_json(list, table.files()),
             R"({"schema":1,"diagnostics":[{"code":"P1001","severity":"error","message":"cannot read )"
             "\xEF\xBF\xBD"
-            R"(","file":null,"range":null,"related":[],"hint":null},{"code":"P1010","seve)");
+            R"(","file":null,"range":null,"related":[],"hint":null},)" + render_json(list[1], table.files()) + "]}");
 }
 
 TEST_F(Diagnostics, SortedByPlaceAndWithoutRepetition) {
