@@ -126,4 +126,23 @@ bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs) {
   return std::any_of(operands[0].dims.begin(), operands[0].dims.end(), [&](const Dim& dim) { return dim.sampled && contains(attrs.dims, dim.name); });
 }
 
+std::vector<NodeId> coupling_ops(const Graph& graph) {
+  std::vector<bool> read(graph.values().size(), false);
+  for (const Node& node : graph.nodes()) {
+    if (node.pass != Pass::F) continue;
+    for (const ValueId operand : graph.operands(node)) read[operand.index()] = true;
+  }
+  std::vector<NodeId> coupling;
+  std::vector<Type> types;
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
+    const Node& node = graph.nodes()[n];
+    if (node.pass != Pass::F) continue;
+    types.clear();
+    for (const ValueId operand : graph.operands(node)) types.push_back(graph.type(operand));
+    const bool summed = sums_samples(node.op, types, node.attrs) && read[graph.result(node).index()];
+    if (summed || !is_samplewise(node.op, types, node.attrs)) coupling.push_back(NodeId::at(n));
+  }
+  return coupling;
+}
+
 }  // namespace piper::tensor

@@ -37,6 +37,10 @@ bool is_samplewise(Op op, std::span<const Type> operands, const Attrs& attrs);
 /// Whether the op adds over a sampled dimension: its result is a part, added over microbatches and replicas.
 bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs);
 
+/// The forward ops through which samples influence each other, ascending: coupled ones, and sums over samples that another forward op
+/// reads (a loss's own sum is read by none). Each forbids `split` and `replicate` through it.
+std::vector<NodeId> coupling_ops(const Graph& graph);
+
 /// Work of one execution. flops: multiply and add count 1 each; bytes: operands read and results written once.
 struct Cost {
   double flops = 0;
