@@ -123,6 +123,8 @@ class Graph {
 
   /// Mutable access for passes that rewrite regions in place (`partition`).
   std::vector<Node>& mutable_nodes() { return nodes_; }
+  /// Mutable access for passes that divide extents in place.
+  std::vector<Value>& mutable_values() { return values_; }
   /// Appends an op with known result types and names: what a reader of text has. No rule is checked; `verify` does that.
   NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names);
 

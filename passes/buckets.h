@@ -1,0 +1,29 @@
+#pragma once
+// Buckets: groups parameters that are reduced and updated together.
+//
+// The homes of a parameter are the device sets whose work uses it; each keeps a copy. Parameters whose gradients are summed over devices (homes with
+// samples of their own, or several homes) share a bucket when homes and axes agree, in parameter order, up to a size. The others have one
+// bucket per home and chunk. Below level placed there are no homes yet, and buckets are the parameters of the same chunks.
+//
+//   wte used by stage0 on cluster[pp: 0] and stage1 on cluster[pp: 1], both replicated over dp
+//     ->  bucket {wte}, homes cluster[pp: 0], cluster[pp: 1], reduce dp
+
+#include <cstdint>
+#include <span>
+
+#include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::passes {
+
+/// Bytes of one reduction where no directive says them.
+inline constexpr std::int64_t kDefaultBucketBytes = 25 << 20;
+
+/// Fills the buckets of a DAG below level placed.
+void make_buckets(dag::Dag& dag);
+
+/// Fills the buckets of a DAG whose compute nodes have devices and cuts. `bucket_bytes` has one entry per chunk; that of a parameter's first user counts.
+/// False after reporting homes that overlap, that make no gradient, or that cut their samples differently.
+bool make_buckets(dag::Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink);
+
+}  // namespace piper::passes

@@ -1,0 +1,207 @@
+#include "passes/build.h"
+
+#include <algorithm>
+
+#include "llvm/ADT/DenseSet.h"
+#include "passes/buckets.h"
+#include "passes/localise.h"
+#include "passes/pieces.h"
+#include "passes/select.h"
+#include "passes/surround.h"
+#include "passes/wiring.h"
+
+namespace piper::passes {
+
+using directive::Directive;
+using directive::Strategy;
+
+namespace {
+
+/// The names that directives use, each with the place of its first use.
+struct NamesUsed {
+  std::vector<std::pair<Symbol, LocId>> names;
+  llvm::DenseSet<Symbol> seen;
+
+  void add(Symbol name, LocId loc) {
+    if (seen.insert(name).second) names.push_back({name, loc});
+  }
+  void add(const directive::Selector& selector, LocId loc) {
+    for (const directive::Coordinate& c : selector.coordinates) {
+      add(c.name, c.loc.valid() ? c.loc : loc);
+    }
+  }
+  void add(const std::vector<directive::Selector>& selectors, LocId loc) {
+    for (const directive::Selector& selector : selectors) add(selector, selector.loc.valid() ? selector.loc : loc);
+  }
+};
+
+NamesUsed names_used(const Strategy& strategy) {
+  NamesUsed used;
+  for (const Directive& directive : strategy.directives) {
+    if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
+      used.add(partition->into.name, partition->loc);
+    } else if (const auto* split = std::get_if<directive::Split>(&directive)) {
+      used.add(split->targets, split->loc);
+    } else if (const auto* place = std::get_if<directive::Place>(&directive)) {
+      used.add(place->targets, place->loc);
+    } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {
+      used.add(replicate->targets, replicate->loc);
+    } else if (const auto* stream = std::get_if<directive::Stream>(&directive)) {
+      used.add(stream->targets, stream->loc);
+    } else if (const auto* order = std::get_if<directive::Order>(&directive)) {
+      Symbol last;  // operations of one rank repeat the same few names
+      for (const directive::OrderOp& op : order->ops) {
+        for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+          const Symbol name = order->coordinates[op.first_coordinate + i].name;
+          if (name != last) used.add(name, op.loc);
+          last = name;
+        }
+      }
+    }
+  }
+  return used;
+}
+
+class DagBuilder {
+ public:
+  DagBuilder(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink)
+      : model_(model), strategy_(strategy), sink_(sink), dag_(model.context()) {}
+  std::optional<dag::Dag> run();
+
+ private:
+  bool select_regions();
+  void copy_facts();
+  void add_chunks();
+  void add_nodes();
+
+  const tensor::Graph& model_;
+  const Strategy& strategy_;
+  DiagnosticSink& sink_;
+  dag::Dag dag_;
+  std::vector<Symbol> selected_;
+};
+
+/// Sorts the names of selectors into regions and dimensions; an unknown one is an error.
+bool DagBuilder::select_regions() {
+  const Context& context = model_.context();
+  llvm::DenseSet<Symbol> regions, dims;
+  for (const tensor::Node& node : model_.nodes()) {
+    for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) regions.insert(model_.regions.name(r));
+  }
+  for (const Directive& directive : strategy_.directives) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    if (split == nullptr) continue;
+    for (const directive::NamedExtent& dim : split->into) dims.insert(dim.name);
+  }
+  bool good = true;
+  for (const auto& [name, loc] : names_used(strategy_).names) {
+    if (dims.contains(name)) continue;
+    if (regions.contains(name)) {
+      selected_.push_back(name);
+      continue;
+    }
+    if (context.text(name) == "model") continue;
+    std::vector<std::string_view> known;
+    for (const Symbol symbol : regions) known.push_back(context.text(symbol));
+    for (const Symbol symbol : dims) known.push_back(context.text(symbol));
+    std::sort(known.begin(), known.end());
+    report_unknown_name(sink_, loc, context.text(name), known);
+    good = false;
+  }
+  return good;
+}
+
+void DagBuilder::copy_facts() {
+  dag_.level = dag::Level::built;
+  dag_.params = model_.params;
+  dag_.inputs = model_.inputs;
+  dag_.losses = model_.losses;
+  for (const tensor::Param& param : model_.params) dag_.param_types.push_back(model_.type(param.value));
+  for (const tensor::Input& input : model_.inputs) dag_.input_types.push_back(model_.type(input.value));
+  dag_.settings = strategy_.settings;
+  dag_.mesh = strategy_.mesh;
+  dag_.device_sets = strategy_.device_sets;
+  for (const Directive& directive : strategy_.directives) {
+    if (const auto* require = std::get_if<directive::Require>(&directive)) dag_.requirements.push_back(*require);
+  }
+}
+
+void DagBuilder::add_chunks() {
+  Context& context = model_.context();
+  Pieces pieces = cut_pieces(model_, selected_);
+  dag_.regions = std::move(pieces.regions);
+  bool halves = false;
+  for (const Directive& directive : strategy_.directives) {
+    if (const auto* order = std::get_if<directive::Order>(&directive)) {
+      halves = halves || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) {
+                 return op.part == directive::Part::none && (op.pass == Pass::BI || op.pass == Pass::BW);
+               });
+    }
+  }
+  BodyExtractor extractor(model_, pieces.piece_of);
+  std::vector<tensor::NodeId> half;
+  for (const Pieces::Piece& piece : pieces.pieces) {
+    dag::Chunk chunk;
+    chunk.region = piece.region;
+    chunk.piece = piece.number;
+    std::string name;
+    for (RegionId r = piece.region; r.valid(); r = dag_.regions.parent(r)) {
+      const std::string one = std::string(context.text(dag_.regions.name(r))) + std::to_string(dag_.regions.index(r));
+      name = name.empty() ? one : one + "." + name;
+    }
+    if (name.empty()) name = "model";
+    if (piece.number > 0) name += "." + std::to_string(piece.number);
+    chunk.name = context.symbol(name);
+    chunk.loc = model_.node(piece.forward.front()).loc;
+    const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
+      Extraction extraction = extractor.extract(nodes, 1);
+      extraction.body.name = context.symbol(name + "." + std::string(pass_name(pass)));
+      chunk.bodies[static_cast<std::size_t>(pass)] = dag::BodyId::at(dag_.bodies.size());
+      dag_.bodies.push_back(std::move(extraction.body));
+    };
+    add(Pass::F, piece.forward);
+    add(Pass::B, piece.backward);
+    for (const Pass pass : {Pass::BI, Pass::BW}) {
+      if (!halves) break;
+      half.clear();
+      std::copy_if(piece.backward.begin(), piece.backward.end(), std::back_inserter(half),
+                   [&](tensor::NodeId node) { return model_.node(node).pass == pass; });
+      add(pass, half);
+    }
+    dag_.chunks.push_back(chunk);
+  }
+  remove_unread_outputs(dag_);
+}
+
+void DagBuilder::add_nodes() {
+  for (const Pass pass : {Pass::F, Pass::B}) {
+    for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+      const dag::Chunk& chunk = dag_.chunks[c];
+      dag::Node node;
+      node.pass = pass;
+      node.chunk = dag::ChunkId::at(c);
+      node.body = chunk.bodies[static_cast<std::size_t>(pass)];
+      node.loc = chunk.loc;
+      dag_.add(node, {});
+    }
+  }
+}
+
+std::optional<dag::Dag> DagBuilder::run() {
+  copy_facts();
+  if (!select_regions()) return std::nullopt;
+  add_chunks();
+  add_nodes();
+  wire(dag_);
+  make_buckets(dag_);
+  surround(dag_);
+  return std::move(dag_);
+}
+
+}  // namespace
+
+std::optional<dag::Dag> build(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink) {
+  return DagBuilder(model, strategy, sink).run();
+}
+
+}  // namespace piper::passes

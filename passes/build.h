@@ -1,0 +1,22 @@
+#pragma once
+// Build: from the differentiated, partitioned model to a training DAG at level built.
+//
+// Chunks are the pieces of `pieces.h` at the regions that some directive names (a partition's parts count as named). Each has a body for `F`
+// and one for `B`, and where an order names `BI` or `BW` also one for each of these; the bodies have the extents of the whole batch.
+// Around the chunks stand one Load per input, one Update per bucket, one Report per loss and one for the norm of the gradients.
+//
+//   model gpt with stage[0], stage[1]   ->   F.stage0  F.stage1  B.stage0  B.stage1  load.tokens  update.stage0.0  report.gpt.loss.0 ...
+
+#include <optional>
+
+#include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::passes {
+
+/// Nothing after reporting, among others, names in selectors that the model does not have.
+std::optional<dag::Dag> build(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+
+}  // namespace piper::passes

@@ -1,0 +1,344 @@
+#include "passes/communicate.h"
+
+#include <algorithm>
+
+#include "llvm/ADT/SmallVector.h"
+#include "passes/surround.h"
+#include "passes/wiring.h"
+
+namespace piper::passes {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+
+namespace {
+
+class Communicator {
+ public:
+  Communicator(Dag& dag, DiagnosticSink& sink) : dag_(dag), sink_(sink) {}
+  bool run();
+
+ private:
+  void add_messages();
+  void reduce_gradients();
+  bool add_norm();
+  void add_updates();
+  bool report_loss(tensor::LossId loss);
+  bool pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const;
+  bool before(DeviceSetId a, DeviceSetId b) const { return dag_.device_sets[a].at < dag_.device_sets[b].at; }
+  Node node_of(NodeKind kind, DeviceSetId devices, LocId loc) const {
+    Node node;
+    node.kind = kind;
+    node.devices = devices;
+    node.loc = loc;
+    return node;
+  }
+
+  Dag& dag_;
+  DiagnosticSink& sink_;
+  std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and home: the final gradients in bucket order
+  std::vector<DeviceSetId> norm_sets_;
+  std::vector<NodeId> norms_;                           // per norm set
+};
+
+// ---- messages
+
+struct Message {
+  NodeId source;
+  DeviceSetId to;
+  ChunkId reader;      // the first
+  std::uint32_t next;  // of the same source
+  NodeId recv;
+  llvm::SmallVector<std::uint32_t, 4> ports;  // ascending
+};
+
+void Communicator::add_messages() {
+  constexpr std::uint32_t kEnd = 0xFFFFFFFFu;
+  const std::size_t work = dag_.nodes.size();
+  std::vector<std::uint32_t> first(work, kEnd);
+  std::vector<Message> messages;
+  const auto crosses = [&](const Node& reader, const Input& input) {
+    return input.cls == EdgeClass::data && input.source.node.valid() && input.source.node.index() < work && dag_.node(input.source.node).devices != reader.devices;
+  };
+  const auto find = [&](NodeId source, DeviceSetId to) {
+    std::uint32_t m = first[source.index()];
+    while (m != kEnd && messages[m].to != to) m = messages[m].next;
+    return m;
+  };
+  for (std::size_t n = 0; n < work; ++n) {
+    const Node& reader = dag_.nodes[n];
+    for (const Input& input : dag_.inputs_of(reader)) {
+      if (!crosses(reader, input)) continue;
+      std::uint32_t m = find(input.source.node, reader.devices);
+      if (m == kEnd) {
+        m = static_cast<std::uint32_t>(messages.size());
+        messages.push_back({input.source.node, reader.devices, reader.chunk, first[input.source.node.index()], {}, {}});
+        first[input.source.node.index()] = m;
+      }
+      auto& ports = messages[m].ports;
+      const auto at = std::lower_bound(ports.begin(), ports.end(), input.source.index);
+      if (at == ports.end() || *at != input.source.index) ports.insert(at, input.source.index);
+    }
+  }
+  if (messages.empty()) return;
+
+  // Receives are numbered first, so that readers can be connected before the pool of edges grows.
+  std::vector<std::uint32_t> order;
+  order.reserve(messages.size());
+  for (std::size_t n = 0; n < work; ++n) {
+    const std::size_t begin = order.size();
+    for (std::uint32_t m = first[n]; m != kEnd; m = messages[m].next) order.push_back(m);
+    if (order.size() - begin > 1) {
+      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end(), [&](std::uint32_t a, std::uint32_t b) { return before(messages[a].to, messages[b].to); });
+    }
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) messages[order[i]].recv = NodeId::at(work + 2 * i + 1);
+  for (std::size_t n = 0; n < work; ++n) {
+    const Node& reader = dag_.nodes[n];
+    for (std::uint32_t i = 0; i < reader.num_inputs; ++i) {
+      Input& input = dag_.edges[reader.first_input + i];
+      if (!crosses(reader, input)) continue;
+      const Message& message = messages[find(input.source.node, reader.devices)];
+      const auto at = std::lower_bound(message.ports.begin(), message.ports.end(), input.source.index);
+      input.source = {message.recv, static_cast<std::uint32_t>(at - message.ports.begin())};
+    }
+  }
+  dag_.nodes.reserve(work + 2 * messages.size() + dag_.buckets.size() * 4 + 1024);
+  dag_.comms.reserve(messages.size() + dag_.buckets.size() + 16);
+  for (const std::uint32_t m : order) {
+    const Message& message = messages[m];
+    const Node source = dag_.node(message.source);
+    Node send = node_of(NodeKind::send, source.devices, source.loc);
+    send.pass = source.pass;
+    send.chunk = source.chunk;
+    send.instance = source.instance;
+    send.cut = source.cut;
+    send.comm = CommId::at(dag_.comms.size());
+    send.first_input = static_cast<std::uint32_t>(dag_.edges.size());
+    send.num_inputs = static_cast<std::uint32_t>(message.ports.size());
+    for (std::uint32_t i = 0; i < message.ports.size(); ++i) dag_.edges.push_back({{message.source, message.ports[i]}, i, EdgeClass::data});
+    Node recv = send;
+    recv.kind = NodeKind::recv;
+    recv.chunk = message.reader;
+    recv.devices = message.to;
+    recv.first_input = recv.num_inputs = 0;
+    recv.num_outputs = send.num_inputs;
+    dag_.comms.push_back({{NodeId::at(dag_.nodes.size()), message.recv}, 0, source.loc});
+    dag_.nodes.push_back(send);
+    dag_.nodes.push_back(recv);
+  }
+}
+
+// ---- gradients, norm, updates
+
+void Communicator::reduce_gradients() {
+  const Contributions contributions(dag_);
+  grads_.resize(dag_.buckets.size());
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const Bucket& bucket = dag_.buckets[b];
+    const BucketId id = BucketId::at(b);
+    const bool reduced = bucket.reduce != 0 || bucket.homes.size() > 1;
+    const CommId comm = CommId::at(dag_.comms.size());
+    if (reduced) dag_.comms.push_back({{}, bucket.reduce, bucket.loc});
+    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+      std::vector<Input> inputs;
+      for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
+        for (const Port port : contributions.of(id, i, h)) inputs.push_back({port, i, EdgeClass::grad});
+      }
+      if (reduced) {
+        Node reduce = node_of(NodeKind::all_reduce, bucket.homes[h], bucket.loc);
+        reduce.pass = Pass::B;
+        reduce.bucket = id;
+        reduce.comm = comm;
+        reduce.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+        const NodeId node = dag_.add(reduce, inputs);
+        dag_.comms[comm.index()].members.push_back(node);
+        inputs.clear();
+        for (std::uint32_t i = 0; i < bucket.params.size(); ++i) inputs.push_back({{node, i}, i, EdgeClass::grad});
+      }
+      grads_[b].push_back(std::move(inputs));
+    }
+  }
+}
+
+/// Sets that exchange values one to one: disjoint, with the same whole axes.
+bool Communicator::pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const {
+  for (std::size_t i = 1; i < sets.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const DeviceSet &a = dag_.device_sets[sets[j]], &b = dag_.device_sets[sets[i]];
+      if (a.whole_axes() == b.whole_axes() && !a.intersects(b)) continue;
+      sink_.report(Code::sets_do_not_gather, loc, "{} is made on `{}` and on `{}`, whose devices do not pair one to one", what, print(a, dag_.mesh, dag_.context->symbols),
+                   print(b, dag_.mesh, dag_.context->symbols))
+          .hint("place regions on sets that leave the same axes whole");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Communicator::add_norm() {
+  for (const Bucket& bucket : dag_.buckets) norm_sets_.insert(norm_sets_.end(), bucket.homes.begin(), bucket.homes.end());
+  std::sort(norm_sets_.begin(), norm_sets_.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  norm_sets_.erase(std::unique(norm_sets_.begin(), norm_sets_.end()), norm_sets_.end());
+  const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
+  if (!pair_up(norm_sets_, "the norm of the gradients", loc)) return false;
+
+  std::vector<std::vector<Input>> of_set(norm_sets_.size());
+  std::vector<std::pair<std::size_t, std::uint32_t>> place_of_bucket;
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const Bucket& bucket = dag_.buckets[b];
+    Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
+    sums.pass = Pass::B;
+    sums.bucket = BucketId::at(b);
+    sums.num_outputs = 1;
+    const NodeId node = dag_.add(sums, grads_[b][0]);
+    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[0]) - norm_sets_.begin());
+    place_of_bucket.push_back({set, static_cast<std::uint32_t>(of_set[set].size())});
+    of_set[set].push_back({{node, 0}, static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
+  }
+  std::vector<std::uint32_t> offset(norm_sets_.size() + 1, 0);
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
+  const CommId comm = CommId::at(dag_.comms.size());
+  const bool gathered = norm_sets_.size() > 1;
+  if (gathered) dag_.comms.push_back({{}, 0, loc});
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s) {
+    NodeId gather;
+    if (gathered) {
+      Node node = node_of(NodeKind::all_gather, norm_sets_[s], loc);
+      node.pass = Pass::B;
+      node.comm = comm;
+      node.subject = Node::kNormReport;
+      node.num_outputs = offset.back();
+      gather = dag_.add(node, of_set[s]);
+      dag_.comms[comm.index()].members.push_back(gather);
+    }
+    std::vector<Input> inputs;
+    for (std::uint32_t b = 0; b < dag_.buckets.size(); ++b) {
+      const auto& [set, position] = place_of_bucket[b];
+      inputs.push_back({gathered ? Port{gather, offset[set] + position} : of_set[0][position].source, b, EdgeClass::data});
+    }
+    Node norm = node_of(NodeKind::norm, norm_sets_[s], loc);
+    norm.pass = Pass::B;
+    norm.num_outputs = 1;
+    norms_.push_back(dag_.add(norm, inputs));
+  }
+  if (norms_.empty()) return true;
+  Node report = node_of(NodeKind::report, norm_sets_[0], loc);
+  report.subject = Node::kNormReport;
+  const Input norm{{norms_[0], 0}, 0, EdgeClass::data};
+  dag_.add(report, {&norm, 1});
+  return true;
+}
+
+void Communicator::add_updates() {
+  const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
+  std::vector<std::vector<NodeId>> updates(dag_.buckets.size());
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const Bucket& bucket = dag_.buckets[b];
+    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+      std::vector<Input>& inputs = grads_[b][h];
+      if (clipped) {
+        const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[h]) - norm_sets_.begin());
+        inputs.push_back({{norms_[set], 0}, static_cast<std::uint32_t>(bucket.params.size()), EdgeClass::data});
+      }
+      Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
+      update.pass = Pass::B;
+      update.bucket = BucketId::at(b);
+      update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+      updates[b].push_back(dag_.add(update, inputs));
+    }
+  }
+  connect_params(dag_, updates);
+}
+
+// ---- losses
+
+bool Communicator::report_loss(tensor::LossId loss) {
+  const std::vector<Port> sums = loss_sums(dag_, loss);
+  const LocId loc = dag_.losses[loss.index()].loc;
+  std::vector<DeviceSetId> sets;
+  for (const Port port : sums) sets.push_back(dag_.node(port.node).devices);
+  std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  const std::string name = "loss `" + std::string(dag_.context->text(dag_.losses[loss.index()].name)) + "`";
+  if (!pair_up(sets, name, loc)) return false;
+
+  // Where the sums of a set lie after the reduction over its replicas, by position among all sums.
+  std::vector<Port> at(sums);
+  std::vector<std::vector<Input>> of_set(sets.size());
+  std::vector<std::pair<std::size_t, std::uint32_t>> place;  // of a sum: set and position in it
+  for (const Port port : sums) {
+    const std::size_t s = static_cast<std::size_t>(std::find(sets.begin(), sets.end(), dag_.node(port.node).devices) - sets.begin());
+    place.push_back({s, static_cast<std::uint32_t>(of_set[s].size())});
+    of_set[s].push_back({port, static_cast<std::uint32_t>(of_set[s].size()), EdgeClass::data});
+  }
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    const AxisMask cut = dag_.node(of_set[s].front().source.node).cut;
+    if (cut == 0) continue;
+    Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+    reduce.subject = loss.value();
+    reduce.comm = CommId::at(dag_.comms.size());
+    reduce.num_outputs = static_cast<std::uint32_t>(of_set[s].size());
+    const NodeId node = dag_.add(reduce, of_set[s]);
+    dag_.comms.push_back({{node}, cut, loc});
+    for (Input& input : of_set[s]) input.source = {node, input.port};
+  }
+  if (sets.size() > 1) {
+    std::vector<std::uint32_t> offset(sets.size() + 1, 0);
+    for (std::size_t s = 0; s < sets.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
+    const CommId comm = CommId::at(dag_.comms.size());
+    dag_.comms.push_back({{}, 0, loc});
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      Node gather = node_of(NodeKind::all_gather, sets[s], loc);
+      gather.subject = loss.value();
+      gather.comm = comm;
+      gather.num_outputs = offset.back();
+      dag_.comms[comm.index()].members.push_back(dag_.add(gather, of_set[s]));
+    }
+    const NodeId first = dag_.comms[comm.index()].members[0];
+    for (std::size_t i = 0; i < sums.size(); ++i) at[i] = {first, offset[place[i].first] + place[i].second};
+  } else {
+    for (std::size_t i = 0; i < sums.size(); ++i) at[i] = of_set[0][i].source;
+  }
+  std::vector<Input> inputs;
+  for (std::uint32_t i = 0; i < at.size(); ++i) inputs.push_back({at[i], i, EdgeClass::data});
+  Node report = node_of(NodeKind::report, sets.empty() ? DeviceSetId() : sets[0], loc);
+  report.subject = loss.value();
+  dag_.add(report, inputs);
+  return true;
+}
+
+bool Communicator::run() {
+  const std::size_t work = num_work_nodes(dag_);
+  dag_.nodes.resize(work);
+  dag_.edges.resize(work == 0 ? 0 : dag_.nodes.back().first_input + dag_.nodes.back().num_inputs);
+  dag_.comms.clear();
+  dag_.level = Level::communicating;
+  add_messages();
+  add_loads(dag_);
+  if (dag_.forward_only) {
+    connect_params(dag_, {});
+  } else {
+    reduce_gradients();
+    if (!add_norm()) return false;
+    add_updates();
+  }
+  for (std::size_t l = 0; l < dag_.losses.size(); ++l) {
+    if (!report_loss(tensor::LossId::at(l))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool communicate(Dag& dag, DiagnosticSink& sink) { return Communicator(dag, sink).run(); }
+
+void drop_backward(Dag& dag) {
+  dag.nodes.resize(num_work_nodes(dag));
+  std::erase_if(dag.nodes, [](const Node& node) { return node.pass != Pass::F; });
+  dag.forward_only = true;
+  remove_unused_bodies(dag);
+  remove_unread_outputs(dag);
+  wire(dag);
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,25 @@
+#pragma once
+// Communicate: no data edge crosses devices any more, and every gradient is reduced over exactly its copies.
+//
+// - What one node makes for one device set travels in one message: a send and a recv, an ordered list of ports without duplicates.
+// - A bucket whose copies see different samples, or that has several homes, is summed by one all_reduce with a member per home; then each
+//   home updates its copy. A grad port lists all contributions made on its home.
+// - The norm: sums of squares per bucket at its first home, gathered on all homes where there are several, one norm node per home. Updates read
+//   it when gradients are clipped; its report is always there.
+// - A loss: its sums over microbatches, reduced over the replicas, gathered where they lie on several sets, reported at the first one.
+//
+//   F.stage0.mb0 -> F.stage1.mb0     ->     F.stage0.mb0 -> send.F.stage0.mb0.pp1 ~ recv.F.stage0.mb0.pp1 -> F.stage1.mb0
+
+#include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::passes {
+
+/// Takes a complete DAG of level placed to level communicating. False after reporting device sets over which a loss or the norm cannot be gathered.
+bool communicate(dag::Dag& dag, DiagnosticSink& sink);
+
+/// Takes a complete DAG of level placed to its forward-only part: F alone, nothing saved, no updates. Buckets stay as they are, so that the parameters of
+/// the training program and of this one lie at the same places.
+void drop_backward(dag::Dag& dag);
+
+}  // namespace piper::passes

@@ -1,0 +1,415 @@
+#include "passes/partition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "ir/tensor/op_rules.h"
+#include "passes/select.h"
+
+namespace piper::passes {
+
+using tensor::Graph;
+using tensor::NodeId;
+
+namespace {
+
+/// Consecutive forward operations of R. `inside`: the region whose inside the unit gives way to.
+struct Unit {
+  std::size_t begin = 0, end = 0;  // positions in the region's operations
+  RegionId inside;
+  bool divisible = true;           // false: one operation, or known to be one unit inside too
+};
+
+class Partitioner {
+ public:
+  Partitioner(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) : model_(model), strategy_(strategy), sink_(sink) {}
+  bool run();
+
+ private:
+  std::string_view text(Symbol symbol) const { return model_.context().text(symbol); }
+  std::string region_text(RegionId region) const { return model_.regions.print(region, model_.context().symbols); }
+  bool collect(std::vector<const directive::Partition*>& partitions);
+  bool apply(const directive::Partition& partition);
+  bool take_marked(const directive::Partition& partition, const std::map<RegionId, std::vector<NodeId>>& regions, bool& taken);
+  bool cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
+  std::vector<Unit> inner_units(std::span<const NodeId> ops, Unit outer) const;
+  std::uint64_t cost_of(std::span<const NodeId> ops, const Unit& unit) const;
+  /// The child of `outer` on the way to `region`; invalid when the region is `outer` itself.
+  RegionId child_towards(RegionId outer, RegionId region) const;
+  void compute_costs();
+
+  Graph& model_;
+  const directive::Strategy& strategy_;
+  DiagnosticSink& sink_;
+  std::vector<std::uint64_t> costs_;  // per forward node, its backward ops included
+};
+
+void Partitioner::compute_costs() {
+  costs_.assign(model_.nodes().size(), 0);
+  std::vector<tensor::Type> operands, results;
+  for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
+    const tensor::Node& node = model_.nodes()[n];
+    operands.clear();
+    results.clear();
+    for (const tensor::ValueId value : model_.operands(node)) operands.push_back(model_.type(value));
+    for (std::size_t i = 0; i < node.num_results; ++i) results.push_back(model_.type(model_.result(node, i)));
+    const tensor::Cost cost = tensor::cost(node.op, operands, results, node.attrs);
+    const std::size_t owner = node.origin.valid() ? node.origin.index() : n;
+    costs_[owner] += static_cast<std::uint64_t>(std::llround(std::max(cost.flops, 8 * cost.bytes)));
+  }
+}
+
+RegionId Partitioner::child_towards(RegionId outer, RegionId region) const {
+  RegionId below;
+  while (region != outer && region.valid()) {
+    below = region;
+    region = model_.regions.parent(region);
+  }
+  return below;
+}
+
+std::vector<Unit> Partitioner::inner_units(std::span<const NodeId> ops, Unit outer) const {
+  std::vector<Unit> units;
+  Unit next{outer.begin, outer.begin, {}, true};
+  for (std::size_t i = outer.begin; i < outer.end; ++i) {
+    const RegionId region = model_.node(ops[i]).region;
+    // Operations before the region that a unit was made of stand outside it: loose ones, whatever their region.
+    bool within = !outer.inside.valid();
+    for (RegionId r = region; r.valid() && !within; r = model_.regions.parent(r)) within = r == outer.inside;
+    const RegionId child = within ? child_towards(outer.inside, region) : RegionId();
+    if (child != next.inside && next.inside.valid()) {
+      units.push_back(next);
+      next = {i, i, {}, true};
+    }
+    if (child.valid()) next.inside = child;
+    next.end = i + 1;
+  }
+  if (next.inside.valid()) {
+    units.push_back(next);
+  } else if (!units.empty()) {
+    units.back().end = outer.end;
+  } else {
+    for (std::size_t i = outer.begin; i < outer.end; ++i) units.push_back({i, i + 1, {}, false});
+  }
+  for (Unit& unit : units) unit.divisible = unit.divisible && unit.end - unit.begin > 1;
+  return units;
+}
+
+std::uint64_t Partitioner::cost_of(std::span<const NodeId> ops, const Unit& unit) const {
+  std::uint64_t total = 0;
+  for (std::size_t i = unit.begin; i < unit.end; ++i) total += costs_[ops[i].index()];
+  return total;
+}
+
+bool Partitioner::cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
+  const std::uint32_t n = partition.into.extent;
+  std::vector<Unit> units = inner_units(ops, {0, ops.size(), region, true});
+  while (units.size() < n) {
+    std::size_t costliest = units.size();
+    std::uint64_t most = 0;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      if (!units[u].divisible) continue;
+      const std::uint64_t cost = cost_of(ops, units[u]);
+      if (costliest == units.size() || cost > most) {
+        costliest = u;
+        most = cost;
+      }
+    }
+    if (costliest == units.size()) {
+      sink_.report(Code::partition_too_fine, partition.loc, "`{}` has {} operation{}, too few for {} of `{}`", region_text(region), ops.size(),
+                   ops.size() == 1 ? "" : "s", n, text(partition.into.name))
+          .hint("write `{}: {}` or less", text(partition.into.name), ops.size());
+      return false;
+    }
+    const std::vector<Unit> inner = inner_units(ops, units[costliest]);
+    units.erase(units.begin() + static_cast<std::ptrdiff_t>(costliest));
+    units.insert(units.begin() + static_cast<std::ptrdiff_t>(costliest), inner.begin(), inner.end());
+  }
+
+  std::vector<std::size_t> starts;  // of all runs but the first, in units
+  if (partition.sizes.empty()) {
+    std::vector<std::uint64_t> costs;
+    for (const Unit& unit : units) costs.push_back(cost_of(ops, unit));
+    starts = balanced_cuts(costs, n);
+  } else {
+    const std::uint64_t sum = std::accumulate(partition.sizes.begin(), partition.sizes.end(), std::uint64_t{0});
+    const bool positive = std::find(partition.sizes.begin(), partition.sizes.end(), 0u) == partition.sizes.end();
+    if (partition.sizes.size() != n || sum != units.size() || !positive) {
+      std::string sizes;
+      for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+      auto builder = sink_.report(Code::partition_sizes, partition.loc, "sizes [{}] do not cut the {} units of `{}` into {} parts of at least one", sizes,
+                                  units.size(), region_text(region), n);
+      std::string list;
+      for (std::size_t u = 0; u < units.size() && u < 12; ++u) {
+        const RegionId inside = units[u].inside;
+        list += (u == 0 ? "`" : ", `") +
+                (inside.valid() ? std::string(text(model_.regions.name(inside))) + "[" + std::to_string(model_.regions.index(inside)) + "]"
+                                : std::string(text(model_.value(model_.result(model_.node(ops[units[u].begin]))).name))) + "`";
+      }
+      builder.hint("write {} sizes that add up to {}; the units are {}{}", n, units.size(), list, units.size() > 12 ? ", ..." : "");
+      return false;
+    }
+    std::size_t at = 0;
+    for (std::uint32_t i = 0; i + 1 < n; ++i) starts.push_back(at += partition.sizes[i]);
+  }
+
+  // Every region path inside R gets the stage behind R.
+  std::map<std::pair<RegionId, std::uint32_t>, RegionId> moved;
+  const auto move = [&](RegionId path, std::uint32_t stage) {
+    const auto [entry, fresh] = moved.try_emplace({path, stage});
+    if (!fresh) return entry->second;
+    std::vector<RegionId> rest;
+    for (RegionId r = path; r != region && r.valid(); r = model_.regions.parent(r)) rest.push_back(r);
+    RegionId to = model_.regions.child(region, partition.into.name, stage);
+    for (std::size_t i = rest.size(); i-- > 0;) {
+      const Symbol name = model_.regions.name(rest[i]);
+      const std::uint32_t index = model_.regions.index(rest[i]);
+      to = model_.regions.child(to, name, index);
+    }
+    return entry->second = to;
+  };
+  std::uint32_t stage = 0;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (stage < starts.size() && u == starts[stage]) ++stage;
+    for (std::size_t i = units[u].begin; i < units[u].end; ++i) {
+      tensor::Node& node = model_.mutable_nodes()[ops[i].index()];
+      node.region = move(node.region, stage);
+    }
+  }
+  return true;
+}
+
+bool Partitioner::take_marked(const directive::Partition& partition, const std::map<RegionId, std::vector<NodeId>>& regions, bool& taken) {
+  const Symbol name = partition.into.name;
+  const auto inside = [&](RegionId region) {  // within one of the regions that are cut
+    for (RegionId r = region;; r = model_.regions.parent(r)) {
+      if (regions.count(r) != 0) return true;
+      if (!r.valid()) return false;
+    }
+  };
+  std::vector<std::uint32_t> indices;
+  LocId elsewhere;
+  taken = false;
+  for (const tensor::Node& node : model_.nodes()) {
+    if (node.pass != Pass::F) continue;
+    for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) {
+      if (model_.regions.name(r) != name) continue;
+      if (inside(model_.regions.parent(r))) {
+        indices.push_back(model_.regions.index(r));
+      } else {
+        elsewhere = node.loc;
+      }
+      taken = true;
+      break;
+    }
+  }
+  if (!taken) return true;
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  if (indices.empty()) {
+    sink_.report(Code::partition_name_taken, partition.loc, "`{}` already names regions outside `{}`", text(name), print_selector(partition.region, model_.context().symbols))
+        .related(elsewhere, "this stands in a region `{}`", text(name))
+        .hint("give the parts another name");
+    return false;
+  }
+  if (indices.size() != partition.into.extent || !partition.sizes.empty()) {
+    auto builder = sink_.report(Code::partition_differs_from_model, partition.loc, "the model marks {} region{} `{}` itself; {}", indices.size(), indices.size() == 1 ? "" : "s",
+                                text(name), partition.sizes.empty() ? "a partition of that name takes them as they are" : "their sizes are given by the model");
+    builder.hint("write `into {}: {}`{}, or give the parts another name", text(name), indices.size(), partition.sizes.empty() ? "" : " without sizes");
+    return false;
+  }
+  return true;
+}
+
+bool Partitioner::apply(const directive::Partition& partition) {
+  // The operations of every instance of R: the outermost region on the path at which all coordinates hold.
+  std::map<RegionId, std::vector<NodeId>> regions;
+  std::map<RegionId, std::optional<RegionId>> known;
+  const auto holds = [&](RegionId region) {
+    for (const directive::Coordinate& coordinate : partition.region.coordinates) {
+      if (coordinate.all && text(coordinate.name) == "model") continue;
+      const std::optional<std::uint32_t> index = model_.regions.coordinate(region, coordinate.name);
+      if (!index) return false;
+      if (!coordinate.all && std::find(coordinate.indices.begin(), coordinate.indices.end(), *index) == coordinate.indices.end()) return false;
+    }
+    return true;
+  };
+  for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
+    const tensor::Node& node = model_.nodes()[n];
+    if (node.pass != Pass::F) continue;
+    const auto [entry, fresh] = known.try_emplace(node.region);
+    if (fresh) {
+      for (RegionId r = node.region;; r = model_.regions.parent(r)) {
+        const bool all = holds(r);
+        if (all) entry->second = r;
+        if (!all || !r.valid()) break;
+      }
+    }
+    if (entry->second) regions[*entry->second].push_back(NodeId::at(n));
+  }
+  if (regions.empty()) {
+    const directive::Coordinate* unknown = nullptr;
+    for (const directive::Coordinate& coordinate : partition.region.coordinates) {
+      bool exists = false;
+      for (std::size_t r = 0; r < model_.regions.size(); ++r) exists = exists || model_.regions.name(RegionId::at(r)) == coordinate.name;
+      if (!exists && unknown == nullptr) unknown = &coordinate;
+    }
+    if (unknown != nullptr) {
+      std::vector<std::string_view> names;
+      for (std::size_t r = 0; r < model_.regions.size(); ++r) names.push_back(text(model_.regions.name(RegionId::at(r))));
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names);
+    } else {
+      sink_.report(Code::selector_matches_nothing, partition.region.loc.valid() ? partition.region.loc : partition.loc, "`{}` matches nothing in the model",
+                   print_selector(partition.region, model_.context().symbols));
+    }
+    return false;
+  }
+  // The whole model is the call that it consists of, where it is one.
+  if (const auto root = regions.find(RegionId()); root != regions.end()) {
+    RegionId only;
+    bool one = true;
+    for (const NodeId op : root->second) {
+      const RegionId child = child_towards(RegionId(), model_.node(op).region);
+      one = one && child.valid() && (!only.valid() || child == only);
+      only = child;
+    }
+    if (one && text(model_.regions.name(only)) != text(partition.into.name)) {
+      std::vector<NodeId> ops = std::move(root->second);
+      regions.erase(root);
+      regions.emplace(only, std::move(ops));
+    }
+  }
+  bool taken = false;
+  if (!take_marked(partition, regions, taken)) return false;
+  if (taken) return true;
+  for (const auto& [region, ops] : regions) {
+    if (!cut(partition, region, ops)) return false;
+  }
+  for (tensor::Node& node : model_.mutable_nodes()) {
+    if (node.origin.valid()) node.region = model_.node(node.origin).region;
+  }
+  return true;
+}
+
+bool same_coordinates(const directive::Selector& a, const directive::Selector& b) {
+  if (a.coordinates.size() != b.coordinates.size()) return false;
+  for (std::size_t i = 0; i < a.coordinates.size(); ++i) {
+    const directive::Coordinate &x = a.coordinates[i], &y = b.coordinates[i];
+    if (x.name != y.name || x.all != y.all || x.indices != y.indices) return false;
+  }
+  return true;
+}
+
+/// The partitions to apply: one per name.
+bool Partitioner::collect(std::vector<const directive::Partition*>& partitions) {
+  bool good = true;
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* partition = std::get_if<directive::Partition>(&directive);
+    if (partition == nullptr) continue;
+    if (partition->region.pass || partition->region.part != directive::Part::none) {
+      sink_.report(Code::selector_not_allowed, partition->region.loc.valid() ? partition->region.loc : partition->loc,
+                   "a partition cuts a region of the model, with all its passes and communication; `{}` is a part of its work", print_selector(partition->region, model_.context().symbols))
+          .hint("name the region alone");
+      good = false;
+      continue;
+    }
+    if (partition->into.extent == 0) {
+      sink_.report(Code::partition_too_fine, partition->loc, "a partition into 0 parts leaves nothing").hint("write `{}: 1` or more", text(partition->into.name));
+      good = false;
+      continue;
+    }
+    bool repeated = false;
+    for (const directive::Partition* other : partitions) {
+      if (other->into.name != partition->into.name) continue;
+      repeated = true;
+      if (other->into.extent == partition->into.extent && other->sizes == partition->sizes && same_coordinates(other->region, partition->region)) continue;
+      sink_.report(Code::partition_conflict, partition->loc, "two partitions make `{}`, and they differ", text(partition->into.name))
+          .related(other->loc, "the other one stands here")
+          .hint("give the parts of one of them another name");
+      good = false;
+    }
+    if (!repeated) partitions.push_back(partition);
+  }
+  return good;
+}
+
+bool Partitioner::run() {
+  std::vector<const directive::Partition*> pending;
+  if (!collect(pending)) return false;
+  if (pending.empty()) return true;
+  compute_costs();
+  // Outer partitions first, whatever their order in the file: one that speaks of another's parts follows it, otherwise fewer coordinates come first.
+  std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->region.coordinates.size() < b->region.coordinates.size(); });
+  while (!pending.empty()) {
+    const auto free = std::find_if(pending.begin(), pending.end(), [&](const directive::Partition* partition) {
+      return std::none_of(pending.begin(), pending.end(), [&](const directive::Partition* other) {
+        return other != partition && std::any_of(partition->region.coordinates.begin(), partition->region.coordinates.end(),
+                                                 [&](const directive::Coordinate& c) { return c.name == other->into.name; });
+      });
+    });
+    if (free == pending.end()) {
+      sink_.report(Code::partition_conflict, pending[0]->loc, "these partitions cut each other's parts in a circle")
+          .related(pending[1]->loc, "this one needs the parts of the first");
+      return false;
+    }
+    if (!apply(**free)) return false;
+    pending.erase(free);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool partition(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) { return Partitioner(model, strategy, sink).run(); }
+
+std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std::size_t n) {
+  const std::size_t units = costs.size();
+  std::uint64_t low = 0, high = 0;
+  for (const std::uint64_t cost : costs) {
+    low = std::max(low, cost);
+    high += cost;
+  }
+  // parts[i]: the least number of runs that units i.. need under a bound.
+  std::vector<std::size_t> parts(units + 1);
+  const auto fits = [&](std::uint64_t bound) {
+    std::size_t runs = 0;
+    std::uint64_t run = 0;
+    for (const std::uint64_t cost : costs) {
+      if (runs == 0 || run + cost > bound) {
+        ++runs;
+        run = 0;
+      }
+      run += cost;
+    }
+    return runs <= n;
+  };
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (fits(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  parts[units] = 0;
+  std::uint64_t window = 0;
+  for (std::size_t begin = units, end = units; begin-- > 0;) {
+    window += costs[begin];
+    while (window > low) window -= costs[--end];
+    parts[begin] = parts[end] + 1;
+  }
+  std::vector<std::size_t> starts;
+  std::size_t at = 0;
+  for (std::size_t left = n - 1; left > 0; --left) {
+    ++at;  // the earliest place at which the rest still fits
+    while (parts[at] > left) ++at;
+    starts.push_back(at);
+  }
+  return starts;
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,33 @@
+#pragma once
+// Pieces: cuts the operations of a model into maximal convex pieces with one innermost selected region each.
+//
+// Guarantees: every forward operation that a loss needs is in exactly one piece, its backward operations are in the same one (but sums of adjoints
+// stand where their terms are made); the pieces of the
+// forward graph have a topological order, and they are numbered in one; a region gives several pieces only where one would wait for
+// itself through others. Operations that no loss needs are in none.
+//
+//   embed -> block[0] -> block[1] -> head, only `block` selected:   pieces  model  block[0]  block[1]  model.1
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+
+namespace piper::passes {
+
+struct Pieces {
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  struct Piece {
+    RegionId region;           // of `regions`: the path cut to the selected names
+    std::uint32_t number = 0;  // among the pieces of that region
+    std::vector<tensor::NodeId> forward, backward;  // ascending
+  };
+  RegionTable regions;
+  std::vector<Piece> pieces;
+  std::vector<std::uint32_t> piece_of;  // per node of the model; kNone
+};
+
+Pieces cut_pieces(const tensor::Graph& model, std::span<const Symbol> selected);
+
+}  // namespace piper::passes

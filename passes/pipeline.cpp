@@ -1,0 +1,48 @@
+// The table of contents of the compiler: one line per pass, in order.
+#include "passes/pipeline.h"
+
+#include "passes/build.h"
+#include "passes/communicate.h"
+#include "passes/differentiate.h"
+#include "passes/partition.h"
+#include "passes/place.h"
+#include "passes/replicate.h"
+#include "passes/split.h"
+
+namespace piper::passes {
+
+using dag::Dag;
+using dag::Level;
+
+std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  // A model that has gradients was compiled before, and has its partition too.
+  if (model.grads.empty()) {
+    // The costs that balance stages are those of forward and backward, so the derivative comes first.
+    if (!differentiate(model, sink) || !partition(model, strategy, sink)) return std::nullopt;
+  }
+  std::optional<Dag> dag = build(model, strategy, sink);
+  if (!dag) return std::nullopt;
+  const auto pass = [&](std::string_view name, bool good) {
+    if (good && options.after) options.after(name, *dag);
+    return good;
+  };
+  const auto reached = [&](Level level) { return options.stop_at == level; };
+
+  pass("build", true);
+  if (reached(Level::built)) return dag;
+  if (!pass("split", split(*dag, strategy, sink))) return std::nullopt;
+  if (reached(Level::split)) return dag;
+  if (!pass("place", place(*dag, strategy, sink))) return std::nullopt;
+  // Replication speaks of the axes that placement leaves whole.
+  if (!pass("replicate", replicate(*dag, strategy, sink))) return std::nullopt;
+  if (reached(Level::placed)) return dag;
+  // The homes of parameters are those of training: a forward-only program reads them where training updates them.
+  if (options.forward_only) {
+    drop_backward(*dag);
+    pass("drop_backward", true);
+  }
+  if (!pass("communicate", communicate(*dag, sink))) return std::nullopt;
+  return dag;
+}
+
+}  // namespace piper::passes

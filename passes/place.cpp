@@ -1,0 +1,157 @@
+#include "passes/place.h"
+
+#include <algorithm>
+
+#include "passes/select.h"
+
+namespace piper::passes {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+
+namespace {
+
+struct Rule {
+  const directive::Selector* selector = nullptr;
+  DeviceSetId devices;
+  std::uint32_t specificity = 0;
+  LocId loc;
+};
+
+constexpr std::uint32_t kNoRule = 0xFFFFFFFFu;
+
+class Placer {
+ public:
+  Placer(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  bool run();
+
+ private:
+  bool collect();
+  bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
+  bool report_unplaced() const;
+  DeviceSetId canonical(DeviceSetId devices);
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  DiagnosticSink& sink_;
+  Selection selection_;
+  std::vector<Rule> rules_;
+  std::vector<std::uint32_t> by_pass_[4];  // rule per (chunk, instance); empty where no rule names the pass
+};
+
+/// On an axis with one device a fixed coordinate and the whole axis are the same set; it is written as whole, so that equal sets are equal.
+DeviceSetId Placer::canonical(DeviceSetId devices) {
+  DeviceSet set = dag_.device_sets[devices];
+  for (std::size_t i = 0; i < set.at.size(); ++i) {
+    if (dag_.mesh.axes[i].size == 1) set.at[i] = DeviceSet::kWhole;
+  }
+  return dag_.device_sets.intern(set);
+}
+
+bool Placer::collect() {
+  bool good = true;
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* place = std::get_if<directive::Place>(&directive);
+    if (place == nullptr) continue;
+    const DeviceSetId devices = canonical(place->devices);
+    for (const directive::Selector& target : place->targets) {
+      if (target.part != directive::Part::none) {
+        sink_.report(Code::selector_not_allowed, target.loc.valid() ? target.loc : place->loc, "communication stands where its data is made and used; `{}` cannot be placed",
+                     print_selector(target, dag_.context->symbols))
+            .hint("place the region's work instead");
+        good = false;
+        continue;
+      }
+      rules_.push_back({&target, devices, static_cast<std::uint32_t>(target.coordinates.size()) + (target.pass ? 1u : 0u), place->loc});
+    }
+  }
+  return good;
+}
+
+bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& table) {
+  const Rule& rule = rules_[number];
+  const std::optional<Selection::Found> found = selection_.find(*rule.selector, sink_);
+  if (!found) return false;
+  if (table.empty()) table.assign(dag_.chunks.size() * selection_.num_instances(), kNoRule);
+  for (const ChunkId chunk : found->chunks) {
+    for (const std::uint32_t instance : found->instances) {
+      std::uint32_t& entry = table[chunk.index() * selection_.num_instances() + instance];
+      if (entry == kNoRule || rules_[entry].specificity < rule.specificity) {
+        entry = number;
+        continue;
+      }
+      const Rule& other = rules_[entry];
+      if (other.specificity > rule.specificity || other.devices == rule.devices) continue;
+      const auto set_text = [&](DeviceSetId set) { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); };
+      Node like;
+      like.chunk = chunk;
+      sink_.report(Code::placed_twice, rule.loc, "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
+                   std::string(pass_name(pass)) + " " + std::string(dag_.context->text(dag_.chunks[chunk.index()].name)), set_text(rule.devices), set_text(other.devices))
+          .related(other.loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), set_text(other.devices))
+          .hint("remove one of the two, or add a coordinate to the one that shall hold");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Placer::report_unplaced() const {
+  bool good = true;
+  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+    std::uint32_t missing = 0, first = 0;
+    for (std::uint32_t i = selection_.num_instances(); i-- > 0;) {
+      if (by_pass_[0].empty() || by_pass_[0][c * selection_.num_instances() + i] == kNoRule) {
+        ++missing;
+        first = i;
+      }
+    }
+    if (missing == 0) continue;
+    good = false;
+    const Chunk& chunk = dag_.chunks[c];
+    const std::string region = dag_.regions.print(chunk.region, dag_.context->symbols);
+    std::string which;
+    if (missing < selection_.num_instances()) {
+      const Instance instance = selection_.instance(first);
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) which += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
+    }
+    auto builder = sink_.report(Code::placed_nowhere, rules_.front().loc, "work of `{}{}` is placed nowhere; with a `place` in the program every region needs one", region, which);
+    builder.related(chunk.loc, "`{}` starts here", region);
+    builder.hint("add `place {}{} on ...`", region, which);
+  }
+  return good;
+}
+
+bool Placer::run() {
+  if (!collect()) return false;
+  dag_.level = Level::placed;
+  if (rules_.empty()) {
+    const DeviceSetId everything = dag_.device_sets.intern({std::vector<std::int32_t>(dag_.mesh.axes.size(), DeviceSet::kWhole)});
+    for (Node& node : dag_.nodes) node.devices = everything;
+    return true;
+  }
+  bool good = true;
+  for (std::uint32_t r = 0; r < rules_.size(); ++r) {
+    const std::optional<Pass> pass = rules_[r].selector->pass;
+    if (!pass || *pass == Pass::F) {
+      good = apply(r, Pass::F, by_pass_[0]) && good;
+    } else if (*pass == Pass::B) {
+      for (const Pass part : {Pass::B, Pass::BI, Pass::BW}) good = good && apply(r, part, by_pass_[static_cast<std::size_t>(part)]);
+    } else {
+      good = apply(r, *pass, by_pass_[static_cast<std::size_t>(*pass)]) && good;
+    }
+  }
+  if (!good || !report_unplaced()) return false;
+  for (Node& node : dag_.nodes) {
+    if (node.kind != NodeKind::chunk) continue;
+    const std::size_t at = node.chunk.index() * selection_.num_instances() + selection_.position(node.instance);
+    const std::vector<std::uint32_t>& own = by_pass_[static_cast<std::size_t>(node.pass)];
+    const bool follows = own.empty() || own[at] == kNoRule;
+    node.devices = rules_[follows ? by_pass_[0][at] : own[at]].devices;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool place(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Placer(dag, strategy, sink).run(); }
+
+}  // namespace piper::passes

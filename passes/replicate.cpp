@@ -1,0 +1,295 @@
+#include "passes/replicate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "llvm/ADT/DenseSet.h"
+#include "passes/buckets.h"
+#include "passes/sampling.h"
+#include "passes/select.h"
+#include "passes/surround.h"
+#include "passes/wiring.h"
+
+namespace piper::passes {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+using directive::Replicate;
+
+namespace {
+
+/// What holds for a chunk on one axis: the directive with the most coordinates.
+struct Layout {
+  const Replicate* directive = nullptr;
+  std::uint32_t specificity = 0;
+};
+
+class Replicator {
+ public:
+  Replicator(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  bool run();
+
+ private:
+  bool check_arguments(const Replicate& replicate) const;
+  bool apply(const Replicate& replicate);
+  bool set_cuts();
+  bool check_cut(const Chunk& chunk, DeviceSetId devices, AxisMask cut);
+  bool check_edges() const;
+  void warn_of_repeated_work() const;
+  void divide_bodies();
+  std::string axes_text(AxisMask axes) const;
+  std::string set_text(DeviceSetId set) const { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); }
+  std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  DiagnosticSink& sink_;
+  Selection selection_;
+  std::vector<Layout> layouts_;  // per chunk and axis
+  llvm::DenseSet<const Replicate*> effective_;
+};
+
+std::string Replicator::axes_text(AxisMask axes) const {
+  std::string result;
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    if ((axes >> a & 1) != 0) result += (result.empty() ? "`" : ", `") + std::string(text(dag_.mesh.axes[a].name)) + "`";
+  }
+  return result.empty() ? "no axis" : result;
+}
+
+// ---- argument rules
+
+bool Replicator::check_arguments(const Replicate& replicate) const {
+  bool good = true;
+  if (replicate.zero > 0) {
+    sink_.report(Code::not_available, replicate.loc, "`zero: {}` (sharded state) is not available", replicate.zero).hint("write `zero: 0` or leave it out: every replica then keeps its own copy");
+    good = false;
+  }
+  if (replicate.prefetch) {
+    sink_.report(Code::not_available, replicate.loc, "`prefetch` is not available: with whole copies of the parameters there is nothing to fetch").hint("leave `prefetch` out");
+    good = false;
+  }
+  if (replicate.bucket_bytes && *replicate.bucket_bytes <= 0) {
+    sink_.report(Code::invalid_bucket, replicate.loc, "a bucket of {} bytes holds no parameter", *replicate.bucket_bytes).hint("write for example `bucket: 25MiB`");
+    good = false;
+  }
+  for (const Symbol axis : replicate.axes) {
+    if (dag_.mesh.find(axis) < dag_.mesh.axes.size()) continue;
+    std::string axes;
+    for (const MeshAxis& a : dag_.mesh.axes) axes += (axes.empty() ? "`" : ", `") + std::string(text(a.name)) + "`";
+    sink_.report(Code::unknown_axis, replicate.loc, "mesh `{}` has no axis `{}`", text(dag_.mesh.name), text(axis)).hint("its axes are {}", axes);
+    good = false;
+  }
+  for (const directive::Selector& target : replicate.targets) {
+    const bool dims = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) {
+      return std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == c.name; });
+    });
+    if (!dims && !target.pass && target.part == directive::Part::none) continue;
+    sink_.report(Code::selector_not_allowed, target.loc.valid() ? target.loc : replicate.loc, "a region is replicated with all its work; `{}` is a part of it",
+                 print_selector(target, dag_.context->symbols))
+        .hint("name the region alone");
+    good = false;
+  }
+  return good;
+}
+
+bool Replicator::apply(const Replicate& replicate) {
+  for (const directive::Selector& target : replicate.targets) {
+    const std::optional<Selection::Found> found = selection_.find(target, sink_);
+    if (!found) return false;
+    const std::uint32_t specificity = static_cast<std::uint32_t>(target.coordinates.size());
+    for (const ChunkId chunk : found->chunks) {
+      for (const Symbol axis : replicate.axes) {
+        Layout& layout = layouts_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
+        if (layout.directive == nullptr || layout.specificity < specificity) {
+          layout = {&replicate, specificity};
+        } else if (layout.specificity == specificity && layout.directive->bucket_bytes != replicate.bucket_bytes) {
+          sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
+                       text(dag_.chunks[chunk.index()].name), text(axis))
+              .related(layout.directive->loc, "the other `replicate` stands here")
+              .hint("keep one of them");
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// ---- legality
+
+bool Replicator::check_cut(const Chunk& chunk, DeviceSetId devices, AxisMask cut) {
+  std::int64_t parts = 1;
+  std::string how;
+  for (const SplitDim& dim : dag_.dims) {
+    parts *= dim.extent;
+    how += (how.empty() ? "`" : " x `") + std::string(text(dim.name)) + ": " + std::to_string(dim.extent) + "`";
+  }
+  LocId loc;
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    if ((cut >> a & 1) == 0) continue;
+    parts *= dag_.mesh.axes[a].size;
+    how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
+    loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
+  }
+  (void)devices;
+  return batch_divides(dag_, parts, how, loc, sink_) && samples_are_independent(dag_, chunk, "replicated", loc, sink_);
+}
+
+bool Replicator::set_cuts() {
+  const std::size_t axes = dag_.mesh.axes.size();
+  std::vector<AxisMask> asked(dag_.chunks.size(), 0);
+  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+    for (std::size_t a = 0; a < axes; ++a) {
+      if (layouts_[c * axes + a].directive != nullptr) asked[c] |= AxisMask{1} << a;
+    }
+  }
+  AxisMask single = 0;  // an axis of one device divides nothing
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
+  }
+  std::vector<AxisMask> whole(dag_.device_sets.size());
+  for (std::size_t s = 0; s < whole.size(); ++s) whole[s] = dag_.device_sets[DeviceSetId::at(s)].whole_axes();
+  llvm::DenseSet<std::uint64_t> checked;
+  bool good = true;
+  std::uint64_t last = ~0ull;
+  for (Node& node : dag_.nodes) {
+    if (node.kind != NodeKind::chunk) break;
+    const AxisMask fits = asked[node.chunk.index()] & whole[node.devices.index()];
+    node.cut = fits & ~single;
+    const std::uint64_t key = std::uint64_t{node.chunk.value()} << 32 | node.devices.value();
+    if (key == last || !checked.insert(key).second) continue;
+    last = key;
+    for (std::size_t a = 0; a < axes; ++a) {
+      if ((fits >> a & 1) != 0) effective_.insert(layouts_[node.chunk.index() * axes + a].directive);
+    }
+    if (node.cut != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], node.devices, node.cut);
+  }
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* replicate = std::get_if<Replicate>(&directive);
+    if (replicate == nullptr || effective_.contains(replicate) || !good) continue;
+    bool overridden = true;
+    for (const directive::Selector& target : replicate->targets) {
+      const std::optional<Selection::Found> found = selection_.find(target, sink_);
+      for (const ChunkId chunk : found->chunks) {
+        for (const Symbol axis : replicate->axes) overridden = overridden && layouts_[chunk.index() * axes + dag_.mesh.find(axis)].directive != replicate;
+      }
+    }
+    if (overridden) continue;
+    AxisMask named = 0;
+    for (const Symbol axis : replicate->axes) named |= AxisMask{1} << dag_.mesh.find(axis);
+    sink_.report(Code::replicate_without_effect, replicate->loc, "nothing is replicated over {}: every region named is placed on one coordinate of it", axes_text(named))
+        .hint("replicate over an axis that `place` leaves whole");
+    good = false;
+  }
+  return good;
+}
+
+/// Edges pair devices by coordinate, so both ends have the same whole axes and divide their samples alike.
+bool Replicator::check_edges() const {
+  bool good = true;
+  std::map<std::pair<ChunkId, ChunkId>, bool> reported;
+  for (std::size_t n = 0; n < dag_.nodes.size() && dag_.nodes[n].kind == NodeKind::chunk; ++n) {
+    const Node& reader = dag_.nodes[n];
+    for (const Input& input : dag_.inputs_of(reader)) {
+      if (input.cls != EdgeClass::data || !input.source.node.valid() || dag_.node(input.source.node).kind != NodeKind::chunk) continue;
+      const Node& maker = dag_.node(input.source.node);
+      const bool pairs = maker.devices == reader.devices || dag_.device_sets[maker.devices].whole_axes() == dag_.device_sets[reader.devices].whole_axes();
+      if ((pairs && maker.cut == reader.cut) || !reported.try_emplace({maker.chunk, reader.chunk}, true).second) continue;
+      good = false;
+      const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
+      if (!pairs) {
+        sink_.report(Code::devices_do_not_pair, to.loc, "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", text(from.name),
+                     set_text(maker.devices), text(to.name), set_text(reader.devices))
+            .related(from.loc, "`{}` starts here", text(from.name))
+            .hint("place both on sets that leave the same axes whole");
+      } else {
+        sink_.report(Code::layouts_differ, to.loc, "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", text(from.name), axes_text(maker.cut), text(to.name),
+                     axes_text(reader.cut))
+            .related(from.loc, "`{}` starts here", text(from.name))
+            .hint("replicate both over the same axes");
+      }
+    }
+  }
+  return good;
+}
+
+void Replicator::warn_of_repeated_work() const {
+  AxisMask used = 0;
+  const Node* repeated = nullptr;
+  AxisMask axes_repeated = 0;
+  for (const Node& node : dag_.nodes) {
+    if (node.kind != NodeKind::chunk) break;
+    const AxisMask whole = dag_.device_sets[node.devices].whole_axes();
+    used |= node.cut | ~whole;
+    if ((whole & ~node.cut) != 0 && repeated == nullptr) repeated = &node;
+    axes_repeated |= whole & ~node.cut;
+  }
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    const AxisMask axis = AxisMask{1} << a;
+    if (dag_.mesh.axes[a].size == 1 || (used & axis) != 0 || (axes_repeated & axis) == 0) continue;
+    sink_.report(Code::repeated_work, dag_.mesh.loc, "nothing uses axis `{}`: its {} devices all do the same work", text(dag_.mesh.axes[a].name), dag_.mesh.axes[a].size)
+        .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
+  }
+}
+
+// ---- rewrite
+
+/// A body has the extents of one device's part; work of one chunk on sets of different cuts has several.
+void Replicator::divide_bodies() {
+  std::map<std::pair<BodyId, std::int64_t>, BodyId> variants;
+  std::vector<bool> taken(dag_.bodies.size());
+  std::vector<std::pair<BodyId, std::int64_t>> divide;
+  const std::size_t bodies = dag_.bodies.size();
+  std::vector<Body> added;
+  for (Node& node : dag_.nodes) {
+    if (node.kind != NodeKind::chunk) break;
+    std::int64_t parts = 1;
+    for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+      if ((node.cut >> a & 1) != 0) parts *= dag_.mesh.axes[a].size;
+    }
+    const auto [entry, fresh] = variants.try_emplace({node.body, parts});
+    if (fresh) {
+      entry->second = node.body;
+      if (taken[node.body.index()]) {
+        entry->second = BodyId::at(bodies + added.size());
+        added.push_back(dag_.bodies[node.body.index()]);
+        added.back().name = dag_.context->symbol(std::string(text(added.back().name)) + ".of" + std::to_string(dag_.samples_divisor(node)));
+      }
+      taken[node.body.index()] = true;
+      divide.push_back({entry->second, parts});
+    }
+    node.body = entry->second;
+  }
+  for (Body& body : added) dag_.bodies.push_back(std::move(body));
+  for (const auto& [body, parts] : divide) divide_samples(dag_.bodies[body.index()], parts);
+}
+
+bool Replicator::run() {
+  layouts_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
+  bool good = true;
+  for (const directive::Directive& directive : strategy_.directives) {
+    if (const auto* replicate = std::get_if<Replicate>(&directive)) good = check_arguments(*replicate) && apply(*replicate) && good;
+  }
+  if (!good || !set_cuts() || !check_edges()) return false;
+  warn_of_repeated_work();
+  divide_bodies();
+  std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
+  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+    std::uint32_t specificity = 0;
+    for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+      const Layout& layout = layouts_[c * dag_.mesh.axes.size() + a];
+      if (layout.directive == nullptr || !layout.directive->bucket_bytes || layout.specificity < specificity) continue;
+      specificity = layout.specificity;
+      bucket_bytes[c] = *layout.directive->bucket_bytes;
+    }
+  }
+  if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
+  surround(dag_);
+  return true;
+}
+
+}  // namespace
+
+bool replicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Replicator(dag, strategy, sink).run(); }
+
+}  // namespace piper::passes

@@ -1,0 +1,23 @@
+#pragma once
+// Replicate: which mesh axes divide the samples of each node, and the extents that follow.
+//
+// Each device set has whole axes; on a whole axis that `replicate` names for the region the devices hold different samples (`cut`), on
+// another they repeat the work, with a warning where nothing in the program uses the axis. An inner region overrides an outer one axis by axis.
+// The replicas of a node cut its block of samples into contiguous parts, in order of coordinates.
+//
+//   replicate model over dp     F.stage0.mb3 on cluster[pp: 0]   ->   the same, cut dp: each of its devices runs half of mb3
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/directive.h"
+
+namespace piper::passes {
+
+/// Completes level placed: cuts, local extents, homes and buckets of parameters, and the nodes around the chunks. False after reporting.
+bool replicate(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
+
+}  // namespace piper::passes

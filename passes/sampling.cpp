@@ -1,0 +1,62 @@
+#include "passes/sampling.h"
+
+#include <algorithm>
+
+#include "ir/tensor/op_rules.h"
+#include "passes/localise.h"
+
+namespace piper::passes {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+
+Batch batch_of(const Dag& dag) {
+  for (const tensor::Type& type : dag.input_types) {
+    for (const tensor::Dim& dim : type.dims) {
+      if (dim.sampled) return {dim.name, dim.extent};
+    }
+  }
+  return {};
+}
+
+void divide_samples(Body& body, std::int64_t divide) {
+  if (divide == 1) return;
+  for (tensor::Value& value : body.graph.mutable_values()) divide_samples(value.type, divide);
+  for (tensor::Node& node : body.graph.mutable_nodes()) divide_samples(node.attrs.shape, divide);
+}
+
+bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink) {
+  const Body& body = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::F)].index()];
+  bool good = true;
+  std::vector<tensor::Type> types;
+  for (const tensor::Node& node : body.graph.nodes()) {
+    types.clear();
+    for (const tensor::ValueId operand : body.graph.operands(node)) types.push_back(body.graph.type(operand));
+    const bool is_loss = std::any_of(body.outputs.begin(), body.outputs.end(), [&](const BodyPort& port) {
+      return port.kind == PortKind::loss_sum && port.value == body.graph.result(node);
+    });
+    const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (!is_loss && tensor::sums_samples(node.op, types, node.attrs));
+    if (!coupled) continue;
+    sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation `{}` the samples of the batch depend on each other", dag.context->text(chunk.name), how,
+                tensor::info(node.op).name)
+        .related(node.loc, "`{}` mixes samples here", tensor::info(node.op).name)
+        .hint("write the model so that each sample is computed from its own inputs, or leave this region whole");
+    good = false;
+  }
+  return good;
+}
+
+bool batch_divides(const Dag& dag, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink) {
+  const Batch batch = batch_of(dag);
+  if (batch.samples % parts == 0) return true;
+  const std::int64_t above = (batch.samples / parts + 1) * parts, below = batch.samples / parts * parts;
+  auto builder = sink.report(Code::batch_does_not_divide, loc, "a batch of {} does not divide into {} equal parts ({})", batch.samples, parts, how);
+  if (dag.settings.data) builder.related(dag.settings.data->loc, "the batch is given here");
+  if (below > 0) {
+    builder.hint("write `batch: {}` or `batch: {}`", below, above);
+  } else {
+    builder.hint("write `batch: {}`", above);
+  }
+  return false;
+}
+
+}  // namespace piper::passes

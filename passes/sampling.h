@@ -1,0 +1,29 @@
+#pragma once
+// Sampling: whether a body may run on a part of the batch, and its form for that part.
+
+#include <cstdint>
+#include <string_view>
+
+#include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::passes {
+
+/// The samples of one step, and the dimension that counts them; 1 where the model has no inputs.
+struct Batch {
+  Symbol name;
+  std::int64_t samples = 1;
+};
+Batch batch_of(const dag::Dag& dag);
+
+/// Divides the sampled extents of a body. They must divide: the batch does, and every sampled extent is the batch.
+void divide_samples(dag::Body& body, std::int64_t divide);
+
+/// Reports the operations of a chunk's forward body in which samples depend on each other: its work cannot be divided. `how` says by
+/// what (`split into microbatches`), `loc` where. Sums of losses are the one legal sum over samples.
+bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink);
+
+/// Reports a batch that does not divide into `parts` equal ones; `how` spells the number out (`mb 4 x dp 2`).
+bool batch_divides(const dag::Dag& dag, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink);
+
+}  // namespace piper::passes

@@ -1,0 +1,312 @@
+#include "passes/select.h"
+
+#include <algorithm>
+
+#include "llvm/ADT/StringRef.h"
+
+namespace piper::passes {
+
+using dag::ChunkId;
+using dag::NodeId;
+
+Selection::Selection(const dag::Dag& dag) : dag_(dag) {
+  for (const dag::SplitDim& dim : dag.dims) num_instances_ *= dim.extent;
+  every_instance_.resize(num_instances_);
+  for (std::uint32_t i = 0; i < num_instances_; ++i) every_instance_[i] = i;
+
+  std::vector<Symbol> seen;
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    const ChunkId chunk = ChunkId::at(c);
+    every_chunk_.push_back(chunk);
+    seen.clear();
+    for (RegionId region = dag.chunks[c].region; region.valid(); region = dag.regions.parent(region)) {
+      const Symbol name = dag.regions.name(region);
+      if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
+      seen.push_back(name);
+      const auto [entry, fresh] = position_of_name_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+      if (fresh) names_.emplace_back();
+      ByName& by_name = names_[entry->second];
+      by_name.all.push_back(chunk);
+      const std::uint32_t index = dag.regions.index(region);
+      if (by_name.by_index.size() <= index) by_name.by_index.resize(index + 1);
+      by_name.by_index[index].push_back(chunk);
+    }
+  }
+  work_.resize(4 * dag.chunks.size() * num_instances_);
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    const dag::Node& node = dag.nodes[n];
+    if (node.kind != dag::NodeKind::chunk) continue;
+    work_[(static_cast<std::size_t>(node.pass) * dag.chunks.size() + node.chunk.index()) * num_instances_ + position(node.instance)] = NodeId::at(n);
+  }
+}
+
+dag::Instance Selection::instance(std::uint32_t position) const {
+  dag::Instance instance;
+  for (std::size_t d = dag_.dims.size(); d-- > 0;) {
+    instance.at[d] = static_cast<std::int32_t>(position % dag_.dims[d].extent);
+    position /= dag_.dims[d].extent;
+  }
+  return instance;
+}
+
+std::uint32_t Selection::position(const dag::Instance& instance) const {
+  std::uint32_t position = 0;
+  for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+    position = position * dag_.dims[d].extent + static_cast<std::uint32_t>(std::max(instance.at[d], 0));
+  }
+  return position;
+}
+
+std::size_t Selection::dimension(Symbol name) const {
+  std::size_t d = 0;
+  while (d < dag_.dims.size() && dag_.dims[d].name != name) ++d;
+  return d;
+}
+
+std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<ChunkId>& scratch) const {
+  const auto entry = position_of_name_.find(term.name);
+  if (entry == position_of_name_.end()) {
+    if (term.all && dag_.context->text(term.name) == "model") return every_chunk_;
+    return {};
+  }
+  const ByName& by_name = names_[entry->second];
+  if (term.all) return by_name.all;
+  if (term.indices.size() == 1) {
+    return term.indices[0] < by_name.by_index.size() ? std::span<const ChunkId>(by_name.by_index[term.indices[0]]) : std::span<const ChunkId>();
+  }
+  scratch.clear();
+  for (const std::uint32_t index : term.indices) {
+    if (index < by_name.by_index.size()) scratch.insert(scratch.end(), by_name.by_index[index].begin(), by_name.by_index[index].end());
+  }
+  std::sort(scratch.begin(), scratch.end());
+  scratch.erase(std::unique(scratch.begin(), scratch.end()), scratch.end());
+  return scratch;
+}
+
+std::optional<Selection::Found> Selection::find(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) {
+  Found found{every_chunk_, every_instance_};
+  bool first_region = true;
+  const Term* wanted[dag::kMaxSplitDims] = {};
+  bool any_dimension = false;
+  bool impossible = false;
+  for (const Term& term : terms) {
+    const std::size_t d = dimension(term.name);
+    if (d < dag_.dims.size()) {
+      if (term.all) continue;
+      impossible = impossible || wanted[d] != nullptr || term.indices.empty();
+      wanted[d] = &term;
+      any_dimension = true;
+      for (const std::uint32_t index : term.indices) impossible = impossible || index >= dag_.dims[d].extent;
+      continue;
+    }
+    const std::span<const ChunkId> chunks = chunks_of(term, first_region ? chunks_ : scratch_);
+    if (first_region) {
+      found.chunks = chunks;
+    } else {
+      merged_.clear();
+      std::set_intersection(found.chunks.begin(), found.chunks.end(), chunks.begin(), chunks.end(), std::back_inserter(merged_));
+      chunks_.swap(merged_);
+      found.chunks = chunks_;
+    }
+    first_region = false;
+  }
+  if (impossible || found.chunks.empty()) {
+    report(terms, loc, sink);
+    return std::nullopt;
+  }
+  if (any_dimension) {
+    instances_.assign(1, 0);
+    for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+      const std::uint32_t extent = dag_.dims[d].extent;
+      next_.clear();
+      for (const std::uint32_t outer : instances_) {
+        if (wanted[d] == nullptr) {
+          for (std::uint32_t i = 0; i < extent; ++i) next_.push_back(outer * extent + i);
+        } else {
+          for (const std::uint32_t i : wanted[d]->indices) next_.push_back(outer * extent + i);
+        }
+      }
+      instances_.swap(next_);
+    }
+    found.instances = instances_;
+  }
+  return found;
+}
+
+std::string Selection::text(const Term& term) const {
+  std::string text(dag_.context->text(term.name));
+  if (term.all) return text;
+  text += '[';
+  for (std::size_t i = 0; i < term.indices.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(term.indices[i]);
+  return text + "]";
+}
+
+/// Names the narrowest part of a selector that matches nothing.
+bool Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const {
+  const auto at = [&](const Term& term) { return term.loc.valid() ? term.loc : loc; };
+  std::vector<ChunkId> scratch;
+  for (const Term& term : terms) {
+    const std::string_view name = dag_.context->text(term.name);
+    const std::size_t d = dimension(term.name);
+    std::size_t size = 0;
+    if (d < dag_.dims.size()) {
+      size = dag_.dims[d].extent;
+    } else if (const auto entry = position_of_name_.find(term.name); entry != position_of_name_.end()) {
+      size = names_[entry->second].by_index.size();
+    } else if (!(name == "model" && term.all)) {
+      std::vector<std::string_view> known;
+      for (const dag::SplitDim& dim : dag_.dims) known.push_back(dag_.context->text(dim.name));
+      for (const auto& [symbol, position] : position_of_name_) known.push_back(dag_.context->text(symbol));
+      std::sort(known.begin(), known.end());
+      report_unknown_name(sink, at(term), name, known);
+      return false;
+    }
+    if (term.all) continue;
+    if (term.indices.empty()) {
+      sink.report(Code::selector_matches_nothing, at(term), "`{}[]` matches nothing: the list of indices is empty", name);
+      return false;
+    }
+    for (const std::uint32_t index : term.indices) {
+      const std::uint32_t one[] = {index};
+      const bool exists = d < dag_.dims.size() ? index < size : !chunks_of({term.name, false, one, term.loc}, scratch).empty();
+      if (exists) continue;
+      sink.report(Code::selector_matches_nothing, at(term), "`{}[{}]` matches nothing: `{}` goes from 0 to {}", name, index, name, size - 1);
+      return false;
+    }
+  }
+  std::string all;
+  for (const Term& term : terms) all += (all.empty() ? "" : " ") + text(term);
+  auto builder = sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing, though each of its parts does alone", all);
+  builder.hint("a selector means the work that has all of its coordinates at once");
+  return false;
+}
+
+std::span<const Selection::Term> Selection::terms_of(const directive::Order& order, const directive::OrderOp& op) {
+  terms_.clear();
+  for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+    const directive::OrderCoordinate& coordinate = order.coordinates[op.first_coordinate + i];
+    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), op.loc});
+  }
+  return terms_;
+}
+
+std::span<const Selection::Term> Selection::terms_of(const directive::Selector& selector) {
+  terms_.clear();
+  for (const directive::Coordinate& coordinate : selector.coordinates) {
+    terms_.push_back({coordinate.name, coordinate.all, coordinate.indices, coordinate.loc});
+  }
+  return terms_;
+}
+
+std::optional<Selection::Found> Selection::find(const directive::Selector& selector, DiagnosticSink& sink) {
+  return find(terms_of(selector), selector.loc, sink);
+}
+
+std::optional<Selection::Found> Selection::find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink) {
+  return find(terms_of(order, op), op.loc, sink);
+}
+
+bool Selection::nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<NodeId>& out) {
+  const std::optional<Found> found = find(order, op, sink);
+  if (!found) return false;
+  const std::size_t before = out.size();
+  for (const ChunkId chunk : found->chunks) {
+    for (const std::uint32_t instance : found->instances) {
+      if (const NodeId node = work(chunk, op.pass, instance); node.valid()) out.push_back(node);
+    }
+  }
+  if (out.size() > before) return true;
+  std::string text;
+  for (const Term& term : terms_) text += " " + this->text(term);
+  auto builder = sink.report(Code::selector_matches_nothing, op.loc, "`{}{}` matches nothing: this work has no `{}`", pass_name(op.pass), text, pass_name(op.pass));
+  if (op.pass != Pass::F) builder.hint("an order names either `B` or both `BI` and `BW` of one piece of work");
+  return false;
+}
+
+bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<NodeId>& out) {
+  const std::optional<Found> found = find(selector, sink);
+  if (!found) return false;
+  const std::size_t before = out.size();
+  const auto of_pass = [&](Pass pass) {
+    return !selector.pass || *selector.pass == pass || (*selector.pass == Pass::B && pass != Pass::F);
+  };
+  if (selector.part == directive::Part::none) {
+    for (const ChunkId chunk : found->chunks) {
+      for (const std::uint32_t instance : found->instances) {
+        for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+          if (const NodeId node = work(chunk, pass, instance); of_pass(pass) && node.valid()) out.push_back(node);
+        }
+      }
+    }
+    return out.size() > before;
+  }
+  std::vector<bool> chunk_in(dag_.chunks.size()), instance_in(num_instances_);
+  for (const ChunkId chunk : found->chunks) chunk_in[chunk.index()] = true;
+  for (const std::uint32_t instance : found->instances) instance_in[instance] = true;
+  const auto is_in = [&](const dag::Node& node) { return chunk_in[node.chunk.index()] && instance_in[position(node.instance)] && of_pass(node.pass); };
+  for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+    const dag::Node& node = dag_.nodes[n];
+    bool in = false;
+    if (node.kind == dag::NodeKind::send) {
+      in = selector.part == directive::Part::send && is_in(node);
+    } else if (node.kind == dag::NodeKind::recv) {
+      in = selector.part == directive::Part::recv && is_in(node);
+    } else if (node.kind == dag::NodeKind::all_reduce && selector.part == directive::Part::reduce && node.bucket.valid()) {
+      for (const dag::Input& input : dag_.inputs_of(node)) {
+        const dag::Node& source = dag_.node(input.source.node);
+        in = in || (source.kind == dag::NodeKind::chunk && is_in(source));
+      }
+    }
+    if (in) out.push_back(NodeId::at(n));
+  }
+  return true;  // a program without such communication has nothing to select, which is no mistake of the user's
+}
+
+bool is_trimmed(const directive::Order& order, const directive::OrderOp& op) {
+  for (const directive::Order::Transform& transform : order.transforms) {
+    if (transform.kind != directive::Order::Transform::Kind::trim) continue;
+    for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+      const directive::OrderCoordinate& coordinate = order.coordinates[op.first_coordinate + i];
+      if (coordinate.name == transform.dim && !coordinate.all && coordinate.index >= transform.bound) return true;
+    }
+  }
+  return false;
+}
+
+void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known) {
+  auto builder = sink.report(Code::unknown_region, loc, "no region or split dimension is named `{}`", name);
+  std::string_view best;
+  unsigned best_distance = static_cast<unsigned>(name.size() / 2 + 1);
+  for (const std::string_view candidate : known) {
+    const unsigned distance = llvm::StringRef(candidate.data(), candidate.size()).edit_distance(llvm::StringRef(name.data(), name.size()), true, best_distance);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  if (!best.empty()) {
+    builder.hint("did you mean `{}`?", best);
+  } else if (!known.empty()) {
+    std::string all;
+    for (std::size_t i = 0; i < known.size() && i < 8; ++i) all += (i == 0 ? "`" : ", `") + std::string(known[i]) + "`";
+    builder.hint("the names are {}{}", all, known.size() > 8 ? " and more" : "");
+  }
+}
+
+std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols) {
+  std::string text;
+  if (selector.pass) text = std::string(pass_name(*selector.pass)) + " ";
+  if (selector.coordinates.empty()) text += "model";
+  for (std::size_t c = 0; c < selector.coordinates.size(); ++c) {
+    const directive::Coordinate& coordinate = selector.coordinates[c];
+    text += (c == 0 ? "" : " ") + std::string(symbols.text(coordinate.name));
+    if (coordinate.all) continue;
+    text += '[';
+    for (std::size_t i = 0; i < coordinate.indices.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(coordinate.indices[i]);
+    text += ']';
+  }
+  if (selector.part != directive::Part::none) text += "." + std::string(directive::part_name(selector.part));
+  return text;
+}
+
+}  // namespace piper::passes

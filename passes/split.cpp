@@ -1,0 +1,183 @@
+#include "passes/split.h"
+
+#include <algorithm>
+#include <string>
+
+#include "passes/buckets.h"
+#include "passes/sampling.h"
+#include "passes/select.h"
+#include "passes/surround.h"
+#include "passes/wiring.h"
+
+namespace piper::passes {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+using directive::Directive;
+
+namespace {
+
+bool same_extents(const directive::Split& a, const directive::Split& b) {
+  return a.dim == b.dim && std::equal(a.into.begin(), a.into.end(), b.into.begin(), b.into.end(), [](const auto& x, const auto& y) {
+           return x.name == y.name && x.extent == y.extent;
+         });
+}
+
+bool is_everything(const directive::Selector& selector, const Context& context) {
+  return !selector.pass && std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) {
+           return c.all && context.text(c.name) == "model";
+         });
+}
+
+// ---- argument rules
+
+/// The one split of the batch; null where there is none. False after reporting.
+bool find_split(const Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const directive::Split*& found) {
+  const Context& context = *dag.context;
+  const Batch batch = batch_of(dag);
+  found = nullptr;
+  for (const Directive& directive : strategy.directives) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    if (split == nullptr) continue;
+    if (split->dim != batch.name && context.text(split->dim) != "batch") {
+      sink.report(Code::unknown_split_dimension, split->loc, "`{}` is not the dimension that counts samples", context.text(split->dim))
+          .hint("write `split {} into ...`", batch.name.valid() ? context.text(batch.name) : "batch");
+      return false;
+    }
+    for (const directive::Selector& target : split->targets) {
+      if (is_everything(target, context)) continue;
+      sink.report(Code::split_of_a_part, target.loc.valid() ? target.loc : split->loc, "only the whole model can be split; `{}` is a part of it",
+                  print_selector(target, context.symbols))
+          .hint("leave `in ...` out, so that every region is split alike");
+      return false;
+    }
+    if (found != nullptr && !same_extents(*found, *split)) {
+      sink.report(Code::split_conflict, split->loc, "the batch is split twice, and differently").related(found->loc, "the other `split` stands here").hint("keep one of them, or make their extents equal");
+      return false;
+    }
+    if (found != nullptr) continue;
+    found = split;
+    if (split->into.size() > kMaxSplitDims) {
+      sink.report(Code::split_conflict, split->loc, "the batch is split along {} dimensions; {} are possible", split->into.size(), kMaxSplitDims).hint("multiply some of them together");
+      return false;
+    }
+    for (std::size_t i = 0; i < split->into.size(); ++i) {
+      const directive::NamedExtent& dim = split->into[i];
+      const bool repeated = std::any_of(split->into.begin(), split->into.begin() + static_cast<std::ptrdiff_t>(i), [&](const auto& other) { return other.name == dim.name; });
+      if (repeated) {
+        sink.report(Code::split_conflict, split->loc, "`{}` is named twice in one `split`", context.text(dim.name)).hint("give each dimension its own name");
+        return false;
+      }
+      if (dim.extent == 0) {
+        sink.report(Code::split_conflict, split->loc, "a split into 0 of `{}` leaves no work", context.text(dim.name)).hint("write `{}: 1` or more", context.text(dim.name));
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// ---- legality
+
+std::string extents_text(const directive::Split& split, const Context& context) {
+  std::string text;
+  for (const directive::NamedExtent& dim : split.into) text += (text.empty() ? "`" : " x `") + std::string(context.text(dim.name)) + ": " + std::to_string(dim.extent) + "`";
+  return text;
+}
+
+bool is_legal(const Dag& dag, const directive::Split& split, std::int64_t parts, DiagnosticSink& sink) {
+  if (!batch_divides(dag, parts, extents_text(split, *dag.context), split.loc, sink)) return false;
+  bool good = true;
+  for (const Chunk& chunk : dag.chunks) {
+    if (parts > 1) good = samples_are_independent(dag, chunk, "split", split.loc, sink) && good;
+  }
+  return good;
+}
+
+/// How an order names the backward of each instance of each chunk.
+enum class Backward : std::uint8_t { unnamed, whole, halves };
+
+bool find_halves(const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
+  bool any = false;
+  for (const Directive& directive : strategy.directives) {
+    if (const auto* order = std::get_if<directive::Order>(&directive)) {
+      any = any || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BI || op.pass == Pass::BW; });
+    }
+  }
+  if (!any) return true;
+  bool good = true;
+  std::vector<LocId> named(backward.size());
+  for (const Directive& directive : strategy.directives) {
+    const auto* order = std::get_if<directive::Order>(&directive);
+    if (order == nullptr) continue;
+    for (const directive::OrderOp& op : order->ops) {
+      if (op.pass == Pass::F || op.part != directive::Part::none || is_trimmed(*order, op)) continue;
+      const std::optional<Selection::Found> found = selection.find(*order, op, sink);
+      if (!found) {
+        good = false;
+        continue;
+      }
+      const Backward how = op.pass == Pass::B ? Backward::whole : Backward::halves;
+      for (const ChunkId chunk : found->chunks) {
+        for (const std::uint32_t instance : found->instances) {
+          const std::size_t at = chunk.index() * selection.num_instances() + instance;
+          if (backward[at] != Backward::unnamed && backward[at] != how && good) {
+            sink.report(Code::backward_named_both_ways, op.loc, "the backward of one instance is named both as `B` and as `BI` or `BW`")
+                .related(named[at], "the other way is named here")
+                .hint("use `B` alone, or `BI` and `BW`");
+            good = false;
+          }
+          backward[at] = how;
+          named[at] = op.loc;
+        }
+      }
+    }
+  }
+  return good;
+}
+
+}  // namespace
+
+// ---- rewrite
+
+bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  const directive::Split* split = nullptr;
+  if (!find_split(dag, strategy, sink, split)) return false;
+  std::int64_t parts = 1;
+  if (split != nullptr) {
+    for (const directive::NamedExtent& dim : split->into) parts *= dim.extent;
+    if (!is_legal(dag, *split, parts, sink)) return false;
+    for (const directive::NamedExtent& dim : split->into) dag.dims.push_back({dim.name, split->dim, dim.extent, split->loc});
+  }
+  Selection selection(dag);
+  const std::uint32_t instances = selection.num_instances();
+  std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
+  if (!find_halves(strategy, selection, sink, backward)) return false;
+
+  dag.level = Level::split;
+  for (Body& body : dag.bodies) divide_samples(body, parts);
+  dag.nodes.clear();
+  dag.edges.clear();
+  dag.nodes.reserve(dag.chunks.size() * instances * 3);
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    const Chunk& chunk = dag.chunks[c];
+    Node node;
+    node.chunk = ChunkId::at(c);
+    node.loc = chunk.loc;
+    for (std::uint32_t i = 0; i < instances; ++i) {
+      node.instance = selection.instance(i);
+      const bool halves = backward[c * instances + i] == Backward::halves;
+      for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+        if (pass != Pass::F && halves == (pass == Pass::B)) continue;
+        node.pass = pass;
+        node.body = chunk.bodies[static_cast<std::size_t>(pass)];
+        dag.nodes.push_back(node);
+      }
+    }
+  }
+  remove_unused_bodies(dag);
+  wire(dag);
+  surround(dag);
+  return true;
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,44 @@
+#pragma once
+// Surround: gives the compute nodes what stands around them: loads of inputs, updates of parameters, reports of losses.
+//
+//   chunks alone   ->   load.tokens.mb0 -> F.stage0.mb0      B.stage0.mb0 -> update.stage0.0 -> (next step) F.stage0.mb0
+//                       F.stage1.mb0 -> report.gpt.loss.0
+
+#include <span>
+#include <vector>
+
+#include "ir/dag/dag.h"
+
+namespace piper::passes {
+
+/// Removes all but the compute nodes, then adds loads, updates and reports as of the DAG's level (below communicating), with its
+/// buckets. Gradient and loss ports read all contributions, on whatever devices they are made.
+void surround(dag::Dag& dag);
+
+/// Adds one load per input, instance and device set that reads it, and connects the readers.
+void add_loads(dag::Dag& dag);
+
+/// Connects every read of a parameter with its update on the same devices: `updates[b][h]` is that of bucket b at home h (one, where the
+/// bucket has no homes). Without updates (a forward-only program) the edge names the parameter's position in its bucket alone.
+void connect_params(dag::Dag& dag, std::span<const std::vector<dag::NodeId>> updates);
+
+/// The sums of a loss in order of instance.
+std::vector<dag::Port> loss_sums(const dag::Dag& dag, tensor::LossId loss);
+
+/// All contributions to gradients, by parameter and home.
+class Contributions {
+ public:
+  explicit Contributions(const dag::Dag& dag);
+  /// In order of node and port. Where the bucket has no homes, `home` is 0.
+  std::span<const dag::Port> of(dag::BucketId bucket, std::size_t position, std::size_t home) const {
+    const std::size_t slot = first_slot_[bucket.index()] + position * homes_[bucket.index()] + home;
+    return {ports_.data() + first_[slot], first_[slot + 1] - first_[slot]};
+  }
+
+ private:
+  std::vector<std::size_t> first_slot_, homes_;  // per bucket
+  std::vector<std::size_t> first_;               // per slot
+  std::vector<dag::Port> ports_;
+};
+
+}  // namespace piper::passes

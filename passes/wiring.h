@@ -1,0 +1,40 @@
+#pragma once
+// Wiring: the edges of compute nodes follow from their bodies. A port reads the port that carries the same value of the model, of the
+// same instance; a producer feeds all its readers directly, whatever lies between.
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/dag/dag.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace piper::passes {
+
+/// Who makes the values of the model, by chunk and pass. A backward value has a port in `B` and one in `BI` or `BW`.
+class Producers {
+ public:
+  struct Producer {
+    dag::ChunkId chunk;
+    std::int32_t output[4] = {-1, -1, -1, -1};  // by pass
+  };
+  explicit Producers(const dag::Dag& dag);
+  /// Null for inputs of the model and parameters.
+  const Producer* of(tensor::ValueId global_value) const;
+
+ private:
+  llvm::DenseMap<tensor::ValueId, std::uint32_t> position_;
+  std::vector<Producer> producers_;
+};
+
+/// The number of compute nodes: they come first, the nodes around them follow.
+std::size_t num_work_nodes(const dag::Dag& dag);
+
+/// Removes every node but the compute nodes and gives these all their inputs. Inputs of the model and parameters have no source yet.
+void wire(dag::Dag& dag);
+
+/// Removes the data and saved outputs that no body reads. The values are made all the same.
+void remove_unread_outputs(dag::Dag& dag);
+/// Removes the bodies that no node runs.
+void remove_unused_bodies(dag::Dag& dag);
+
+}  // namespace piper::passes

@@ -1,0 +1,55 @@
+pir 1 placed forward_only
+train sample loc("sample.pipe":2:1-2:9) {
+  steps 3
+  dtype f64
+  seed 0
+  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0.1) loc("sample.pipe":3:1-3:9)
+}
+mesh cluster(pp: 2, dp: 2) loc("sample.pipe":1:1-1:9)
+split batch into mb: 2 loc("sample.pipe":5:1-5:9)
+param layer.0.up: f64[dim: 2, hidden: 3] = normal(0.3) loc("model.pipe":2:1-2:9)
+param layer.0.down: f64[hidden: 3, dim: 2] = normal(0.3) loc("model.pipe":2:1-2:9)
+param layer.1.up: f64[dim: 2, hidden: 3] = normal(0.3) loc("model.pipe":4:1-4:9)
+param layer.1.down: f64[hidden: 3, dim: 2] = normal(0.3) loc("model.pipe":4:1-4:9)
+input x: f64[batch: 8*, dim: 2] loc("model.pipe":1:1-1:9)
+input target: f64[batch: 8*, dim: 2] loc("model.pipe":1:1-1:9)
+loss mlp.loss.0: 16 loc("model.pipe":5:1-5:9)
+chunk stage0 of stage[0] F @stage0.F loc("model.pipe":2:1-2:9)
+chunk stage1 of stage[1] F @stage1.F loc("model.pipe":4:1-4:9)
+bucket stage0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] over dp loc("model.pipe":2:1-2:9)
+bucket stage1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] over dp loc("model.pipe":4:1-4:9)
+body @stage0.F(%x: data f64[batch: 2*, dim: 2] input x,
+    %layer.0.up: param f64[dim: 2, hidden: 3] param layer.0.up,
+    %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
+    -> (%layer.0.add: data f64[batch: 2*, dim: 2]) {
+  %x = port f64[batch: 2*, dim: 2]
+  %layer.0.up = port f64[dim: 2, hidden: 3]
+  %layer.0.down = port f64[hidden: 3, dim: 2]
+  %layer.0.contract = contract(%x, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 3] @F loc("model.pipe":2:1-2:9)
+  %layer.0.gelu = gelu(%layer.0.contract) : f64[batch: 2*, hidden: 3] @F loc("model.pipe":2:1-2:9)
+  %layer.0.contract.1 = contract(%layer.0.gelu, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 2] @F loc("model.pipe":2:1-2:9)
+  %layer.0.add = add(%x, %layer.0.contract.1) : f64[batch: 2*, dim: 2] @F loc("model.pipe":2:1-2:9)
+}
+body @stage1.F(%target: data f64[batch: 2*, dim: 2] input target,
+    %layer.0.add: data f64[batch: 2*, dim: 2],
+    %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
+    %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
+    -> (%sum: loss_sum f64[] loss mlp.loss.0) {
+  %target = port f64[batch: 2*, dim: 2]
+  %layer.0.add = port f64[batch: 2*, dim: 2]
+  %layer.1.up = port f64[dim: 2, hidden: 3]
+  %layer.1.down = port f64[hidden: 3, dim: 2]
+  %layer.1.contract = contract(%layer.0.add, %layer.1.up) {dims: [dim]} : f64[batch: 2*, hidden: 3] @F loc("model.pipe":4:1-4:9)
+  %layer.1.gelu = gelu(%layer.1.contract) : f64[batch: 2*, hidden: 3] @F loc("model.pipe":4:1-4:9)
+  %layer.1.contract.1 = contract(%layer.1.gelu, %layer.1.down) {dims: [hidden]} : f64[batch: 2*, dim: 2] @F loc("model.pipe":4:1-4:9)
+  %layer.1.add = add(%layer.0.add, %layer.1.contract.1) : f64[batch: 2*, dim: 2] @F loc("model.pipe":4:1-4:9)
+  %sub = sub(%layer.1.add, %target) : f64[batch: 2*, dim: 2] @F loc("model.pipe":5:1-5:9)
+  %square = square(%sub) : f64[batch: 2*, dim: 2] @F loc("model.pipe":5:1-5:9)
+  %sum = sum(%square) {dims: [batch, dim]} : f64[] @F loc("model.pipe":5:1-5:9)
+}
+graph {
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (_:0, param _:0, param _:0) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (_:0, param _:0, param _:0) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (_:0, F.stage0.mb0, param _:0, param _:0) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
+  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (_:0, F.stage0.mb1, param _:0, param _:0) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
+}
