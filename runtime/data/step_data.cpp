@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/counter_random.h"
 #include "runtime/data/file_text.h"
+#include "runtime/kernel_math.h"
 
 namespace piper::runtime {
 namespace {
@@ -21,6 +21,14 @@ struct InputShape {
   bool shifted = false;  // bytes: `targets`
 };
 
+std::uint64_t hash_of(std::string_view name) { return piper_name_hash(name.data(), name.size()); }
+
+// A number below `bound`, from 64 random bits; even up to bound / 2^64.
+std::uint64_t below(std::uint64_t bits, std::uint64_t bound) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(bits) * bound) >> 64);
+}
+
 InputShape shape_of(const PiperInput& input) {
   InputShape shape;
   for (std::uint32_t d = 0; d < input.num_dims; ++d) {
@@ -28,7 +36,7 @@ InputShape shape_of(const PiperInput& input) {
     (d < input.sample_dim ? shape.outer : d > input.sample_dim ? shape.inner : shape.batch) *= extent;
   }
   shape.dtype = input.dtype;
-  shape.name = hash_name(input.name);
+  shape.name = hash_of(input.name);
   return shape;
 }
 
@@ -41,38 +49,40 @@ class NoData final : public StepData {
 class Synthetic final : public StepData {
  public:
   Synthetic(std::vector<InputShape> inputs, std::uint64_t classes, std::uint64_t seed, DataUse use)
-      : inputs_(std::move(inputs)), classes_(classes), seed_(seed), purpose_(use == DataUse::training ? kPurposeSynthetic : kPurposeHeldOut) {}
+      : inputs_(std::move(inputs)), classes_(classes), seed_(seed), held_out_(use == DataUse::held_out) {
+    // Held-out samples are others than those of training.
+    for (InputShape& shape : inputs_) shape.name ^= held_out_ ? hash_of("held_out") : 0;
+  }
 
   void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
     const InputShape& shape = inputs_[input];
-    const RandomKey key = random_key(seed_, purpose_, shape.name);
-    for (std::uint64_t o = 0; o < shape.outer; ++o) {
-      for (std::uint64_t s = 0; s < samples; ++s) {
-        const std::uint64_t sample = step * shape.batch + first + s;
+    for (std::uint64_t s = 0; s < samples; ++s) {
+      const piper_random_key key = piper_stream_key(seed_, PIPER_RANDOM_DATA, step, first + s, shape.name);
+      for (std::uint64_t o = 0; o < shape.outer; ++o) {
         for (std::uint64_t i = 0; i < shape.inner; ++i) {
           const std::uint64_t at = (o * samples + s) * shape.inner + i, element = o * shape.inner + i;
           switch (shape.dtype) {
-            case PIPER_F32: static_cast<float*>(to)[at] = static_cast<float>(normal(key, element, sample)); break;
-            case PIPER_F64: static_cast<double*>(to)[at] = normal(key, element, sample); break;
-            default: static_cast<std::int64_t*>(to)[at] = static_cast<std::int64_t>(below(philox(key, element, sample).low, classes_));
+            case PIPER_F32: static_cast<float*>(to)[at] = static_cast<float>(piper_random_normal(key, element)); break;
+            case PIPER_F64: static_cast<double*>(to)[at] = piper_random_normal(key, element); break;
+            default: static_cast<std::int64_t*>(to)[at] = static_cast<std::int64_t>(below(piper_random_u64(key, element), classes_));
           }
         }
       }
     }
   }
-  std::uint64_t covering_steps() const override { return purpose_ == kPurposeHeldOut ? 1 : 0; }
+  std::uint64_t covering_steps() const override { return held_out_ ? 1 : 0; }
 
  private:
   std::vector<InputShape> inputs_;
   std::uint64_t classes_, seed_;
-  RandomPurpose purpose_;
+  bool held_out_;
 };
 
 class Bytes final : public StepData {
  public:
   Bytes(std::vector<unsigned char> text, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seq, std::uint64_t seed, DataUse use,
         std::uint64_t max_steps)
-      : text_(std::move(text)), inputs_(std::move(inputs)), batch_(batch), seq_(seq), key_(random_key(seed, kPurposeWindow, 0)), use_(use) {
+      : text_(std::move(text)), inputs_(std::move(inputs)), batch_(batch), seq_(seq), seed_(seed), use_(use) {
     windows_ = (text_.size() - 1) / seq_;
     steps_ = std::max<std::uint64_t>(1, windows_ / batch_);
     if (max_steps) steps_ = std::min(steps_, max_steps);
@@ -93,7 +103,9 @@ class Bytes final : public StepData {
 
  private:
   std::uint64_t window(std::uint64_t step, std::uint64_t sample) const {
-    if (use_ == DataUse::training) return below(philox(key_, sample, step).low, text_.size() - seq_);
+    if (use_ == DataUse::training) {
+      return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("window")), 0), text_.size() - seq_);
+    }
     // Spread evenly; side by side when all of them are taken. A held-out text of less than one batch is gone over again.
     const std::uint64_t taken = std::min(windows_, steps_ * batch_);
     const std::uint64_t index = (step * batch_ + sample) % taken;
@@ -102,8 +114,7 @@ class Bytes final : public StepData {
 
   std::vector<unsigned char> text_;
   std::vector<InputShape> inputs_;
-  std::uint64_t batch_, seq_;
-  RandomKey key_;
+  std::uint64_t batch_, seq_, seed_;
   DataUse use_;
   std::uint64_t windows_ = 0, steps_ = 0;
 };

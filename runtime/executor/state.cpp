@@ -8,7 +8,7 @@
 #include <cstring>
 #include <numbers>
 
-#include "runtime/counter_random.h"
+#include "runtime/kernel_math.h"
 
 namespace piper::runtime {
 namespace {
@@ -21,12 +21,12 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value 
 
 template <typename T>
 void fill(const PiperParam& param, std::uint64_t seed, T* values) {
-  const RandomKey key = random_key(seed, kPurposeInit, hash_name(param.name));
+  const piper_random_key key = piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
   for (std::uint64_t i = 0; i < param.elements; ++i) {
     double value = 0;
     switch (param.init) {
-      case PIPER_NORMAL: value = param.scale * normal(key, i, 0); break;
-      case PIPER_UNIFORM: value = param.scale * (2.0 * uniform(key, i, 0) - 1.0); break;
+      case PIPER_NORMAL: value = param.scale * piper_random_normal(key, i); break;
+      case PIPER_UNIFORM: value = param.scale * (2.0 * piper_random_uniform(key, i) - 1.0); break;
       case PIPER_ONES: value = 1; break;
       case PIPER_CONSTANT: value = param.scale; break;
       default: break;

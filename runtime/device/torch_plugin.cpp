@@ -1,0 +1,405 @@
+// Matrix products and attention by LibTorch, as a plugin of C functions: the only file that knows it.
+//
+// Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves LibTorch's allocations on this thread:
+// results at their planned addresses, the rest from the planned workspace. f64, grouped key heads and values of another width take the
+// written-out form, product by product, which is deterministic and allocates nothing.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward_ops.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
+#include <ATen/ops/addmm_ops.h>
+#include <ATen/ops/baddbmm_ops.h>
+#include <ATen/ops/bmm_ops.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/mm_ops.h>
+#include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <new>
+#include <optional>
+
+#include "runtime/device/library_calls.h"
+
+namespace piper::runtime {
+namespace {
+
+// ---- planned memory ---------------------------------------------------------------------------------------------------
+
+struct Overrun : std::exception {};
+
+// What LibTorch may allocate during one call on this thread.
+struct PlannedMemory {
+  struct Result {
+    void* at;
+    std::uint64_t bytes;
+    bool taken = false;
+  };
+  unsigned char* next = nullptr;
+  std::uint64_t left = 0;
+  std::uint64_t missing = 0;  // bytes that the first overrun lacked
+  std::array<Result, 3> results{};
+
+  void* take(std::uint64_t bytes) {
+    for (Result& result : results) {
+      if (!result.at || result.taken || result.bytes != bytes) continue;
+      result.taken = true;
+      return result.at;
+    }
+    const std::uint64_t padding = (64 - reinterpret_cast<std::uintptr_t>(next) % 64) % 64;
+    if (bytes + padding > left) {
+      missing = bytes + padding - left;
+      throw Overrun();
+    }
+    unsigned char* const memory = next + padding;
+    next += bytes + padding;
+    left -= bytes + padding;
+    return memory;
+  }
+};
+
+thread_local PlannedMemory* planned = nullptr;
+
+void keep(void*) {}
+
+class PlannedAllocator final : public c10::Allocator {
+ public:
+  explicit PlannedAllocator(c10::Allocator* other) : other_(other) {}
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (!planned) return other_->allocate(bytes);
+    if (bytes == 0) return {nullptr, c10::Device(c10::DeviceType::CPU)};
+    void* const memory = planned->take(bytes);
+    return {memory, memory, keep, c10::Device(c10::DeviceType::CPU)};
+  }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+ private:
+  c10::Allocator* other_;
+};
+
+class PlannedScope {
+ public:
+  explicit PlannedScope(PlannedMemory& memory) { planned = &memory; }
+  ~PlannedScope() { planned = nullptr; }
+};
+
+// ---- threads ----------------------------------------------------------------------------------------------------------
+
+thread_local std::optional<c10::InferenceMode> inference;
+
+void begin_thread(std::uint32_t threads) {
+  at::set_num_threads(static_cast<int>(threads));
+  inference.emplace(true);
+}
+
+int refuse(LibraryReport* report, const char* error, std::int64_t value = 0) {
+  report->error = error;
+  report->value = value;
+  return kLibraryError;
+}
+
+c10::ScalarType type_of(std::uint32_t dtype) { return dtype == PIPER_F64 ? c10::kDouble : c10::kFloat; }
+
+at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides, std::uint32_t dtype) {
+  return at::from_blob(const_cast<void*>(data), sizes, strides, at::TensorOptions().dtype(type_of(dtype)));
+}
+
+// ---- matrix products --------------------------------------------------------------------------------------------------
+
+// The three views of one shape of product; only their addresses change from call to call.
+struct ProductViews {
+  PiperGemm call{.batch = -1, .m = 0, .n = 0, .k = 0, .transpose_a = 0, .transpose_b = 0, .dtype = 0};
+  at::Tensor a, b, c;
+
+  bool fits(const PiperGemm& other) const {
+    return call.batch == other.batch && call.m == other.m && call.n == other.n && call.k == other.k && call.transpose_a == other.transpose_a &&
+           call.transpose_b == other.transpose_b && call.dtype == other.dtype;
+  }
+  void make(const PiperGemm& other) {
+    call = other;
+    a = matrix(call.m, call.k, call.transpose_a);
+    b = matrix(call.k, call.n, call.transpose_b);
+    c = matrix(call.m, call.n, 0);
+  }
+  at::Tensor matrix(std::int64_t rows, std::int64_t columns, std::uint32_t transposed) const {
+    const std::int64_t down = transposed ? 1 : columns, along = transposed ? rows : 1;
+    if (call.batch == 1) return view(nullptr, {rows, columns}, {down, along}, call.dtype);
+    return view(nullptr, {call.batch, rows, columns}, {rows * columns, down, along}, call.dtype);
+  }
+};
+
+// Direct-mapped by shape: a program has a few dozen of them.
+ProductViews& views_of(const PiperGemm& call) {
+  thread_local std::array<ProductViews, 128> table;
+  std::uint64_t hash = static_cast<std::uint64_t>(call.m) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ static_cast<std::uint64_t>(call.n)) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ static_cast<std::uint64_t>(call.k)) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ static_cast<std::uint64_t>(call.batch * 8 + call.transpose_a * 4 + call.transpose_b * 2 + call.dtype)) * 0x9E3779B97F4A7C15u;
+  ProductViews& views = table[hash >> 57];
+  if (!views.fits(call)) views.make(call);
+  return views;
+}
+
+void point(const at::Tensor& tensor, const void* data) {
+  tensor.unsafeGetTensorImpl()->unsafe_storage().set_data_ptr_noswap({const_cast<void*>(data), c10::Device(c10::DeviceType::CPU)});
+}
+
+int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch multiplies f32 and f64", call->dtype);
+  try {
+    ProductViews& views = views_of(*call);
+    point(views.a, a);
+    point(views.b, b);
+    point(views.c, c);
+    if (call->batch == 1) {
+      if (accumulate) {
+        at::_ops::addmm_out::call(views.c, views.a, views.b, 1, 1, views.c);
+      } else {
+        at::_ops::mm_out::call(views.a, views.b, views.c);
+      }
+    } else if (accumulate) {
+      at::_ops::baddbmm_out::call(views.c, views.a, views.b, 1, 1, views.c);
+    } else {
+      at::_ops::bmm_out::call(views.a, views.b, views.c);
+    }
+    if (views.c.const_data_ptr() != c) return refuse(report, "LibTorch moved the result of a matrix product");
+    return kLibraryDone;
+  } catch (const std::bad_alloc&) {
+    return refuse(report, "LibTorch found no memory for a matrix product");
+  } catch (const std::exception&) {
+    return refuse(report, "LibTorch refused a matrix product");
+  }
+}
+
+// ---- attention ----------------------------------------------------------------------------------------------------------
+
+// [batch][heads][positions][width] as LibTorch wants it, of memory [batch][positions][heads][width].
+at::Tensor heads_view(const void* data, std::int64_t batch, std::int64_t positions, std::int64_t heads, std::int64_t width, std::uint32_t dtype) {
+  return view(data, {batch, heads, positions, width}, {positions * heads * width, width, heads * width, 1}, dtype);
+}
+
+bool has_flash(const PiperAttend& call) {
+  return call.dtype == PIPER_F32 && call.heads == call.kv_heads && call.width == call.value_width && (!call.causal || call.seq == call.keys);
+}
+
+// Brings a result to its planned address, where it already is unless LibTorch took the memory for something else.
+bool settle(const at::Tensor& tensor, void* planned_at, std::uint64_t bytes, const PlannedMemory& memory) {
+  const void* const data = tensor.const_data_ptr();
+  if (data == planned_at) return true;
+  for (const auto& result : memory.results) {
+    if (result.at == data) return false;  // on the place of another result
+  }
+  std::memcpy(planned_at, data, bytes);
+  return true;
+}
+
+int run_flash(const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, PlannedMemory& memory, LibraryReport* report) {
+  const at::Tensor query = heads_view(q, call.batch, call.seq, call.heads, call.width, call.dtype);
+  const at::Tensor key = heads_view(k, call.batch, call.keys, call.heads, call.width, call.dtype);
+  const at::Tensor value = heads_view(v, call.batch, call.keys, call.heads, call.width, call.dtype);
+  const std::uint64_t out_bytes = static_cast<std::uint64_t>(query.nbytes());
+  const std::uint64_t lse_bytes = static_cast<std::uint64_t>(call.batch * call.heads * call.seq) * sizeof(float);
+  memory.results = {{{out, out_bytes}, {}, {}}};
+  const PlannedScope scope(memory);
+  const auto [result, sums] =
+      at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(query, key, value, 0.0, call.causal != 0, std::nullopt, call.scale);
+  if (!result.transpose(1, 2).is_contiguous()) return refuse(report, "LibTorch gave attention in an unknown layout");
+  if (!settle(result, out, out_bytes, memory)) return refuse(report, "LibTorch moved the result of attention");
+  // [batch][heads][seq]; LibTorch keeps them as [batch][seq][heads].
+  const float* const from = sums.const_data_ptr<float>();
+  float* const to = static_cast<float*>(lse);
+  if (sums.is_contiguous()) {
+    std::memcpy(to, from, lse_bytes);
+    return kLibraryDone;
+  }
+  const std::int64_t b_stride = sums.stride(0), h_stride = sums.stride(1), s_stride = sums.stride(2);
+  for (std::int64_t b = 0; b < call.batch; ++b) {
+    for (std::int64_t h = 0; h < call.heads; ++h) {
+      for (std::int64_t s = 0; s < call.seq; ++s) to[(b * call.heads + h) * call.seq + s] = from[b * b_stride + h * h_stride + s * s_stride];
+    }
+  }
+  return kLibraryDone;
+}
+
+int run_flash_grad(const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq,
+                   void* dk, void* dv, PlannedMemory& memory, LibraryReport* report) {
+  const at::Tensor query = heads_view(q, call.batch, call.seq, call.heads, call.width, call.dtype);
+  const at::Tensor key = heads_view(k, call.batch, call.keys, call.heads, call.width, call.dtype);
+  const at::Tensor value = heads_view(v, call.batch, call.keys, call.heads, call.width, call.dtype);
+  const at::Tensor result = heads_view(out, call.batch, call.seq, call.heads, call.width, call.dtype);
+  const at::Tensor change = heads_view(dout, call.batch, call.seq, call.heads, call.width, call.dtype);
+  const at::Tensor sums = view(lse, {call.batch, call.heads, call.seq}, {call.heads * call.seq, call.seq, 1}, call.dtype);
+  const std::uint64_t query_bytes = static_cast<std::uint64_t>(query.nbytes()), key_bytes = static_cast<std::uint64_t>(key.nbytes());
+  memory.results = {{{dq, query_bytes}, {dk, key_bytes}, {dv, key_bytes}}};
+  const PlannedScope scope(memory);
+  const auto [grad_query, grad_key, grad_value] = at::_ops::_scaled_dot_product_flash_attention_for_cpu_backward::call(
+      change, query, key, value, result, sums, 0.0, call.causal != 0, std::nullopt, call.scale);
+  for (const at::Tensor* tensor : {&grad_query, &grad_key, &grad_value}) {
+    if (!tensor->transpose(1, 2).is_contiguous()) return refuse(report, "LibTorch gave a gradient of attention in an unknown layout");
+  }
+  if (!settle(grad_query, dq, query_bytes, memory) || !settle(grad_key, dk, key_bytes, memory) || !settle(grad_value, dv, key_bytes, memory)) {
+    return refuse(report, "LibTorch moved a gradient of attention");
+  }
+  return kLibraryDone;
+}
+
+// The written-out form, one (batch, head) after the other. Matrices are row-major with a row stride.
+template <typename T>
+struct Written {
+  const PiperAttend& call;
+
+  struct Matrix {
+    const void* data;
+    std::int64_t rows, columns, stride;
+  };
+  at::Tensor tensor(const Matrix& m) const { return view(m.data, {m.rows, m.columns}, {m.stride, 1}, call.dtype); }
+  void multiply(const Matrix& a, bool transpose_a, const Matrix& b, bool transpose_b, const Matrix& c, bool accumulate) const {
+    at::Tensor left = tensor(a), right = tensor(b), out = tensor(c);
+    if (transpose_a) left = left.t();
+    if (transpose_b) right = right.t();
+    at::_ops::addmm_out::call(out, left, right, accumulate ? 1 : 0, 1, out);
+  }
+  Matrix queries(const void* q, std::int64_t b, std::int64_t h, std::int64_t width) const {
+    return {static_cast<const T*>(q) + (b * call.seq * call.heads + h) * width, call.seq, width, call.heads * width};
+  }
+  Matrix keys(const void* k, std::int64_t b, std::int64_t h, std::int64_t width) const {
+    const std::int64_t group = h / (call.heads / call.kv_heads);
+    return {static_cast<const T*>(k) + (b * call.keys * call.kv_heads + group) * width, call.keys, width, call.kv_heads * width};
+  }
+  std::int64_t end(std::int64_t s) const { return call.causal ? std::clamp<std::int64_t>(s + 1 + call.keys - call.seq, 0, call.keys) : call.keys; }
+
+  void forward(const void* q, const void* k, const void* v, void* out, T* lse, T* scores) const {
+    const Matrix weights{scores, call.seq, call.keys, call.keys};
+    for (std::int64_t b = 0; b < call.batch; ++b) {
+      for (std::int64_t h = 0; h < call.heads; ++h) {
+        multiply(queries(q, b, h, call.width), false, keys(k, b, h, call.width), true, weights, false);
+        for (std::int64_t s = 0; s < call.seq; ++s) {
+          T* const row = scores + s * call.keys;
+          const std::int64_t seen = end(s);
+          T largest = -std::numeric_limits<T>::infinity();
+          for (std::int64_t t = 0; t < seen; ++t) {
+            row[t] *= static_cast<T>(call.scale);
+            largest = std::max(largest, row[t]);
+          }
+          T sum = 0;
+          for (std::int64_t t = 0; t < seen; ++t) sum += row[t] = std::exp(row[t] - largest);
+          for (std::int64_t t = 0; t < seen; ++t) row[t] /= sum;
+          std::fill(row + seen, row + call.keys, T(0));
+          lse[(b * call.heads + h) * call.seq + s] = largest + std::log(sum);
+        }
+        multiply(weights, false, keys(v, b, h, call.value_width), false, queries(out, b, h, call.value_width), false);
+      }
+    }
+  }
+
+  void backward(const void* q, const void* k, const void* v, const void* out, const T* lse, const void* dout, void* dq, void* dk, void* dv,
+                T* scores) const {
+    T* const changes = scores + call.seq * call.keys;
+    const Matrix weights{scores, call.seq, call.keys, call.keys}, gradient{changes, call.seq, call.keys, call.keys};
+    const std::int64_t group = call.heads / call.kv_heads;
+    for (std::int64_t b = 0; b < call.batch; ++b) {
+      for (std::int64_t h = 0; h < call.heads; ++h) {
+        const Matrix query = queries(q, b, h, call.width), key = keys(k, b, h, call.width);
+        const Matrix result = queries(out, b, h, call.value_width), change = queries(dout, b, h, call.value_width);
+        const bool later = h % group != 0;  // of several query heads on one key head the first one writes
+        multiply(query, false, key, true, weights, false);
+        for (std::int64_t s = 0; s < call.seq; ++s) {
+          T* const row = scores + s * call.keys;
+          const std::int64_t seen = end(s);
+          const T total = lse[(b * call.heads + h) * call.seq + s];
+          for (std::int64_t t = 0; t < seen; ++t) row[t] = std::exp(row[t] * static_cast<T>(call.scale) - total);
+          std::fill(row + seen, row + call.keys, T(0));
+        }
+        multiply(weights, true, change, false, keys(dv, b, h, call.value_width), later);
+        multiply(change, false, keys(v, b, h, call.value_width), true, gradient, false);
+        for (std::int64_t s = 0; s < call.seq; ++s) {
+          const T* const left = static_cast<const T*>(result.data) + s * result.stride;
+          const T* const right = static_cast<const T*>(change.data) + s * change.stride;
+          T inner = 0;
+          for (std::int64_t i = 0; i < call.value_width; ++i) inner += left[i] * right[i];
+          for (std::int64_t t = 0; t < call.keys; ++t) {
+            T& x = changes[s * call.keys + t];
+            x = scores[s * call.keys + t] * (x - inner) * static_cast<T>(call.scale);
+          }
+        }
+        multiply(gradient, false, key, false, queries(dq, b, h, call.width), false);
+        multiply(gradient, true, query, false, keys(dk, b, h, call.width), later);
+      }
+    }
+  }
+};
+
+// Takes `count` values for the scores of the written-out form.
+template <typename T>
+T* scores_of(PlannedMemory& memory, std::int64_t count) {
+  return static_cast<T*>(memory.take(static_cast<std::uint64_t>(count) * sizeof(T)));
+}
+
+template <typename Body>
+int guarded(PlannedMemory& memory, LibraryReport* report, const Body& body) {
+  try {
+    return body();
+  } catch (const Overrun&) {
+  } catch (const std::bad_alloc&) {
+    return refuse(report, "LibTorch found no memory for attention");
+  } catch (const std::exception&) {
+    if (memory.missing == 0) return refuse(report, "LibTorch refused an attention");
+  }
+  report->value = static_cast<std::int64_t>(memory.missing);
+  return kLibraryOverrun;
+}
+
+int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t workspace_bytes, LibraryReport* report) {
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32 and f64", call->dtype);
+  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
+  return guarded(memory, report, [&] {
+    if (has_flash(*call)) return run_flash(*call, q, k, v, out, lse, memory, report);
+    const std::int64_t scores = call->seq * call->keys;
+    if (call->dtype == PIPER_F64) {
+      Written<double>{*call}.forward(q, k, v, out, static_cast<double*>(lse), scores_of<double>(memory, scores));
+    } else {
+      Written<float>{*call}.forward(q, k, v, out, static_cast<float*>(lse), scores_of<float>(memory, scores));
+    }
+    return static_cast<int>(kLibraryDone);
+  });
+}
+
+int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
+                     void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32 and f64", call->dtype);
+  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
+  return guarded(memory, report, [&] {
+    if (has_flash(*call)) return run_flash_grad(*call, q, k, v, out, lse, dout, dq, dk, dv, memory, report);
+    const std::int64_t scores = 2 * call->seq * call->keys;
+    if (call->dtype == PIPER_F64) {
+      Written<double>{*call}.backward(q, k, v, out, static_cast<const double*>(lse), dout, dq, dk, dv, scores_of<double>(memory, scores));
+    } else {
+      Written<float>{*call}.backward(q, k, v, out, static_cast<const float*>(lse), dout, dq, dk, dv, scores_of<float>(memory, scores));
+    }
+    return static_cast<int>(kLibraryDone);
+  });
+}
+
+constexpr LibraryCalls kCalls = {.abi_version = PIPER_ABI_VERSION,
+                                 .name = "LibTorch",
+                                 .begin_thread = begin_thread,
+                                 .gemm = gemm_call,
+                                 .attend = attend_call,
+                                 .attend_grad = attend_grad_call,
+                                 .skip_destructors = 1};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const LibraryCalls* piper_library_calls() {
+  static PlannedAllocator allocator(c10::GetCPUAllocator());
+  static const bool installed = (c10::SetCPUAllocator(&allocator, 1), true);
+  return installed ? &kCalls : nullptr;
+}
+
+}  // namespace piper::runtime

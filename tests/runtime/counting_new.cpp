@@ -1,0 +1,30 @@
+#include "tests/runtime/counting_new.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::uint64_t> count{0};
+
+void* counted(std::size_t bytes) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace piper::runtime {
+
+std::uint64_t allocations() { return count.load(std::memory_order_relaxed); }
+
+}  // namespace piper::runtime

@@ -1,0 +1,208 @@
+// The plugin against our own loops: same values, results where they were asked for, nothing outside the planned workspace.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "runtime/device/library_calls.h"
+#include "runtime/kernel_math.h"
+#include "tests/runtime/sample_jobs.h"
+
+namespace piper::runtime {
+namespace {
+
+const LibraryCalls& torch() {
+  static const LibraryCalls* calls = [] {
+    static LibrarySwitch library{Options{}};
+    Failure failure;
+    const LibraryCalls* found = library.get(failure);
+    EXPECT_TRUE(found) << describe(failure);
+    if (found) found->begin_thread(1);
+    return found;
+  }();
+  return *calls;
+}
+
+template <typename T>
+std::vector<T> numbers(std::int64_t count, std::uint64_t stream) {
+  const piper_random_key key = piper_stream_key(7, 1, 0, stream, 0);
+  std::vector<T> out(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(piper_random_normal(key, i));
+  return out;
+}
+
+template <typename T>
+double difference(const std::vector<T>& a, const std::vector<T>& b) {
+  double error = 0, size = 1;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    error += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
+    size += std::pow(static_cast<double>(b[i]), 2);
+  }
+  return std::sqrt(error / size);
+}
+
+template <typename T>
+constexpr double kBound = sizeof(T) == 8 ? 1e-13 : 1e-5;
+
+template <typename T>
+void check_gemm() {
+  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}}) {
+    for (std::uint32_t form = 0; form < 8; ++form) {
+      const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = dtype_of<T>()};
+      const auto a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * k * n, 2);
+      auto c = numbers<T>(batch * m * n, 3);
+      auto expected = c, again = c;
+      const std::uint32_t accumulate = form >> 2;
+      LibraryReport report;
+      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), accumulate, &report), kLibraryDone) << report.error;
+      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), again.data(), accumulate, &report), kLibraryDone);
+      ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(), accumulate, &report), kLibraryDone);
+      EXPECT_EQ(c, again);
+      EXPECT_LT(difference(c, expected), kBound<T>) << batch << ' ' << m << ' ' << n << ' ' << k << " form " << form;
+    }
+  }
+}
+
+TEST(TorchPlugin, MultipliesMatrices) {
+  check_gemm<float>();
+  check_gemm<double>();
+}
+
+TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
+  const std::int64_t batch = 2, m = 5, n = 70, k = 67;
+  for (std::uint32_t form = 0; form < 4; ++form) {
+    const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = PIPER_F64};
+    const auto a = numbers<double>(batch * m * k, 1), b = numbers<double>(batch * k * n, 2);
+    auto c = numbers<double>(batch * m * n, 3);
+    const auto before = c;
+    LibraryReport report;
+    ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), c.data(), 1, &report), kLibraryDone);
+    for (std::int64_t at = 0; at < batch * m * n; ++at) {
+      const std::int64_t q = at / (m * n), i = at / n % m, j = at % n;
+      double sum = before[static_cast<std::size_t>(at)];
+      for (std::int64_t l = 0; l < k; ++l) {
+        sum += a[static_cast<std::size_t>(q * m * k + (form & 1 ? l * m + i : i * k + l))] *
+               b[static_cast<std::size_t>(q * k * n + (form >> 1 ? j * k + l : l * n + j))];
+      }
+      ASSERT_NEAR(c[static_cast<std::size_t>(at)], sum, 1e-12);
+    }
+  }
+}
+
+struct AttendCase {
+  const char* name;
+  PiperAttend call;
+};
+
+const AttendCase kCases[] = {
+    {"plain", {.batch = 2, .seq = 9, .keys = 9, .heads = 3, .kv_heads = 3, .width = 8, .value_width = 8, .scale = 0.35, .causal = 0, .dtype = PIPER_F32}},
+    {"causal", {.batch = 2, .seq = 130, .keys = 130, .heads = 2, .kv_heads = 2, .width = 16, .value_width = 16, .scale = 0.25, .causal = 1, .dtype = PIPER_F32}},
+    {"cross", {.batch = 1, .seq = 5, .keys = 40, .heads = 2, .kv_heads = 2, .width = 4, .value_width = 4, .scale = 0.5, .causal = 0, .dtype = PIPER_F32}},
+    {"grouped", {.batch = 2, .seq = 17, .keys = 17, .heads = 6, .kv_heads = 2, .width = 8, .value_width = 8, .scale = 0.3, .causal = 1, .dtype = PIPER_F32}},
+    {"wide values", {.batch = 1, .seq = 6, .keys = 6, .heads = 2, .kv_heads = 1, .width = 4, .value_width = 12, .scale = 0.5, .causal = 1, .dtype = PIPER_F32}},
+};
+
+constexpr std::size_t kCanary = 64;
+
+template <typename T>
+void check_attention(const AttendCase& test) {
+  SCOPED_TRACE(test.name);
+  PiperAttend call = test.call;
+  call.dtype = dtype_of<T>();
+  const std::int64_t queries = call.batch * call.seq * call.heads, keys = call.batch * call.keys * call.kv_heads;
+  const auto q = numbers<T>(queries * call.width, 1), k = numbers<T>(keys * call.width, 2), v = numbers<T>(keys * call.value_width, 3);
+  const auto dout = numbers<T>(queries * call.value_width, 4);
+  std::vector<unsigned char> workspace(piper_attend_workspace(&call) + kCanary, 0xAB);
+  const auto run = [&](const LibraryCalls& library) {
+    std::vector<std::vector<T>> results = {std::vector<T>(static_cast<std::size_t>(queries * call.value_width)), std::vector<T>(static_cast<std::size_t>(queries)),
+                                           std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(v.size())};
+    LibraryReport report;
+    EXPECT_EQ(library.attend(&call, q.data(), k.data(), v.data(), results[0].data(), results[1].data(), workspace.data(), workspace.size() - kCanary, &report), kLibraryDone)
+        << report.error << ' ' << report.value;
+    EXPECT_EQ(library.attend_grad(&call, q.data(), k.data(), v.data(), results[0].data(), results[1].data(), dout.data(), results[2].data(),
+                                  results[3].data(), results[4].data(), workspace.data(), workspace.size() - kCanary, &report),
+              kLibraryDone)
+        << report.error << ' ' << report.value;
+    for (std::size_t i = workspace.size() - kCanary; i < workspace.size(); ++i) EXPECT_EQ(workspace[i], 0xAB);
+    return results;
+  };
+  const auto ours = run(builtin_library_calls()), theirs = run(torch()), again = run(torch());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_LT(difference(theirs[i], ours[i]), kBound<T>) << "result " << i;
+    EXPECT_EQ(theirs[i], again[i]);
+  }
+  std::vector<T> out(static_cast<std::size_t>(queries * call.value_width)), lse(static_cast<std::size_t>(queries));
+  LibraryReport report;
+  EXPECT_EQ(torch().attend(&call, q.data(), k.data(), v.data(), out.data(), lse.data(), workspace.data(), 16, &report), kLibraryOverrun);
+  EXPECT_GT(report.value, 0);
+}
+
+TEST(TorchPlugin, Attends) {
+  for (const AttendCase& test : kCases) {
+    check_attention<float>(test);
+    check_attention<double>(test);
+  }
+}
+
+TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
+  const PiperAttend call{.batch = 1, .seq = 4, .keys = 4, .heads = 4, .kv_heads = 2, .width = 3, .value_width = 2, .scale = 0.6, .causal = 1, .dtype = PIPER_F64};
+  std::vector<std::vector<double>> in = {numbers<double>(48, 1), numbers<double>(24, 2), numbers<double>(16, 3)};
+  const auto dout = numbers<double>(32, 4);
+  std::vector<double> out(32), lse(16), workspace(64);
+  LibraryReport report;
+  const auto loss = [&] {
+    EXPECT_EQ(builtin_library_calls().attend(&call, in[0].data(), in[1].data(), in[2].data(), out.data(), lse.data(), workspace.data(), 512, &report), kLibraryDone);
+    double sum = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dout[i];
+    return sum;
+  };
+  loss();
+  std::vector<std::vector<double>> grads = {std::vector<double>(48), std::vector<double>(24), std::vector<double>(16)};
+  const auto kept_out = out, kept_lse = lse;
+  ASSERT_EQ(builtin_library_calls().attend_grad(&call, in[0].data(), in[1].data(), in[2].data(), kept_out.data(), kept_lse.data(), dout.data(),
+                                                grads[0].data(), grads[1].data(), grads[2].data(), workspace.data(), 512, &report),
+            kLibraryDone);
+  for (std::size_t t = 0; t < in.size(); ++t) {
+    for (std::size_t i = 0; i < in[t].size(); ++i) {
+      const double kept = in[t][i], h = 1e-5;
+      in[t][i] = kept + h;
+      const double up = loss();
+      in[t][i] = kept - h;
+      const double down = loss();
+      in[t][i] = kept;
+      EXPECT_NEAR(grads[t][i], (up - down) / (2 * h), 1e-8) << t << ' ' << i;
+    }
+  }
+}
+
+TEST(TorchPlugin, RefusesWithoutAnException) {
+  const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
+  LibraryReport report;
+  EXPECT_EQ(torch().gemm(&call, nullptr, nullptr, nullptr, 0, &report), kLibraryError);
+  EXPECT_STREQ(report.error, "LibTorch multiplies f32 and f64");
+  const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  float x = 0;
+  EXPECT_EQ(torch().gemm(&negative, &x, &x, &x, 0, &report), kLibraryError);
+  EXPECT_STREQ(report.error, "LibTorch refused a matrix product");
+}
+
+TEST(TorchPlugin, ServesDeviceThreads) {
+  HandJob job(4);
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    HandProgram& program = job.rank(r);
+    constexpr std::int64_t n = 64;
+    const std::uint64_t a = program.allocate<float>(n * n), c = program.allocate<float>(n * n);
+    program.compute("F", {}, [=](Step& step) {
+      std::fill_n(step.at<float>(a), n * n, 1.0f);
+      const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 1, .dtype = PIPER_F32};
+      if (step.api->gemm(step.rank, step.action, &call, step.at<float>(a), step.at<float>(a), step.at<float>(c), 0)) return 1;
+      return step.at<float>(c)[n * n - 1] == 64.0f ? 0 : 2;
+    });
+  }
+  const RunResult result = create(job.finish())->run(Phase::training, 50);
+  EXPECT_EQ(result.ended, Ended::finished) << (result.failure ? describe(*result.failure) : "");
+}
+
+}  // namespace
+}  // namespace piper::runtime
