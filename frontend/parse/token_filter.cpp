@@ -295,7 +295,7 @@ class TokenFilter {
 
   bool begins_item(const RawToken& token) const {
     if (!token.first_on_line) return false;
-    if (token.type == Lexer::MODEL) return type_after(1) == Lexer::NAME && type_after(2) == Lexer::LPAREN;
+    if (token.type == Lexer::MODEL) return open_.empty() || (type_after(1) == Lexer::NAME && type_after(2) == Lexer::LPAREN);
     return only_begins_item(token.type);
   }
 
