@@ -30,7 +30,6 @@ class ScheduleBuilder {
   void stream(const ast::StreamStmt& stmt, Frame& frame);
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
-  void data_setting(const ast::Pair& pair, bool held_out, Frame& frame);
   void add(directive::Directive directive) { entries_.push_back({std::move(directive), depth_}); }
   void resolve_partitions();
   void resolve_splits();
@@ -72,7 +71,7 @@ class RankBuilder {
   /// `left(F a)`, `left(BW)`.
   std::int64_t left(const ast::OpExpr& op, Frame& frame);
   /// Ends the rank: everything used up, slots in order. The top-level steps are in Order::children then.
-  void finish(SourceRange range, LocId loc, Frame& frame, directive::RankSteps& rank);
+  void finish(Frame& frame, directive::RankSteps& rank);
   /// What BI left behind, oldest first.
   std::vector<directive::OrderOp> pending() const;
 
@@ -123,7 +122,7 @@ class RankBuilder {
   std::string text(const Element& element) const;
   std::string list_text(std::span<const Element> elements) const;
   LocId op_location(const ast::OpExpr& op, const Frame& frame);
-  void finish_slots(SourceRange range, Frame& frame);
+  void finish_slots(Frame& frame);
   void resolve_queue_in_slot_order(std::uint32_t step, Frame& frame);
 
   Evaluator* evaluator_;

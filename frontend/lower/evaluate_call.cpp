@@ -1,0 +1,204 @@
+// Calls: functions, builtins on numbers and lists, settings.
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/lower/model_builder.h"
+#include "frontend/lower/schedule_builder.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+using llvm::dyn_cast;
+using sema::Builtin;
+
+Frame Evaluator::bind(const sema::Function& function, const ast::CallExpr& call, Frame& caller) {
+  Frame frame;
+  frame.slots.resize(function.frame_size);
+  frame.caller = here(call.range, caller);
+  const auto params = function.syntax->params;
+  for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
+    const std::int32_t position = call.matched[i];
+    if (position >= 0) {
+      frame.slots[i] = eval(*call.args[static_cast<std::size_t>(position)].value, caller);
+      // A cursor, list or selector passes as it is; an axis given where an int is meant passes its size.
+      if (function.params[i].is(sema::TypeKind::integer)) frame.slots[i] = Value(to_int(frame.slots[i]));
+      if (function.params[i].is(sema::TypeKind::floating) && frame.slots[i].get<std::int64_t>()) frame.slots[i] = Value(to_float(frame.slots[i]));
+    }
+  }
+  for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
+    if (call.matched[i] < 0) {
+      frame.slots[i] = eval(*params[i].default_value, frame);
+      if (function.params[i].is(sema::TypeKind::integer)) frame.slots[i] = Value(to_int(frame.slots[i]));
+    }
+  }
+  return frame;
+}
+
+Value Evaluator::run(const sema::Function& function, Frame& frame) {
+  if (++depth_ > kMaxDepth) {
+    fail(Code::calls_too_deep, function.syntax->name.range, frame, "calls are nested more than {} deep", kMaxDepth);
+    return {};
+  }
+  returned_ = Value();
+  execute(*function.syntax->body, frame);
+  --depth_;
+  return std::exchange(returned_, Value());
+}
+
+std::optional<Value> Evaluator::argument(const ast::CallExpr& call, std::size_t param, Frame& frame) {
+  const std::int32_t position = call.matched[param];
+  if (position < 0) return std::nullopt;
+  return eval(*call.args[static_cast<std::size_t>(position)].value, frame);
+}
+
+Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {
+  if (expr.referent == ast::Referent::builtin) return eval_builtin(expr, frame);
+  const sema::Function& function = program_->functions[expr.target];
+  if (function.sort() == ast::FunctionSort::model) return model->call(function, expr, frame);
+  Frame callee = bind(function, expr, frame);
+  if (failed_) return {};
+  if (!function.result.is(sema::TypeKind::order)) return run(function, callee);
+  OrderBuilder builder(*this);
+  OrderBuilder* const outer = std::exchange(order, &builder);
+  Value result = run(function, callee);
+  order = outer;
+  if (failed_) return {};
+  return result.none() ? share(builder.take()) : result;
+}
+
+namespace {
+
+bool takes_tensor(const sema::Signature& signature) {
+  return !signature.params.empty() && (signature.params[0].type.is_tensor());
+}
+
+}  // namespace
+
+Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
+  const auto id = static_cast<Builtin>(expr.target);
+  if (takes_tensor(sema::signature(id))) return model->builtin(id, expr, frame);
+  const auto arg = [&](std::size_t i) { return argument(expr, i, frame).value_or(Value()); };
+  switch (id) {
+    case Builtin::left: {
+      const auto& op = cast<ast::OpExpr>(*expr.args[0].value);
+      return failed_ ? Value() : Value(rank->left(op, frame));
+    }
+    case Builtin::trim: {
+      const Value base = eval(*cast<ast::FieldExpr>(*expr.callee).base, frame);
+      if (failed_) return {};
+      OrderValue trimmed = *base.shared<OrderValue>();
+      for (const std::uint32_t position : expr.rest) {
+        const ast::Arg& bound = expr.args[position];
+        const std::int64_t keep = eval_int(*bound.value, frame);
+        if (failed_) return {};
+        if (keep <= 0) {
+          fail(Code::trim_to_nothing, bound.value->range, frame, "`trim` keeps `{}` of `{}`; nothing is left", keep, bound.name.name);
+          return {};
+        }
+        directive::Order::Transform transform;
+        transform.kind = directive::Order::Transform::Kind::trim;
+        transform.dim = context_->symbol(bound.name.name);
+        transform.bound = static_cast<std::uint32_t>(std::min<std::int64_t>(keep, 0x7FFFFFFF));
+        transform.loc = here(bound.range, frame);
+        trimmed.order.transforms.push_back(transform);
+        std::erase_if(trimmed.pending, [&](const PendingGradient& pending) {
+          for (std::uint32_t c = 0; c < pending.op.num_coordinates; ++c) {
+            const directive::OrderCoordinate& at = trimmed.order.coordinates[pending.op.first_coordinate + c];
+            if (at.name == transform.dim && at.index >= transform.bound) return true;
+          }
+          return false;
+        });
+      }
+      return share(std::move(trimmed));
+    }
+    case Builtin::number_max:
+    case Builtin::number_min:
+    case Builtin::number_sum: {
+      Values values;
+      if (id == Builtin::number_sum) {
+        values = elements(arg(0));
+      } else {
+        for (const std::uint32_t position : expr.rest) {
+          for (Value& value : elements(eval(*expr.args[position].value, frame))) values.push_back(std::move(value));
+        }
+      }
+      if (failed_) return {};
+      if (values.empty()) {
+        if (id == Builtin::number_sum) return Value(std::int64_t{0});
+        fail(Code::empty_list, expr.range, frame, "`{}` of an empty list has no value", sema::signature(id).name);
+        return {};
+      }
+      Value best = values[0].get<AxisValue>() ? Value(to_int(values[0])) : values[0];
+      for (std::size_t i = 1; i < values.size(); ++i) {
+        const Value& next = values[i];
+        const bool real = best.get<double>() || next.get<double>();
+        if (id == Builtin::number_sum) {
+          if (real) {
+            best = Value(to_float(best) + to_float(next));
+          } else if (best.get<ByteCount>()) {
+            best = Value(ByteCount{best.get<ByteCount>()->bytes + next.get<ByteCount>()->bytes});
+          } else {
+            best = Value(to_int(best) + to_int(next));
+          }
+        } else if (id == Builtin::number_max ? to_float(next) > to_float(best) : to_float(next) < to_float(best)) {
+          best = next.get<AxisValue>() ? Value(to_int(next)) : next;
+        }
+      }
+      return best;
+    }
+    case Builtin::len: return Value(static_cast<std::int64_t>(elements(arg(0)).size()));
+    case Builtin::reversed: {
+      Values values = elements(arg(0));
+      std::reverse(values.begin(), values.end());
+      return failed_ ? Value() : share(std::move(values));
+    }
+    case Builtin::abs: {
+      const Value value = arg(0);
+      if (const double* real = value.get<double>()) return Value(std::fabs(*real));
+      if (const ByteCount* bytes = value.get<ByteCount>()) return Value(ByteCount{std::abs(bytes->bytes)});
+      return Value(std::abs(to_int(value)));
+    }
+    case Builtin::ceil_div: {
+      const std::int64_t a = to_int(arg(0)), b = to_int(arg(1));
+      if (failed_) return {};
+      if (b == 0) {
+        fail(Code::division_by_zero, expr.range, frame, "`ceil_div` divides by 0");
+        return {};
+      }
+      return Value(a / b + (a % b != 0 && (a < 0) == (b < 0) ? 1 : 0));
+    }
+    case Builtin::ceil: return Value(static_cast<std::int64_t>(std::ceil(to_float(arg(0)))));
+    case Builtin::floor: return Value(static_cast<std::int64_t>(std::floor(to_float(arg(0)))));
+    case Builtin::round: return Value(static_cast<std::int64_t>(std::llround(to_float(arg(0)))));
+    case Builtin::number_exp: return Value(std::exp(to_float(arg(0))));
+    case Builtin::number_log:
+    case Builtin::number_sqrt: {
+      const double x = to_float(arg(0));
+      if (failed_) return {};
+      if (x < 0 || (x == 0 && id == Builtin::number_log)) {
+        fail(Code::no_real_result, expr.range, frame, "`{}` of `{}` has no value", sema::signature(id).name, x);
+        return {};
+      }
+      return Value(id == Builtin::number_log ? std::log(x) : std::sqrt(x));
+    }
+    default: return eval_setting_call(id, expr, frame);
+  }
+}
+
+Value Evaluator::eval_builtin_value(Builtin id) {
+  switch (id) {
+    case Builtin::ones: return share(tensor::Init{tensor::Init::Kind::ones, 1});
+    case Builtin::zeros: return share(tensor::Init{tensor::Init::Kind::zeros, 0});
+    case Builtin::f32: return Value(tensor::DType::f32);
+    case Builtin::f64: return Value(tensor::DType::f64);
+    case Builtin::bubble: return Value(MeasureValue{directive::Measure::bubble});
+    case Builtin::peak_memory: return Value(MeasureValue{directive::Measure::peak_memory});
+    case Builtin::traffic: return Value(MeasureValue{directive::Measure::traffic});
+    default: break;
+  }
+  failed_ = true;
+  return {};
+}
+
+}  // namespace piper::lower

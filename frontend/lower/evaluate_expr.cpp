@@ -1,0 +1,349 @@
+// Expressions: names, literals, lists, arithmetic, comparisons, indexing.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "frontend/lower/evaluator.h"
+#include "frontend/lower/model_builder.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+using llvm::dyn_cast;
+
+bool Evaluator::step(SourceRange range, const Frame& frame) {
+  if (++steps_ <= kMaxSteps) return !failed_;
+  if (!failed_) {
+    fail(Code::evaluation_too_long, range, frame, "the program is not evaluated after {} steps", kMaxSteps)
+        .hint("make its loops shorter: their bounds multiply");
+  }
+  return false;
+}
+
+LocId Evaluator::here(SourceRange range, const Frame& frame) { return context_->locations.intern(range, frame.caller); }
+
+Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
+  if (!step(expr.range, frame)) return {};
+  switch (expr.kind) {
+    case ast::ExprKind::name: return eval_name(cast<ast::NameExpr>(expr), frame);
+    case ast::ExprKind::number: return eval_number(cast<ast::NumberExpr>(expr));
+    case ast::ExprKind::string: return share(std::string(cast<ast::StringExpr>(expr).value));
+    case ast::ExprKind::boolean: return Value(cast<ast::BoolExpr>(expr).value);
+    case ast::ExprKind::list: return eval_list(cast<ast::ListExpr>(expr).elements, frame);
+    case ast::ExprKind::comprehension: return eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame);
+    case ast::ExprKind::unary: return eval_unary(cast<ast::UnaryExpr>(expr), frame);
+    case ast::ExprKind::binary: return eval_binary(cast<ast::BinaryExpr>(expr), frame);
+    case ast::ExprKind::conditional: {
+      const auto& conditional = cast<ast::ConditionalExpr>(expr);
+      return eval(eval_bool(*conditional.condition, frame) ? *conditional.then_value : *conditional.else_value, frame);
+    }
+    case ast::ExprKind::index:
+      if (is_written_selector(expr)) return share(eval_selector(expr, frame));
+      return eval_index(cast<ast::IndexExpr>(expr), frame);
+    case ast::ExprKind::call: return eval_call(cast<ast::CallExpr>(expr), frame);
+    case ast::ExprKind::model:
+    case ast::ExprKind::field:
+    case ast::ExprKind::selector: return share(eval_selector(expr, frame));
+    case ast::ExprKind::error:
+    case ast::ExprKind::op: break;
+  }
+  failed_ = true;
+  return {};
+}
+
+Value Evaluator::eval_name(const ast::NameExpr& expr, Frame& frame) {
+  switch (expr.referent) {
+    case ast::Referent::local: return frame.slots[expr.target];
+    case ast::Referent::param: return params[expr.target];
+    case ast::Referent::builtin: return eval_builtin_value(static_cast<sema::Builtin>(expr.target));
+    case ast::Referent::label: return share(eval_selector(expr, frame));
+    case ast::Referent::mesh:
+    case ast::Referent::function:
+    case ast::Referent::unresolved: break;
+  }
+  failed_ = true;
+  return {};
+}
+
+Value Evaluator::eval_number(const ast::NumberExpr& expr) const {
+  const auto bytes = [&](double factor) { return Value(ByteCount{static_cast<std::int64_t>(std::llround(expr.real * factor))}); };
+  switch (expr.unit) {
+    case ast::Unit::none: return expr.is_integer ? Value(expr.integer) : Value(expr.real);
+    case ast::Unit::kib: return bytes(1024.0);
+    case ast::Unit::mib: return bytes(1024.0 * 1024.0);
+    case ast::Unit::gib: return bytes(1024.0 * 1024.0 * 1024.0);
+    case ast::Unit::us: return Value(expr.real * 1e-6);
+    case ast::Unit::ms: return Value(expr.real * 1e-3);
+    case ast::Unit::s: return Value(expr.real);
+  }
+  return {};
+}
+
+namespace {
+
+void splice(Values& list, Value value) {
+  if (const Values* inner = value.shared<Values>()) {
+    list.insert(list.end(), inner->begin(), inner->end());
+  } else if (const Range* range = value.get<Range>()) {
+    for (std::int64_t i = 0; i < range->size(); ++i) list.emplace_back(range->begin + i * range->step);
+  } else {
+    list.push_back(std::move(value));
+  }
+}
+
+}  // namespace
+
+Value Evaluator::eval_list(std::span<ast::Expr* const> elements, Frame& frame) {
+  Values list;
+  for (const ast::Expr* element : elements) {
+    const std::size_t before = list.size();
+    splice(list, eval(*element, frame));
+    steps_ += list.size() - before;
+    if (failed_) return {};
+  }
+  return share(std::move(list));
+}
+
+Value Evaluator::eval_comprehension(const ast::ComprehensionExpr& expr, Frame& frame) {
+  Values list;
+  const auto each = [&](const auto& self, std::size_t depth) -> void {
+    if (depth == expr.bindings.size()) {
+      for (const ast::Expr* element : expr.elements) {
+        const std::size_t before = list.size();
+        splice(list, eval(*element, frame));
+        steps_ += list.size() - before;
+        if (failed_) return;
+      }
+      return;
+    }
+    const ast::Binding& binding = expr.bindings[depth];
+    const Values values = elements(eval(*binding.values, frame));
+    for (const Value& value : values) {
+      if (!step(expr.range, frame)) return;
+      frame.slots[binding.name.binding] = value;
+      self(self, depth + 1);
+      if (failed_) return;
+    }
+  };
+  each(each, 0);
+  return failed_ ? Value() : share(std::move(list));
+}
+
+Value Evaluator::eval_unary(const ast::UnaryExpr& expr, Frame& frame) {
+  const Value operand = eval(*expr.operand, frame);
+  if (failed_) return {};
+  if (expr.op == ast::UnaryOp::logical_not) return Value(!*operand.get<bool>());
+  if (operand.get<TensorValue>()) return model->negate(expr, operand, frame);
+  if (const double* real = operand.get<double>()) return Value(-*real);
+  if (const ByteCount* bytes = operand.get<ByteCount>()) return Value(ByteCount{-bytes->bytes});
+  const std::int64_t integer = to_int(operand);
+  if (integer == std::numeric_limits<std::int64_t>::min()) {
+    fail(Code::integer_overflow, expr.range, frame, "`-({})` does not fit into 64 bits", integer);
+    return {};
+  }
+  return Value(-integer);
+}
+
+Value Evaluator::eval_binary(const ast::BinaryExpr& expr, Frame& frame) {
+  const Value left = eval(*expr.left, frame);
+  if (failed_) return {};
+  if (expr.op == ast::BinaryOp::logical_and || expr.op == ast::BinaryOp::logical_or) {
+    const bool decided = *left.get<bool>() == (expr.op == ast::BinaryOp::logical_or);
+    return decided ? left : eval(*expr.right, frame);
+  }
+  const Value right = eval(*expr.right, frame);
+  if (failed_) return {};
+  if (left.get<TensorValue>() || right.get<TensorValue>()) return model->binary(expr, left, right, frame);
+  switch (expr.op) {
+    case ast::BinaryOp::range: {
+      const Range range{to_int(left), to_int(right), 1};
+      // A range is spliced into lists and walked by loops: its elements count as steps.
+      std::int64_t size = 0;
+      if (__builtin_sub_overflow(range.end, range.begin, &size) || size > static_cast<std::int64_t>(kMaxSteps - steps_)) {
+        steps_ = kMaxSteps;
+        step(expr.range, frame);
+        return {};
+      }
+      return Value(range);
+    }
+    case ast::BinaryOp::by: {
+      Range range = *left.get<Range>();
+      const std::int64_t step = to_int(right);
+      if (step <= 0) {
+        fail(Code::step_not_positive, expr.right->range, frame, "a range goes by `{}`; the step must be positive", step)
+            .hint("write `reversed({})` to count down", ast::source_text(*expr.left));
+        return {};
+      }
+      range.step *= step;
+      return Value(range);
+    }
+    case ast::BinaryOp::equal:
+    case ast::BinaryOp::not_equal:
+    case ast::BinaryOp::less:
+    case ast::BinaryOp::less_equal:
+    case ast::BinaryOp::greater:
+    case ast::BinaryOp::greater_equal: return eval_compare(expr, left, right, frame);
+    default: return arithmetic(expr, left, right, frame);
+  }
+}
+
+namespace {
+
+template <typename T>
+bool compare(ast::BinaryOp op, const T& a, const T& b) {
+  switch (op) {
+    case ast::BinaryOp::equal: return a == b;
+    case ast::BinaryOp::not_equal: return a != b;
+    case ast::BinaryOp::less: return a < b;
+    case ast::BinaryOp::less_equal: return a <= b;
+    case ast::BinaryOp::greater: return a > b;
+    default: return a >= b;
+  }
+}
+
+directive::Compare compare_of(ast::BinaryOp op) {
+  switch (op) {
+    case ast::BinaryOp::equal: return directive::Compare::equal;
+    case ast::BinaryOp::not_equal: return directive::Compare::not_equal;
+    case ast::BinaryOp::less: return directive::Compare::less;
+    case ast::BinaryOp::less_equal: return directive::Compare::less_equal;
+    case ast::BinaryOp::greater: return directive::Compare::greater;
+    default: return directive::Compare::greater_equal;
+  }
+}
+
+directive::Compare mirrored(directive::Compare compare) {
+  switch (compare) {
+    case directive::Compare::less: return directive::Compare::greater;
+    case directive::Compare::less_equal: return directive::Compare::greater_equal;
+    case directive::Compare::greater: return directive::Compare::less;
+    case directive::Compare::greater_equal: return directive::Compare::less_equal;
+    default: return compare;
+  }
+}
+
+bool is_integral(const Value& value) { return value.get<std::int64_t>() || value.get<AxisValue>(); }
+
+}  // namespace
+
+Value Evaluator::eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame&) {
+  if (const MeasureValue* measure = left.get<MeasureValue>()) {
+    return share(MeasureTest{measure->measure, compare_of(expr.op), to_float(right)});
+  }
+  if (const MeasureValue* measure = right.get<MeasureValue>()) {
+    return share(MeasureTest{measure->measure, mirrored(compare_of(expr.op)), to_float(left)});
+  }
+  if (is_integral(left) && is_integral(right)) return Value(compare(expr.op, to_int(left), to_int(right)));
+  if (left.get<bool>()) return Value(compare(expr.op, *left.get<bool>(), *right.get<bool>()));
+  if (left.shared<std::string>()) return Value(compare(expr.op, *left.shared<std::string>(), *right.shared<std::string>()));
+  if (left.get<DeviceSetId>()) return Value(compare(expr.op, *left.get<DeviceSetId>(), *right.get<DeviceSetId>()));
+  if (left.get<tensor::DType>()) return Value(compare(expr.op, *left.get<tensor::DType>(), *right.get<tensor::DType>()));
+  return Value(compare(expr.op, to_float(left), to_float(right)));
+}
+
+Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame) {
+  const bool divides = expr.op == ast::BinaryOp::divide || expr.op == ast::BinaryOp::remainder;
+  const bool bytes = left.get<ByteCount>() || right.get<ByteCount>();
+  const bool integral = (is_integral(left) || left.get<ByteCount>()) && (is_integral(right) || right.get<ByteCount>());
+  if (divides && to_float(right) == 0) {
+    fail(Code::division_by_zero, expr.right->range, frame, "`{}` is 0 here and divides", ast::source_text(*expr.right));
+    return {};
+  }
+  if (!integral) {
+    const double a = to_float(left), b = to_float(right);
+    double result = 0;
+    switch (expr.op) {
+      case ast::BinaryOp::multiply: result = a * b; break;
+      case ast::BinaryOp::divide: result = a / b; break;
+      case ast::BinaryOp::remainder: result = a - std::floor(a / b) * b; break;
+      case ast::BinaryOp::add: result = a + b; break;
+      default: result = a - b; break;
+    }
+    return bytes ? Value(ByteCount{static_cast<std::int64_t>(std::llround(result))}) : Value(result);
+  }
+  const auto raw = [&](const Value& value) { return value.get<ByteCount>() ? value.get<ByteCount>()->bytes : to_int(value); };
+  const std::int64_t a = raw(left), b = raw(right);
+  std::int64_t result = 0;
+  bool overflow = false;
+  switch (expr.op) {
+    case ast::BinaryOp::multiply: overflow = __builtin_mul_overflow(a, b, &result); break;
+    case ast::BinaryOp::add: overflow = __builtin_add_overflow(a, b, &result); break;
+    case ast::BinaryOp::subtract: overflow = __builtin_sub_overflow(a, b, &result); break;
+    default: {
+      overflow = b == -1 && a == std::numeric_limits<std::int64_t>::min();
+      if (overflow) break;
+      std::int64_t quotient = a / b;
+      if (a % b != 0 && (a < 0) != (b < 0)) --quotient;
+      result = expr.op == ast::BinaryOp::divide ? quotient : a - quotient * b;
+      break;
+    }
+  }
+  if (overflow) {
+    fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a, ast::op_text(expr.op), b);
+    return {};
+  }
+  const bool ratio = expr.op == ast::BinaryOp::divide && left.get<ByteCount>() && right.get<ByteCount>();
+  return bytes && !ratio ? Value(ByteCount{result}) : Value(result);
+}
+
+Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
+  const Value base = eval(*expr.base, frame);
+  if (failed_) return {};
+  const std::int64_t index = eval_int(*expr.indices[0], frame);
+  if (failed_) return {};
+  const auto check = [&](std::int64_t size, std::string_view what) {
+    if (index >= 0 && index < size) return true;
+    fail(Code::index_out_of_range, expr.indices[0]->range, frame, "index `{}` is outside {} of {}", index, what, size);
+    return false;
+  };
+  if (const AxisValue* axis = base.get<AxisValue>()) {
+    if (!check(axis->size, "an axis")) return {};
+    DeviceSet set{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)};
+    set.at[axis->axis] = static_cast<std::int32_t>(index);
+    return Value(device_sets->intern(set));
+  }
+  if (const Range* range = base.get<Range>()) {
+    return check(range->size(), "a range") ? Value(range->begin + index * range->step) : Value();
+  }
+  const Values* list = base.shared<Values>();
+  return check(static_cast<std::int64_t>(list->size()), "a list") ? (*list)[static_cast<std::size_t>(index)] : Value();
+}
+
+std::int64_t Evaluator::to_int(const Value& value) const {
+  if (const std::int64_t* integer = value.get<std::int64_t>()) return *integer;
+  if (const AxisValue* axis = value.get<AxisValue>()) return axis->size;
+  return 0;
+}
+
+double Evaluator::to_float(const Value& value) const {
+  if (const double* real = value.get<double>()) return *real;
+  if (const ByteCount* bytes = value.get<ByteCount>()) return static_cast<double>(bytes->bytes);
+  return static_cast<double>(to_int(value));
+}
+
+Values Evaluator::elements(const Value& value) const {
+  Values list;
+  if (const AxisValue* axis = value.get<AxisValue>()) {
+    for (std::int64_t i = 0; i < axis->size; ++i) list.emplace_back(i);
+    return list;
+  }
+  if (value.none()) return list;
+  splice(list, value);
+  return list;
+}
+
+std::int64_t Evaluator::eval_int(const ast::Expr& expr, Frame& frame) { return to_int(eval(expr, frame)); }
+double Evaluator::eval_float(const ast::Expr& expr, Frame& frame) { return to_float(eval(expr, frame)); }
+bool Evaluator::eval_bool(const ast::Expr& expr, Frame& frame) {
+  const Value value = eval(expr, frame);
+  return !failed_ && *value.get<bool>();
+}
+
+DeviceSetId Evaluator::eval_devices(const ast::Expr& expr, Frame& frame) {
+  const Value value = eval(expr, frame);
+  if (const DeviceSetId* set = value.get<DeviceSetId>()) return *set;
+  return failed_ ? DeviceSetId() : device_sets->intern(DeviceSet{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)});
+}
+
+}  // namespace piper::lower

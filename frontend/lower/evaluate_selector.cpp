@@ -1,0 +1,137 @@
+// Selectors: `stage[c*p + r] mb[0..m]`, `block[4].moe`, `model.reduce`.
+
+#include "frontend/lower/evaluator.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+using llvm::dyn_cast;
+
+bool is_written_selector(const ast::Expr& expr) {
+  switch (expr.kind) {
+    case ast::ExprKind::model:
+    case ast::ExprKind::selector: return true;
+    case ast::ExprKind::name: return cast<ast::NameExpr>(expr).referent == ast::Referent::label;
+    case ast::ExprKind::index: return is_written_selector(*cast<ast::IndexExpr>(expr).base);
+    case ast::ExprKind::field: return true;
+    default: return false;
+  }
+}
+
+namespace {
+
+std::optional<directive::Part> part_of(std::string_view name) {
+  using directive::Part;
+  for (const Part part : {Part::send, Part::recv, Part::gather, Part::reduce, Part::enter, Part::leave}) {
+    if (directive::part_name(part) == name) return part;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void Evaluator::append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices, Frame& frame) {
+  coordinate.all = false;
+  const auto append = [&](std::int64_t index, const ast::Expr& expr) {
+    if (index < 0 || index > 0x7FFFFFFF) {
+      fail(Code::negative_index, expr.range, frame, "`{}` has index `{}`; indices count from 0", context_->text(coordinate.name), index);
+      return;
+    }
+    coordinate.indices.push_back(static_cast<std::uint32_t>(index));
+  };
+  for (const ast::Expr* expr : indices) {
+    const Value value = eval(*expr, frame);
+    if (failed_) return;
+    if (const Range* range = value.get<Range>()) {
+      if (range->size() > 0) append(range->begin, *expr);
+      for (std::int64_t i = 1; i < range->size() && !failed_; ++i) append(range->begin + i * range->step, *expr);
+      steps_ += static_cast<std::uint64_t>(range->size());
+    } else if (const Values* list = value.shared<Values>()) {
+      for (const Value& element : *list) append(to_int(element), *expr);
+    } else {
+      append(to_int(value), *expr);
+    }
+  }
+}
+
+void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame) {
+  if (failed_) return;
+  switch (expr.kind) {
+    case ast::ExprKind::model: return;
+    case ast::ExprKind::name: {
+      const auto& name = cast<ast::NameExpr>(expr);
+      if (name.referent == ast::Referent::label) {
+        directive::Coordinate coordinate;
+        coordinate.name = Symbol(name.target);
+        coordinate.loc = here(expr.range, frame);
+        selector.coordinates.push_back(std::move(coordinate));
+        return;
+      }
+      const Value value = eval(expr, frame);
+      if (const directive::Selector* held = value.shared<directive::Selector>()) {
+        selector.coordinates.insert(selector.coordinates.end(), held->coordinates.begin(), held->coordinates.end());
+        if (held->pass) selector.pass = held->pass;
+        if (held->part != directive::Part::none) selector.part = held->part;
+      }
+      return;
+    }
+    case ast::ExprKind::index: {
+      const auto& index = cast<ast::IndexExpr>(expr);
+      append_selector(selector, *index.base, frame);
+      if (failed_) return;
+      if (selector.coordinates.empty() || !selector.coordinates.back().all) {
+        fail(Code::selector_indexed_twice, expr.range, frame, "`{}` has an index already", ast::source_text(*index.base));
+        return;
+      }
+      append_indices(selector.coordinates.back(), index.indices, frame);
+      return;
+    }
+    case ast::ExprKind::field: {
+      const auto& field = cast<ast::FieldExpr>(expr);
+      append_selector(selector, *field.base, frame);
+      if (const auto part = part_of(field.field.name)) {
+        selector.part = *part;
+        return;
+      }
+      directive::Coordinate coordinate;
+      coordinate.name = context_->symbol(field.field.name);
+      coordinate.loc = here(field.field.range, frame);
+      selector.coordinates.push_back(std::move(coordinate));
+      return;
+    }
+    case ast::ExprKind::selector: {
+      const auto& written = cast<ast::SelectorExpr>(expr);
+      append_selector(selector, *written.head, frame);
+      for (const ast::Coordinate& part : written.coordinates) {
+        if (failed_) return;
+        directive::Coordinate coordinate;
+        coordinate.name = context_->symbol(part.dimension.name);
+        coordinate.loc = here(part.range, frame);
+        append_indices(coordinate, part.indices, frame);
+        selector.coordinates.push_back(std::move(coordinate));
+      }
+      return;
+    }
+    default: {
+      const Value value = eval(expr, frame);
+      if (const directive::Selector* held = value.shared<directive::Selector>()) selector = *held;
+      return;
+    }
+  }
+}
+
+directive::Selector Evaluator::eval_selector(const ast::Expr& expr, Frame& frame) {
+  directive::Selector selector;
+  selector.loc = here(expr.range, frame);
+  append_selector(selector, expr, frame);
+  return selector;
+}
+
+directive::Selector Evaluator::eval_target(const ast::Target& target, Frame& frame) {
+  directive::Selector selector = eval_selector(*target.selector, frame);
+  if (target.has_pass) selector.pass = target.pass;
+  selector.loc = here(target.range, frame);
+  return selector;
+}
+
+}  // namespace piper::lower

@@ -1,0 +1,200 @@
+// Statements: the ones of every body here, the others by the builder in force.
+
+#include "frontend/lower/model_builder.h"
+#include "frontend/lower/schedule_builder.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+
+Flow Evaluator::execute(const ast::Block& block, Frame& frame) {
+  for (const ast::Stmt* stmt : block.statements) {
+    const Flow flow = execute(*stmt, frame);
+    if (flow != Flow::next) return flow;
+  }
+  return failed_ ? Flow::failed : Flow::next;
+}
+
+Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
+  if (!step(stmt.range, frame)) return Flow::failed;
+  switch (stmt.kind) {
+    case ast::StmtKind::let: {
+      const auto& let = cast<ast::LetStmt>(stmt);
+      Value value = eval(*let.value, frame);
+      if (failed_) return Flow::failed;
+      if (let.names.size() == 1) {
+        frame.slots[let.names[0].binding] = std::move(value);
+        break;
+      }
+      const Values values = elements(value);
+      if (values.size() != let.names.size()) {
+        fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {} values", let.names.size(), values.size());
+        break;
+      }
+      for (std::size_t i = 0; i < values.size(); ++i) frame.slots[let.names[i].binding] = values[i];
+      break;
+    }
+    case ast::StmtKind::var: {
+      const auto& var = cast<ast::VarStmt>(stmt);
+      frame.slots[var.name.binding] = eval(*var.value, frame);
+      break;
+    }
+    case ast::StmtKind::assign: {
+      const auto& assign = cast<ast::AssignStmt>(stmt);
+      frame.slots[assign.name.binding] = eval(*assign.value, frame);
+      break;
+    }
+    case ast::StmtKind::expr: return execute_call(cast<ast::ExprStmt>(stmt), frame);
+    case ast::StmtKind::for_loop: {
+      const auto& loop = cast<ast::ForStmt>(stmt);
+      return execute_for(loop.bindings, *loop.body, frame);
+    }
+    case ast::StmtKind::repeat: {
+      const auto& repeat = cast<ast::RepeatStmt>(stmt);
+      const std::int64_t count = eval_int(*repeat.count, frame);
+      if (failed_) return Flow::failed;
+      if (count < 0) {
+        fail(Code::negative_repeat, repeat.count->range, frame, "`repeat` is given `{}`, which is negative", count)
+            .hint("write `max({}, 0)` where nothing shall happen", ast::source_text(*repeat.count));
+        return Flow::failed;
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (!step(repeat.range, frame)) return Flow::failed;
+        const Flow flow = execute(*repeat.body, frame);
+        if (flow != Flow::next) return flow;
+      }
+      break;
+    }
+    case ast::StmtKind::conditional: {
+      const auto& conditional = cast<ast::IfStmt>(stmt);
+      for (const ast::Branch& branch : conditional.branches) {
+        const bool taken = eval_bool(*branch.condition, frame);
+        if (failed_) return Flow::failed;
+        if (taken) return execute(*branch.body, frame);
+      }
+      if (conditional.otherwise) return execute(*conditional.otherwise, frame);
+      break;
+    }
+    case ast::StmtKind::return_value:
+      returned_ = eval(*cast<ast::ReturnStmt>(stmt).value, frame);
+      return failed_ ? Flow::failed : Flow::returned;
+    case ast::StmtKind::require: return execute_require(cast<ast::RequireStmt>(stmt), frame);
+    case ast::StmtKind::input: model->input(cast<ast::InputStmt>(stmt), frame); break;
+    case ast::StmtKind::weight: model->weight(cast<ast::WeightStmt>(stmt), frame); break;
+    case ast::StmtKind::region: return model->region(cast<ast::RegionStmt>(stmt), frame);
+    case ast::StmtKind::loss: model->loss(cast<ast::LossStmt>(stmt), frame); break;
+    case ast::StmtKind::rank: order->rank(cast<ast::RankStmt>(stmt), frame); break;
+    case ast::StmtKind::cursor: rank->cursor(cast<ast::CursorStmt>(stmt), frame); break;
+    case ast::StmtKind::at: rank->at(cast<ast::AtStmt>(stmt), frame); break;
+    case ast::StmtKind::step: rank->step(cast<ast::StepStmt>(stmt).step, frame); break;
+    case ast::StmtKind::partition:
+    case ast::StmtKind::split:
+    case ast::StmtKind::place:
+    case ast::StmtKind::replicate:
+    case ast::StmtKind::shard:
+    case ast::StmtKind::treat:
+    case ast::StmtKind::stream:
+    case ast::StmtKind::order:
+    case ast::StmtKind::setting: schedule->directive(stmt, frame); break;
+    case ast::StmtKind::error: failed_ = true; break;
+  }
+  return failed_ ? Flow::failed : Flow::next;
+}
+
+Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame) {
+  if (bindings.empty()) return execute(body, frame);
+  const ast::Binding& binding = bindings[0];
+  const Value values = eval(*binding.values, frame);
+  if (failed_) return Flow::failed;
+  const auto once = [&](Value value) {
+    if (!step(binding.range, frame)) return Flow::failed;
+    frame.slots[binding.name.binding] = std::move(value);
+    return execute_for(bindings.subspan(1), body, frame);
+  };
+  if (const Range* range = values.get<Range>()) {
+    for (std::int64_t i = 0; i < range->size(); ++i) {
+      if (const Flow flow = once(Value(range->begin + i * range->step)); flow != Flow::next) return flow;
+    }
+    return Flow::next;
+  }
+  for (Value& value : elements(values)) {
+    if (const Flow flow = once(std::move(value)); flow != Flow::next) return flow;
+  }
+  return Flow::next;
+}
+
+Flow Evaluator::execute_call(const ast::ExprStmt& stmt, Frame& frame) {
+  const auto* call = llvm::dyn_cast<ast::CallExpr>(stmt.value);
+  if (!call || call->referent != ast::Referent::function) {
+    eval(*stmt.value, frame);
+    return failed_ ? Flow::failed : Flow::next;
+  }
+  const sema::Function& function = program_->functions[call->target];
+  if (function.sort() == ast::FunctionSort::schedule) {
+    schedule->call(function, *call, frame);
+  } else if (function.result.is(sema::TypeKind::steps)) {
+    Frame callee = bind(function, *call, frame);
+    if (!failed_) run(function, callee);
+  } else {
+    eval(*call, frame);
+  }
+  return failed_ ? Flow::failed : Flow::next;
+}
+
+Flow Evaluator::execute_require(const ast::RequireStmt& stmt, Frame& frame) {
+  const Value condition = eval(*stmt.condition, frame);
+  if (failed_) return Flow::failed;
+  if (const MeasureTest* test = condition.shared<MeasureTest>()) {
+    directive::Require require;
+    require.measure = test->measure;
+    require.compare = test->compare;
+    require.bound = test->bound;
+    if (stmt.message) require.message = std::string(stmt.message->value);
+    require.loc = here(stmt.condition->range, frame);
+    schedule->require(std::move(require));
+    return Flow::next;
+  }
+  if (*condition.get<bool>()) return Flow::next;
+  require_failed(stmt, frame);
+  return Flow::failed;
+}
+
+namespace {
+
+/// `m % p`, `m >= 2*p` and the like: the operands whose values explain why a condition failed.
+void collect_operands(const ast::Expr& expr, std::vector<const ast::Expr*>& out) {
+  if (const auto* binary = llvm::dyn_cast<ast::BinaryExpr>(&expr)) {
+    collect_operands(*binary->left, out);
+    collect_operands(*binary->right, out);
+  } else if (const auto* unary = llvm::dyn_cast<ast::UnaryExpr>(&expr)) {
+    collect_operands(*unary->operand, out);
+  } else if (expr.kind == ast::ExprKind::name) {
+    for (const ast::Expr* seen : out) {
+      if (cast<ast::NameExpr>(*seen).name == cast<ast::NameExpr>(expr).name) return;
+    }
+    out.push_back(&expr);
+  }
+}
+
+}  // namespace
+
+void Evaluator::require_failed(const ast::RequireStmt& stmt, Frame& frame) {
+  std::vector<const ast::Expr*> operands;
+  collect_operands(*stmt.condition, operands);
+  std::string values;
+  for (const ast::Expr* operand : operands) {
+    const Value value = eval(*operand, frame);
+    if (failed_ || value.none()) continue;
+    if (!values.empty()) values += ", ";
+    values += "`" + ast::source_text(*operand) + "` is " + (value.get<AxisValue>() ? std::to_string(to_int(value)) : describe(value));
+  }
+  const std::string condition = ast::source_text(*stmt.condition);
+  const std::string suffix = values.empty() ? std::string() : " (" + values + ")";
+  if (stmt.message) {
+    fail(Code::requirement_not_met, stmt.condition->range, frame, "{}: `{}` does not hold{}", stmt.message->value, condition, suffix);
+  } else {
+    fail(Code::requirement_not_met, stmt.condition->range, frame, "`{}` does not hold{}", condition, suffix);
+  }
+}
+
+}  // namespace piper::lower

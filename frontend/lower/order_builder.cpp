@@ -1,0 +1,435 @@
+// Ranks of an order: claims, cursors and steps (LANGUAGE.md section 4, items 2 to 6).
+
+#include <algorithm>
+
+#include "frontend/lower/schedule_builder.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+using llvm::dyn_cast;
+
+// ---- ranks -----------------------------------------------------------------------------------------------------------
+
+void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
+  DeviceSet claim{std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)};
+  elaborate(stmt, 0, claim, frame);
+}
+
+void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame) {
+  if (evaluator_->failed()) return;
+  if (binding < stmt.bindings.size()) {
+    const ast::Binding& bound = stmt.bindings[binding];
+    const Value values = evaluator_->eval(*bound.values, frame);
+    const AxisValue* axis = values.get<AxisValue>();
+    if (!axis) return evaluator_->set_failed();
+    if (claim.at[axis->axis] != DeviceSet::kWhole) {
+      evaluator_->fail(Code::axis_named_twice, bound.range, frame, "the axis `{}` stands twice here",
+                       evaluator_->context().text(evaluator_->mesh->axes[axis->axis].name));
+      return;
+    }
+    for (std::int64_t i = 0; i < axis->size; ++i) {
+      claim.at[axis->axis] = static_cast<std::int32_t>(i);
+      frame.slots[bound.name.binding] = Value(i);
+      elaborate(stmt, binding + 1, claim, frame);
+    }
+    claim.at[axis->axis] = DeviceSet::kWhole;
+    return;
+  }
+  RankBuilder builder(*evaluator_, value_.order);
+  RankBuilder* const outer = std::exchange(evaluator_->rank, &builder);
+  evaluator_->execute(*stmt.body, frame);
+  evaluator_->rank = outer;
+  if (evaluator_->failed()) return;
+  directive::RankSteps steps;
+  steps.devices = evaluator_->device_sets->intern(claim);
+  steps.loc = evaluator_->here(stmt.range, frame);
+  builder.finish(frame, steps);
+  if (evaluator_->failed()) return;
+  const auto position = static_cast<std::uint32_t>(value_.order.ranks.size());
+  for (const directive::OrderOp& op : builder.pending()) value_.pending.push_back({op, position});
+  value_.order.ranks.push_back(steps);
+}
+
+// ---- elements: the coordinates of one operation -----------------------------------------------------------------------
+
+bool RankBuilder::less(const Element& a, const Element& b) const {
+  const auto key = [](const directive::OrderCoordinate& c) { return std::tuple(c.name.value(), c.all, c.index); };
+  const auto* c = order_->coordinates.data();
+  return std::lexicographical_compare(c + a.first, c + a.first + a.count, c + b.first, c + b.first + b.count,
+                                      [&](const auto& x, const auto& y) { return key(x) < key(y); });
+}
+
+bool RankBuilder::same(const Element& a, const Element& b) const { return a.count == b.count && !less(a, b) && !less(b, a); }
+
+std::string RankBuilder::text(const Element& element) const {
+  std::string text;
+  for (std::uint32_t i = 0; i < element.count; ++i) {
+    const directive::OrderCoordinate& c = order_->coordinates[element.first + i];
+    if (i > 0) text += ' ';
+    text += evaluator_->context().text(c.name);
+    if (!c.all) text += "[" + std::to_string(c.index) + "]";
+  }
+  return text.empty() ? "model" : text;
+}
+
+/// `stage[0] mb[6], stage[0] mb[7] and 3 more`.
+std::string RankBuilder::list_text(std::span<const Element> elements) const {
+  std::string list;
+  const std::size_t shown = elements.size() > 4 ? 3 : elements.size();
+  for (std::size_t i = 0; i < shown; ++i) list += (i ? ", " : "") + ("`" + text(elements[i]) + "`");
+  return elements.size() > shown ? list + " and " + std::to_string(elements.size() - shown) + " more" : list;
+}
+
+void RankBuilder::expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame) {
+  std::size_t count = 1;
+  for (const directive::Coordinate& c : selector.coordinates) count *= c.all ? 1 : c.indices.size();
+  std::vector<std::uint32_t> at(selector.coordinates.size(), 0);
+  for (std::size_t n = 0; n < count; ++n) {
+    if (!evaluator_->step(range, frame)) return;
+    Element element{static_cast<std::uint32_t>(order_->coordinates.size()), static_cast<std::uint32_t>(at.size())};
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const directive::Coordinate& c = selector.coordinates[i];
+      order_->coordinates.push_back({c.name, c.all ? 0 : c.indices[at[i]], c.all});
+    }
+    out.push_back(element);
+    for (std::size_t i = at.size(); i-- > 0;) {
+      if (selector.coordinates[i].all || ++at[i] == selector.coordinates[i].indices.size()) {
+        at[i] = 0;
+      } else {
+        break;
+      }
+    }
+  }
+}
+
+std::vector<RankBuilder::Element> RankBuilder::expand(const ast::Expr& expr, Frame& frame) {
+  std::vector<Element> elements;
+  const Value value = evaluator_->eval(expr, frame);
+  for (const Value& part : evaluator_->elements(value)) {
+    if (evaluator_->failed()) break;
+    expand_selector(*part.shared<directive::Selector>(), expr.range, elements, frame);
+  }
+  return elements;
+}
+
+// ---- cursors ---------------------------------------------------------------------------------------------------------
+
+void RankBuilder::cursor(const ast::CursorStmt& stmt, Frame& frame) {
+  Cursor cursor;
+  cursor.name = stmt.name.name;
+  cursor.loc = evaluator_->here(stmt.range, frame);
+  cursor.forward = expand(*stmt.forward, frame);
+  if (stmt.backward && !evaluator_->failed()) {
+    cursor.backward = expand(*stmt.backward, frame);
+    std::vector<Element> f = cursor.forward, g = cursor.backward;
+    const auto before = [&](const Element& a, const Element& b) { return less(a, b); };
+    std::sort(f.begin(), f.end(), before);
+    std::sort(g.begin(), g.end(), before);
+    const bool permutation = std::equal(f.begin(), f.end(), g.begin(), g.end(), [&](const Element& a, const Element& b) { return same(a, b); });
+    if (!permutation && !evaluator_->failed()) {
+      std::vector<Element> only_f, only_g;
+      std::set_difference(f.begin(), f.end(), g.begin(), g.end(), std::back_inserter(only_f), before);
+      std::set_difference(g.begin(), g.end(), f.begin(), f.end(), std::back_inserter(only_g), before);
+      auto&& builder = evaluator_->fail(Code::backward_no_permutation, stmt.backward->range, frame,
+                                        "the backward list of `{}` is no permutation of its forward list", stmt.name.name);
+      if (!only_f.empty()) builder.hint("the backward list lacks {}", list_text(only_f));
+      if (only_f.empty() && !only_g.empty()) builder.hint("the forward list lacks {}", list_text(only_g));
+      return;
+    }
+  }
+  frame.slots[stmt.name.binding] = Value(CursorValue{static_cast<std::uint32_t>(cursors_.size())});
+  cursors_.push_back(std::move(cursor));
+}
+
+std::int64_t RankBuilder::left(const ast::OpExpr& op, Frame& frame) {
+  const auto count = [](std::size_t all, std::size_t used) { return static_cast<std::int64_t>(all - used); };
+  if (!op.operand) {
+    std::int64_t pending = 0;
+    for (std::size_t i = queue_head_; i < queue_.size(); ++i) pending += queue_[i].taken ? 0 : 1;
+    return pending;
+  }
+  const Value operand = evaluator_->eval(*op.operand, frame);
+  const CursorValue* value = operand.get<CursorValue>();
+  if (!value) {
+    evaluator_->fail(Code::left_needs_cursor, op.operand->range, frame, "`left` counts what a cursor has left, and this is {}", describe(operand));
+    return 0;
+  }
+  Cursor& cursor = cursors_[value->index];
+  if (op.pass == Pass::F) return count(cursor.forward.size(), cursor.next_forward);
+  if (op.pass != Pass::BW) return count(cursor.backward_elements().size(), cursor.next_backward);
+  std::int64_t pending = 0;
+  for (std::size_t i = cursor.next_queued; i < cursor.queued.size(); ++i) pending += queue_[cursor.queued[i]].taken ? 0 : 1;
+  return pending;
+}
+
+// ---- the queue of pending weight gradients ---------------------------------------------------------------------------
+
+void RankBuilder::enqueue(Element element, std::int32_t cursor, LocId loc) {
+  if (cursor >= 0) cursors_[static_cast<std::size_t>(cursor)].queued.push_back(static_cast<std::uint32_t>(queue_.size()));
+  queue_.push_back({element, false, loc});
+}
+
+std::optional<RankBuilder::Element> RankBuilder::take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame) {
+  if (cursor >= 0) {
+    Cursor& from = cursors_[static_cast<std::size_t>(cursor)];
+    while (from.next_queued < from.queued.size() && queue_[from.queued[from.next_queued]].taken) ++from.next_queued;
+    if (from.next_queued < from.queued.size()) {
+      Queued& queued = queue_[from.queued[from.next_queued++]];
+      queued.taken = true;
+      return queued.element;
+    }
+    evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient of `{}` is pending here", from.name)
+        .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW {}) > 0`", from.name);
+    return std::nullopt;
+  }
+  while (queue_head_ < queue_.size() && queue_[queue_head_].taken) ++queue_head_;
+  if (queue_head_ < queue_.size()) {
+    queue_[queue_head_].taken = true;
+    return queue_[queue_head_++].element;
+  }
+  evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient is pending here")
+      .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW) > 0`");
+  return std::nullopt;
+}
+
+std::vector<directive::OrderOp> RankBuilder::pending() const {
+  std::vector<directive::OrderOp> ops;
+  for (const Queued& queued : queue_) {
+    if (queued.taken) continue;
+    directive::OrderOp op;
+    op.pass = Pass::BW;
+    op.first_coordinate = queued.element.first;
+    op.num_coordinates = queued.element.count;
+    op.loc = queued.loc;
+    ops.push_back(op);
+  }
+  return ops;
+}
+
+// ---- steps -----------------------------------------------------------------------------------------------------------
+
+LocId RankBuilder::op_location(const ast::OpExpr& op, const Frame& frame) {
+  CachedLoc& cached = loc_cache_[(reinterpret_cast<std::uintptr_t>(&op) >> 4) % std::size(loc_cache_)];
+  if (cached.op != &op || cached.caller != frame.caller) cached = {&op, frame.caller, evaluator_->here(op.range, frame)};
+  return cached.loc;
+}
+
+std::uint32_t RankBuilder::emit(Pass pass, Element element, directive::Part part, LocId loc) {
+  directive::OrderOp op;
+  op.pass = pass;
+  op.part = part;
+  op.first_coordinate = element.first;
+  op.num_coordinates = element.count;
+  op.loc = loc;
+  directive::OrderStep step;
+  step.kind = directive::OrderStep::Kind::op;
+  step.op = static_cast<std::uint32_t>(order_->ops.size());
+  step.loc = loc;
+  order_->ops.push_back(op);
+  order_->steps.push_back(step);
+  return static_cast<std::uint32_t>(order_->steps.size() - 1);
+}
+
+std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc) {
+  if (children.size() == 1) return children[0];
+  directive::OrderStep step;
+  step.kind = kind;
+  step.first_child = static_cast<std::uint32_t>(order_->children.size());
+  step.num_children = static_cast<std::uint32_t>(children.size());
+  step.loc = loc;
+  order_->children.insert(order_->children.end(), children.begin(), children.end());
+  order_->steps.push_back(step);
+  return static_cast<std::uint32_t>(order_->steps.size() - 1);
+}
+
+std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
+  const LocId loc = op_location(op, frame);
+  if (!op.operand) {
+    if (op.pass != Pass::BW) {
+      evaluator_->fail(Code::pass_without_operand, op.range, frame, "`{}` does not say of what", pass_name(op.pass))
+          .hint("write a cursor or a selector after it; only `BW` alone has a meaning, the oldest pending weight gradient");
+      return 0;
+    }
+    if (in_slot_) {
+      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), -1, &op});
+      return emit(Pass::BW, {}, directive::Part::none, loc);
+    }
+    const auto element = take_queued(op, -1, frame);
+    return element ? emit(Pass::BW, *element, directive::Part::none, loc) : 0;
+  }
+  const auto* name = dyn_cast<ast::NameExpr>(op.operand);
+  const CursorValue* value = name && name->referent == ast::Referent::local ? frame.slots[name->target].get<CursorValue>() : nullptr;
+  if (!value) return explicit_op(op, frame);
+  const auto index = static_cast<std::int32_t>(value->index);
+  Cursor& cursor = cursors_[value->index];
+  if (op.pass == Pass::BW) {
+    if (in_slot_) {
+      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), index, &op});
+      return emit(Pass::BW, {}, directive::Part::none, loc);
+    }
+    const auto element = take_queued(op, index, frame);
+    return element ? emit(Pass::BW, *element, directive::Part::none, loc) : 0;
+  }
+  const std::vector<Element>& list = op.pass == Pass::F ? cursor.forward : cursor.backward_elements();
+  std::size_t& next = op.pass == Pass::F ? cursor.next_forward : cursor.next_backward;
+  if (next == list.size()) {
+    evaluator_->fail(Code::cursor_exhausted, op.range, frame, "`{} {}` has nothing left: all {} are used", pass_name(op.pass), cursor.name, list.size())
+        .related(cursor.loc, "the cursor is made here")
+        .hint("guard it with `if left({} {}) > 0`", pass_name(op.pass), cursor.name);
+    return 0;
+  }
+  const Element element = list[next++];
+  if (op.pass == Pass::BI) {
+    if (in_slot_) {
+      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), index, &op});
+    } else {
+      enqueue(element, index, loc);
+    }
+  }
+  return emit(op.pass, element, directive::Part::none, loc);
+}
+
+std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
+  const LocId loc = op_location(op, frame);
+  const directive::Selector selector = evaluator_->eval_selector(*op.operand, frame);
+  std::vector<Element> elements;
+  if (!evaluator_->failed()) expand_selector(selector, op.range, elements, frame);
+  if (evaluator_->failed()) return 0;
+  if (elements.empty()) {
+    evaluator_->fail(Code::operation_of_nothing, op.operand->range, frame, "`{}` names no instance: an index list is empty", ast::source_text(*op.operand));
+    return 0;
+  }
+  std::vector<std::uint32_t> children;
+  for (const Element& element : elements) {
+    const bool work = selector.part == directive::Part::none;
+    if (work && in_slot_ && (op.pass == Pass::BI || op.pass == Pass::BW)) {
+      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), -1, &op});
+    } else if (work && op.pass == Pass::BI) {
+      enqueue(element, -1, loc);
+    } else if (work && op.pass == Pass::BW) {
+      const auto queued = std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(queue_head_), queue_.end(),
+                                       [&](const Queued& q) { return !q.taken && same(q.element, element); });
+      if (queued == queue_.end()) {
+        evaluator_->fail(Code::no_pending_gradient, op.range, frame, "`BW {}` has no `BI` before it that is still pending", text(element));
+        return 0;
+      }
+      queued->taken = true;
+    }
+    children.push_back(emit(op.pass, element, selector.part, loc));
+  }
+  return add_list(directive::OrderStep::Kind::sequence, std::move(children), loc);
+}
+
+std::uint32_t RankBuilder::add_member(const ast::StepMember& member, Frame& frame) {
+  if (member.op) return add_op(*member.op, frame);
+  lists_.emplace_back();
+  evaluator_->execute(*member.block, frame);
+  std::vector<std::uint32_t> children = std::move(lists_.back());
+  lists_.pop_back();
+  return add_list(directive::OrderStep::Kind::sequence, std::move(children), evaluator_->here(member.range, frame));
+}
+
+std::uint32_t RankBuilder::add_step(const ast::Step& step, Frame& frame) {
+  if (step.members.size() == 1) return add_member(step.members[0], frame);
+  std::vector<std::uint32_t> children;
+  for (const ast::StepMember& member : step.members) {
+    children.push_back(add_member(member, frame));
+    if (evaluator_->failed()) return 0;
+  }
+  return add_list(directive::OrderStep::Kind::group, std::move(children), evaluator_->here(step.range, frame));
+}
+
+void RankBuilder::step(const ast::Step& step, Frame& frame) {
+  if (lists_.size() == 1 && !has_plain_steps_) {
+    has_plain_steps_ = true;
+    plain_step_ = step.range;
+  }
+  const std::uint32_t id = add_step(step, frame);
+  if (!evaluator_->failed()) lists_.back().push_back(id);
+}
+
+// ---- slots -----------------------------------------------------------------------------------------------------------
+
+void RankBuilder::at(const ast::AtStmt& stmt, Frame& frame) {
+  const std::int64_t slot = evaluator_->eval_int(*stmt.slot, frame);
+  if (evaluator_->failed()) return;
+  in_slot_ = true;
+  const std::uint32_t id = add_step(stmt.step, frame);
+  in_slot_ = false;
+  if (!evaluator_->failed()) slots_.push_back({slot, id, evaluator_->here(stmt.range, frame), stmt.range});
+}
+
+void RankBuilder::finish_slots(Frame& frame) {
+  if (slots_.empty()) return;
+  if (has_plain_steps_) {
+    evaluator_->fail(Code::slots_and_steps, plain_step_, frame, "this rank has steps with a slot and steps without one")
+        .related(slots_.front().loc, "a step with a slot")
+        .hint("give every step of the rank a slot with `at`, or none");
+    return;
+  }
+  std::stable_sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) { return a.slot < b.slot; });
+  for (std::size_t i = 1; i < slots_.size(); ++i) {
+    if (slots_[i].slot != slots_[i - 1].slot) continue;
+    evaluator_->set_failed();
+    evaluator_->sink()
+        .report(Code::slot_taken_twice, slots_[i].loc, "slot `{}` of this rank holds two steps", slots_[i].slot)
+        .related(slots_[i - 1].loc, "the other one");
+    return;
+  }
+  for (const Slot& slot : slots_) {
+    lists_[0].push_back(slot.step);
+    resolve_queue_in_slot_order(slot.step, frame);
+    if (evaluator_->failed()) return;
+  }
+}
+
+void RankBuilder::resolve_queue_in_slot_order(std::uint32_t step, Frame& frame) {
+  const directive::OrderStep at = order_->steps[step];
+  if (at.kind != directive::OrderStep::Kind::op) {
+    for (std::uint32_t i = 0; i < at.num_children; ++i) resolve_queue_in_slot_order(order_->children[at.first_child + i], frame);
+    return;
+  }
+  const auto found = std::lower_bound(deferred_.begin(), deferred_.end(), at.op, [](const Deferred& d, std::uint32_t op) { return d.op < op; });
+  if (found == deferred_.end() || found->op != at.op) return;
+  directive::OrderOp& op = order_->ops[at.op];
+  const Element element{op.first_coordinate, op.num_coordinates};
+  if (op.pass == Pass::BI) return enqueue(element, found->cursor, op.loc);
+  if (element.count > 0) {
+    const auto queued = std::find_if(queue_.begin(), queue_.end(), [&](const Queued& q) { return !q.taken && same(q.element, element); });
+    if (queued != queue_.end()) {
+      queued->taken = true;
+      return;
+    }
+    evaluator_->set_failed();
+    evaluator_->sink().report(Code::no_pending_gradient, op.loc, "`BW {}` has no `BI` in an earlier slot that is still pending", text(element));
+    return;
+  }
+  if (const auto taken = take_queued(*found->expr, found->cursor, frame)) {
+    op.first_coordinate = taken->first;
+    op.num_coordinates = taken->count;
+  }
+}
+
+void RankBuilder::finish(Frame& frame, directive::RankSteps& rank) {
+  finish_slots(frame);
+  if (evaluator_->failed()) return;
+  for (const Cursor& cursor : cursors_) {
+    const auto check = [&](const std::vector<Element>& list, std::size_t next, std::string_view what, std::string_view letter) {
+      if (next == list.size()) return true;
+      evaluator_->set_failed();
+      evaluator_->sink()
+          .report(Code::cursor_not_used_up, cursor.loc, "the rank ends and `{}` still has {} {}: {}", cursor.name, list.size() - next, what,
+                  list_text(std::span(list).subspan(next)))
+          .hint("add `repeat left({} {}) { {} {} }`", letter, cursor.name, letter, cursor.name);
+      return false;
+    };
+    if (!check(cursor.forward, cursor.next_forward, "forwards", "F")) return;
+    if (!check(cursor.backward_elements(), cursor.next_backward, "backwards", "B")) return;
+  }
+  rank.first_step = static_cast<std::uint32_t>(order_->children.size());
+  rank.num_steps = static_cast<std::uint32_t>(lists_[0].size());
+  order_->children.insert(order_->children.end(), lists_[0].begin(), lists_[0].end());
+}
+
+}  // namespace piper::lower

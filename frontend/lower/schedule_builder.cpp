@@ -1,0 +1,171 @@
+#include "frontend/lower/schedule_builder.h"
+
+#include <algorithm>
+
+namespace piper::lower {
+
+using llvm::cast;
+
+void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
+  switch (stmt.kind) {
+    case ast::StmtKind::partition: return partition(cast<ast::PartitionStmt>(stmt), frame);
+    case ast::StmtKind::split: return split(cast<ast::SplitStmt>(stmt), frame);
+    case ast::StmtKind::place: return place(cast<ast::PlaceStmt>(stmt), frame);
+    case ast::StmtKind::replicate: return replicate(cast<ast::ReplicateStmt>(stmt), frame);
+    case ast::StmtKind::stream: return stream(cast<ast::StreamStmt>(stmt), frame);
+    case ast::StmtKind::order: return order(cast<ast::OrderStmt>(stmt), frame);
+    case ast::StmtKind::setting: return setting(cast<ast::SettingStmt>(stmt), frame);
+    default: evaluator_->set_failed();  // refused by the analysis
+  }
+}
+
+void ScheduleBuilder::require(directive::Require require) { add(std::move(require)); }
+
+void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame) {
+  Frame callee = evaluator_->bind(function, expr, frame);
+  if (evaluator_->failed()) return;
+  ++depth_;
+  evaluator_->run(function, callee);
+  --depth_;
+}
+
+std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view what, Frame& frame) {
+  const std::int64_t value = evaluator_->eval_int(expr, frame);
+  if (evaluator_->failed()) return 1;
+  if (value >= 1 && value <= 0x7FFFFFFF) return static_cast<std::uint32_t>(value);
+  evaluator_->fail(Code::not_positive, expr.range, frame, "{} is `{}`; it must be at least 1", what, value);
+  return 1;
+}
+
+void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
+  directive::Partition partition;
+  partition.loc = evaluator_->here(stmt.range, frame);
+  partition.region = evaluator_->eval_selector(*stmt.region, frame);
+  partition.into = {evaluator_->context().symbol(stmt.into.name.name), positive(*stmt.into.value, "the number of stages", frame)};
+  for (const ast::Pair& pair : stmt.settings) {
+    if (pair.name.name != "sizes") continue;
+    for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame))) {
+      const std::int64_t units = evaluator_->to_int(size);
+      if (units < 1) {
+        evaluator_->fail(Code::not_positive, pair.value->range, frame, "a stage of `sizes` has `{}` units; it must have at least 1", units);
+        return;
+      }
+      partition.sizes.push_back(static_cast<std::uint32_t>(units));
+    }
+    if (!evaluator_->failed() && partition.sizes.size() != partition.into.extent) {
+      evaluator_->fail(Code::sizes_do_not_match, pair.value->range, frame, "`sizes` has {} entries for {} stages", partition.sizes.size(),
+                       partition.into.extent);
+    }
+  }
+  add(std::move(partition));
+}
+
+void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
+  directive::Split split;
+  split.loc = evaluator_->here(stmt.range, frame);
+  split.dim = evaluator_->context().symbol(stmt.dimension.name);
+  for (const ast::Pair& pair : stmt.into) {
+    const Symbol name = evaluator_->context().symbol(pair.name.name);
+    for (const directive::NamedExtent& earlier : split.into) {
+      if (earlier.name != name) continue;
+      evaluator_->fail(Code::dimension_split_twice, pair.name.range, frame, "`{}` stands twice in this split", pair.name.name);
+      return;
+    }
+    split.into.push_back({name, positive(*pair.value, "the number of parts", frame)});
+  }
+  for (const ast::Target& target : stmt.targets) split.targets.push_back(evaluator_->eval_target(target, frame));
+  add(std::move(split));
+}
+
+void ScheduleBuilder::place(const ast::PlaceStmt& stmt, Frame& frame) {
+  directive::Place place;
+  place.loc = evaluator_->here(stmt.range, frame);
+  for (const ast::Target& target : stmt.targets) place.targets.push_back(evaluator_->eval_target(target, frame));
+  place.devices = evaluator_->eval_devices(*stmt.devices, frame);
+  add(std::move(place));
+}
+
+void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
+  directive::Replicate replicate;
+  replicate.loc = evaluator_->here(stmt.range, frame);
+  for (const ast::Target& target : stmt.targets) replicate.targets.push_back(evaluator_->eval_target(target, frame));
+  for (const ast::Identifier& name : stmt.axes) {
+    // An axis parameter of a schedule stands for the axis it was given.
+    const AxisValue* axis = name.binding == ast::kUnbound ? nullptr : frame.slots[name.binding].get<AxisValue>();
+    if (!axis) return evaluator_->set_failed();
+    const Symbol symbol = evaluator_->mesh->axes[axis->axis].name;
+    if (std::find(replicate.axes.begin(), replicate.axes.end(), symbol) != replicate.axes.end()) {
+      evaluator_->fail(Code::axis_named_twice, name.range, frame, "the axis `{}` stands twice here", evaluator_->context().text(symbol));
+      return;
+    }
+    replicate.axes.push_back(symbol);
+  }
+  for (const ast::Pair& pair : stmt.settings) {
+    const Value value = evaluator_->eval(*pair.value, frame);
+    if (evaluator_->failed()) return;
+    const double number = evaluator_->to_float(value);
+    if (pair.name.name == "bucket") {
+      if (number < 1) {
+        evaluator_->fail(Code::not_positive, pair.value->range, frame, "the size of a bucket is `{}`; it must be positive", describe(value))
+            .hint("write `bucket: 25MiB`");
+        return;
+      }
+      replicate.bucket_bytes = static_cast<std::int64_t>(number);
+    } else if (pair.name.name == "zero") {
+      replicate.zero = static_cast<std::uint32_t>(number);
+    } else if (pair.name.name == "prefetch") {
+      replicate.prefetch = static_cast<std::uint32_t>(number);
+    }
+  }
+  add(std::move(replicate));
+}
+
+void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
+  directive::Stream stream;
+  stream.loc = evaluator_->here(stmt.range, frame);
+  stream.name = evaluator_->context().symbol(stmt.name.name);
+  for (const ast::Target& target : stmt.targets) stream.targets.push_back(evaluator_->eval_target(target, frame));
+  for (const ast::Pair& pair : stmt.settings) {
+    if (pair.name.name == "window") stream.window = positive(*pair.value, "the window", frame);
+    if (pair.name.name == "priority") {
+      const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
+      stream.high_priority = name && name->name == "high";
+    }
+  }
+  add(std::move(stream));
+}
+
+void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
+  OrderValue value;
+  if (stmt.value) {
+    const Value order = evaluator_->eval(*stmt.value, frame);
+    if (evaluator_->failed()) return;
+    value = *order.shared<OrderValue>();
+  } else {
+    OrderBuilder builder(*evaluator_);
+    OrderBuilder* const outer = std::exchange(evaluator_->order, &builder);
+    evaluator_->execute(*stmt.body, frame);
+    evaluator_->order = outer;
+    if (evaluator_->failed()) return;
+    value = builder.take();
+  }
+  value.order.loc = evaluator_->here(stmt.range, frame);
+  if (!value.pending.empty()) {
+    const PendingGradient& first = value.pending.front();
+    std::string text;
+    for (std::uint32_t c = 0; c < first.op.num_coordinates; ++c) {
+      const directive::OrderCoordinate& at = value.order.coordinates[first.op.first_coordinate + c];
+      text += (c ? " " : "") + std::string(evaluator_->context().text(at.name)) + "[" + std::to_string(at.index) + "]";
+    }
+    evaluator_->set_failed();
+    evaluator_->sink()
+        .report(Code::weight_gradients_left, first.op.loc, "{} weight gradients are still pending when the order ends, the oldest is `BW {}`",
+                value.pending.size(), text)
+        .related(value.order.loc, "the order is applied here")
+        .hint("end the rank with `repeat left(BW) { BW }`");
+    return;
+  }
+  add(std::move(value.order));
+}
+
+}  // namespace piper::lower

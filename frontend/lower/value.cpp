@@ -1,0 +1,54 @@
+#include "frontend/lower/value.h"
+
+namespace piper::lower {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+std::string number(double value) {
+  std::string text = std::to_string(value);
+  while (text.find('.') != std::string::npos && (text.back() == '0' || text.back() == '.')) {
+    const bool point = text.back() == '.';
+    text.pop_back();
+    if (point) break;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Value& value) {
+  return std::visit(
+      Overloaded{
+          [](std::monostate) -> std::string { return "nothing"; },
+          [](std::int64_t v) { return std::to_string(v); },
+          [](double v) { return number(v); },
+          [](bool v) -> std::string { return v ? "true" : "false"; },
+          [](ByteCount v) { return std::to_string(v.bytes) + " bytes"; },
+          [](Range v) {
+            std::string text = std::to_string(v.begin) + ".." + std::to_string(v.end);
+            return v.step == 1 ? text : text + " by " + std::to_string(v.step);
+          },
+          [](AxisValue v) { return "an axis of " + std::to_string(v.size); },
+          [](DeviceSetId) -> std::string { return "a device set"; },
+          [](TensorValue) -> std::string { return "a tensor"; },
+          [](CursorValue) -> std::string { return "a cursor"; },
+          [](MeasureValue) -> std::string { return "a measure"; },
+          [](tensor::DType v) { return std::string(tensor::dtype_name(v)); },
+          [](const Shared<std::string>& v) { return "\"" + *v + "\""; },
+          [](const Shared<Values>& v) { return "a list of " + std::to_string(v->size()); },
+          [](const Shared<directive::Selector>&) -> std::string { return "a selector"; },
+          [](const Shared<OrderValue>&) -> std::string { return "an order"; },
+          [](const Shared<tensor::Init>&) -> std::string { return "an initialiser"; },
+          [](const Shared<directive::LearningRate>&) -> std::string { return "a learning rate"; },
+          [](const Shared<directive::Optimizer>&) -> std::string { return "an optimizer"; },
+          [](const Shared<directive::Data>&) -> std::string { return "a data source"; },
+          [](const Shared<MeasureTest>&) -> std::string { return "a requirement on the plan"; },
+      },
+      value.payload);
+}
+
+}  // namespace piper::lower
