@@ -1,0 +1,12 @@
+#pragma once
+// The model that stands in where a schedule is shown without one: a chain of equal links, one weight each, and one loss at the end.
+
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::lower {
+
+/// As many links as the strategy's partition of the whole model has stages; the batch has one sample per part of its splits. The region of link i is `link[i]`.
+void build_chain_model(tensor::Graph& model, const directive::Strategy& strategy);
+
+}  // namespace piper::lower

@@ -1,0 +1,231 @@
+#include "frontend/lower/lower.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "frontend/lower/chain_model.h"
+#include "frontend/lower/model_builder.h"
+#include "frontend/lower/schedule_builder.h"
+
+namespace piper::lower {
+namespace {
+
+/// A mesh of more devices is a typing mistake.
+constexpr std::uint64_t kMaxDevices = 1u << 24;
+
+/// Reads the value of an override as the type that its place has; nothing when it is none.
+std::optional<Value> parse_override(const std::string& text, sema::Type type) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  switch (type.list ? sema::TypeKind::error : type.kind) {
+    case sema::TypeKind::integer:
+    case sema::TypeKind::axis: {
+      std::int64_t value = 0;
+      const auto [rest, error] = std::from_chars(begin, end, value);
+      return error == std::errc() && rest == end ? std::optional(Value(value)) : std::nullopt;
+    }
+    case sema::TypeKind::floating: {
+      double value = 0;
+      const auto [rest, error] = std::from_chars(begin, end, value);
+      return error == std::errc() && rest == end ? std::optional(Value(value)) : std::nullopt;
+    }
+    case sema::TypeKind::boolean:
+      if (text == "true" || text == "false") return Value(text == "true");
+      return std::nullopt;
+    case sema::TypeKind::string: return share(text);
+    default: return std::nullopt;
+  }
+}
+
+class Lowering {
+ public:
+  Lowering(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink)
+      : program_(program), overrides_(overrides), sink_(sink), evaluator_(program, context, sink), lowered_{tensor::Graph(context), {}},
+        schedule_(evaluator_, lowered_.strategy), used_(overrides.size(), false) {
+    evaluator_.mesh = &lowered_.strategy.mesh;
+    evaluator_.device_sets = &lowered_.strategy.device_sets;
+    evaluator_.schedule = &schedule_;
+  }
+
+  std::optional<Lowered> train(const sema::Train& train) {
+    evaluate_params();
+    if (!evaluator_.failed()) refuse_unused_overrides();
+    if (!evaluator_.failed()) make_mesh(program_.meshes[train.mesh.index()]);
+    if (evaluator_.failed()) return std::nullopt;
+    directive::Settings& settings = lowered_.strategy.settings;
+    settings.train = std::string(train.name());
+    Frame frame;
+    frame.slots.resize(train.frame_size);
+    settings.loc = evaluator_.here(train.syntax->name.range, frame);
+    for (std::size_t i = 0; i < mesh().axes.size(); ++i) frame.slots[i] = Value(AxisValue{static_cast<std::uint32_t>(i), mesh().axes[i].size});
+    evaluator_.execute(*train.syntax->body, frame);
+    schedule_.finish();
+    if (evaluator_.failed()) return std::nullopt;
+    lowered_.model.name = std::string(program_.functions[train.model.index()].name());
+    ModelBuilder model(evaluator_, lowered_.model, settings);
+    evaluator_.model = &model;
+    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame) || evaluator_.failed()) return std::nullopt;
+    return std::move(lowered_);
+  }
+
+  std::optional<Lowered> schedule(const sema::Function& function) {
+    evaluate_params();
+    Frame frame;
+    frame.slots.resize(function.frame_size);
+    frame.caller = {};
+    if (!evaluator_.failed()) bind_parameters(function, frame);
+    if (!evaluator_.failed()) refuse_unused_overrides(&function);
+    if (evaluator_.failed()) return std::nullopt;
+    lowered_.strategy.settings.loc = evaluator_.here(function.syntax->name.range, frame);
+    evaluator_.run(function, frame);
+    schedule_.finish();
+    if (evaluator_.failed()) return std::nullopt;
+    build_chain_model(lowered_.model, lowered_.strategy);
+    return std::move(lowered_);
+  }
+
+ private:
+  Mesh& mesh() { return lowered_.strategy.mesh; }
+
+  const Override* find_override(std::string_view name) {
+    const Override* found = nullptr;
+    for (std::size_t i = 0; i < overrides_.size(); ++i) {
+      if (overrides_[i].name != name) continue;
+      used_[i] = true;
+      found = &overrides_[i];  // the last one wins
+    }
+    return found;
+  }
+
+  std::optional<Value> override_value(const Override& override, sema::Type type) {
+    std::optional<Value> value = parse_override(override.value, type);
+    if (!value) {
+      evaluator_.set_failed();
+      sink_.report(Code::override_bad_value, SourceRange(), "`-D {}={}` gives `{}`, which is no {}", override.name, override.value, override.value,
+                   sema::type_name(type.is(sema::TypeKind::axis) ? sema::Type{sema::TypeKind::integer, false} : type));
+      return std::nullopt;
+    }
+    if (const std::string* text = value->shared<std::string>()) {
+      evaluator_.override_strings.insert(text);
+      overridden_.push_back(*value);
+    }
+    return value;
+  }
+
+  void evaluate_params() {
+    for (const sema::Param& param : program_.params) {
+      Frame frame;
+      frame.slots.resize(param.frame_size);
+      Value value;
+      // The command line speaks of the entry file's params.
+      const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
+      if (override) {
+        const auto given = override_value(*override, param.type);
+        if (!given) return;
+        value = *given;
+      } else {
+        value = evaluator_.eval(*param.syntax->value, frame);
+        if (evaluator_.failed()) return;
+      }
+      evaluator_.params.push_back(std::move(value));
+    }
+  }
+
+  void refuse_unused_overrides(const sema::Function* schedule = nullptr) {
+    for (std::size_t i = 0; i < overrides_.size(); ++i) {
+      if (used_[i]) continue;
+      std::string known;
+      const auto add = [&](std::string_view name) { known += (known.empty() ? "`" : ", `") + std::string(name) + "`"; };
+      for (const sema::Param& param : program_.params) {
+        if (param.module.index() == 0) add(param.syntax->name.name);
+      }
+      if (schedule) {
+        for (const ast::Param& param : schedule->syntax->params) add(param.name.name);
+      }
+      evaluator_.set_failed();
+      auto&& builder = sink_.report(Code::override_unknown, SourceRange(), "`-D {}={}` names no param of the program", overrides_[i].name, overrides_[i].value);
+      if (known.empty()) {
+        builder.hint("the program declares no `param`");
+      } else {
+        builder.hint("known are {}", known);
+      }
+    }
+  }
+
+  /// Adds an axis; false, and a diagnostic, when its size makes no mesh.
+  bool add_axis(std::string_view name, std::int64_t size, SourceRange range, const Frame& frame) {
+    if (size < 1 || static_cast<std::uint64_t>(size) > kMaxDevices || mesh().devices() * static_cast<std::uint64_t>(size) > kMaxDevices) {
+      evaluator_.fail(Code::bad_mesh, range, frame, "the axis `{}` has size `{}`; a mesh has 1 to {} devices", name, size, kMaxDevices);
+      return false;
+    }
+    if (mesh().axes.size() == kMaxAxes) {
+      evaluator_.fail(Code::bad_mesh, range, frame, "a mesh has at most {} axes", kMaxAxes);
+      return false;
+    }
+    mesh().axes.push_back({evaluator_.context().symbol(name), static_cast<std::uint32_t>(size)});
+    return true;
+  }
+
+  void make_mesh(const sema::Mesh& declared) {
+    Frame frame;
+    frame.slots.resize(declared.frame_size);
+    mesh().name = evaluator_.context().symbol(declared.syntax->name.name);
+    mesh().loc = evaluator_.here(declared.syntax->range, frame);
+    for (const ast::Pair& pair : declared.syntax->axes) {
+      const std::int64_t size = evaluator_.eval_int(*pair.value, frame);
+      if (evaluator_.failed() || !add_axis(pair.name.name, size, pair.value->range, frame)) return;
+    }
+  }
+
+  void bind_parameters(const sema::Function& function, Frame& frame) {
+    mesh().name = evaluator_.context().symbol("mesh");
+    mesh().loc = evaluator_.here(function.syntax->name.range, frame);
+    std::string missing;
+    const auto params = function.syntax->params;
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      const std::string_view name = params[i].name.name;
+      const sema::Type type = function.params[i];
+      if (const Override* override = find_override(name)) {
+        const auto value = override_value(*override, type);
+        if (!value) return;
+        frame.slots[i] = *value;
+        if (type.is(sema::TypeKind::axis)) {
+          const std::int64_t size = *value->get<std::int64_t>();
+          if (!add_axis(name, size, params[i].range, frame)) return;
+          frame.slots[i] = Value(AxisValue{static_cast<std::uint32_t>(mesh().axes.size() - 1), size});
+        }
+      } else if (params[i].default_value) {
+        frame.slots[i] = evaluator_.eval(*params[i].default_value, frame);
+        if (evaluator_.failed()) return;
+      } else {
+        missing += (missing.empty() ? "" : " ") + ("-D " + std::string(name) + "=...");
+      }
+    }
+    if (missing.empty()) return;
+    evaluator_.fail(Code::parameter_missing, function.syntax->name.range, frame, "`{}` is shown by itself and lacks values of its parameters", function.name())
+        .hint("add {}", missing);
+  }
+
+  const sema::Program& program_;
+  std::span<const Override> overrides_;
+  DiagnosticSink& sink_;
+  Evaluator evaluator_;
+  Lowered lowered_;
+  ScheduleBuilder schedule_;
+  std::vector<bool> used_;
+  std::vector<Value> overridden_;  // keeps the strings of override_strings alive
+};
+
+}  // namespace
+
+std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
+                                   DiagnosticSink& sink) {
+  return Lowering(program, overrides, context, sink).train(program.trains[train.index()]);
+}
+
+std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
+                                      DiagnosticSink& sink) {
+  return Lowering(program, overrides, context, sink).schedule(program.functions[schedule.index()]);
+}
+
+}  // namespace piper::lower

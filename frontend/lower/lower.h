@@ -1,0 +1,38 @@
+#pragma once
+// Typed program to tensor graph and strategy: the entry of lowering.
+//
+//   auto lowered = lower::lower_train(program, program.find_train("small"), {{"corpus", "/data/web"}}, context, sink);
+//   passes::compile(lowered->model, lowered->strategy, sink, {});
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "frontend/sema/program.h"
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::lower {
+
+/// `-D name=value`.
+struct Override {
+  std::string name;
+  std::string value;
+};
+
+struct Lowered {
+  tensor::Graph model;  // forward only
+  directive::Strategy strategy;
+};
+
+/// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
+/// least one error, when something does not fit. The program must be `ok`.
+std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
+                                   DiagnosticSink& sink);
+
+/// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model
+/// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.
+std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
+                                      DiagnosticSink& sink);
+
+}  // namespace piper::lower
