@@ -13,6 +13,12 @@ using llvm::dyn_cast;
 using sema::Builtin;
 
 Frame Evaluator::bind(const sema::Function& function, const ast::CallExpr& call, Frame& caller) {
+  Frame frame = bind_arguments(function, call, caller);
+  bind_defaults(function, call, frame);
+  return frame;
+}
+
+Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallExpr& call, Frame& caller) {
   Frame frame;
   frame.slots.resize(function.frame_size);
   frame.caller = here(call.range, caller);
@@ -26,13 +32,16 @@ Frame Evaluator::bind(const sema::Function& function, const ast::CallExpr& call,
       if (function.params[i].is(sema::TypeKind::floating) && frame.slots[i].get<std::int64_t>()) frame.slots[i] = Value(to_float(frame.slots[i]));
     }
   }
-  for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
-    if (call.matched[i] < 0) {
-      frame.slots[i] = eval(*params[i].default_value, frame);
-      if (function.params[i].is(sema::TypeKind::integer)) frame.slots[i] = Value(to_int(frame.slots[i]));
-    }
-  }
   return frame;
+}
+
+void Evaluator::bind_defaults(const sema::Function& function, const ast::CallExpr& call, Frame& callee) {
+  const auto params = function.syntax->params;
+  for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
+    if (call.matched[i] >= 0) continue;
+    callee.slots[i] = eval(*params[i].default_value, callee);
+    if (function.params[i].is(sema::TypeKind::integer)) callee.slots[i] = Value(to_int(callee.slots[i]));
+  }
 }
 
 Value Evaluator::run(const sema::Function& function, Frame& frame) {

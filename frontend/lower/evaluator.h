@@ -52,6 +52,9 @@ class Evaluator {
   Value run(const sema::Function& function, Frame& frame);
   /// The frame of a call: arguments in the caller's frame, defaults in the callee's.
   Frame bind(const sema::Function& function, const ast::CallExpr& call, Frame& caller);
+  /// The two halves of `bind`: a model binds the dimensions of its parameters between them.
+  Frame bind_arguments(const sema::Function& function, const ast::CallExpr& call, Frame& caller);
+  void bind_defaults(const sema::Function& function, const ast::CallExpr& call, Frame& callee);
   /// The value of argument `param` of a builtin's call; nothing when it is left out.
   std::optional<Value> argument(const ast::CallExpr& call, std::size_t param, Frame& frame);
 

@@ -1,0 +1,194 @@
+#include "frontend/lower/model_builder.h"
+
+#include <unordered_map>
+
+#include "frontend/lower/model_state.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+using tensor::Built;
+using tensor::Op;
+
+ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings)
+    : state_(std::make_unique<State>(evaluator, graph, settings)) {}
+ModelBuilder::~ModelBuilder() = default;
+
+bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  const sema::Function& function = evaluator.program().functions[expr.target];
+  Frame callee = evaluator.bind(function, expr, frame);
+  if (evaluator.failed()) return false;
+  state_->calls.push_back({});
+  evaluator.run(function, callee);
+  state_->calls.pop_back();
+  if (evaluator.failed()) return false;
+  if (!state_->graph.losses.empty()) return true;
+  evaluator.fail(Code::model_without_loss, function.syntax->name.range, callee, "the model `{}` has no loss, so there is nothing to train", function.name())
+      .hint("add `loss cross_entropy(logits, targets)` or another value per sample");
+  return false;
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------------
+
+Value ModelBuilder::call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  Frame callee = evaluator.bind_arguments(function, expr, frame);
+  if (evaluator.failed()) return {};
+  ModelCall inner;
+  const std::string name(function.name());
+  const std::uint32_t index = state_->calls.back().counters[name]++;
+  inner.path = state_->calls.back().path + name + "." + std::to_string(index) + ".";
+  inner.region = state_->graph.regions.child(state_->calls.back().region, evaluator.context().symbol(name), index);
+  state_->calls.push_back(std::move(inner));
+  state_->bind_shapes(function, expr, callee, frame);
+  if (!evaluator.failed()) evaluator.bind_defaults(function, expr, callee);
+  Value result = evaluator.failed() ? Value() : evaluator.run(function, callee);
+  if (!evaluator.failed()) result = state_->returned(function, result, callee);
+  state_->calls.pop_back();
+  return evaluator.failed() ? Value() : result;
+}
+
+Flow ModelBuilder::region(const ast::RegionStmt& stmt, Frame& frame) {
+  ModelCall& call = state_->calls.back();
+  const std::string name(stmt.name.name);
+  const RegionId outer = call.region;
+  const std::uint32_t index = call.counters[name]++;
+  call.region = state_->graph.regions.child(outer, state_->evaluator.context().symbol(name), index);
+  const Flow flow = state_->evaluator.execute(*stmt.body, frame);
+  state_->calls.back().region = outer;
+  return flow;
+}
+
+// ---- leaves and losses -----------------------------------------------------------------------------------------------
+
+void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  if (!state_->settings.data) {
+    evaluator.fail(Code::data_missing, stmt.range, frame, "the model reads inputs, and the train has no `data`")
+        .related(state_->settings.loc, "the train")
+        .hint("add `data: bytes(\"corpus.txt\", batch: 32, seq: 128)` or `data: synthetic(batch: 32)`");
+    return;
+  }
+  for (const ast::Param& param : stmt.inputs) {
+    const std::optional<tensor::Type> type = state_->input_type(param, frame);
+    if (!type) return;
+    state_->place(stmt.range, frame);
+    const tensor::ValueId value = state_->build.input(param.name.name, *type);
+    frame.slots[param.name.binding] = Value(TensorValue{value});
+  }
+}
+
+void ModelBuilder::weight(const ast::WeightStmt& stmt, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  tensor::Init init;
+  if (stmt.init) {
+    const Value value = evaluator.eval(*stmt.init, frame);
+    if (evaluator.failed()) return;
+    init = *value.shared<tensor::Init>();
+  }
+  for (const ast::WeightDecl& decl : stmt.weights) {
+    tensor::Type type;
+    type.dtype = state_->settings.dtype;
+    for (const ast::Dim& dim : decl.dims) {
+      if (dim.size) frame.slots[dim.name.binding] = Value(evaluator.eval_int(*dim.size, frame));
+      if (evaluator.failed()) return;
+      const std::int64_t extent = evaluator.to_int(frame.slots[dim.name.binding]);
+      if (extent < 1) {
+        evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of weight `{}` has extent `{}`; it must be at least 1", dim.name.name,
+                       decl.name.name, extent);
+        return;
+      }
+      type.dims.push_back({evaluator.context().symbol(dim.name.name), extent, false});
+    }
+    if (!state_->fits(type)) {
+      evaluator.fail(Code::tensor_too_large, decl.range, frame, "the weight `{}` has more than 2^60 bytes", decl.name.name);
+      return;
+    }
+    const std::string name = state_->calls.back().path + std::string(decl.name.name);
+    if (!state_->weights.insert(name).second) {
+      evaluator.fail(Code::weight_declared_twice, decl.name.range, frame, "the weight `{}` is declared a second time in one call", name)
+          .hint("put what is repeated into a model of its own: each call has its own weights");
+      return;
+    }
+    state_->place(decl.range, frame);
+    frame.slots[decl.name.binding] = Value(TensorValue{state_->build.weight(name, type, init)});
+  }
+}
+
+void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  const Value value = evaluator.eval(*stmt.value, frame);
+  if (evaluator.failed()) return;
+  const tensor::ValueId elements = value.get<TensorValue>()->id;
+  const tensor::Type& type = state_->graph.type(elements);
+  const bool sampled = std::any_of(type.dims.begin(), type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
+  if (!sampled || !tensor::is_floating(type.dtype)) {
+    evaluator.fail(Code::loss_without_samples, stmt.value->range, frame, "a loss is a value per sample, and this is `{}`",
+                   tensor::print(type, evaluator.context().symbols))
+        .hint("a loss has the dimension `batch` and a floating type; it is averaged over all its elements");
+    return;
+  }
+  state_->place(stmt.range, frame);
+  ModelCall& call = state_->calls.back();
+  const Built built = state_->build.loss(call.path + "loss." + std::to_string(call.counters["loss"]++), elements);
+  state_->check(built, stmt.value->range, frame);
+}
+
+// ---- operators -------------------------------------------------------------------------------------------------------
+
+Value ModelBuilder::negate(const ast::UnaryExpr& expr, const Value& operand, Frame& frame) {
+  state_->place(expr.range, frame);
+  return state_->check(state_->build.unary(Op::neg, operand.get<TensorValue>()->id), expr.range, frame);
+}
+
+Value ModelBuilder::binary(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  state_->place(expr.range, frame);
+  tensor::Builder& build = state_->build;
+  const TensorValue* a = left.get<TensorValue>();
+  const TensorValue* b = right.get<TensorValue>();
+  Built built;
+  if (a && b) {
+    switch (expr.op) {
+      case ast::BinaryOp::add: built = build.binary(Op::add, a->id, b->id); break;
+      case ast::BinaryOp::subtract: built = build.binary(Op::sub, a->id, b->id); break;
+      case ast::BinaryOp::multiply: built = build.binary(Op::mul, a->id, b->id); break;
+      case ast::BinaryOp::divide: built = build.binary(Op::div, a->id, b->id); break;
+      case ast::BinaryOp::contract: built = build.matmul(a->id, b->id); break;
+      default: evaluator.set_failed(); return {};
+    }
+    return state_->check(built, expr.op_range, frame);
+  }
+  const double number = evaluator.to_float(a ? right : left);
+  const tensor::ValueId x = a ? a->id : b->id;
+  switch (expr.op) {
+    case ast::BinaryOp::add: built = build.offset(x, number); break;
+    case ast::BinaryOp::subtract:
+      if (a) {
+        built = build.offset(x, -number);
+      } else if ((built = build.unary(Op::neg, x))) {
+        built = build.offset(built.value, number);
+      }
+      break;
+    case ast::BinaryOp::multiply: built = build.scale(x, number); break;
+    case ast::BinaryOp::divide:
+      if (a) {
+        if (number == 0) {
+          evaluator.fail(Code::division_by_zero, expr.right->range, frame, "a tensor is divided by 0");
+          return {};
+        }
+        built = build.scale(x, 1 / number);
+      } else {
+        tensor::Attrs fill;
+        fill.scalar = number;
+        fill.shape = tensor::Type{state_->graph.type(x).dtype, {}};
+        if ((built = build.op(Op::fill, {}, fill))) built = build.binary(Op::div, built.value, x);
+      }
+      break;
+    default: evaluator.set_failed(); return {};
+  }
+  return state_->check(built, expr.op_range, frame);
+}
+
+}  // namespace piper::lower

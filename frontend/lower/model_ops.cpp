@@ -1,0 +1,115 @@
+// The tensor functions of the language: each call appends one op of the table, or a few.
+
+#include <cmath>
+
+#include "frontend/lower/model_state.h"
+
+namespace piper::lower {
+
+using sema::Builtin;
+using tensor::Built;
+using tensor::Op;
+
+namespace {
+
+std::optional<Op> unary_op(Builtin id) {
+  switch (id) {
+    case Builtin::exp: return Op::exp;
+    case Builtin::gelu: return Op::gelu;
+    case Builtin::log: return Op::log;
+    case Builtin::relu: return Op::relu;
+    case Builtin::sigmoid: return Op::sigmoid;
+    case Builtin::silu: return Op::silu;
+    case Builtin::softplus: return Op::softplus;
+    case Builtin::sqrt: return Op::sqrt;
+    case Builtin::square: return Op::square;
+    case Builtin::tanh: return Op::tanh;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame) {
+  Evaluator& evaluator = state_->evaluator;
+  tensor::Builder& build = state_->build;
+  // Arguments first: they append ops at their own places.
+  std::vector<std::optional<Value>> values(expr.matched.size());
+  const sema::Signature& signature = sema::signature(id);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!signature.params[i].type.is(sema::TypeKind::dimension)) values[i] = evaluator.argument(expr, i, frame);
+    if (evaluator.failed()) return {};
+  }
+  const auto tensor = [&](std::size_t i) { return values[i]->get<TensorValue>()->id; };
+  const auto number = [&](std::size_t i, double otherwise) { return values[i] ? evaluator.to_float(*values[i]) : otherwise; };
+  const auto along = [&](std::size_t i) { return state_->dimension_argument(expr, i); };
+  const auto dims = [&](std::size_t i) {
+    const Symbol named = along(i);
+    const auto& type = state_->graph.type(tensor(0));
+    return std::vector<Symbol>{named.valid() || type.dims.empty() ? named : type.dims.back().name};
+  };
+  state_->place(expr.range, frame);
+  Built built;
+  if (const auto op = unary_op(id)) {
+    built = build.unary(*op, tensor(0));
+    return state_->check(built, expr.range, frame);
+  }
+  switch (id) {
+    case Builtin::attend: {
+      const bool causal = values[3] && *values[3]->get<bool>();
+      if (values[4]) {
+        tensor::Attrs attrs;
+        attrs.causal = causal;
+        attrs.scalar = evaluator.to_float(*values[4]);
+        built = build.op(Op::attend, {tensor(0), tensor(1), tensor(2)}, attrs);
+      } else {
+        built = build.attend(tensor(0), tensor(1), tensor(2), causal);
+      }
+      break;
+    }
+    case Builtin::cross_entropy: built = build.cross_entropy(tensor(0), tensor(1), along(2)); break;
+    case Builtin::dot: {
+      built = build.binary(Op::mul, tensor(0), tensor(1));
+      if (built) {
+        const Symbol named = along(2);
+        const auto& type = state_->graph.type(tensor(0));
+        built = build.sum(built.value, {named.valid() || type.dims.empty() ? named : type.dims.back().name});
+      }
+      break;
+    }
+    case Builtin::dropout: {
+      const double rate = number(1, 0);
+      if (!(rate >= 0 && rate < 1)) {
+        evaluator.fail(Code::setting_out_of_range, expr.args[static_cast<std::size_t>(expr.matched[1])].range, frame,
+                       "`p` of `dropout` is `{}`; it must be at least 0 and below 1", rate);
+        return {};
+      }
+      built = rate == 0 ? Built(tensor(0)) : build.dropout(tensor(0), rate);
+      break;
+    }
+    case Builtin::layer_norm: built = build.along(Op::layer_norm, tensor(0), along(1), number(2, 1e-5)); break;
+    case Builtin::rms_norm: built = build.along(Op::rms_norm, tensor(0), along(1), number(2, 1e-6)); break;
+    case Builtin::softmax: built = build.along(Op::softmax, tensor(0), along(1)); break;
+    case Builtin::log_softmax: built = build.along(Op::log_softmax, tensor(0), along(1)); break;
+    case Builtin::lookup: built = build.lookup(tensor(0), tensor(1)); break;
+    case Builtin::max: built = build.max(tensor(0), dims(1)); break;
+    case Builtin::mean: built = build.mean(tensor(0), dims(1)); break;
+    case Builtin::sum: built = build.sum(tensor(0), dims(1)); break;
+    case Builtin::maximum: built = build.binary(Op::maximum, tensor(0), tensor(1)); break;
+    case Builtin::minimum: built = build.binary(Op::minimum, tensor(0), tensor(1)); break;
+    case Builtin::rename:
+    case Builtin::rename_indices: {
+      std::vector<std::pair<Symbol, Symbol>> names;
+      for (const std::uint32_t position : expr.rest) {
+        const ast::Arg& arg = expr.args[position];
+        names.emplace_back(evaluator.context().symbol(arg.name.name), evaluator.context().symbol(llvm::cast<ast::NameExpr>(*arg.value).name));
+      }
+      built = build.rename(tensor(0), std::move(names));
+      break;
+    }
+    default: evaluator.set_failed(); return {};
+  }
+  return state_->check(built, expr.range, frame);
+}
+
+}  // namespace piper::lower

@@ -1,0 +1,218 @@
+// Shapes at the borders of models: inputs, arguments, results.
+
+#include <algorithm>
+
+#include "frontend/lower/model_state.h"
+
+namespace piper::lower {
+
+void ModelBuilder::State::place(SourceRange range, const Frame& frame) {
+  const std::string& path = calls.back().path;
+  build.at(calls.back().region, evaluator.here(range, frame), path.empty() ? path : path.substr(0, path.size() - 1));
+}
+
+Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, const Frame& frame) {
+  if (!built) {
+    evaluator.fail(Code::shapes_do_not_fit, range, frame, "{}", built.error);
+    return {};
+  }
+  if (!fits(graph.type(built.value))) {
+    evaluator.fail(Code::tensor_too_large, range, frame, "the result `{}` has more than 2^60 bytes", show(built.value));
+    return {};
+  }
+  return Value(TensorValue{built.value});
+}
+
+bool ModelBuilder::State::fits(const tensor::Type& type) const {
+  double bytes = static_cast<double>(tensor::dtype_bytes(type.dtype));
+  for (const tensor::Dim& dim : type.dims) bytes *= static_cast<double>(dim.extent);
+  return bytes <= 0x1p60;
+}
+
+tensor::DType ModelBuilder::State::dtype_of(sema::Type type) const {
+  switch (type.kind) {
+    case sema::TypeKind::tensor_f64: return tensor::DType::f64;
+    case sema::TypeKind::tensor_f32: return tensor::DType::f32;
+    case sema::TypeKind::tensor_i64: return tensor::DType::i64;
+    default: return settings.dtype;
+  }
+}
+
+namespace {
+
+sema::Type written_type(const ast::TypeRef& type) {
+  if (type.name.name == "i64") return {sema::TypeKind::tensor_i64, false};
+  if (type.name.name == "f64") return {sema::TypeKind::tensor_f64, false};
+  if (type.name.name == "f32") return {sema::TypeKind::tensor_f32, false};
+  return {sema::TypeKind::tensor, false};
+}
+
+}  // namespace
+
+std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& param, Frame& frame) {
+  const directive::Data& data = *settings.data;
+  const Symbol batch = evaluator.context().symbol("batch");
+  tensor::Type type;
+  type.dtype = dtype_of(written_type(*param.type));
+  for (const ast::Dim& dim : param.type->dims) {
+    const Symbol name = evaluator.context().symbol(dim.name.name);
+    std::optional<std::int64_t> extent;
+    if (name == batch) extent = data.batch;
+    for (const auto& [known, size] : data.extents) {
+      if (known == name) extent = size;
+    }
+    if (dim.size) {
+      const std::int64_t written = evaluator.eval_int(*dim.size, frame);
+      if (evaluator.failed()) return std::nullopt;
+      if (extent && *extent != written) {
+        evaluator.fail(Code::input_extent, dim.size->range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name, dim.name.name,
+                       written, *extent)
+            .related(data.loc, "the data");
+        return std::nullopt;
+      }
+      extent = written;
+    }
+    if (!extent) {
+      evaluator.fail(Code::input_extent, dim.range, frame, "nothing says the extent of `{}` of the input `{}`", dim.name.name, param.name.name)
+          .related(data.loc, "the data gives no `{}`", dim.name.name)
+          .hint("write `{}: 64` here, or in `synthetic(...)`", dim.name.name);
+      return std::nullopt;
+    }
+    if (*extent < 1) {
+      evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of input `{}` has extent `{}`; it must be at least 1", dim.name.name,
+                     param.name.name, *extent);
+      return std::nullopt;
+    }
+    frame.slots[dim.name.binding] = Value(*extent);
+    type.dims.push_back({name, *extent, name == batch});
+  }
+  if (type.dims.empty() || type.dims[0].name != batch) {
+    evaluator.fail(Code::input_extent, param.range, frame, "the input `{}` does not start with `batch`, the dimension of the samples", param.name.name)
+        .hint("write `{}: {}[batch, ...]`", param.name.name, param.type->name.name);
+    return std::nullopt;
+  }
+  if (data.kind == directive::Data::Kind::bytes) {
+    const bool known = param.name.name == "tokens" || param.name.name == "targets";
+    if (!known || type.dtype != tensor::DType::i64 || type.dims.size() != 2) {
+      evaluator.fail(Code::input_not_in_data, param.range, frame, "`bytes` has no input `{}` of type `{}`", param.name.name,
+                     tensor::print(type, evaluator.context().symbols))
+          .related(data.loc, "the data")
+          .hint("it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
+      return std::nullopt;
+    }
+  } else if (type.dtype == tensor::DType::i64 && data.classes == 0) {
+    evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name)
+        .related(data.loc, "the data")
+        .hint("write `synthetic(..., classes: 10)`");
+    return std::nullopt;
+  }
+  return type;
+}
+
+void ModelBuilder::State::bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller) {
+  ModelCall& call = calls.back();
+  const auto params = function.syntax->params;
+  std::vector<std::uint32_t> bound;  // slots of dimension names that have their extent
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const TensorValue* argument = callee.slots[i].get<TensorValue>();
+    if (!argument || expr.matched[i] < 0) continue;
+    const ast::Expr& written = *expr.args[static_cast<std::size_t>(expr.matched[i])].value;
+    const auto dims = params[i].type->dims;
+    const tensor::Type type = graph.type(argument->id);
+    const auto misfit = [&](const std::string& why) {
+      evaluator.fail(Code::argument_shape, written.range, caller, "`{}` does not fit the parameter `{}` of `{}`: {}", show(argument->id), params[i].name.name,
+                     function.name(), why)
+          .related(params[i].range, "the parameter");
+    };
+    if (type.dims.size() != dims.size()) {
+      return misfit("it has " + std::to_string(type.dims.size()) + " dimensions instead of " + std::to_string(dims.size()));
+    }
+    if (type.dtype != dtype_of(function.params[i])) return misfit("its elements are no " + std::string(tensor::dtype_name(dtype_of(function.params[i]))));
+    std::vector<std::pair<Symbol, Symbol>> renames;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const std::uint32_t slot = dims[d].name.binding;
+      const Symbol name = evaluator.context().symbol(dims[d].name.name);
+      if (name != type.dims[d].name) renames.emplace_back(type.dims[d].name, name);
+      if (dims[d].size) {
+        const std::int64_t size = evaluator.eval_int(*dims[d].size, callee);
+        if (evaluator.failed()) return;
+        if (size != type.dims[d].extent) {
+          return misfit("`" + std::string(dims[d].name.name) + "` is " + std::to_string(type.dims[d].extent) + " instead of " + std::to_string(size));
+        }
+      }
+      if (std::find(bound.begin(), bound.end(), slot) != bound.end()) {
+        const std::int64_t size = evaluator.to_int(callee.slots[slot]);
+        if (size != type.dims[d].extent) {
+          return misfit("`" + std::string(dims[d].name.name) + "` is " + std::to_string(type.dims[d].extent) + " here and " + std::to_string(size) +
+                        " in an earlier argument");
+        }
+      } else {
+        callee.slots[slot] = Value(type.dims[d].extent);
+        bound.push_back(slot);
+      }
+    }
+    for (const auto& [outer, inner] : renames) {
+      const auto known = std::find_if(call.to_caller.begin(), call.to_caller.end(), [&, inner_name = inner](const auto& pair) { return pair.first == inner_name; });
+      if (known == call.to_caller.end()) call.to_caller.emplace_back(inner, outer);
+    }
+    if (renames.empty()) continue;
+    place(written.range, caller);
+    const Value renamed = check(build.rename(argument->id, renames), written.range, caller);
+    if (evaluator.failed()) return;
+    callee.slots[i] = renamed;
+  }
+}
+
+Value ModelBuilder::State::returned(const sema::Function& function, const Value& value, Frame& callee) {
+  if (const Values* list = value.shared<Values>()) {
+    Values results;
+    for (const Value& element : *list) {
+      results.push_back(returned(function, element, callee));
+      if (evaluator.failed()) return {};
+    }
+    return share(std::move(results));
+  }
+  const TensorValue* result = value.get<TensorValue>();
+  if (!result) return value;
+  const SourceRange range = function.syntax->result ? function.syntax->result->range : function.syntax->name.range;
+  const tensor::Type type = graph.type(result->id);
+  if (const ast::TypeRef* declared = function.syntax->result; declared && declared->kind == ast::TypeKind::shaped) {
+    std::string why;
+    if (type.dtype != dtype_of(written_type(*declared))) why = "its elements are no " + std::string(tensor::dtype_name(dtype_of(written_type(*declared))));
+    if (type.dims.size() != declared->dims.size()) why = "it has " + std::to_string(type.dims.size()) + " dimensions";
+    for (std::size_t d = 0; why.empty() && d < type.dims.size(); ++d) {
+      const ast::Dim& dim = declared->dims[d];
+      if (evaluator.context().symbol(dim.name.name) != type.dims[d].name) {
+        why = "dimension " + std::to_string(d + 1) + " is `" + std::string(evaluator.context().text(type.dims[d].name)) + "`";
+        continue;
+      }
+      if (!dim.size && dim.name.binding == ast::kUnbound) continue;
+      const std::int64_t extent = dim.size ? evaluator.eval_int(*dim.size, callee) : evaluator.to_int(callee.slots[dim.name.binding]);
+      if (evaluator.failed()) return {};
+      if (extent != type.dims[d].extent) why = "`" + std::string(dim.name.name) + "` is " + std::to_string(type.dims[d].extent) + " instead of " + std::to_string(extent);
+    }
+    if (!why.empty()) {
+      evaluator.fail(Code::result_shape, range, callee, "`{}` returns `{}`, which is not what it declares: {}", function.name(),
+                     tensor::print(type, evaluator.context().symbols), why)
+          .hint("change the declared result, or `rename` a dimension of what is returned");
+      return {};
+    }
+  }
+  std::vector<std::pair<Symbol, Symbol>> renames;
+  for (const tensor::Dim& dim : type.dims) {
+    for (const auto& [inner, outer] : calls.back().to_caller) {
+      if (inner == dim.name) renames.emplace_back(inner, outer);
+    }
+  }
+  if (renames.empty()) return value;
+  place(range, callee);
+  return check(build.rename(result->id, renames), range, callee);
+}
+
+Symbol ModelBuilder::State::dimension_argument(const ast::CallExpr& expr, std::size_t param) const {
+  const std::int32_t position = expr.matched[param];
+  if (position < 0) return {};
+  return evaluator.context().symbol(llvm::cast<ast::NameExpr>(*expr.args[static_cast<std::size_t>(position)].value).name);
+}
+
+}  // namespace piper::lower

@@ -1,0 +1,52 @@
+#pragma once
+// What the model side of elaboration knows while it runs: the stack of model calls and the graph that they append to.
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/lower/model_builder.h"
+#include "ir/tensor/builder.h"
+
+namespace piper::lower {
+
+/// One call of a model that is being run.
+struct ModelCall {
+  std::string path;    // `block.3.attention.0.`; empty for the outermost model
+  RegionId region;     // invalid for the outermost model: its work is `model` itself
+  std::unordered_map<std::string, std::uint32_t> counters;           // calls, regions and losses by name
+  std::vector<std::pair<Symbol, Symbol>> to_caller;                  // dimension names that differ: callee's, caller's
+};
+
+struct ModelBuilder::State {
+  State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in)
+      : evaluator(evaluator_in), graph(graph_in), settings(settings_in), build(graph_in) {}
+
+  /// Ops that follow stand at `range` of the current call.
+  void place(SourceRange range, const Frame& frame);
+  /// The value, or a diagnostic with the shapes.
+  Value check(const tensor::Built& built, SourceRange range, const Frame& frame);
+  /// The type of an input: extents by name from the train's data.
+  std::optional<tensor::Type> input_type(const ast::Param& param, Frame& frame);
+  /// Gives dimension names of the callee's parameters their extents, and arguments the callee's names.
+  void bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller);
+  /// What a model returns, in the caller's names, checked against the declared result.
+  Value returned(const sema::Function& function, const Value& value, Frame& callee);
+  /// The element type that a written type such as `tensor[..]` or `i64[..]` means.
+  tensor::DType dtype_of(sema::Type type) const;
+  bool fits(const tensor::Type& type) const;
+  std::string show(tensor::ValueId value) const { return tensor::print(graph.type(value), evaluator.context().symbols); }
+  /// The dimension that argument `param` of a builtin names; invalid when it is left out.
+  Symbol dimension_argument(const ast::CallExpr& expr, std::size_t param) const;
+
+  Evaluator& evaluator;
+  tensor::Graph& graph;
+  const directive::Settings& settings;
+  tensor::Builder build;
+  std::vector<ModelCall> calls;
+  std::unordered_set<std::string> weights;
+};
+
+}  // namespace piper::lower
