@@ -1,0 +1,208 @@
+#include "runtime/launch/metrics.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace piper::runtime {
+namespace {
+
+// Shortest text that reads back as the same number.
+void append_number(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  char text[40];
+  for (const int digits : {15, 16, 17}) {
+    std::snprintf(text, sizeof(text), "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value) break;
+  }
+  out += text;
+}
+
+void append_string(std::string& out, const std::string& text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+template <typename Value>
+void append_per_loss(std::string& out, std::span<const std::string> names, const Value& value) {
+  out += '{';
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i) out += ',';
+    append_string(out, names[i]);
+    out += ':';
+    value(i);
+  }
+  out += '}';
+}
+
+Failure unwritable(const std::string& path, const std::string& lost, const std::string& reason) {
+  return {.code = kOutputUnwritable,
+          .message = "cannot write `" + path + "`: " + reason + "; " + lost,
+          .hint = "give `--out` a folder that can be written, on a disk with space left"};
+}
+
+std::string short_count(double value) {
+  const char* const units[] = {"", "k", "M", "G"};
+  std::size_t unit = 0;
+  while (value >= 1000 && unit + 1 < std::size(units)) {
+    value /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof(text), value < 10 && unit ? "%.1f%s" : "%.0f%s", value, units[unit]);
+  return text;
+}
+
+std::string short_bytes(std::uint64_t bytes) {
+  char text[32];
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  std::snprintf(text, sizeof(text), mib < 10 ? "%.1f MiB" : mib < 10240 ? "%.0f MiB" : "%.1f GiB", mib < 10240 ? mib : mib / 1024);
+  return text;
+}
+
+std::string clock_text(double seconds) {
+  const std::uint64_t whole = static_cast<std::uint64_t>(seconds + 0.5);
+  char text[32];
+  if (whole >= 3600) {
+    std::snprintf(text, sizeof(text), "%llu:%02llu:%02llu", static_cast<unsigned long long>(whole / 3600),
+                  static_cast<unsigned long long>(whole / 60 % 60), static_cast<unsigned long long>(whole % 60));
+  } else {
+    std::snprintf(text, sizeof(text), "%llu:%02llu", static_cast<unsigned long long>(whole / 60), static_cast<unsigned long long>(whole % 60));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes) {
+  std::string out = "{\"schema\":1,\"phase\":";
+  out += step.phase == Phase::training ? "\"training\"" : "\"evaluation\"";
+  out += ",\"step\":" + std::to_string(step.step + 1) + ",\"loss\":";
+  append_number(out, step.loss);
+  out += ",\"losses\":";
+  append_per_loss(out, loss_names, [&](std::size_t i) { append_number(out, step.losses[i]); });
+  out += ",\"microbatches\":";
+  append_per_loss(out, loss_names, [&](std::size_t i) {
+    out += '[';
+    for (std::size_t m = 0; m < step.microbatch_sums[i].size(); ++m) {
+      if (m) out += ',';
+      append_number(out, step.microbatch_sums[i][m]);
+    }
+    out += ']';
+  });
+  if (step.gradient_norm) {
+    out += ",\"norm\":";
+    append_number(out, *step.gradient_norm);
+  }
+  if (step.phase == Phase::training) {
+    out += ",\"lr\":";
+    append_number(out, step.learning_rate);
+  }
+  out += ",\"seconds\":";
+  append_number(out, step.seconds);
+  out += ",\"tokens_per_second\":";
+  append_number(out, step.tokens_per_second);
+  out += ",\"peak_bytes\":[";
+  for (std::size_t i = 0; i < peak_bytes.size(); ++i) out += (i ? "," : "") + std::to_string(peak_bytes[i]);
+  return out + "]}";
+}
+
+MetricsFile::~MetricsFile() {
+  if (file_ >= 0) close(file_);
+}
+
+std::optional<Failure> MetricsFile::open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes,
+                                         bool append) {
+  loss_names_ = std::move(loss_names);
+  peak_bytes_ = std::move(peak_bytes);
+  std::error_code error;
+  std::filesystem::create_directories(out_folder, error);
+  if (error) return unwritable(out_folder, "no metrics would be kept", error.message());
+  path_ = out_folder + "/metrics.jsonl";
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0644);
+  if (file_ < 0) return unwritable(path_, "no metrics would be kept", std::strerror(errno));
+  return std::nullopt;
+}
+
+std::optional<Failure> MetricsFile::write(const StepRecord& step) {
+  const std::string line = metrics_json(step, loss_names_, peak_bytes_) + '\n';
+  for (std::size_t written = 0; written < line.size();) {
+    const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", count < 0 ? std::strerror(errno) : "nothing was taken");
+    }
+    written += static_cast<std::size_t>(count);
+  }
+  return std::nullopt;
+}
+
+ProgressLine::ProgressLine(Write write, bool terminal, unsigned columns, std::uint64_t peak_bytes)
+    : write_(std::move(write)), terminal_(terminal), columns_(std::max(20u, columns)), peak_bytes_(peak_bytes) {}
+
+std::string ProgressLine::text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left) {
+  char number[64];
+  const std::uint64_t first = step.step - step.local_step;
+  std::string out = step.phase == Phase::training ? "step " : "held out ";
+  out += std::to_string(step.step + 1) + '/' + std::to_string(first + step.steps);
+  std::snprintf(number, sizeof(number), "  loss %.4f", step.loss);
+  out += number;
+  if (step.gradient_norm) {
+    std::snprintf(number, sizeof(number), "  norm %.3g", *step.gradient_norm);
+    out += number;
+  }
+  if (step.phase == Phase::training) {
+    std::snprintf(number, sizeof(number), "  lr %.2e", step.learning_rate);
+    out += number;
+  }
+  return out + "  " + short_count(tokens_per_second) + " tokens/s  " + short_bytes(peak_bytes) + "  left " + clock_text(seconds_left);
+}
+
+void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
+  smooth_seconds_ = smooth_seconds_ == 0 ? step.seconds : 0.9 * smooth_seconds_ + 0.1 * step.seconds;
+  const bool last = step.local_step + 1 == step.steps;
+  const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
+  if (shown_ && now - *shown_ < pause && !last) return;
+  shown_ = now;
+  const double speed = smooth_seconds_ > 0 ? step.tokens_per_second * step.seconds / smooth_seconds_ : 0;
+  std::string line = text(step, speed, peak_bytes_, smooth_seconds_ * static_cast<double>(step.steps - step.local_step - 1));
+  if (!terminal_) {
+    write_(line + '\n');
+    return;
+  }
+  if (line.size() >= columns_) line.resize(columns_ - 1);
+  const std::size_t width = line.size();
+  if (width < width_) line.append(width_ - width, ' ');
+  width_ = width;
+  write_('\r' + line);
+}
+
+void ProgressLine::finish() {
+  if (terminal_ && width_) write_("\n");
+  width_ = 0;
+  shown_.reset();
+  smooth_seconds_ = 0;
+}
+
+}  // namespace piper::runtime

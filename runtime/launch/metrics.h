@@ -1,0 +1,74 @@
+#pragma once
+// What a run shows and leaves behind: a progress line, and one JSON object per step in OUT/metrics.jsonl.
+//
+//   MetricsFile file;
+//   if (auto failure = file.open("out")) ...;
+//   ProgressLine line(stderr_writer, is_terminal, columns);
+//   executor.run(Phase::training, steps, [&](const StepRecord& step) { line.show(step, bytes); return file.write(step, bytes); });
+//   line.finish();
+//
+// A record of a training step (numbers that are not finite are null):
+//   {"schema":1,"phase":"training","step":1,"loss":5.54,"losses":{"gpt.loss.0":5.54},"microbatches":{"gpt.loss.0":[1419.2,1418.9]},
+//    "norm":1.2,"lr":0.002,"seconds":0.41,"tokens_per_second":9990,"peak_bytes":[1048576]}
+// `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/executor/executor.h"
+
+namespace piper::runtime {
+
+/// The object above, without the newline.
+std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
+
+class MetricsFile {
+ public:
+  MetricsFile() = default;
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+  ~MetricsFile();
+
+  /// Makes the folder and OUT/metrics.jsonl; lines of an earlier run are kept when `append`.
+  std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes, bool append = false);
+  /// Writes a line through to the system; the failure says from which step on the metrics are missing.
+  std::optional<Failure> write(const StepRecord& step);
+
+ private:
+  std::string path_;
+  std::vector<std::string> loss_names_;
+  std::vector<std::uint64_t> peak_bytes_;
+  int file_ = -1;
+};
+
+/// One line that is rewritten on a terminal, or a line every few seconds elsewhere:
+///   step 120/400  loss 2.4312  norm 0.83  lr 1.9e-03  9.9k tokens/s  42 MiB  left 1:55
+class ProgressLine {
+ public:
+  using Write = std::function<void(const std::string&)>;
+  using Clock = std::chrono::steady_clock;
+
+  ProgressLine(Write write, bool terminal, unsigned columns, std::uint64_t peak_bytes);
+  void show(const StepRecord& step, Clock::time_point now = Clock::now());
+  /// Leaves the cursor on a new line.
+  void finish();
+
+  static std::string text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left);
+
+ private:
+  Write write_;
+  bool terminal_;
+  unsigned columns_;
+  std::uint64_t peak_bytes_;
+  std::optional<Clock::time_point> shown_;
+  double smooth_seconds_ = 0;  // of a step
+  std::size_t width_ = 0;      // of what stands on the line
+};
+
+}  // namespace piper::runtime

@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "runtime/data/bigram.h"
+#include "runtime/data/step_data.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::runtime {
+namespace {
+
+constexpr std::int64_t kDims[] = {8, 16};
+constexpr PiperInput kInputs[] = {{.name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0},
+                                  {.name = "targets", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0}};
+
+PiperData bytes(const std::string& path, std::int64_t seq = 16) {
+  return {.kind = 1, .path = path.c_str(), .batch = 8, .seq = seq, .classes = 0, .where = {"data", "a.pipe", 7, 3}};
+}
+
+std::string text(std::size_t length) {
+  std::string out;
+  for (std::size_t i = 0; i < length; ++i) out += static_cast<char>((i * 2654435761u >> 13) & 0xFF);
+  return out;
+}
+
+std::unique_ptr<StepData> open(const PiperData& data, std::span<const PiperInput> inputs = kInputs, DataUse use = DataUse::training, std::uint64_t max_steps = 0) {
+  Failure failure;
+  auto out = open_data(data, inputs, 5, use, max_steps, failure);
+  EXPECT_TRUE(out) << describe(failure);
+  return out;
+}
+
+TEST(Bytes, SamplesAreWindowsOfTheText) {
+  const test::TemporaryFolder folder;
+  const std::string content = text(5000), path = folder.write("corpus.txt", content);
+  const auto data = open(bytes(path));
+  std::set<std::string> seen;
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    std::int64_t tokens[8][16], targets[8][16];
+    data->load(0, step, 0, 8, tokens);
+    data->load(1, step, 0, 8, targets);
+    for (int s = 0; s < 8; ++s) {
+      std::string window;
+      for (int i = 0; i < 16; ++i) window += static_cast<char>(tokens[s][i]);
+      EXPECT_NE(content.find(window), std::string::npos);
+      for (int i = 0; i + 1 < 16; ++i) EXPECT_EQ(targets[s][i], tokens[s][i + 1]);
+      seen.insert(window);
+    }
+    // However the batch is cut, a sample is the same.
+    std::int64_t part[2][16];
+    data->load(0, step, 5, 2, part);
+    for (int i = 0; i < 16; ++i) {
+      EXPECT_EQ(part[0][i], tokens[5][i]);
+      EXPECT_EQ(part[1][i], tokens[6][i]);
+    }
+  }
+  EXPECT_GT(seen.size(), 150u);
+}
+
+TEST(Bytes, AnOtherSeedDrawsOtherWindows) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("corpus.txt", text(5000));
+  Failure failure;
+  const auto a = open_data(bytes(path), kInputs, 1, DataUse::training, 0, failure), b = open_data(bytes(path), kInputs, 2, DataUse::training, 0, failure);
+  std::int64_t x[8][16], y[8][16];
+  a->load(0, 0, 0, 8, x);
+  b->load(0, 0, 0, 8, y);
+  EXPECT_NE(std::memcmp(x, y, sizeof(x)), 0);
+}
+
+TEST(Bytes, AFolderIsReadInSortedOrder) {
+  const test::TemporaryFolder folder;
+  folder.write("b/z.txt", "zz");
+  folder.write("a.txt", "aaaa");
+  folder.write("b/c.txt", "cccc");
+  folder.write(".hidden", "hhhhhhhhhhhhhhhhhhhh");
+  constexpr std::int64_t dims[] = {8, 3};
+  const PiperInput input{.name = "tokens", .dtype = PIPER_I64, .num_dims = 2, .dims = dims, .sample_dim = 0};
+  const auto windows = open(bytes(folder.path().native(), 3), std::span(&input, 1), DataUse::held_out);
+  EXPECT_EQ(windows->covering_steps(), 1u);
+  std::int64_t out[3][3];
+  windows->load(0, 0, 0, 3, out);
+  std::string seen;
+  for (const auto& row : out) {
+    for (const std::int64_t c : row) seen += static_cast<char>(c);
+  }
+  EXPECT_EQ(seen, "aaaaccccz");
+}
+
+TEST(Bytes, HeldOutWindowsCoverTheText) {
+  const test::TemporaryFolder folder;
+  const std::string content = text(16 * 8 * 5 + 40), path = folder.write("corpus.txt", content);
+  const auto data = open(bytes(path), kInputs, DataUse::held_out);
+  EXPECT_EQ(data->covering_steps(), 5u);
+  std::string seen;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    std::int64_t tokens[8][16];
+    data->load(0, step, 0, 8, tokens);
+    for (const auto& row : tokens) {
+      for (const std::int64_t c : row) seen += static_cast<char>(c);
+    }
+  }
+  // 42 windows, 40 are taken: spread evenly, in order, none twice.
+  std::size_t at = 0;
+  for (std::size_t w = 0; w < 40; ++w) {
+    const std::size_t found = content.find(seen.substr(w * 16, 16), at);
+    ASSERT_NE(found, std::string::npos);
+    EXPECT_EQ(found % 16, 0u);
+    at = found + 16;
+  }
+  EXPECT_EQ(open(bytes(path), kInputs, DataUse::held_out, 2)->covering_steps(), 2u);
+}
+
+TEST(Bytes, RefusesWhatItCannotGive) {
+  const test::TemporaryFolder folder;
+  const auto refused = [](const PiperData& data, std::span<const PiperInput> inputs) {
+    Failure failure;
+    EXPECT_FALSE(open_data(data, inputs, 0, DataUse::training, 0, failure));
+    EXPECT_EQ(failure.place.file, "a.pipe");
+    EXPECT_EQ(failure.place.line, 7u);
+    EXPECT_FALSE(failure.hint.empty());
+    return std::to_string(failure.code) + " " + failure.message;
+  };
+  const std::string tiny = folder.write("tiny.txt", "0123456789abcdef"), empty = folder.write("empty.txt", "");
+  const std::string missing = folder.path() / "none", bare = folder.path() / "bare";
+  std::filesystem::create_directory(bare);
+  EXPECT_EQ(refused(bytes(missing), kInputs), "6006 cannot read `" + missing + "`: No such file or directory");
+  EXPECT_EQ(refused(bytes(bare), kInputs), "6006 cannot read `" + bare + "`: the folder holds no files");
+  EXPECT_EQ(refused(bytes(tiny), kInputs), "6007 `" + tiny + "` has `16` bytes; a window of `seq: 16` needs `17`");
+  EXPECT_EQ(refused(bytes(empty), kInputs), "6007 `" + empty + "` has `0` bytes; a window of `seq: 16` needs `17`");
+  EXPECT_EQ(refused(bytes(tiny, 0), kInputs), "6008 `bytes` needs a positive `batch` and `seq`");
+  PiperInput input = kInputs[0];
+  input.name = "image";
+  EXPECT_EQ(refused(bytes(tiny), std::span(&input, 1)), "6008 `bytes` has no values for the input `image`");
+  input = kInputs[0];
+  input.dtype = PIPER_F32;
+  EXPECT_EQ(refused(bytes(tiny), std::span(&input, 1)), "6008 the input `tokens` does not hold integers");
+  input = kInputs[0];
+  EXPECT_EQ(refused(bytes(tiny, 9), std::span(&input, 1)), "6008 the input `tokens` is not a window of `9` bytes per sample");
+  input.name = "label";
+  PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .where = {"data", "a.pipe", 7, 3}};
+  EXPECT_EQ(refused(synthetic, std::span(&input, 1)), "6008 the input `label` holds integers and `synthetic` was not told their bound");
+}
+
+TEST(Synthetic, ElementsAreFunctionsOfTheSample) {
+  constexpr std::int64_t dims[] = {4, 6, 5};
+  const PiperInput inputs[] = {{.name = "x", .dtype = PIPER_F64, .num_dims = 3, .dims = dims, .sample_dim = 1},
+                               {.name = "x", .dtype = PIPER_F32, .num_dims = 3, .dims = dims, .sample_dim = 1},
+                               {.name = "y", .dtype = PIPER_I64, .num_dims = 3, .dims = dims, .sample_dim = 1}};
+  const PiperData synthetic{.kind = 2, .path = nullptr, .batch = 6, .seq = 0, .classes = 3, .where = {}};
+  const auto data = open(synthetic, inputs);
+  double whole[4][6][5], part[4][2][5];
+  float single[4][6][5];
+  std::int64_t classes[4][6][5];
+  data->load(0, 9, 0, 6, whole);
+  data->load(0, 9, 3, 2, part);
+  data->load(1, 9, 0, 6, single);
+  data->load(2, 9, 0, 6, classes);
+  std::map<std::int64_t, int> counts;
+  double sum = 0, squares = 0;
+  for (int o = 0; o < 4; ++o) {
+    for (int i = 0; i < 5; ++i) {
+      for (int s = 0; s < 6; ++s) {
+        sum += whole[o][s][i];
+        squares += whole[o][s][i] * whole[o][s][i];
+        EXPECT_EQ(single[o][s][i], static_cast<float>(whole[o][s][i]));
+        ++counts[classes[o][s][i]];
+      }
+      EXPECT_EQ(part[o][0][i], whole[o][3][i]);
+      EXPECT_EQ(part[o][1][i], whole[o][4][i]);
+    }
+  }
+  EXPECT_NEAR(sum / 120, 0, 0.3);
+  EXPECT_NEAR(squares / 120, 1, 0.4);
+  EXPECT_EQ(counts.size(), 3u);
+  EXPECT_EQ(counts.begin()->first, 0);
+  for (const auto& [value, count] : counts) EXPECT_GT(count, 20);
+  double other[4][6][5];
+  data->load(0, 10, 0, 6, other);
+  EXPECT_NE(std::memcmp(whole, other, sizeof(whole)), 0);
+}
+
+TEST(Bigram, CountsPairs) {
+  const std::string train = "abababac";
+  const Bigram bigram({reinterpret_cast<const unsigned char*>(train.data()), train.size()});
+  const std::string held_out = "abz";
+  // a: 4 times followed, 3 times by b; b: 3 times, never by z.
+  const double expected = -(std::log(4.0 / 260) + std::log(1.0 / 259)) / 2;
+  EXPECT_NEAR(bigram.loss({reinterpret_cast<const unsigned char*>(held_out.data()), held_out.size()}), expected, 1e-12);
+  EXPECT_TRUE(std::isnan(bigram.loss({})));
+  const test::TemporaryFolder folder;
+  Failure failure;
+  EXPECT_NEAR(*bigram_loss(folder.write("a", train), folder.write("b", held_out), failure), expected, 1e-12);
+  EXPECT_FALSE(bigram_loss(folder.path() / "a", folder.write("c", "x"), failure));
+  EXPECT_EQ(failure.code, kDataTooShort);
+}
+
+}  // namespace
+}  // namespace piper::runtime

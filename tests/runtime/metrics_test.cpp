@@ -1,0 +1,142 @@
+#include "runtime/launch/metrics.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <limits>
+
+#include "runtime/trace/flight.h"
+#include "tests/runtime/sample_jobs.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::runtime {
+namespace {
+
+const std::vector<std::string> kNames = {"gpt.loss.0"};
+
+struct Sample {
+  std::vector<double> losses = {2.5};
+  std::vector<std::vector<double>> sums = {{3.5, 1.5}};
+  StepRecord record;
+  Sample() {
+    record.step = 119;
+    record.local_step = 19;
+    record.steps = 300;
+    record.loss = 2.5;
+    record.losses = losses;
+    record.microbatch_sums = sums;
+    record.gradient_norm = 0.826;
+    record.learning_rate = 1.9e-3;
+    record.seconds = 0.5;
+    record.tokens_per_second = 9876;
+  }
+};
+
+TEST(Metrics, OneObjectPerStep) {
+  Sample sample;
+  const std::vector<std::uint64_t> bytes = {1024, 2048};
+  EXPECT_EQ(metrics_json(sample.record, kNames, bytes),
+            R"({"schema":1,"phase":"training","step":120,"loss":2.5,"losses":{"gpt.loss.0":2.5},"microbatches":{"gpt.loss.0":[3.5,1.5]},)"
+            R"("norm":0.826,"lr":0.0019,"seconds":0.5,"tokens_per_second":9876,"peak_bytes":[1024,2048]})");
+  sample.record.phase = Phase::evaluation;
+  sample.record.gradient_norm.reset();
+  sample.losses[0] = sample.record.loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(metrics_json(sample.record, kNames, {}),
+            R"({"schema":1,"phase":"evaluation","step":120,"loss":null,"losses":{"gpt.loss.0":null},"microbatches":{"gpt.loss.0":[3.5,1.5]},)"
+            R"("seconds":0.5,"tokens_per_second":9876,"peak_bytes":[]})");
+}
+
+TEST(Metrics, TheLineOfProgress) {
+  Sample sample;
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9k tokens/s  42 MiB  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 7322), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  1.0 MiB  left 2:02:02");
+}
+
+TEST(Metrics, ATerminalsLineIsRewritten) {
+  Sample sample;
+  std::string out;
+  ProgressLine line([&](const std::string& text) { out += text; }, true, 30, 1 << 20);
+  const auto start = ProgressLine::Clock::now();
+  line.show(sample.record, start);
+  line.show(sample.record, start + std::chrono::milliseconds(10));  // too soon
+  sample.record.local_step = 299;
+  sample.record.step = 399;
+  line.show(sample.record, start + std::chrono::milliseconds(20));  // the last one is always shown
+  line.finish();
+  EXPECT_EQ(out, "\rstep 120/400  loss 2.5000  no\rstep 400/400  loss 2.5000  no\n");
+}
+
+TEST(Metrics, ElsewhereALineNowAndThen) {
+  Sample sample;
+  int lines = 0;
+  ProgressLine line([&](const std::string& text) { lines += text.back() == '\n'; }, false, 80, 1 << 20);
+  const auto start = ProgressLine::Clock::now();
+  for (int i = 0; i < 100; ++i) line.show(sample.record, start + std::chrono::milliseconds(100 * i));
+  line.finish();
+  EXPECT_EQ(lines, 2);
+}
+
+TEST(Metrics, AFolderOfTheRun) {
+  const test::TemporaryFolder folder;
+  const std::string out = folder.path() / "a" / "b";
+  std::filesystem::create_directories(out);
+  HandJob job(2);
+  add_pipeline(job);
+  ExecutorOptions options;
+  options.out_folder = out;
+  auto executor = create(job.finish(), options);
+  MetricsFile file;
+  ASSERT_FALSE(file.open(out, {"square"}, executor->arena_bytes()));
+  EXPECT_EQ(executor->run(Phase::training, 3, [&](const StepRecord& step) { return file.write(step); }).ended, Ended::finished);
+  std::ifstream in(out + "/metrics.jsonl");
+  std::string line;
+  int lines = 0;
+  while (std::getline(in, line)) EXPECT_EQ(line.find("{\"schema\":1,\"phase\":\"training\",\"step\":" + std::to_string(++lines)), 0u);
+  EXPECT_EQ(lines, 3);
+  // The flight records stay readable after the run.
+  const auto record = read_flight(flight_path(out, 1));
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->rank, 1u);
+  EXPECT_EQ(record->step, 2u);
+  EXPECT_EQ(record->ended[0], 3u * (kMicrobatches + 1));
+  EXPECT_EQ(record->ended[1], 3u * kMicrobatches);
+  EXPECT_EQ(record->events, 3u * (kMicrobatches + 1));
+  EXPECT_GE(record->ring[1].end_ns, record->ring[1].begin_ns);
+  EXPECT_GE(record->ring[1].begin_ns, record->ring[0].end_ns);
+  EXPECT_STREQ(record->hash, "0123456789abcdef");
+  EXPECT_FALSE(read_flight(out + "/metrics.jsonl"));
+}
+
+TEST(Metrics, AFolderThatCannotBeMade) {
+  const test::TemporaryFolder folder;
+  const std::string in_the_way = folder.write("file", "x");
+  MetricsFile file;
+  const auto failure = file.open(in_the_way + "/out", kNames, {});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, kOutputUnwritable);
+  EXPECT_EQ(failure->message, "cannot write `" + in_the_way + "/out`: Not a directory; no metrics would be kept");
+}
+
+TEST(Metrics, AFullDiskSaysWhatIsLost) {
+  // A limit on the size of files acts as a full disk does.
+  const test::TemporaryFolder folder;
+  MetricsFile file;
+  ASSERT_FALSE(file.open(folder.path(), kNames, {}));
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{100, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Sample sample;
+  const auto failure = file.write(sample.record);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, kOutputUnwritable);
+  EXPECT_EQ(failure->message, "cannot write `" + (folder.path() / "metrics.jsonl").native() + "`: File too large; the metrics from step `120` on are lost");
+}
+
+}  // namespace
+}  // namespace piper::runtime

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/executor/state.h"
+#include "runtime/options.h"
+#include "tests/runtime/sample_jobs.h"
+
+namespace piper::runtime {
+namespace {
+
+TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
+  constexpr std::uint64_t kElements = 10000;
+  const auto values = [](std::uint64_t seed, const char* name, std::uint64_t padding, auto zero) {
+    using T = decltype(zero);
+    HandProgram program(0);
+    program.allocate<double>(padding);
+    const std::uint64_t at = program.allocate<T>(kElements), gradient = program.allocate<T>(kElements);
+    program.param(name, at, gradient, kElements, dtype_of<T>(), PIPER_NORMAL, 0.02);
+    program.compute("F", {}, [](Step&) { return 0; });
+    const PiperProgram* tables = program.finish();
+    Arena arena;
+    EXPECT_TRUE(arena.allocate(tables->arena_bytes, {}));
+    initialise_parameters(*tables, seed, arena.base());
+    const T* const from = reinterpret_cast<const T*>(arena.base() + at);
+    return std::vector<double>(from, from + kElements);
+  };
+  const auto first = values(1, "w", 0, 0.0);
+  EXPECT_EQ(values(1, "w", 999, 0.0), first);
+  EXPECT_NE(values(2, "w", 0, 0.0), first);
+  EXPECT_NE(values(1, "v", 0, 0.0), first);
+  const auto single = values(1, "w", 3, 0.0f);
+  double sum = 0, squares = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(single[i], static_cast<double>(static_cast<float>(first[i])));
+    sum += first[i];
+    squares += first[i] * first[i];
+  }
+  EXPECT_NEAR(sum / kElements, 0, 0.001);
+  EXPECT_NEAR(std::sqrt(squares / kElements), 0.02, 0.0005);
+}
+
+TEST(State, EveryKindOfFirstValue) {
+  HandProgram program(0);
+  const PiperInitKind kinds[] = {PIPER_UNIFORM, PIPER_ZEROS, PIPER_ONES, PIPER_CONSTANT};
+  std::vector<std::uint64_t> at;
+  for (const PiperInitKind kind : kinds) {
+    at.push_back(program.allocate<double>(100));
+    program.param("p" + std::to_string(kind), at.back(), PIPER_NO_OFFSET, 100, PIPER_F64, kind, 0.5);
+  }
+  program.compute("F", {}, [](Step&) { return 0; });
+  const PiperProgram* tables = program.finish();
+  Arena arena;
+  ASSERT_TRUE(arena.allocate(tables->arena_bytes, {}));
+  initialise_parameters(*tables, 3, arena.base());
+  const auto value = [&](std::size_t kind, std::size_t i) { return reinterpret_cast<const double*>(arena.base() + at[kind])[i]; };
+  double smallest = 1, largest = -1;
+  for (std::size_t i = 0; i < 100; ++i) {
+    smallest = std::min(smallest, value(0, i));
+    largest = std::max(largest, value(0, i));
+    EXPECT_EQ(value(1, i), 0);
+    EXPECT_EQ(value(2, i), 1);
+    EXPECT_EQ(value(3, i), 0.5);
+  }
+  EXPECT_GE(smallest, -0.5);
+  EXPECT_LT(smallest, -0.4);
+  EXPECT_LE(largest, 0.5);
+  EXPECT_GT(largest, 0.4);
+}
+
+TEST(State, LearningRates) {
+  PiperOptimizer optimizer{.kind = 1, .schedule = 1, .base = 2e-3, .floor = 1e-4, .warmup = 10, .total = 110, .beta1 = 0.9, .beta2 = 0.99};
+  const auto rate = [&](std::uint64_t step) { return scalars_of_step(optimizer, step).learning_rate; };
+  EXPECT_DOUBLE_EQ(rate(0), 2e-4);
+  EXPECT_DOUBLE_EQ(rate(9), 2e-3);
+  EXPECT_DOUBLE_EQ(rate(59), (2e-3 + 1e-4) / 2);
+  EXPECT_DOUBLE_EQ(rate(109), 1e-4);
+  EXPECT_DOUBLE_EQ(rate(500), 1e-4);
+  EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 0).bias1, 1 - 0.9);
+  EXPECT_NEAR(scalars_of_step(optimizer, 2).bias2, 1 - 0.99 * 0.99 * 0.99, 1e-15);
+  EXPECT_EQ(scalars_of_step(optimizer, 2).step, 3);
+  optimizer.schedule = 2;
+  EXPECT_DOUBLE_EQ(rate(34), 2e-3 - 0.25 * 1.9e-3);
+  optimizer.schedule = 0;
+  optimizer.kind = 0;
+  EXPECT_DOUBLE_EQ(rate(4), 1e-3);
+  EXPECT_DOUBLE_EQ(rate(90), 2e-3);
+  EXPECT_EQ(scalars_of_step(optimizer, 0).bias1, 1);
+  optimizer.warmup = 0;
+  EXPECT_DOUBLE_EQ(rate(0), 2e-3);
+}
+
+TEST(Options, ReadTheEnvironment) {
+  Options options;
+  const char* const good[] = {"PATH=/bin", "PIPER_THREADS=3", "PIPER_MATH=builtin", "PIPER_STALL_SECONDS=0", "PIPER_CHECK_MEMORY=1", nullptr};
+  EXPECT_FALSE(options.read_environment(good));
+  EXPECT_EQ(options.threads, 3u);
+  EXPECT_EQ(options.math, Math::builtin);
+  EXPECT_EQ(options.stall_seconds, 0);
+  EXPECT_TRUE(options.check_memory);
+  for (const char* bad : {"PIPER_THREADS=0", "PIPER_THREADS=x", "PIPER_THREADS=3 ", "PIPER_MATH=", "PIPER_HUGE_PAGES=yes", "PIPER_SPIN=-1", "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS="}) {
+    const char* const environment[] = {bad, nullptr};
+    const auto failure = Options().read_environment(environment);
+    ASSERT_TRUE(failure) << bad;
+    EXPECT_EQ(failure->code, kBadOption);
+  }
+  const char* const environment[] = {"PIPER_THREADS=many", nullptr};
+  EXPECT_EQ(Options().read_environment(environment)->message, "the environment variable `PIPER_THREADS` is `many`");
+  for (std::size_t i = 1; i < option_rows().size(); ++i) EXPECT_LT(std::string(option_rows()[i - 1].name), option_rows()[i].name);
+}
+
+}  // namespace
+}  // namespace piper::runtime
