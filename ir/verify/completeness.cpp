@@ -1,0 +1,394 @@
+#include <algorithm>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+using dag::EdgeClass;
+using dag::Instance;
+
+class Completeness {
+ public:
+  explicit Completeness(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    instances();
+    if (facts_.enough()) return;
+    reads();
+    updates();
+    if (!dag_.forward_only) gradients();
+    norms();
+    reports();
+  }
+
+ private:
+  const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
+
+  // ---- every instance of every chunk -------------------------------------------------------------------------------------
+
+  /// `F.stage0.mb3` of an instance that has no node.
+  std::string cell(Pass pass, std::size_t chunk, std::uint32_t instance) const {
+    std::string text = std::string(pass_name(pass)) + "." + std::string(facts_.text(dag_.chunks[chunk].name));
+    std::string indices;
+    for (std::size_t i = dag_.dims.size(); i-- > 0;) {
+      if ((split_[chunk] >> i & 1) == 0) continue;
+      indices = "." + std::string(facts_.text(dag_.dims[i].name)) + std::to_string(instance % dag_.dims[i].extent) + indices;
+      instance /= dag_.dims[i].extent;
+    }
+    return text + indices;
+  }
+
+  void instances() {
+    const std::size_t n = dag_.chunks.size();
+    split_.assign(n, kNone);
+    std::vector<std::uint32_t> first_node(n, kNone);
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::chunk) continue;
+      std::uint32_t mask = 0;
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) mask |= node.instance.at[d] == Instance::kNone ? 0u : 1u << d;
+      std::uint32_t& split = split_[node.chunk.index()];
+      if (split == kNone) {
+        split = mask;
+        first_node[node.chunk.index()] = static_cast<std::uint32_t>(i);
+      } else if (split != mask) {
+        facts_.sink
+            .report(Code::incomplete_instances, node.loc, "`{}` and `{}` are split along different dimensions", facts_.name(NodeId::at(i)),
+                    facts_.name(NodeId(first_node[node.chunk.index()])));
+        return;
+      }
+      if (dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] != node.body) {
+        facts_.sink.report(Code::incomplete_instances, node.loc, "`{}` runs a body that its chunk does not have for this pass", facts_.name(NodeId::at(i)));
+        return;
+      }
+    }
+    std::vector<std::size_t> base(n + 1, 0);
+    for (std::size_t c = 0; c < n; ++c) {
+      if (split_[c] == kNone) split_[c] = (1u << dag_.dims.size()) - 1;
+      std::uint64_t count = 1;
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+        if ((split_[c] >> d & 1) != 0) count *= dag_.dims[d].extent;
+      }
+      // More instances than nodes: some are missing, and counting them all would take more memory than the text.
+      if (count > dag_.nodes.size() + 1) {
+        facts_.sink.report(Code::incomplete_instances, dag_.chunks[c].loc, "chunk `{}` has `{}` instances, more than there are nodes", facts_.text(dag_.chunks[c].name), count);
+        return;
+      }
+      base[c + 1] = base[c] + count;
+    }
+    std::vector<std::array<std::uint8_t, 4>> seen(base[n]);
+    for (const Node& node : dag_.nodes) {
+      if (node.kind != NodeKind::chunk) continue;
+      std::uint32_t index = 0;
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+        if (node.instance.at[d] != Instance::kNone) index = index * dag_.dims[d].extent + static_cast<std::uint32_t>(node.instance.at[d]);
+      }
+      std::uint8_t& count = seen[base[node.chunk.index()] + index][static_cast<std::size_t>(node.pass)];
+      if (count < 2) ++count;
+    }
+    for (std::size_t c = 0; c < n && !facts_.enough(); ++c) {
+      const dag::Chunk& chunk = dag_.chunks[c];
+      const auto has = [&](Pass pass) { return chunk.bodies[static_cast<std::size_t>(pass)].valid(); };
+      for (std::size_t k = base[c]; k < base[c + 1] && !facts_.enough(); ++k) {
+        const auto count = [&](Pass pass) { return seen[k][static_cast<std::size_t>(pass)]; };
+        const auto instance = static_cast<std::uint32_t>(k - base[c]);
+        const auto need = [&](Pass pass, bool wanted) {
+          if (count(pass) == (wanted ? 1 : 0)) return;
+          const std::string name = cell(pass, c, instance);
+          if (count(pass) > 1) {
+            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs more than once", name);
+          } else if (wanted) {
+            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` is missing", name).hint("the header says that chunk `{}` has this pass", facts_.text(chunk.name));
+          } else {
+            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs beside the whole backward or the halves that replace it", name);
+          }
+        };
+        need(Pass::F, has(Pass::F));
+        if (dag_.forward_only) {
+          for (const Pass pass : {Pass::B, Pass::BI, Pass::BW}) need(pass, false);
+          continue;
+        }
+        const bool can_split = has(Pass::BI) || has(Pass::BW);
+        const bool split = can_split && (!has(Pass::B) || count(Pass::BI) > 0 || count(Pass::BW) > 0);
+        need(Pass::B, has(Pass::B) && !split);
+        need(Pass::BI, has(Pass::BI) && split);
+        need(Pass::BW, has(Pass::BW) && split);
+      }
+    }
+  }
+
+  // ---- reads of every output ---------------------------------------------------------------------------------------------
+
+  struct Reads {
+    std::uint16_t all_reduce = 0, update = 0, sum_squares = 0, other = 0;
+  };
+
+  /// Counts the readers of every output; a message that nobody reads, and a gradient read by anything but a sum, are reported.
+  void reads() {
+    reads_.resize(facts_.owner.size());
+    for (const Node& node : dag_.nodes) {
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (!input.source.node.valid()) continue;
+        Reads& reads = reads_[facts_.output(input.source)];
+        std::uint16_t& count = node.kind == NodeKind::all_reduce    ? reads.all_reduce
+                               : node.kind == NodeKind::update      ? reads.update
+                               : node.kind == NodeKind::sum_squares ? reads.sum_squares
+                                                                    : reads.other;
+        if (count < 0xFFFF) ++count;
+      }
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::recv && node.kind != NodeKind::load) continue;
+      for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
+        const Reads& reads = reads_[facts_.output_base[i] + k];
+        if (reads.all_reduce + reads.update + reads.sum_squares + reads.other > 0) continue;
+        facts_.sink.report(Code::wrong_edge, node.loc, "nothing reads output `{}` of `{}`", k, facts_.name(NodeId::at(i)));
+      }
+    }
+  }
+
+  // ---- parameters and gradients ------------------------------------------------------------------------------------------
+
+  void updates() {
+    std::vector<std::uint32_t> buckets_of(dag_.params.size(), 0);
+    bucket_of_param_.assign(dag_.params.size(), kNone);
+    for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+      for (const tensor::ParamId param : dag_.buckets[b].params) {
+        ++buckets_of[param.index()];
+        bucket_of_param_[param.index()] = static_cast<std::uint32_t>(b);
+      }
+    }
+    for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
+      if (buckets_of[p] == 1) continue;
+      facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "parameter `{}` stands in `{}` buckets; it is updated in one", facts_.text(dag_.params[p].name), buckets_of[p]);
+    }
+    updates_of_.assign(dag_.buckets.size(), {});
+    reduce_of_.assign(dag_.buckets.size(), {});
+    sums_of_.assign(dag_.buckets.size(), {});
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (!node.bucket.valid()) continue;
+      if (node.kind == NodeKind::update) updates_of_[node.bucket.index()].push_back(NodeId::at(i));
+      if (node.kind == NodeKind::all_reduce) reduce_of_[node.bucket.index()].push_back(NodeId::at(i));
+      if (node.kind == NodeKind::sum_squares) sums_of_[node.bucket.index()].push_back(NodeId::at(i));
+    }
+    for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
+      const dag::Bucket& bucket = dag_.buckets[b];
+      const bool homes = dag_.level >= Level::communicating;
+      const std::size_t wanted = dag_.forward_only ? 0 : homes ? bucket.homes.size() : 1;
+      if (updates_of_[b].size() != wanted || (homes && bucket.homes.empty())) {
+        facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), std::max<std::size_t>(wanted, 1));
+        continue;
+      }
+      if (!homes || dag_.forward_only) continue;
+      for (const DeviceSetId home : bucket.homes) {
+        const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
+        const auto count = std::count_if(updates_of_[b].begin(), updates_of_[b].end(), at);
+        if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its home `{}`", facts_.text(bucket.name), count, facts_.text(home));
+      }
+      reduction(b);
+      for (const NodeId update : updates_of_[b]) update_sources(b, update);
+      for (const NodeId sums : sums_of_[b]) update_sources(b, sums);
+    }
+  }
+
+  bool reduced(std::size_t b) const {
+    return dag_.level >= Level::communicating && (dag_.buckets[b].reduce != 0 || dag_.buckets[b].homes.size() > 1);
+  }
+
+  /// One all_reduce per bucket, one member per home, over the axes whose devices hold different gradients.
+  void reduction(std::size_t b) {
+    const dag::Bucket& bucket = dag_.buckets[b];
+    const std::vector<NodeId>& nodes = reduce_of_[b];
+    const std::size_t wanted = reduced(b) ? bucket.homes.size() : 0;
+    if (nodes.size() != wanted) {
+      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` all_reduce nodes where it needs `{}`", facts_.text(bucket.name), nodes.size(), wanted);
+      return;
+    }
+    if (nodes.empty()) return;
+    const dag::Comm& comm = dag_.comms[facts_.node(nodes[0]).comm.index()];
+    bool fits = comm.axes == bucket.reduce && comm.members.size() == bucket.homes.size();
+    for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
+      const Node& member = facts_.node(comm.members[k]);
+      fits = member.kind == NodeKind::all_reduce && member.bucket.index() == b && member.devices == bucket.homes[k];
+    }
+    if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's homes and axes", facts_.text(bucket.name));
+  }
+
+  /// The gradients that an update reads are those of its bucket, reduced where that is needed.
+  void update_sources(std::size_t b, NodeId id) {
+    const Node& node = facts_.node(id);
+    const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
+    for_each_port(dag_, node, [&](std::span<const Input> sources) {
+      if (sources[0].port >= params.size() || !reduced(b)) return;
+      const Node& maker = facts_.node(sources[0].source.node);
+      const bool fits = sources.size() == 1 && maker.kind == NodeKind::all_reduce && maker.bucket == node.bucket && sources[0].source.index == sources[0].port;
+      if (!fits) {
+        facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the reduced gradient of `{}`", facts_.name(id), facts_.text(dag_.params[params[sources[0].port].index()].name));
+      }
+    });
+  }
+
+  /// Every contribution to a gradient is read once by the sum that its parameter's update reads.
+  void gradients() {
+    // Which parameter each contribution is added to, from the sums' side.
+    std::vector<std::uint32_t> added_to(facts_.owner.size(), kNone);
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      const bool sum = node.bucket.valid() && (node.kind == NodeKind::all_reduce || node.kind == NodeKind::update || node.kind == NodeKind::sum_squares);
+      if (!sum) continue;
+      const std::vector<tensor::ParamId>& params = dag_.buckets[node.bucket.index()].params;
+      for_each_port(dag_, node, [&](std::span<const Input> sources) {
+        if (sources[0].port >= params.size()) return;
+        for (const Input& source : sources) {
+          const Node& maker = facts_.node(source.source.node);
+          if (maker.kind == NodeKind::all_reduce) {
+            if (maker.bucket == node.bucket && source.source.index == sources[0].port && node.kind != NodeKind::all_reduce) continue;
+          } else if (maker.kind == NodeKind::chunk && body_of(maker).outputs[source.source.index].kind == PortKind::grad) {
+            const dag::BodyPort& port = body_of(maker).outputs[source.source.index];
+            std::uint32_t& to = added_to[facts_.output(source.source)];
+            const std::uint32_t param = params[sources[0].port].value();
+            const bool right = (to == kNone || to == param) && (facts_.shared_body[maker.body.index()] || port.param.value() == param);
+            to = param;
+            if (right) continue;
+          }
+          facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}`, which is no gradient of `{}`", facts_.name(NodeId::at(i)), facts_.text(source.source), facts_.text(dag_.params[params[sources[0].port].index()].name))
+              .related(maker.loc, "`{}` is made here", facts_.name(source.source.node));
+          return;
+        }
+      });
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::chunk) continue;
+      const std::vector<dag::BodyPort>& outputs = body_of(node).outputs;
+      for (std::uint32_t k = 0; k < outputs.size(); ++k) {
+        if (outputs[k].kind != PortKind::grad) continue;
+        const std::uint32_t out = facts_.output_base[i] + k;
+        const Reads& reads = reads_[out];
+        const Port port{NodeId::at(i), k};
+        if (added_to[out] == kNone) {
+          facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` reaches no update", facts_.text(port), facts_.text(dag_.params[outputs[k].param.index()].name));
+          continue;
+        }
+        const std::size_t b = bucket_of_param_[added_to[out]];
+        const bool reduce = reduced(b);
+        const std::uint16_t squares = !reduce && !sums_of_[b].empty() ? 1 : 0;
+        const bool once = reads.other == 0 && reads.all_reduce == (reduce ? 1 : 0) && reads.update == (reduce ? 0 : 1) && reads.sum_squares == squares;
+        if (!once) {
+          facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
+        }
+        if (dag_.level >= Level::communicating && node.cut != dag_.buckets[b].reduce) {
+          facts_.sink.report(Code::wrong_reduction, dag_.buckets[b].loc, "the gradient `{}` differs along other axes than bucket `{}` is reduced over", facts_.text(port), facts_.text(dag_.buckets[b].name));
+        }
+      }
+    }
+    // A parameter that is read must also be trained; one whose update adds nothing would keep its start.
+    std::vector<bool> contributed(dag_.params.size(), false);
+    for (const std::uint32_t param : added_to) {
+      if (param != kNone) contributed[param] = true;
+    }
+    for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
+      if (!contributed[p]) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
+    }
+  }
+
+  // ---- norms and reports -------------------------------------------------------------------------------------------------
+
+  void norms() {
+    if (dag_.level < Level::communicating) return;
+    for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
+      const std::vector<NodeId>& sums = sums_of_[b];
+      if (sums.size() > 1 || (sums.size() == 1 && !dag_.buckets[b].homes.empty() && facts_.node(sums[0]).devices != dag_.buckets[b].homes[0])) {
+        facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc, "the squares of bucket `{}` are summed once, at its first home", facts_.text(dag_.buckets[b].name));
+      }
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::norm) continue;
+      for_each_port(dag_, node, [&](std::span<const Input> sources) {
+        const Node& maker = facts_.node(facts_.origin_of(sources[0].source).node);
+        if (maker.kind == NodeKind::sum_squares && maker.bucket.index() == sources[0].port) return;
+        facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(NodeId::at(i)),
+                           sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
+      });
+    }
+  }
+
+  /// What a loss sum at a report is the sum of: through all_reduce, messages and gathers.
+  Port loss_origin(Port source, AxisMask& over) const {
+    for (int hops = 0; hops < 4; ++hops) {
+      source = facts_.origin_of(source);
+      const Node& node = facts_.node(source.node);
+      if (node.kind != NodeKind::all_reduce) break;
+      over |= dag_.comms[node.comm.index()].axes;
+      Port next = source;
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.port == source.index) next = input.source;
+      }
+      source = next;
+    }
+    return source;
+  }
+
+  void reports() {
+    std::vector<std::uint32_t> reports(dag_.losses.size(), 0);
+    std::vector<std::uint8_t> counted(facts_.owner.size(), 0);
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::report) continue;
+      const bool norm = node.subject == Node::kNormReport;
+      if (!norm) ++reports[node.subject];
+      for_each_port(dag_, node, [&](std::span<const Input> sources) {
+        AxisMask over = 0;
+        const Port origin = loss_origin(sources[0].source, over);
+        const Node& maker = facts_.node(origin.node);
+        if (norm) {
+          if (maker.kind != NodeKind::norm) facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm", facts_.name(NodeId::at(i)), facts_.text(origin));
+          return;
+        }
+        const dag::BodyPort* port = maker.kind == NodeKind::chunk ? &body_of(maker).outputs[origin.index] : nullptr;
+        const bool shared = port != nullptr && facts_.shared_body[maker.body.index()];
+        if (port == nullptr || port->kind != PortKind::loss_sum || (port->loss.value() != node.subject && !shared)) {
+          facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no sum of that loss", facts_.name(NodeId::at(i)), facts_.text(origin));
+          return;
+        }
+        if (++counted[facts_.output(origin)] > 1) {
+          facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(NodeId::at(i)), facts_.text(origin));
+        }
+        if (dag_.level >= Level::communicating && over != maker.cut) {
+          facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` is not added over exactly the devices that hold parts of the batch", facts_.text(origin));
+        }
+      });
+    }
+    for (std::size_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
+      if (reports[l] != 1) facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` has `{}` reports; it needs one", facts_.text(dag_.losses[l].name), reports[l]);
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::chunk) continue;
+      const std::vector<dag::BodyPort>& outputs = body_of(node).outputs;
+      for (std::uint32_t k = 0; k < outputs.size(); ++k) {
+        if (outputs[k].kind == PortKind::loss_sum && counted[facts_.output_base[i] + k] == 0) {
+          facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` reaches no report", facts_.text(Port{NodeId::at(i), k}));
+        }
+      }
+    }
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::vector<std::uint32_t> split_;  // per chunk: the dimensions its nodes are split along
+  std::vector<Reads> reads_;
+  std::vector<std::vector<NodeId>> updates_of_, reduce_of_, sums_of_;  // per bucket
+  std::vector<std::uint32_t> bucket_of_param_;
+};
+
+}  // namespace
+
+void check_completeness(Facts& facts) { Completeness(facts).check(); }
+
+}  // namespace piper::verify

@@ -1,0 +1,77 @@
+#pragma once
+// What all checks look at: the DAG, where to report, and tables derived from it once. Used inside ir/verify alone.
+
+#include <string>
+#include <vector>
+
+#include "ir/dag/plan.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::verify {
+
+using dag::Action;
+using dag::Dag;
+using dag::Input;
+using dag::Level;
+using dag::Node;
+using dag::NodeId;
+using dag::NodeKind;
+using dag::Port;
+using dag::PortKind;
+
+inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+constexpr bool is_comm(NodeKind kind) {
+  return kind == NodeKind::send || kind == NodeKind::recv || kind == NodeKind::all_reduce || kind == NodeKind::all_gather;
+}
+
+struct Facts {
+  Facts(const Dag& dag, DiagnosticSink& sink) : dag(dag), sink(sink), errors_before(sink.error_count()) {}
+
+  const Dag& dag;
+  DiagnosticSink& sink;
+  const std::size_t errors_before;
+
+  std::vector<std::uint32_t> output_base;  // per node: number of its output 0 among all outputs; one more entry
+  std::vector<std::uint32_t> origin;       // per output: the output whose value it carries: what a recv or an all_gather passes on
+  std::vector<std::uint32_t> owner;        // per output: its node
+  std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
+
+  std::uint32_t output(Port port) const { return output_base[port.node.index()] + port.index; }
+  Port port(std::uint32_t output) const { return {NodeId(owner[output]), output - output_base[owner[output]]}; }
+  Port origin_of(Port source) const { return port(origin[output(source)]); }
+
+  bool ok() const { return sink.error_count() == errors_before; }
+  /// Enough was reported: checks stop.
+  bool enough() const { return sink.error_count() >= errors_before + 24; }
+  const Node& node(NodeId id) const { return dag.nodes[id.index()]; }
+  std::string name(NodeId id) const { return dag.name(id); }
+  std::string text(Port port) const { return port.index == 0 ? name(port.node) : name(port.node) + ":" + std::to_string(port.index); }
+  std::string text(DeviceSetId set) const { return print(dag.device_sets[set], dag.mesh, dag.context->symbols); }
+  std::string_view text(Symbol symbol) const { return dag.context->text(symbol); }
+  LocId loc(NodeId id) const { return node(id).loc; }
+};
+
+/// The sources of one input port: consecutive inputs.
+template <typename Visit>
+void for_each_port(const Dag& dag, const Node& node, Visit visit) {
+  const std::span<const Input> inputs = dag.inputs_of(node);
+  for (std::size_t i = 0; i < inputs.size();) {
+    std::size_t end = i + 1;
+    while (end < inputs.size() && inputs[end].port == inputs[i].port) ++end;
+    visit(inputs.subspan(i, end - i));
+    i = end;
+  }
+}
+
+/// Ids inside their tables, so that every later check may index freely. False: nothing else can be checked.
+bool check_tables(Facts& facts);
+/// Edges: acyclic, one source per port, classes, types, values and instances. Fills `origin`.
+void check_flow(Facts& facts);
+/// Every instance, gradient, parameter, loss once.
+void check_completeness(Facts& facts);
+/// Devices; no edge between device sets; matched communication.
+void check_placement(Facts& facts);
+void check_order(Facts& facts);
+
+}  // namespace piper::verify

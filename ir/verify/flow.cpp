@@ -1,0 +1,279 @@
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+using dag::EdgeClass;
+
+class Flow {
+ public:
+  explicit Flow(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    if (!acyclic()) return;
+    origins();
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) node(NodeId::at(i));
+  }
+
+ private:
+  /// Kahn's algorithm over data and grad edges; on the way every node gets its place in a topological order.
+  bool acyclic() {
+    const std::size_t n = dag_.nodes.size();
+    std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0);
+    const auto counts = [](const Input& input) { return input.cls != EdgeClass::param && input.source.node.valid(); };
+    // A recv follows its send, though no edge says so.
+    const auto sender = [&](const Node& node) {
+      if (node.kind != NodeKind::recv) return NodeId();
+      const NodeId send = dag_.comms[node.comm.index()].members.front();
+      return facts_.node(send).kind == NodeKind::send ? send : NodeId();
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      const Node& node = dag_.nodes[i];
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (!counts(input)) continue;
+        ++first[input.source.node.index() + 1];
+        ++pending[i];
+      }
+      if (const NodeId send = sender(node); send.valid()) {
+        ++first[send.index() + 1];
+        ++pending[i];
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
+    std::vector<std::uint32_t> readers(first[n]), fill(first.begin(), first.end() - 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
+        if (counts(input)) readers[fill[input.source.node.index()]++] = static_cast<std::uint32_t>(i);
+      }
+      if (const NodeId send = sender(dag_.nodes[i]); send.valid()) readers[fill[send.index()]++] = static_cast<std::uint32_t>(i);
+    }
+    topological_.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (pending[i] == 0) topological_.push_back(static_cast<std::uint32_t>(i));
+    }
+    for (std::size_t k = 0; k < topological_.size(); ++k) {
+      const std::uint32_t i = topological_[k];
+      for (std::uint32_t r = first[i]; r < first[i + 1]; ++r) {
+        if (--pending[readers[r]] == 0) topological_.push_back(readers[r]);
+      }
+    }
+    if (topological_.size() == n) return true;
+    // Walk backwards among the nodes that never became ready until one repeats.
+    std::vector<std::uint32_t> seen(n, kNone), path;
+    std::uint32_t at = 0;
+    while (pending[at] == 0) ++at;
+    while (seen[at] == kNone) {
+      seen[at] = static_cast<std::uint32_t>(path.size());
+      path.push_back(at);
+      std::uint32_t next = kNone;
+      for (const Input& input : dag_.inputs_of(dag_.nodes[at])) {
+        if (counts(input) && pending[input.source.node.index()] > 0) next = input.source.node.value();
+      }
+      if (next == kNone) next = sender(dag_.nodes[at]).value();
+      at = next;
+    }
+    auto report = facts_.sink.report(Code::cyclic_dag, dag_.nodes[at].loc, "the value of `{}` depends on itself", facts_.name(NodeId(at)));
+    for (std::size_t k = seen[at]; k < path.size(); ++k) {
+      const NodeId node(path[k]), source(k + 1 < path.size() ? path[k + 1] : at);
+      report.related(facts_.loc(node), "`{}` reads `{}`", facts_.name(node), facts_.name(source));
+    }
+    return false;
+  }
+
+  void origins() {
+    facts_.origin.resize(facts_.owner.size());
+    for (std::size_t i = 0; i < facts_.origin.size(); ++i) facts_.origin[i] = static_cast<std::uint32_t>(i);
+    // Sources come first in topological order, except those of an all_gather's other members: two rounds resolve them.
+    for (int round = 0; round < 2; ++round) {
+      bool gathers = false;
+      for (const std::uint32_t i : topological_) {
+        const Node& node = dag_.nodes[i];
+        if (node.kind != NodeKind::recv && node.kind != NodeKind::all_gather) continue;
+        gathers = gathers || node.kind == NodeKind::all_gather;
+        std::uint32_t next = facts_.output_base[i];
+        for (const NodeId member : dag_.comms[node.comm.index()].members) {
+          const Node& other = facts_.node(member);
+          if (node.kind == NodeKind::recv && other.kind != NodeKind::send) continue;
+          for_each_port(dag_, other, [&](std::span<const Input> sources) {
+            if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) facts_.origin[next] = facts_.origin[facts_.output(sources[0].source)];
+            ++next;
+          });
+        }
+      }
+      if (!gathers) break;
+    }
+  }
+
+  const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
+
+  template <typename... Args>
+  DiagnosticBuilder wrong(NodeId id, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
+  }
+
+  void node(NodeId id) {
+    const Node& node = facts_.node(id);
+    std::uint32_t expected = 0;
+    bool whole = true;
+    for_each_port(dag_, node, [&](std::span<const Input> sources) {
+      if (sources[0].port != expected && whole) {
+        whole = false;
+        wrong(id, "nothing feeds input `{}` of `{}`", expected, facts_.name(id));
+      }
+      expected = sources[0].port + 1;
+      port(id, node, sources);
+    });
+    std::uint32_t needed = expected;
+    switch (node.kind) {
+      case NodeKind::chunk:
+        needed = static_cast<std::uint32_t>(body_of(node).inputs.size());
+        break;
+      case NodeKind::load:
+      case NodeKind::recv:
+        needed = 0;
+        break;
+      case NodeKind::sum_squares:
+        needed = params_of(node);
+        break;
+      case NodeKind::update:
+        needed = params_of(node) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
+        // Whether clipping is there below level communicating is up to who builds the DAG.
+        if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
+        break;
+      case NodeKind::norm:
+        needed = static_cast<std::uint32_t>(dag_.buckets.size());
+        break;
+      case NodeKind::all_reduce:
+        if (node.bucket.valid()) needed = params_of(node);
+        break;
+      case NodeKind::report:
+      case NodeKind::send:
+        if (expected == 0) needed = 1;
+        break;
+      case NodeKind::all_gather:
+        break;
+    }
+    if (whole && expected != needed) wrong(id, "`{}` has `{}` inputs where it needs `{}`", facts_.name(id), expected, needed);
+  }
+
+  std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.bucket.index()].params.size()); }
+
+  void port(NodeId id, const Node& node, std::span<const Input> sources) {
+    if (node.kind == NodeKind::chunk) {
+      if (sources[0].port >= body_of(node).inputs.size()) return;  // counted as a wrong number of inputs
+      return chunk_port(id, node, sources);
+    }
+    const bool sums = node.kind == NodeKind::update || node.kind == NodeKind::sum_squares || node.kind == NodeKind::all_reduce;
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+      if (sources[k].cls == EdgeClass::param) {
+        wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
+        return;
+      }
+    }
+    if (sources.size() > 1 && !(sums && sources[0].cls == EdgeClass::grad)) {
+      wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", sources[0].port, facts_.name(id), sources.size());
+      return;
+    }
+    const bool bucket = sums && node.bucket.valid() && sources[0].port < params_of(node);
+    for (const Input& source : sources) {
+      const tensor::Type& type = dag_.output_type(source.source);
+      if (bucket) {
+        const tensor::ParamId param = dag_.buckets[node.bucket.index()].params[sources[0].port];
+        const tensor::Type& wanted = dag_.param_types[param.index()];
+        if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
+      } else if (node.kind == NodeKind::update && facts_.node(source.source.node).kind != NodeKind::norm) {
+        wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
+      }
+    }
+  }
+
+  void types(NodeId id, std::uint32_t port, Port source, const tensor::Type& wanted) {
+    const SymbolTable& symbols = dag_.context->symbols;
+    facts_.sink
+        .report(Code::port_types_differ, facts_.loc(id), "input `{}` of `{}` takes `{}`, `{}` is `{}`", port, facts_.name(id), print(wanted, symbols),
+                facts_.text(source), print(dag_.output_type(source), symbols))
+        .related(facts_.loc(source.node), "`{}` is made here", facts_.name(source.node));
+  }
+
+  void chunk_port(NodeId id, const Node& node, std::span<const Input> sources) {
+    const dag::BodyPort& port = body_of(node).inputs[sources[0].port];
+    const Input& edge = sources[0];
+    if (sources.size() > 1) {
+      wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", edge.port, facts_.name(id), sources.size());
+      return;
+    }
+    if ((edge.cls == EdgeClass::param) != (port.kind == PortKind::param) || edge.cls == EdgeClass::grad) {
+      wrong(id, "input `{}` of `{}` is a `{}` port, which this class of edge does not feed", edge.port, facts_.name(id), port_kind_name(port.kind));
+      return;
+    }
+    if (!edge.source.node.valid()) return forward_param(id, edge, port);
+    const tensor::Type& wanted = body_of(node).graph.type(port.value);
+    if (dag_.output_type(edge.source) != wanted) return types(id, edge.port, edge.source, wanted);
+    const Port origin = facts_.origin_of(edge.source);
+    const Node& maker = facts_.node(origin.node);
+    if (edge.cls == EdgeClass::param) {
+      if (maker.kind != NodeKind::update) {
+        wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
+              facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));
+        return;
+      }
+      const tensor::ParamId given = dag_.buckets[maker.bucket.index()].params[origin.index];
+      if (!facts_.shared_body[node.body.index()] && given != port.param) {
+        wrong(id, "input `{}` of `{}` is parameter `{}`, the edge brings `{}`", edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
+              facts_.text(dag_.params[given.index()].name));
+      }
+      return;
+    }
+    if (port.input.valid()) {
+      if (maker.kind != NodeKind::load || (maker.subject != port.input.value() && !facts_.shared_body[node.body.index()])) {
+        wrong(id, "input `{}` of `{}` is the model's input `{}`, the edge brings `{}`", edge.port, facts_.name(id),
+              facts_.text(dag_.inputs[port.input.index()].name), facts_.text(edge.source));
+        return;
+      }
+    } else if (maker.kind != NodeKind::chunk) {
+      wrong(id, "input `{}` of `{}` comes from `{}`, which is no chunk", edge.port, facts_.name(id), facts_.text(origin));
+      return;
+    } else {
+      const dag::BodyPort& made = body_of(maker).outputs[origin.index];
+      const bool known = !facts_.shared_body[node.body.index()] && !facts_.shared_body[maker.body.index()];
+      if (made.kind == PortKind::grad || made.kind == PortKind::loss_sum || (known && made.global_value != port.global_value)) {
+        wrong(id, "input `{}` of `{}` is another value than output `{}` of `{}`", edge.port, facts_.name(id), origin.index, facts_.name(origin.node))
+            .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
+        return;
+      }
+      if (port.kind == PortKind::saved && maker.chunk != node.chunk) {
+        wrong(id, "input `{}` of `{}` is kept by its own chunk, the edge brings it from `{}`", edge.port, facts_.name(id), facts_.name(origin.node));
+        return;
+      }
+    }
+    for (std::size_t i = 0; i < dag_.dims.size(); ++i) {
+      const std::int32_t a = maker.instance.at[i], b = node.instance.at[i];
+      if (a != dag::Instance::kNone && b != dag::Instance::kNone && a != b) {
+        wrong(id, "`{}` reads `{}`, which belongs to another `{}`", facts_.name(id), facts_.text(origin), facts_.text(dag_.dims[i].name))
+            .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
+        return;
+      }
+    }
+    if (maker.cut != node.cut) wrong(id, "`{}` and `{}` divide their samples over different axes", facts_.name(id), facts_.name(origin.node));
+  }
+
+  /// In a forward-only program the edge says the parameter's position in its bucket.
+  void forward_param(NodeId id, const Input& edge, const dag::BodyPort& port) {
+    for (const dag::Bucket& bucket : dag_.buckets) {
+      if (edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
+    }
+    wrong(id, "input `{}` of `{}` reads position `{}` of its bucket, where parameter `{}` does not stand", edge.port, facts_.name(id), edge.source.index,
+          facts_.text(dag_.params[port.param.index()].name));
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::vector<std::uint32_t> topological_;
+};
+
+}  // namespace
+
+void check_flow(Facts& facts) { Flow(facts).check(); }
+
+}  // namespace piper::verify

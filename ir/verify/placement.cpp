@@ -1,0 +1,185 @@
+#include <algorithm>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+class Placement {
+ public:
+  explicit Placement(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) devices(NodeId::at(i));
+    if (dag_.level < Level::communicating || !facts_.ok()) return;
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) edges(NodeId::at(i));
+    member_.assign(dag_.nodes.size(), kNone);
+    for (std::size_t i = 0; i < dag_.comms.size() && !facts_.enough(); ++i) comm(static_cast<std::uint32_t>(i));
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (!is_comm(node.kind) || member_[i] == node.comm.value()) continue;
+      facts_.sink.report(Code::unmatched_communication, node.loc, "`{}` is not among the members of its communication", facts_.name(NodeId::at(i)));
+    }
+  }
+
+ private:
+  void devices(NodeId id) {
+    const Node& node = facts_.node(id);
+    if (!node.devices.valid()) {
+      facts_.sink.report(Code::missing_devices, node.loc, "`{}` has no devices", facts_.name(id));
+      return;
+    }
+    const AxisMask whole = dag_.device_sets[node.devices].whole_axes();
+    if ((node.cut & ~whole) != 0) {
+      facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides its samples over an axis along which it has one device, `{}`", facts_.name(id), facts_.text(node.devices));
+    }
+  }
+
+  void edges(NodeId id) {
+    const Node& node = facts_.node(id);
+    for (const Input& input : dag_.inputs_of(node)) {
+      if (!input.source.node.valid()) continue;
+      const Node& source = facts_.node(input.source.node);
+      if (source.devices == node.devices) continue;
+      facts_.sink
+          .report(Code::edge_crosses_devices, node.loc, "`{}` on `{}` reads `{}` on `{}` without a message between them", facts_.name(id), facts_.text(node.devices),
+                  facts_.text(input.source), facts_.text(source.devices))
+          .related(source.loc, "`{}` is made here", facts_.name(input.source.node));
+      return;
+    }
+  }
+
+  void unmatched(const dag::Comm& comm, std::string_view why) {
+    const NodeId first = comm.members.front();
+    auto report = facts_.sink.report(Code::unmatched_communication, facts_.loc(first), "the communication of `{}` does not match: {}", facts_.name(first), why);
+    for (std::size_t k = 1; k < comm.members.size() && k < 4; ++k) report.related(facts_.loc(comm.members[k]), "`{}` is a member", facts_.name(comm.members[k]));
+  }
+
+  void comm(std::uint32_t index) {
+    const dag::Comm& comm = dag_.comms[index];
+    for (const NodeId member : comm.members) {
+      if (!is_comm(facts_.node(member).kind) || facts_.node(member).comm.value() != index) return unmatched(comm, "a member does not name it");
+      if (member_[member.index()] != kNone) return unmatched(comm, "a member stands in it twice");
+      member_[member.index()] = index;
+    }
+    const NodeKind kind = facts_.node(comm.members.front()).kind;
+    if (kind == NodeKind::send || kind == NodeKind::recv) return pair(comm);
+    const Node& first = facts_.node(comm.members.front());
+    const AxisMask whole = dag_.device_sets[first.devices].whole_axes();
+    if ((comm.axes & ~whole) != 0) return unmatched(comm, "it joins an axis along which its members have one device");
+    if (comm.members.size() == 1 && comm.axes == 0) return unmatched(comm, "it has one member and joins no axis");
+    for (std::size_t k = 0; k < comm.members.size(); ++k) {
+      const Node& member = facts_.node(comm.members[k]);
+      if (member.kind != kind) return unmatched(comm, "its members are of different kinds");
+      if (member.bucket != first.bucket) return unmatched(comm, "its members reduce different buckets");
+      if (dag_.device_sets[member.devices].whole_axes() != whole) return unmatched(comm, "its members do not pair by coordinate");
+      if (kind == NodeKind::all_reduce && member.num_outputs != first.num_outputs) return unmatched(comm, "its members bring different numbers of values");
+      for (std::size_t j = 0; j < k; ++j) {
+        const DeviceSetId other = facts_.node(comm.members[j]).devices;
+        if (dag_.device_sets[member.devices].intersects(dag_.device_sets[other])) return unmatched(comm, "two members share a device");
+      }
+      if (kind != NodeKind::all_reduce) continue;
+      for (std::uint32_t p = 0; p < member.num_outputs; ++p) {
+        const tensor::Type& a = dag_.output_type({comm.members[k], p});
+        const tensor::Type& b = dag_.output_type({comm.members[0], p});
+        if (a.dtype != b.dtype || a.elements() != b.elements()) return unmatched(comm, "its members bring values of different types");
+      }
+    }
+  }
+
+  void pair(const dag::Comm& comm) {
+    if (comm.members.size() != 2) return unmatched(comm, "a message has one send and one recv");
+    const Node& send = facts_.node(comm.members[0]);
+    const Node& recv = facts_.node(comm.members[1]);
+    if (send.kind != NodeKind::send || recv.kind != NodeKind::recv) return unmatched(comm, "a message goes from a send to a recv");
+    const DeviceSet& from = dag_.device_sets[send.devices];
+    const DeviceSet& to = dag_.device_sets[recv.devices];
+    if (from.intersects(to)) return unmatched(comm, "both ends share a device");
+    if (from.whole_axes() != to.whole_axes()) return unmatched(comm, "its ends do not pair by coordinate");
+    if (send.instance != recv.instance) return unmatched(comm, "its ends belong to different instances");
+    // One producer, each of its values once: what is sent twice would be received into two places.
+    const std::span<const Input> inputs = dag_.inputs_of(send);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].source.node != inputs[0].source.node) return unmatched(comm, "it carries values of several producers");
+      for (std::size_t j = 0; j < i; ++j) {
+        if (inputs[i].source == inputs[j].source) return unmatched(comm, "it carries a value twice");
+      }
+    }
+    const Node& maker = inputs.empty() ? send : facts_.node(inputs[0].source.node);
+    if (maker.kind == NodeKind::chunk && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
+      return unmatched(comm, "it carries values of another chunk, pass or instance than it says");
+    }
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::vector<std::uint32_t> member_;  // per node: the communication that lists it
+};
+
+class Order {
+ public:
+  explicit Order(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    const std::size_t n = dag_.nodes.size();
+    if (!dag_.group.empty() && dag_.group.size() != n) {
+      facts_.sink.report(Code::broken_dag, LocId(), "there are overlap groups for `{}` of `{}` nodes", dag_.group.size(), n);
+    }
+    std::vector<std::uint32_t> position(n, kNone);
+    for (std::size_t i = 0; i < dag_.order.size(); ++i) {
+      const NodeId id = dag_.order[i];
+      if (!id.valid() || id.index() >= n) {
+        facts_.sink.report(Code::broken_dag, LocId(), "the order names a node that does not exist");
+        return;
+      }
+      if (position[id.index()] != kNone) {
+        facts_.sink.report(Code::wrong_order, facts_.loc(id), "`{}` stands twice in the order", facts_.name(id));
+        return;
+      }
+      position[id.index()] = static_cast<std::uint32_t>(i);
+    }
+    for (std::size_t i = 0; i < n && !facts_.enough(); ++i) {
+      const NodeId id = NodeId::at(i);
+      if (position[i] == kNone) {
+        facts_.sink.report(Code::wrong_order, facts_.loc(id), "`{}` is missing in the order", facts_.name(id));
+        continue;
+      }
+      const Node& node = dag_.nodes[i];
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
+        if (position[input.source.node.index()] > position[i]) before(input.source.node, id, "reads it");
+      }
+      if (node.kind == NodeKind::recv) {
+        const NodeId send = dag_.comms[node.comm.index()].members.front();
+        if (position[send.index()] > position[i]) before(send, id, "receives it");
+      }
+      if (!node.stream.valid()) {
+        facts_.sink.report(Code::wrong_stream, node.loc, "`{}` has no stream", facts_.name(id));
+      } else if ((node.stream.value() == 0) == is_comm(node.kind)) {
+        facts_.sink.report(Code::wrong_stream, node.loc, "`{}` is on stream `{}`; the first stream is for work, the others are for communication", facts_.name(id),
+                           facts_.text(dag_.streams[node.stream.index()].name));
+      }
+    }
+    for (const auto& [first, second] : dag_.temporal) {
+      if (facts_.enough()) return;
+      if (position[first.index()] > position[second.index()]) before(first, second, "is ordered after it");
+    }
+  }
+
+ private:
+  void before(NodeId first, NodeId second, std::string_view why) {
+    facts_.sink.report(Code::wrong_order, facts_.loc(second), "`{}` stands before `{}`, but {}", facts_.name(second), facts_.name(first), why)
+        .related(facts_.loc(first), "`{}` is made here", facts_.name(first));
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+};
+
+}  // namespace
+
+void check_placement(Facts& facts) { Placement(facts).check(); }
+void check_order(Facts& facts) { Order(facts).check(); }
+
+}  // namespace piper::verify

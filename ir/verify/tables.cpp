@@ -1,0 +1,151 @@
+#include "ir/dag/text_names.h"
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+class Tables {
+ public:
+  explicit Tables(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  bool check() {
+    if (dag_.param_types.size() != dag_.params.size() || dag_.input_types.size() != dag_.inputs.size()) return fail("the header's types are incomplete");
+    if (dag_.dims.size() > dag::kMaxSplitDims) return fail("there are more split dimensions than a node has indices");
+    if (dag_.mesh.axes.size() > kMaxAxes) return fail("the mesh has too many axes");
+    for (std::size_t i = 0; i < dag_.device_sets.size(); ++i) {
+      const DeviceSet& set = dag_.device_sets[DeviceSetId::at(i)];
+      if (set.at.size() != dag_.mesh.axes.size()) return fail("a device set has another number of axes than the mesh");
+      for (std::size_t axis = 0; axis < set.at.size(); ++axis) {
+        if (set.at[axis] < DeviceSet::kWhole || set.at[axis] >= static_cast<std::int64_t>(dag_.mesh.axes[axis].size)) {
+          return fail("a device set lies outside the mesh");
+        }
+      }
+    }
+    for (const dag::Body& body : dag_.bodies) {
+      for (const std::vector<dag::BodyPort>* ports : {&body.inputs, &body.outputs}) {
+        for (const dag::BodyPort& port : *ports) {
+          const bool in_graph = port.value.valid() && port.value.index() < body.graph.values().size();
+          const bool param = port.kind != PortKind::param && port.kind != PortKind::grad;
+          if (!in_graph || !(param || inside(port.param, dag_.params)) || (port.kind == PortKind::loss_sum && !inside(port.loss, dag_.losses)) ||
+              (port.input.valid() && !inside(port.input, dag_.inputs))) {
+            return fail("a port of body `" + std::string(facts_.text(body.name)) + "` refers to nothing");
+          }
+        }
+      }
+    }
+    for (const dag::Chunk& chunk : dag_.chunks) {
+      for (const dag::BodyId body : chunk.bodies) {
+        if (body.valid() && !inside(body, dag_.bodies)) return fail("a chunk refers to a body that does not exist");
+      }
+    }
+    for (const dag::Bucket& bucket : dag_.buckets) {
+      for (const tensor::ParamId param : bucket.params) {
+        if (!inside(param, dag_.params)) return fail("a bucket refers to a parameter that does not exist");
+      }
+      for (const DeviceSetId home : bucket.homes) {
+        if (!inside(home, dag_.device_sets)) return fail("a bucket refers to a device set that does not exist");
+      }
+    }
+    for (const dag::Comm& comm : dag_.comms) {
+      if (comm.members.empty()) return fail("a communication has no members");
+      for (const NodeId member : comm.members) {
+        if (!inside(member, dag_.nodes)) return fail("a communication refers to a node that does not exist");
+      }
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (!node(NodeId::at(i))) return false;
+    }
+    for (const auto& [before, after] : dag_.temporal) {
+      if (!inside(before, dag_.nodes) || !inside(after, dag_.nodes)) return fail("a temporal edge refers to a node that does not exist");
+    }
+    outputs();
+    return facts_.ok();
+  }
+
+ private:
+  template <typename Id, typename Table>
+  static bool inside(Id id, const Table& table) {
+    return id.valid() && id.index() < table.size();
+  }
+
+  bool fail(const std::string& what, LocId loc = {}) {
+    facts_.sink.report(Code::broken_dag, loc, "{}", what);
+    return false;
+  }
+  bool fail(NodeId id, const char* what) {
+    return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
+  }
+
+  bool node(NodeId id) {
+    const Node& node = facts_.node(id);
+    const auto optional = [](auto field, const auto& table) { return !field.valid() || inside(field, table); };
+    if (node.kind > NodeKind::all_gather) return fail("node " + std::to_string(id.value()) + " has no kind");
+    if (!optional(node.chunk, dag_.chunks) || !optional(node.body, dag_.bodies) || !optional(node.devices, dag_.device_sets) ||
+        !optional(node.stream, dag_.streams) || !optional(node.comm, dag_.comms) || !optional(node.bucket, dag_.buckets)) {
+      return fail(id, "refers outside the DAG's tables");
+    }
+    if (std::size_t{node.first_input} + node.num_inputs > dag_.edges.size()) return fail(id, "has inputs outside the edge pool");
+    if (node.kind == NodeKind::chunk && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
+    if (node.kind == NodeKind::load && node.subject >= dag_.inputs.size()) return fail(id, "reads no input");
+    if (node.kind == NodeKind::report && node.subject != Node::kNormReport && node.subject >= dag_.losses.size()) return fail(id, "reports no loss");
+    if ((node.kind == NodeKind::update || node.kind == NodeKind::sum_squares) && !node.bucket.valid()) return fail(id, "has no bucket");
+    if (is_comm(node.kind) != node.comm.valid()) return fail(id, is_comm(node.kind) ? "has no communication" : "is no communication but names one");
+    if (node.cut >> dag_.mesh.axes.size() != 0) return fail(id, "divides its samples over an axis that does not exist");
+    for (std::size_t i = 0; i < dag::kMaxSplitDims; ++i) {
+      const std::int32_t at = node.instance.at[i];
+      if (at == dag::Instance::kNone) continue;
+      if (i >= dag_.dims.size() || at < 0 || static_cast<std::uint32_t>(at) >= dag_.dims[i].extent) return fail(id, "has an index outside its split dimension");
+    }
+    std::uint32_t port = 0;
+    for (const Input& input : dag_.inputs_of(node)) {
+      if (input.port < port) return fail(id, "has inputs that are not ascending by port");
+      port = input.port;
+      if (input.source.node.valid() && !inside(input.source.node, dag_.nodes)) return fail(id, "has an input from a node that does not exist");
+      if (!input.source.node.valid() && !(dag_.forward_only && input.cls == dag::EdgeClass::param)) return fail(id, "has an input without a source");
+      if (input.source.node.valid() && input.source.index >= facts_.node(input.source.node).num_outputs) {
+        return fail(id, "has an input from an output that does not exist");
+      }
+    }
+    if (node.num_inputs > 0 && port >= node.num_inputs) return fail(id, "has an input port that nothing feeds");
+    return true;
+  }
+
+  void outputs() {
+    facts_.output_base.resize(dag_.nodes.size() + 1);
+    std::uint32_t total = 0;
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      facts_.output_base[i] = total;
+      const Node& node = dag_.nodes[i];
+      const std::uint32_t expected = implied_outputs(dag_, node);
+      if (node.num_outputs != expected) {
+        facts_.sink.report(Code::broken_dag, node.loc, "`{}` has `{}` outputs where its kind makes `{}`", facts_.name(NodeId::at(i)), node.num_outputs, expected);
+        if (facts_.enough()) return;
+      }
+      total += node.num_outputs;
+    }
+    facts_.output_base.back() = total;
+    facts_.owner.resize(total);
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      for (std::uint32_t k = facts_.output_base[i]; k < facts_.output_base[i + 1]; ++k) facts_.owner[k] = static_cast<std::uint32_t>(i);
+    }
+    std::vector<std::uint32_t> user(dag_.bodies.size(), kNone);
+    facts_.shared_body.assign(dag_.bodies.size(), false);
+    for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+      for (const dag::BodyId body : dag_.chunks[c].bodies) {
+        if (!body.valid()) continue;
+        if (user[body.index()] != kNone && user[body.index()] != c) facts_.shared_body[body.index()] = true;
+        user[body.index()] = static_cast<std::uint32_t>(c);
+      }
+    }
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+};
+
+}  // namespace
+
+bool check_tables(Facts& facts) { return Tables(facts).check(); }
+
+}  // namespace piper::verify

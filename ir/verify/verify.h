@@ -1,0 +1,26 @@
+#pragma once
+// Checks a training DAG at the level it declares; each level includes those below it (EXECUTION.md sections 2 to 6).
+//
+// Guarantees: shares no code with the passes that make DAGs; reads nothing but the DAG (of bodies the signatures alone); any DAG is accepted
+// as input, however broken; time and memory are near-linear; a DAG that passes at level planned makes progress under every timing, has no
+// race, and computes every value, gradient, update and report of the step exactly once.
+//
+//   built, split    acyclic; one producer per value; types; every (chunk, instance) has F and B or BI and BW; every parameter one update
+//                   per home, every loss one report
+//   placed          devices on every node
+//   communicating   no edge crosses devices; halves name each other; gradients and norms are reduced exactly once over exactly their copies
+//   ordered         streams; one global order that agrees with the edges
+//   planned         per role: all actions; progress; windows; races, values and accumulation over two steps, from offsets alone
+
+#include "ir/dag/plan.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::verify {
+
+/// True when nothing was reported. Stops reporting after a few dozen diagnostics.
+bool verify(const dag::Dag& dag, DiagnosticSink& sink);
+
+/// Warns of events that happens-before implies already; for a DAG that `verify` accepts. True when there are none.
+bool lint(const dag::Dag& dag, DiagnosticSink& sink);
+
+}  // namespace piper::verify

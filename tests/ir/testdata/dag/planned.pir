@@ -1,0 +1,125 @@
+// Two stages on two devices, two microbatches, one weight each; 1F1B.
+pir 1 planned
+train two loc("two.pipe":10:1-10:10) {
+  steps 3
+  dtype f32
+  seed 7
+  data synthetic(classes: 0, batch: 8) loc("two.pipe":11:5-11:20)
+  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0) loc("two.pipe":12:5-12:20)
+}
+mesh line(pp: 2) loc("two.pipe":9:1-9:16)
+split batch into mb: 2 loc("two.pipe":14:5-14:24)
+param net.first: f32[dim: 16, hidden: 16] = normal(0.02) loc("two.pipe":3:5-3:20)
+param net.second: f32[hidden: 16, out: 16] = normal(0.02) loc("two.pipe":6:5-6:20)
+input x: f32[batch: 8*, dim: 16] loc("two.pipe":2:11-2:12)
+input y: f32[batch: 8*, out: 16] loc("two.pipe":2:14-2:15)
+loss net.loss.0: 128 loc("two.pipe":7:5-7:20)
+chunk stage0 of net[0].stage[0] F @stage0.F B @stage0.B loc("two.pipe":13:5-13:30)
+chunk stage1 of net[0].stage[1] F @stage1.F B @stage1.B loc("two.pipe":13:5-13:30)
+bucket stage0.0 (net.first) on line[pp: 0] loc("two.pipe":3:5-3:20)
+bucket stage1.0 (net.second) on line[pp: 1] loc("two.pipe":6:5-6:20)
+stream compute
+stream act
+stream grad
+body @stage0.F(%x: data f32[batch: 4*, dim: 16] input x,
+    %first: param f32[dim: 16, hidden: 16] param net.first)
+    -> (%h: data f32[batch: 4*, hidden: 16],
+    %kept: saved f32[batch: 4*, dim: 16])
+body @stage1.F(%h: data f32[batch: 4*, hidden: 16],
+    %second: param f32[hidden: 16, out: 16] param net.second,
+    %y: data f32[batch: 4*, out: 16] input y)
+    -> (%loss: loss_sum f32[] loss net.loss.0,
+    %residual: saved f32[batch: 4*, out: 16],
+    %h.kept: saved f32[batch: 4*, hidden: 16])
+body @stage1.B(%residual: saved f32[batch: 4*, out: 16],
+    %h.kept: saved f32[batch: 4*, hidden: 16],
+    %second: param f32[hidden: 16, out: 16] param net.second)
+    -> (%dh: data f32[batch: 4*, hidden: 16],
+    %dsecond: grad f32[hidden: 16, out: 16] param net.second as second)
+body @stage0.B(%dh: data f32[batch: 4*, hidden: 16],
+    %kept: saved f32[batch: 4*, dim: 16])
+    -> (%dfirst: grad f32[dim: 16, hidden: 16] param net.first as first)
+graph {
+  load.x.mb0.pp0 = load x [mb: 0] on line[pp: 0] stream compute loc("two.pipe":2:11-2:12)
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param update.stage0.0) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
+  send.F.stage0.mb0.pp1 = send F stage0 [mb: 0] (F.stage0.mb0) to recv.F.stage0.mb0.pp1 on line[pp: 0] stream act loc("two.pipe":16:5-16:30)
+  load.x.mb1.pp0 = load x [mb: 1] on line[pp: 0] stream compute loc("two.pipe":2:11-2:12)
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.pp0, param update.stage0.0) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
+  send.F.stage0.mb1.pp1 = send F stage0 [mb: 1] (F.stage0.mb1) to recv.F.stage0.mb1.pp1 on line[pp: 0] stream act loc("two.pipe":16:5-16:30)
+  recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on line[pp: 1] stream act loc("two.pipe":16:5-16:30)
+  load.y.mb0.pp1 = load y [mb: 0] on line[pp: 1] stream compute loc("two.pipe":2:14-2:15)
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (recv.F.stage0.mb0.pp1, param update.stage1.0, load.y.mb0.pp1) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
+  recv.F.stage0.mb1.pp1 = recv F stage1 [mb: 1] from send.F.stage0.mb1.pp1 on line[pp: 1] stream act loc("two.pipe":16:5-16:30)
+  B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (F.stage1.mb0:1, F.stage1.mb0:2, param update.stage1.0) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
+  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on line[pp: 1] stream grad loc("two.pipe":16:5-16:30)
+  recv.B.stage1.mb0.pp0 = recv B stage0 [mb: 0] from send.B.stage1.mb0.pp0 on line[pp: 0] stream grad loc("two.pipe":16:5-16:30)
+  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (recv.B.stage1.mb0.pp0, F.stage0.mb0:1) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
+  load.y.mb1.pp1 = load y [mb: 1] on line[pp: 1] stream compute loc("two.pipe":2:14-2:15)
+  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (recv.F.stage0.mb1.pp1, param update.stage1.0, load.y.mb1.pp1) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
+  B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1:1, F.stage1.mb1:2, param update.stage1.0) on line[pp: 1] stream compute loc("two.pipe":13:5-13:30)
+  send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on line[pp: 1] stream grad loc("two.pipe":16:5-16:30)
+  recv.B.stage1.mb1.pp0 = recv B stage0 [mb: 1] from send.B.stage1.mb1.pp0 on line[pp: 0] stream grad loc("two.pipe":16:5-16:30)
+  B.stage0.mb1 = B stage0 [mb: 1] @stage0.B (recv.B.stage1.mb1.pp0, F.stage0.mb1:1) on line[pp: 0] stream compute loc("two.pipe":13:5-13:30)
+  report.net.loss.0 = report loss net.loss.0 (F.stage1.mb0, F.stage1.mb1) on line[pp: 1] stream compute loc("two.pipe":7:5-7:20)
+  update.stage1.0 = update bucket stage1.0 (grad B.stage1.mb0:1 + B.stage1.mb1:1) on line[pp: 1] stream compute loc("two.pipe":12:5-12:20)
+  update.stage0.0 = update bucket stage0.0 (grad B.stage0.mb0 + B.stage0.mb1) on line[pp: 0] stream compute loc("two.pipe":12:5-12:20)
+}
+communicator pp0.to.pp1 pair (line[pp: 0], line[pp: 1]) stream act window 2 least 1 loc("two.pipe":16:5-16:30) {
+  send.F.stage0.mb0.pp1
+  send.F.stage0.mb1.pp1
+}
+communicator pp1.to.pp0 pair (line[pp: 1], line[pp: 0]) stream grad window 2 least 1 loc("two.pipe":16:5-16:30) {
+  send.B.stage1.mb0.pp0
+  send.B.stage1.mb1.pp0
+}
+role pp0 at line[pp: 0] arena 4096 live 4096 {
+  buffer %parameters.stage0.0 = parameters bucket stage0.0 at 0 bytes 1024
+  buffer %gradients.stage0.0 = gradients bucket stage0.0 at 1024 bytes 1024
+  buffer %load.x.mb0.pp0:0 = activations at 2048 bytes 256
+  buffer %F.stage0.mb0:0 = activations at 2304 bytes 256
+  buffer %F.stage0.mb0:1 = activations at 2560 bytes 256
+  buffer %load.x.mb1.pp0:0 = activations at 2816 bytes 256
+  buffer %F.stage0.mb1:0 = activations at 3072 bytes 256
+  buffer %F.stage0.mb1:1 = activations at 3328 bytes 256
+  buffer %recv.B.stage1.mb0.pp0:0 = communication at 3584 bytes 256
+  buffer %recv.B.stage1.mb1.pp0:0 = communication at 3840 bytes 256
+  load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
+  F.stage0.mb0 on compute after previous send.F.stage0.mb0.pp1 reads (%load.x.mb0.pp0:0, %parameters.stage0.0) writes (%F.stage0.mb0:0, %F.stage0.mb0:1)
+  send.F.stage0.mb0.pp1 on act via pp0.to.pp1 after F.stage0.mb0 reads (%F.stage0.mb0:0)
+  load.x.mb1.pp0 on compute writes (%load.x.mb1.pp0:0)
+  F.stage0.mb1 on compute after previous send.F.stage0.mb1.pp1 reads (%load.x.mb1.pp0:0, %parameters.stage0.0) writes (%F.stage0.mb1:0, %F.stage0.mb1:1)
+  send.F.stage0.mb1.pp1 on act via pp0.to.pp1 after F.stage0.mb1 reads (%F.stage0.mb1:0)
+  recv.B.stage1.mb0.pp0 on grad via pp1.to.pp0 after previous B.stage0.mb0 writes (%recv.B.stage1.mb0.pp0:0)
+  B.stage0.mb0 on compute after recv.B.stage1.mb0.pp0 reads (%recv.B.stage1.mb0.pp0:0, %F.stage0.mb0:1) writes (%gradients.stage0.0)
+  recv.B.stage1.mb1.pp0 on grad via pp1.to.pp0 after previous B.stage0.mb1 writes (%recv.B.stage1.mb1.pp0:0)
+  B.stage0.mb1 on compute after recv.B.stage1.mb1.pp0 reads (%recv.B.stage1.mb1.pp0:0, %F.stage0.mb1:1) writes (+%gradients.stage0.0)
+  update.stage0.0 on compute reads (%gradients.stage0.0) writes (%parameters.stage0.0)
+}
+role pp1 at line[pp: 1] arena 5248 live 5248 {
+  buffer %parameters.stage1.0 = parameters bucket stage1.0 at 0 bytes 1024
+  buffer %gradients.stage1.0 = gradients bucket stage1.0 at 1024 bytes 1024
+  buffer %recv.F.stage0.mb0.pp1:0 = communication at 2048 bytes 256
+  buffer %recv.F.stage0.mb1.pp1:0 = communication at 2304 bytes 256
+  buffer %load.y.mb0.pp1:0 = activations at 2560 bytes 256
+  buffer %load.y.mb1.pp1:0 = activations at 2560 bytes 256
+  buffer %F.stage1.mb0:0 = activations at 2816 bytes 64
+  buffer %F.stage1.mb0:1 = activations at 2880 bytes 256
+  buffer %F.stage1.mb0:2 = activations at 3136 bytes 256
+  buffer %F.stage1.mb1:0 = activations at 3392 bytes 64
+  buffer %F.stage1.mb1:1 = activations at 3456 bytes 256
+  buffer %F.stage1.mb1:2 = activations at 3712 bytes 256
+  buffer %B.stage1.mb0:0 = activations at 3968 bytes 256
+  buffer %B.stage1.mb1:0 = activations at 4224 bytes 256
+  recv.F.stage0.mb0.pp1 on act via pp0.to.pp1 after previous F.stage1.mb0 writes (%recv.F.stage0.mb0.pp1:0)
+  load.y.mb0.pp1 on compute writes (%load.y.mb0.pp1:0)
+  F.stage1.mb0 on compute after recv.F.stage0.mb0.pp1 reads (%recv.F.stage0.mb0.pp1:0, %parameters.stage1.0, %load.y.mb0.pp1:0) writes (%F.stage1.mb0:0, %F.stage1.mb0:1, %F.stage1.mb0:2)
+  recv.F.stage0.mb1.pp1 on act via pp0.to.pp1 after previous F.stage1.mb1 writes (%recv.F.stage0.mb1.pp1:0)
+  B.stage1.mb0 on compute after previous send.B.stage1.mb0.pp0 reads (%F.stage1.mb0:1, %F.stage1.mb0:2, %parameters.stage1.0) writes (%B.stage1.mb0:0, %gradients.stage1.0)
+  send.B.stage1.mb0.pp0 on grad via pp1.to.pp0 after B.stage1.mb0 reads (%B.stage1.mb0:0)
+  load.y.mb1.pp1 on compute writes (%load.y.mb1.pp1:0)
+  F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1 reads (%recv.F.stage0.mb1.pp1:0, %parameters.stage1.0, %load.y.mb1.pp1:0) writes (%F.stage1.mb1:0, %F.stage1.mb1:1, %F.stage1.mb1:2)
+  B.stage1.mb1 on compute after previous send.B.stage1.mb1.pp0 reads (%F.stage1.mb1:1, %F.stage1.mb1:2, %parameters.stage1.0) writes (%B.stage1.mb1:0, +%gradients.stage1.0)
+  send.B.stage1.mb1.pp0 on grad via pp1.to.pp0 after B.stage1.mb1 reads (%B.stage1.mb1:0)
+  report.net.loss.0 on compute reads (%F.stage1.mb0:0, %F.stage1.mb1:0)
+  update.stage1.0 on compute reads (%gradients.stage1.0) writes (%parameters.stage1.0)
+}
