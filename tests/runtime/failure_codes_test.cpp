@@ -1,0 +1,37 @@
+// The runtime numbers its failures itself, since it includes nothing of ours; here both lists are held together.
+#include <gtest/gtest.h>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "runtime/failure.h"
+
+namespace piper::runtime {
+namespace {
+
+TEST(FailureCodes, AreDiagnostics) {
+  const std::pair<FailureCode, Code> pairs[] = {
+      {kBadJob, Code::bad_job},
+      {kNonFinite, Code::non_finite},
+      {kActionFailed, Code::action_failed},
+      {kMessageMismatch, Code::message_mismatch},
+      {kStalled, Code::stalled},
+      {kOutOfMemory, Code::out_of_memory},
+      {kDataUnreadable, Code::data_unreadable},
+      {kDataTooShort, Code::data_too_short},
+      {kDataMismatch, Code::data_mismatch},
+      {kPluginUnavailable, Code::plugin_unavailable},
+      {kLibraryFailed, Code::library_failed},
+      {kWorkspaceOverrun, Code::workspace_overrun},
+      {kOutputUnwritable, Code::output_unwritable},
+      {kBadOption, Code::bad_option},
+  };
+  std::size_t in_table = 0;
+  for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60;
+  EXPECT_EQ(std::size(pairs), in_table);
+  for (const auto& [failure, code] : pairs) {
+    EXPECT_EQ(static_cast<unsigned>(failure), static_cast<unsigned>(code));
+    EXPECT_NE(page(code), "") << code_text(code);
+  }
+}
+
+}  // namespace
+}  // namespace piper::runtime
