@@ -146,8 +146,8 @@ void Communicator::reduce_gradients() {
       }
       if (reduced) {
         Node reduce = node_of(NodeKind::all_reduce, bucket.homes[h], bucket.loc);
-        reduce.pass = Pass::B;
         reduce.bucket = id;
+        reduce.subject = Node::kNormReport;
         reduce.comm = comm;
         reduce.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
         const NodeId node = dag_.add(reduce, inputs);
@@ -187,7 +187,6 @@ bool Communicator::add_norm() {
   for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
     const Bucket& bucket = dag_.buckets[b];
     Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
-    sums.pass = Pass::B;
     sums.bucket = BucketId::at(b);
     sums.num_outputs = 1;
     const NodeId node = dag_.add(sums, grads_[b][0]);
@@ -204,7 +203,6 @@ bool Communicator::add_norm() {
     NodeId gather;
     if (gathered) {
       Node node = node_of(NodeKind::all_gather, norm_sets_[s], loc);
-      node.pass = Pass::B;
       node.comm = comm;
       node.subject = Node::kNormReport;
       node.num_outputs = offset.back();
@@ -217,7 +215,6 @@ bool Communicator::add_norm() {
       inputs.push_back({gathered ? Port{gather, offset[set] + position} : of_set[0][position].source, b, EdgeClass::data});
     }
     Node norm = node_of(NodeKind::norm, norm_sets_[s], loc);
-    norm.pass = Pass::B;
     norm.num_outputs = 1;
     norms_.push_back(dag_.add(norm, inputs));
   }
@@ -241,7 +238,6 @@ void Communicator::add_updates() {
         inputs.push_back({{norms_[set], 0}, static_cast<std::uint32_t>(bucket.params.size()), EdgeClass::data});
       }
       Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
-      update.pass = Pass::B;
       update.bucket = BucketId::at(b);
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
       updates[b].push_back(dag_.add(update, inputs));

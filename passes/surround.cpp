@@ -180,7 +180,6 @@ void surround(Dag& dag) {
     for (std::size_t h = 0; h < homes; ++h) {
       Node update;
       update.kind = NodeKind::update;
-      update.pass = Pass::B;
       update.bucket = BucketId::at(b);
       if (!bucket.homes.empty()) update.devices = bucket.homes[h];
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());

@@ -226,7 +226,7 @@ std::string Dag::name(NodeId id) const {
       text += '.';
       if (node.bucket.valid()) {
         text += context->text(buckets[node.bucket.index()].name);
-      } else if (node.kind == NodeKind::all_reduce && node.subject < losses.size()) {
+      } else if (node.subject < losses.size()) {
         text += context->text(losses[node.subject].name);
       } else {
         text += "norm";

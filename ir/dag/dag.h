@@ -87,7 +87,7 @@ struct Node {
   StreamId stream;         // from level ordered on
   CommId comm;             // send, recv, all_reduce, all_gather
   BucketId bucket;         // sum_squares, update, all_reduce of gradients
-  std::uint32_t subject = 0;  // load: position of the input; report: position of the loss, or kNormReport
+  std::uint32_t subject = 0;  // load: position of the input; report, all_reduce and all_gather of a loss: its position; report and gather of the norm: kNormReport
   AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
   LocId loc;               // the directive or model line that made it
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool

@@ -332,12 +332,13 @@ class GraphParser {
         return reader_.fail(Code::unknown_dag_name, where, "`{}` is neither a pass nor a kind of node", where.text);
       }
       node.kind = static_cast<NodeKind>(i);
-      if (node.kind == NodeKind::all_reduce) node.subject = kNone;
+      const bool collective = node.kind == NodeKind::all_reduce || node.kind == NodeKind::all_gather;
+      if (collective) node.subject = kNone;
       if (node.kind == NodeKind::load) {
         node.subject = names_.find(reader_, names_.inputs, "an input");
       } else if (node.kind == NodeKind::report && reader_.accept("norm")) {
         node.subject = Node::kNormReport;
-      } else if (node.kind == NodeKind::report || (node.kind == NodeKind::all_reduce && reader_.at("loss"))) {
+      } else if (node.kind == NodeKind::report || (collective && reader_.at("loss"))) {
         reader_.expect("loss");
         node.subject = names_.find(reader_, names_.losses, "a loss");
       }

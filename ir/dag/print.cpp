@@ -292,6 +292,7 @@ class Printer {
           }
           break;
         case NodeKind::all_reduce:
+        case NodeKind::all_gather:
           if (!node.bucket.valid() && node.subject < dag_.losses.size()) {
             os_ << " loss ";
             symbol(dag_.losses[node.subject].name);

@@ -1,0 +1,226 @@
+#include "tests/support/run_dag.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace piper::test {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+
+namespace {
+
+[[noreturn]] void stop(const Dag& dag, NodeId node, const char* what) {
+  std::fprintf(stderr, "%s: %s\n", dag.name(node).c_str(), what);
+  std::abort();
+}
+
+void add_to(Array& sum, const Array& term) {
+  for (std::size_t i = 0; i < sum.data.size(); ++i) sum.data[i] += term.data[i];
+}
+
+}  // namespace
+
+DagRun::DagRun(const Dag& dag, std::vector<Array> inputs, std::vector<Array> params) : dag_(dag), inputs_(std::move(inputs)), params_(std::move(params)) {}
+
+std::uint64_t DagRun::partner(DeviceSetId id, std::uint64_t rank) const {
+  const DeviceSet& set = dag_.device_sets[id];
+  std::vector<std::uint32_t> at = coordinates_of(dag_.mesh, rank);
+  for (std::size_t a = 0; a < at.size(); ++a) {
+    if (set.at[a] != DeviceSet::kWhole) at[a] = static_cast<std::uint32_t>(set.at[a]);
+  }
+  return rank_of(dag_.mesh, at);
+}
+
+const std::vector<Array>& DagRun::outputs(NodeId node, std::uint64_t rank) {
+  const auto known = values_.find({node, rank});
+  if (known != values_.end()) return known->second;
+  if (!dag_.device_sets[dag_.node(node).devices].contains_device(coordinates_of(dag_.mesh, rank))) stop(dag_, node, "is read on a device that does not run it");
+  if (running_[{node, rank}]) stop(dag_, node, "waits for itself");
+  running_[{node, rank}] = true;
+  std::vector<Array> result = evaluate(node, rank);
+  return values_[{node, rank}] = std::move(result);
+}
+
+Array DagRun::input(const Node& node, std::uint32_t port, std::uint64_t rank) {
+  Array sum;
+  bool any = false;
+  for (const Input& edge : dag_.inputs_of(node)) {
+    if (edge.port != port) continue;
+    const NodeId self = NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data()));
+    if (!edge.source.node.valid()) stop(dag_, self, "has an input without a source");
+    const Array& value = outputs(edge.source.node, rank)[edge.source.index];
+    if (any && edge.cls != EdgeClass::grad) stop(dag_, self, "has a data port with several sources");
+    if (any) {
+      add_to(sum, value);
+    } else {
+      sum = value;
+    }
+    any = true;
+  }
+  if (!any) stop(dag_, NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), "lacks an input");
+  return sum;
+}
+
+Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t rank) {
+  const Comm& comm = dag_.comms[node.comm.index()];
+  Array sum;
+  bool any = false;
+  for (const NodeId member : comm.members) {
+    const Node& other = dag_.node(member);
+    // The devices of the member set that agree with this one on all whole axes but those that join.
+    for (std::uint64_t device = 0; device < dag_.mesh.devices(); ++device) {
+      const std::vector<std::uint32_t> there = coordinates_of(dag_.mesh, device), here = coordinates_of(dag_.mesh, partner(other.devices, rank));
+      if (!dag_.device_sets[other.devices].contains_device(there)) continue;
+      bool joins = true;
+      for (std::size_t a = 0; a < there.size(); ++a) joins = joins && ((comm.axes >> a & 1) != 0 || there[a] == here[a]);
+      if (!joins) continue;
+      const Array term = input(other, port, device);
+      if (any) {
+        add_to(sum, term);
+      } else {
+        sum = term;
+      }
+      any = true;
+    }
+  }
+  return sum;
+}
+
+std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
+  const Node& node = dag_.node(id);
+  const Context& context = *dag_.context;
+  std::vector<Array> result;
+  switch (node.kind) {
+    case NodeKind::chunk: {
+      const Body& body = dag_.bodies[node.body.index()];
+      Evaluator evaluator(body.graph);
+      for (std::uint32_t i = 0; i < body.inputs.size(); ++i) {
+        Array value = body.inputs[i].kind == PortKind::param ? params_[body.inputs[i].param.index()] : input(node, i, rank);
+        if (!(value.type == body.graph.type(body.inputs[i].value))) stop(dag_, id, "reads a value of another type than its port");
+        evaluator.set(body.inputs[i].value, std::move(value));
+      }
+      evaluator.run();
+      for (const BodyPort& port : body.outputs) result.push_back(evaluator.get(port.value));
+      break;
+    }
+    case NodeKind::load: {
+      const Array& whole = inputs_[node.subject];
+      std::int64_t block = 0, blocks = 1;
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+        block = block * dag_.dims[d].extent + node.instance.at[d];
+        blocks *= dag_.dims[d].extent;
+      }
+      const std::vector<std::uint32_t> at = coordinates_of(dag_.mesh, rank);
+      for (std::size_t a = 0; a < at.size(); ++a) {
+        if ((node.cut >> a & 1) == 0) continue;
+        block = block * dag_.mesh.axes[a].size + at[a];
+        blocks *= dag_.mesh.axes[a].size;
+      }
+      Symbol batch;
+      std::int64_t samples = 1;
+      for (const tensor::Dim& dim : whole.type.dims) {
+        if (!dim.sampled) continue;
+        batch = dim.name;
+        samples = dim.extent;
+      }
+      result.push_back(slice(whole, batch, block * (samples / blocks), samples / blocks));
+      break;
+    }
+    case NodeKind::recv: {
+      const Node& send = dag_.node(dag_.comms[node.comm.index()].members[0]);
+      const std::uint64_t from = partner(send.devices, rank);
+      if (partner(node.devices, from) != rank) stop(dag_, id, "has no partner that sends to it");
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(send, i, from));
+      break;
+    }
+    case NodeKind::all_reduce:
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(all_reduce(node, i, rank));
+      break;
+    case NodeKind::all_gather:
+      for (const NodeId member : dag_.comms[node.comm.index()].members) {
+        const Node& other = dag_.node(member);
+        std::uint32_t ports = 0;
+        for (const Input& edge : dag_.inputs_of(other)) ports = std::max(ports, edge.port + 1);
+        for (std::uint32_t i = 0; i < ports; ++i) result.push_back(input(other, i, partner(other.devices, rank)));
+      }
+      if (result.size() != node.num_outputs) stop(dag_, id, "gathers another number of values than it gives");
+      break;
+    case NodeKind::sum_squares: {
+      Array sums;
+      for (std::uint32_t i = 0; i < dag_.buckets[node.bucket.index()].params.size(); ++i) {
+        double sum = 0;
+        for (const double g : input(node, i, rank).data) sum += g * g;
+        sums.data.push_back(sum);
+      }
+      result.push_back(std::move(sums));
+      break;
+    }
+    case NodeKind::norm: {
+      double sum = 0;
+      for (std::uint32_t b = 0; b < dag_.buckets.size(); ++b) {
+        for (const double s : input(node, b, rank).data) sum += s;
+      }
+      const double norm = std::sqrt(sum), clip = dag_.settings.optimizer->clip.value_or(0);
+      result.push_back({{}, {norm, clip > 0 && norm > clip ? clip / norm : 1}});
+      break;
+    }
+    case NodeKind::report: {
+      std::uint32_t ports = 0;
+      for (const Input& edge : dag_.inputs_of(node)) ports = std::max(ports, edge.port + 1);
+      double sum = 0;
+      for (std::uint32_t i = 0; i < ports; ++i) sum += input(node, i, rank).data[0];
+      if (node.subject != Node::kNormReport) sum /= static_cast<double>(dag_.losses[node.subject].count);
+      result.push_back({{}, {sum}});
+      break;
+    }
+    case NodeKind::update: {
+      const std::vector<tensor::ParamId>& params = dag_.buckets[node.bucket.index()].params;
+      for (std::uint32_t i = 0; i < params.size(); ++i) result.push_back(input(node, i, rank));
+      break;
+    }
+    case NodeKind::send:
+      break;
+  }
+  (void)context;
+  return result;
+}
+
+std::map<tensor::ParamId, Array> DagRun::gradients(std::uint64_t rank) {
+  std::map<tensor::ParamId, Array> gradients;
+  for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+    const Node& node = dag_.nodes[n];
+    if (node.kind != NodeKind::update || !dag_.device_sets[node.devices].contains_device(coordinates_of(dag_.mesh, rank))) continue;
+    const std::vector<Array>& values = outputs(NodeId::at(n), rank);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!gradients.emplace(dag_.buckets[node.bucket.index()].params[i], values[i]).second) stop(dag_, NodeId::at(n), "updates a parameter a second time on one device");
+    }
+  }
+  return gradients;
+}
+
+double DagRun::loss(tensor::LossId loss) {
+  for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+    const Node& node = dag_.nodes[n];
+    if (node.kind == NodeKind::report && node.subject == loss.value()) return outputs(NodeId::at(n), partner(node.devices, 0))[0].data[0];
+  }
+  return NAN;
+}
+
+double DagRun::norm() {
+  for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+    const Node& node = dag_.nodes[n];
+    if (node.kind == NodeKind::report && node.subject == Node::kNormReport) return input(node, 0, partner(node.devices, 0)).data[0];
+  }
+  return NAN;
+}
+
+void DagRun::run_all() {
+  for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+    for (std::uint64_t rank = 0; rank < dag_.mesh.devices(); ++rank) {
+      if (dag_.device_sets[dag_.nodes[n].devices].contains_device(coordinates_of(dag_.mesh, rank))) outputs(NodeId::at(n), rank);
+    }
+  }
+}
+
+}  // namespace piper::test
