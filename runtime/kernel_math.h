@@ -251,6 +251,21 @@ template <class T> PIPER_MATH T piper_silu_grad(T x, T dy) {
   return dy * (s * (T(1) + x * (T(1) - s)));
 }
 
+/* ---- joining the 16 partial results of a row: lane l with l + 8, then 4, 2, 1 --------------------------------------- */
+
+template <class T> PIPER_MATH T piper_join_sum(const T* lanes) {
+  T a[8], b[4];
+  for (int l = 0; l < 8; ++l) a[l] = lanes[l] + lanes[l + 8];
+  for (int l = 0; l < 4; ++l) b[l] = a[l] + a[l + 4];
+  return (b[0] + b[2]) + (b[1] + b[3]);
+}
+template <class T> PIPER_MATH T piper_join_max(const T* lanes) {
+  T a[8], b[4];
+  for (int l = 0; l < 8; ++l) a[l] = piper_max(lanes[l], lanes[l + 8]);
+  for (int l = 0; l < 4; ++l) b[l] = piper_max(a[l], a[l + 4]);
+  return piper_max(piper_max(b[0], b[2]), piper_max(b[1], b[3]));
+}
+
 /* ---- random numbers: Philox 4x32-10, a function of (seed, purpose, step, sample, name, element) ------------------- */
 
 enum { PIPER_RANDOM_INIT = 0, PIPER_RANDOM_DROPOUT = 1, PIPER_RANDOM_DATA = 2 };

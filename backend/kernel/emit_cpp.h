@@ -40,13 +40,12 @@ class CppBodies {
   std::string text() const;
 
  private:
-  std::string kernel_function(const KernelBody& body, const Kernel& kernel);
-  std::string gemm_constant(const PiperGemm& gemm);
-  std::string attend_constant(const PiperAttend& attend);
+  std::string kernel_function(const Kernel& kernel, const KernelBody& body);
+  std::string description(const LibraryCall& call);
 
   std::string constants_, kernels_, bodies_;
-  std::map<std::string, std::string> known_;  // text without its name -> name
-  std::map<std::string, int> names_;          // base name -> how many
+  std::map<std::string, std::string> known_;  // a loop nest or description without names -> its name
+  std::map<std::string, int> names_;          // how often a name was given
 };
 
 }  // namespace piper::backend

@@ -33,6 +33,7 @@ struct KernelBuffer {
   tensor::DType dtype = tensor::DType::f32;
   bool accumulates = false;  // output of kind grad: adds to what is there when the call says so
   std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
+  std::string label;         // a short identifier, not unique: `up`
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
 };
 using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
@@ -59,7 +60,8 @@ enum class Code : std::uint8_t {
   total,     // a sum over all rows in f64, written to access at the end of the kernel
 };
 
-/// One operation on registers. Row statements run once per row before the columns of pass `pass`; the others once per element in it.
+/// One operation on registers. Row statements run once per row before the columns of pass `pass` (or at the end of the row when
+/// pass = passes); the others once per element in it.
 struct Statement {
   Code code = Code::load;
   tensor::DType dtype = tensor::DType::f32;  // of the result; of the operand for effects
@@ -69,9 +71,14 @@ struct Statement {
   double scalar = 0;                        // constant; dropout: the rate
   Access access;                            // load and effects
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
+  std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };
+
+/// What PiperApi::fail is told when a check fails.
+inline constexpr const char* kIndexOutOfRange = "an index of `lookup` lies outside its table";
+inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is not a class number";
 
 /// Checked before the loops: every i64 in the buffer lies in [0, bound).
 struct RangeCheck {
@@ -85,7 +92,7 @@ struct Kernel {
   std::vector<std::int64_t> rows;     // extents, outermost first; may be empty (one row)
   std::vector<std::int64_t> columns;  // extents; the last one is the vectorised loop; never empty
   std::int32_t passes = 1;
-  std::vector<Statement> statements;  // row statements and column statements in dependence order
+  std::vector<Statement> statements;  // by pass, row statements before column statements, operands before users
   std::vector<RangeCheck> checks;
   std::vector<std::string> ops;       // what was fused, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define

@@ -1,0 +1,332 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "backend/kernel/fuse.h"
+#include "backend/kernel/kernel.h"
+#include "backend/kernel/lower_kernel.h"
+#include "ir/tensor/op_rules.h"
+
+namespace piper::backend {
+
+using tensor::DType;
+using tensor::Node;
+using tensor::Op;
+using tensor::ValueId;
+
+namespace {
+
+std::uint32_t abi_dtype(DType dtype) { return dtype == DType::f64 ? PIPER_F64 : dtype == DType::f32 ? PIPER_F32 : PIPER_I64; }
+
+std::string identifier(std::string_view text) {
+  static const std::set<std::string_view> kTaken = {
+      "action", "and", "api", "arena", "asm", "at", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "const", "continue", "default", "delete", "do",
+      "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
+      "not", "operator", "or", "private", "protected", "public", "rank", "register", "requires", "return", "short", "signed", "sizeof", "static", "struct", "switch",
+      "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "workspace", "xor",
+      "first_sample", "samples", "cut"};
+  std::string name;
+  for (char c : text) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (word) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "v" + name;
+  if (kTaken.contains(name) || name.starts_with("piper")) name += "_value";
+  return name;
+}
+
+class Builder {
+ public:
+  Builder(const dag::Body& body, const std::vector<int>& in_place)
+      : body_(body), graph_(body.graph), in_place_(in_place), axes_(body.graph), fusion_(fuse(body, axes_)) {}
+
+  KernelBody run() {
+    out_.name = std::string(graph_.context().text(body_.name));
+    out_.num_inputs = static_cast<std::uint32_t>(body_.inputs.size());
+    out_.num_outputs = static_cast<std::uint32_t>(body_.outputs.size());
+    add_ports();
+    find_needed();
+    for (const FusedStep& step : fusion_.steps) {
+      if (step.call >= 0) {
+        out_.steps.emplace_back(library_call(graph_.node(fusion_.calls[static_cast<std::size_t>(step.call)].node)));
+      } else {
+        out_.steps.emplace_back(kernel(step));
+      }
+    }
+    place_scratch();
+    return std::move(out_);
+  }
+
+ private:
+  void add_ports();
+  void find_needed();
+  void place_scratch();
+  Kernel kernel(const FusedStep& step);
+  LibraryCall library_call(const Node& node);
+  BufferIndex buffer_of(ValueId memory);
+  BufferIndex scratch(DType dtype, std::int64_t elements, std::string_view name, std::string type);
+  std::string unique(std::string_view name);
+  std::string text(ValueId value) const { return std::string(graph_.context().text(graph_.value(value).name)); }
+
+  const dag::Body& body_;
+  const tensor::Graph& graph_;
+  const std::vector<int>& in_place_;
+  Axes axes_;
+  Fusion fusion_;
+  KernelBody out_;
+  std::map<ValueId, BufferIndex> buffers_;
+  std::set<ValueId> needed_;  // by a step other than their own, or by a port
+  std::set<std::string> names_;
+};
+
+std::string Builder::unique(std::string_view name) {
+  const std::string base = identifier(name);
+  std::string found = base;
+  for (int i = 2; !names_.insert(found).second; ++i) found = base + "_" + std::to_string(i);
+  return found;
+}
+
+void Builder::add_ports() {
+  const auto add = [&](const dag::BodyPort& port, KernelBuffer::Place place, std::size_t i) {
+    const tensor::Type& type = graph_.type(port.value);
+    KernelBuffer buffer;
+    buffer.place = place;
+    buffer.port = static_cast<std::uint32_t>(i);
+    buffer.elements = type.elements();
+    buffer.dtype = type.dtype;
+    buffer.accumulates = place == KernelBuffer::Place::output && port.kind == dag::PortKind::grad;
+    buffer.name = unique(text(port.value));
+    buffer.label = short_name(text(port.value));
+    buffer.type = std::string(dag::port_kind_name(port.kind)) + " " + tensor::print(type, graph_.context().symbols);
+    out_.buffers.push_back(std::move(buffer));
+    return static_cast<BufferIndex>(out_.buffers.size() - 1);
+  };
+  for (std::size_t i = 0; i < body_.inputs.size(); ++i) {
+    buffers_.try_emplace(body_.inputs[i].value, add(body_.inputs[i], KernelBuffer::Place::input, i));
+  }
+  for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
+    const BufferIndex buffer = add(body_.outputs[i], KernelBuffer::Place::output, i);
+    const ValueId memory = axes_.memory(body_.outputs[i].value);
+    if (fusion_.home[memory.index()] == static_cast<int>(i)) buffers_[memory] = buffer;
+    // One pointer for both: reads come before the write of the same element.
+    if (i < in_place_.size() && in_place_[i] >= 0) buffers_[body_.inputs[static_cast<std::size_t>(in_place_[i])].value] = buffer;
+  }
+}
+
+void Builder::find_needed() {
+  std::vector<int> step_of(fusion_.items.size(), -1);
+  for (std::size_t s = 0; s < fusion_.steps.size(); ++s) {
+    for (int item : fusion_.steps[s].items) step_of[static_cast<std::size_t>(item)] = static_cast<int>(s);
+  }
+  for (std::size_t v = 0; v < fusion_.home.size(); ++v) {
+    if (fusion_.home[v] >= 0) needed_.insert(ValueId::at(v));
+  }
+  for (std::size_t s = 0; s < fusion_.steps.size(); ++s) {
+    for (int i : fusion_.steps[s].items) {
+      const Item& item = fusion_.items[static_cast<std::size_t>(i)];
+      for (int maker : item.registers) {
+        if (step_of[static_cast<std::size_t>(maker)] != static_cast<int>(s)) needed_.insert(fusion_.items[static_cast<std::size_t>(maker)].result);
+      }
+      for (int maker : item.memory) needed_.insert(fusion_.items[static_cast<std::size_t>(maker)].result);
+    }
+  }
+  for (const LibraryNode& call : fusion_.calls) {
+    for (int maker : call.items) needed_.insert(fusion_.items[static_cast<std::size_t>(maker)].result);
+  }
+}
+
+BufferIndex Builder::scratch(DType dtype, std::int64_t elements, std::string_view name, std::string type) {
+  KernelBuffer buffer;
+  buffer.elements = elements;
+  buffer.dtype = dtype;
+  buffer.name = unique(name);
+  buffer.label = short_name(name);
+  buffer.type = std::move(type);
+  out_.buffers.push_back(std::move(buffer));
+  return static_cast<BufferIndex>(out_.buffers.size() - 1);
+}
+
+BufferIndex Builder::buffer_of(ValueId memory) {
+  if (const auto found = buffers_.find(memory); found != buffers_.end()) return found->second;
+  const tensor::Type& type = graph_.type(memory);
+  return buffers_[memory] = scratch(type.dtype, type.elements(), text(memory), tensor::print(type, graph_.context().symbols));
+}
+
+Kernel Builder::kernel(const FusedStep& step) {
+  StepBuffers buffers;
+  buffers.of = [&](ValueId memory) { return buffer_of(memory); };
+  buffers.needed = [&](ValueId memory) { return needed_.contains(memory); };
+  buffers.port = [&](int port) { return out_.num_inputs + static_cast<BufferIndex>(port); };
+  buffers.temporary = [&](DType dtype, std::int64_t elements) {
+    return scratch(dtype, elements, "row", std::string(tensor::dtype_name(dtype)) + "[" + std::to_string(elements) + "], one row");
+  };
+  buffers.accumulates = [&](BufferIndex buffer) { return out_.buffers[buffer].accumulates; };
+  Kernel kernel = lower_kernel(body_, axes_, fusion_, step, buffers);
+  for (const Statement& s : kernel.statements) out_.draws = out_.draws || s.code == Code::dropout;
+  return kernel;
+}
+
+LibraryCall Builder::library_call(const Node& node) {
+  LibraryCall call;
+  call.value = text(graph_.result(node));
+  for (ValueId operand : graph_.operands(node)) call.operands.push_back(buffer_of(axes_.memory(operand)));
+  for (std::size_t r = 0; r < node.num_results; ++r) call.results.push_back(buffer_of(graph_.result(node, r)));
+  const auto product = [](std::span<const tensor::Dim> dims) {
+    return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, [](std::int64_t n, const tensor::Dim& dim) { return n * dim.extent; });
+  };
+  const auto operands = graph_.operands(node);
+  const tensor::Type& first = graph_.type(operands[0]);
+  if (node.op == Op::contract) {
+    const tensor::GemmForm form = tensor::gemm_form(first, graph_.type(operands[1]), node.attrs.dims);
+    call.kind = PIPER_CALL_GEMM;
+    call.gemm.batch = product(form.batched);
+    call.gemm.m = product(form.rest_a);
+    call.gemm.n = product(form.rest_b);
+    call.gemm.k = product(form.summed);
+    call.gemm.transpose_a = form.a_summed_last ? 0 : 1;
+    call.gemm.transpose_b = form.b_summed_last ? 1 : 0;
+    call.gemm.dtype = abi_dtype(first.dtype);
+    return call;
+  }
+  const auto& q = first.dims;
+  const auto& k = graph_.type(operands[1]).dims;
+  const auto& v = graph_.type(operands[2]).dims;
+  const std::size_t rank = q.size();
+  call.kind = node.op == Op::attend ? PIPER_CALL_ATTEND : PIPER_CALL_ATTEND_GRAD;
+  call.attend.batch = product(std::span(q).first(rank - 3));
+  call.attend.seq = q[rank - 3].extent;
+  call.attend.keys = k[rank - 3].extent;
+  call.attend.heads = q[rank - 2].extent;
+  call.attend.kv_heads = k[rank - 2].extent;
+  call.attend.width = q[rank - 1].extent;
+  call.attend.value_width = v[rank - 1].extent;
+  call.attend.scale = node.attrs.scalar;
+  call.attend.causal = node.attrs.causal ? 1 : 0;
+  call.attend.dtype = abi_dtype(first.dtype);
+  const std::int64_t bytes = static_cast<std::int64_t>(piper_attend_workspace(&call.attend));
+  const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(first.dtype));
+  call.workspace = scratch(first.dtype, (bytes + element - 1) / element, "attend_workspace", "workspace of the library");
+  return call;
+}
+
+/// Scratch buffers share bytes where their steps do not overlap: large ones first, each at the lowest free offset.
+void Builder::place_scratch() {
+  struct Life {
+    BufferIndex buffer = 0;
+    std::size_t first = SIZE_MAX, last = 0;
+    std::int64_t bytes = 0;
+  };
+  std::map<BufferIndex, Life> lives;
+  for (std::size_t s = 0; s < out_.steps.size(); ++s) {
+    const auto touch = [&](BufferIndex index) {
+      const KernelBuffer& buffer = out_.buffers[index];
+      if (buffer.place != KernelBuffer::Place::scratch) return;
+      Life& life = lives[index];
+      life.buffer = index;
+      life.first = std::min(life.first, s);
+      life.last = std::max(life.last, s);
+      life.bytes = (buffer.elements * static_cast<std::int64_t>(tensor::dtype_bytes(buffer.dtype)) + 63) / 64 * 64;
+    };
+    if (const auto* kernel = std::get_if<Kernel>(&out_.steps[s])) {
+      for (const Statement& statement : kernel->statements) {
+        if (statement.code == Code::load || statement.code == Code::store || statement.code == Code::store_add || statement.code == Code::total) touch(statement.access.buffer);
+      }
+    } else {
+      const auto& call = std::get<LibraryCall>(out_.steps[s]);
+      for (BufferIndex buffer : call.operands) touch(buffer);
+      for (BufferIndex buffer : call.results) touch(buffer);
+      if (call.kind != PIPER_CALL_GEMM) touch(call.workspace);
+    }
+  }
+  std::vector<Life> order;
+  for (const auto& [index, life] : lives) order.push_back(life);
+  std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  std::vector<Life> placed;
+  for (const Life& life : order) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> busy;
+    for (const Life& other : placed) {
+      if (other.first > life.last || other.last < life.first) continue;
+      busy.emplace_back(out_.buffers[other.buffer].offset, out_.buffers[other.buffer].offset + other.bytes);
+    }
+    std::sort(busy.begin(), busy.end());
+    std::int64_t offset = 0;
+    for (const auto& [begin, end] : busy) {
+      if (begin - offset >= life.bytes) break;
+      offset = std::max(offset, end);
+    }
+    out_.buffers[life.buffer].offset = offset;
+    out_.scratch_bytes = std::max(out_.scratch_bytes, offset + life.bytes);
+    placed.push_back(life);
+  }
+}
+
+/// Every buffer that a step reads or writes, once.
+std::pair<std::set<BufferIndex>, std::set<BufferIndex>> traffic(const KernelStep& step) {
+  std::set<BufferIndex> reads, writes;
+  if (const auto* kernel = std::get_if<Kernel>(&step)) {
+    for (const Statement& s : kernel->statements) {
+      if (s.code == Code::load) reads.insert(s.access.buffer);
+      if (s.code == Code::store || s.code == Code::store_add || s.code == Code::total) writes.insert(s.access.buffer);
+    }
+  } else {
+    const auto& call = std::get<LibraryCall>(step);
+    reads.insert(call.operands.begin(), call.operands.end());
+    writes.insert(call.results.begin(), call.results.end());
+  }
+  return {std::move(reads), std::move(writes)};
+}
+
+}  // namespace
+
+KernelBody build_kernels(const dag::Body& body, const std::vector<int>& in_place) { return Builder(body, in_place).run(); }
+
+std::int64_t scratch_bytes(const dag::Body& body) { return build_kernels(body).scratch_bytes; }
+
+KernelStats kernel_stats(const KernelBody& body) {
+  KernelStats stats;
+  for (const KernelStep& step : body.steps) {
+    ++(std::holds_alternative<Kernel>(step) ? stats.kernels : stats.library_calls);
+    const auto [reads, writes] = traffic(step);
+    for (const auto* set : {&reads, &writes}) {
+      for (BufferIndex index : *set) {
+        stats.bytes += body.buffers[index].elements * static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[index].dtype));
+      }
+    }
+  }
+  return stats;
+}
+
+std::string print(const KernelBody& body) {
+  const auto list = [&](const std::set<BufferIndex>& buffers) {
+    std::string text;
+    for (BufferIndex index : buffers) text += (text.empty() ? "" : ", ") + body.buffers[index].name;
+    return text;
+  };
+  const auto product = [](const std::vector<std::int64_t>& extents) {
+    std::string text;
+    for (std::int64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
+    return text.empty() ? std::string("1") : text;
+  };
+  std::string text = "@" + body.name + ": scratch " + std::to_string(body.scratch_bytes) + " bytes\n";
+  for (const KernelStep& step : body.steps) {
+    const auto [reads, writes] = traffic(step);
+    if (const auto* kernel = std::get_if<Kernel>(&step)) {
+      text += "  kernel " + product(kernel->rows) + " rows of " + product(kernel->columns) + ", " + std::to_string(kernel->passes) + (kernel->passes == 1 ? " pass: " : " passes: ");
+      for (std::size_t i = 0; i < kernel->ops.size(); ++i) text += (i == 0 ? "" : ", ") + kernel->ops[i];
+    } else {
+      const auto& call = std::get<LibraryCall>(step);
+      static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
+      text += std::string("  call ") + kNames[call.kind];
+    }
+    text += ": (" + list(reads) + ") -> (" + list(writes) + ")\n";
+  }
+  return text;
+}
+
+}  // namespace piper::backend

@@ -1,0 +1,224 @@
+#include "backend/kernel/emit_cpp.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "backend/kernel/print_kernel.h"
+#include "backend/kernel/schedule_passes.h"
+
+namespace piper::backend {
+
+namespace {
+
+std::string body_function(const KernelBody& body) {
+  std::string name;
+  for (char c : body.name) name += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "body_" + name;
+  return name;
+}
+
+std::string field(const KernelBody& body, BufferIndex index) {
+  const KernelBuffer& buffer = body.buffers[index];
+  return buffer.place == KernelBuffer::Place::scratch ? "workspace" : buffer.name;
+}
+
+std::string joined(const std::vector<std::string>& words, const char* between, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : between) + words[i];
+  return text;
+}
+
+std::string product(const std::vector<std::int64_t>& extents) {
+  std::string text;
+  for (std::int64_t extent : extents) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text.empty() ? "1" : text;
+}
+
+std::string shape(const Kernel& kernel) {
+  std::string text = product(kernel.rows) + (kernel.rows.empty() ? " row of " : " rows of ") + product(kernel.columns);
+  if (kernel.passes > 1) text += " in " + std::to_string(kernel.passes) + " passes";
+  return text;
+}
+
+std::set<BufferIndex> used_buffers(const KernelBody& body) {
+  std::set<BufferIndex> used;
+  for (const KernelStep& step : body.steps) {
+    if (const auto* kernel = std::get_if<Kernel>(&step)) {
+      for (BufferIndex buffer : kernel_parameters(*kernel)) used.insert(buffer);
+      for (const RangeCheck& check : kernel->checks) used.insert(check.buffer);
+    } else {
+      const auto& call = std::get<LibraryCall>(step);
+      used.insert(call.operands.begin(), call.operands.end());
+      used.insert(call.results.begin(), call.results.end());
+    }
+  }
+  return used;
+}
+
+std::set<BufferIndex> written_buffers(const KernelBody& body) {
+  std::set<BufferIndex> written;
+  for (const KernelStep& step : body.steps) {
+    if (const auto* kernel = std::get_if<Kernel>(&step)) {
+      for (const Statement& s : kernel->statements) {
+        if (is_effect(s.code)) written.insert(s.access.buffer);
+      }
+    } else {
+      const auto& call = std::get<LibraryCall>(step);
+      written.insert(call.results.begin(), call.results.end());
+    }
+  }
+  return written;
+}
+
+constexpr const char* kCheckRange = R"(
+/* Fails the run at the first of `values` outside [0, bound). */
+static int check_range(const PiperApi* api, PiperRank* rank, const uint32_t action, const int64_t* values, const int64_t count, const int64_t bound,
+                       const char* message) {
+  for (int64_t i = 0; i < count; ++i) {
+    if ((uint64_t)values[i] >= (uint64_t)bound) return api->fail(rank, action, message, values[i]);
+  }
+  return 0;
+}
+)";
+
+}  // namespace
+
+std::string CppBodies::kernel_function(const Kernel& kernel, const KernelBody& body) {
+  const std::string key = print_kernel(kernel, body, "", true);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  std::vector<std::string> ops;
+  for (const std::string& op : kernel.ops) {
+    if (ops.empty() || ops.back() != op) ops.push_back(op);
+  }
+  const std::string base = "fused_" + joined(ops, "_", 4);
+  const int count = names_[base]++;
+  const std::string name = count == 0 ? base : base + "_" + std::to_string(count + 1);
+  kernels_ += "\n// " + joined(kernel.ops, ", ", 64) + ": " + shape(kernel) + "\n" + print_kernel(kernel, body, name, false);
+  return known_[key] = name;
+}
+
+std::string CppBodies::description(const LibraryCall& call) {
+  static constexpr const char* kTypes[] = {"PIPER_F64", "PIPER_F32", "PIPER_I64"};
+  char text[512], name[160];
+  if (call.kind == PIPER_CALL_GEMM) {
+    const PiperGemm& g = call.gemm;
+    std::snprintf(name, sizeof name, "gemm_%s%lldx%lldx%lld_%s%s%s", g.batch == 1 ? "" : (std::to_string(g.batch) + "x").c_str(), static_cast<long long>(g.m),
+                  static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", g.dtype == PIPER_F64 ? "_f64" : "");
+    std::snprintf(text, sizeof text, "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n", name,
+                  static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
+                  kTypes[g.dtype]);
+    if (known_.emplace(text, name).second) constants_ += text;
+    return name;
+  }
+  const PiperAttend& a = call.attend;
+  char fields[400];
+  std::snprintf(fields, sizeof fields,
+                "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s}",
+                static_cast<long long>(a.batch), static_cast<long long>(a.seq), static_cast<long long>(a.keys), static_cast<long long>(a.heads),
+                static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, kTypes[a.dtype]);
+  const auto [entry, is_new] = known_.try_emplace(fields);
+  if (is_new) {
+    const int count = ++names_["attend"];
+    entry->second = "attend_" + std::to_string(count);
+    constants_ += "static const PiperAttend " + entry->second + " = " + fields + ";\n";
+  }
+  return entry->second;
+}
+
+std::string CppBodies::add(const KernelBody& body) {
+  const std::string function = body_function(body);
+  const KernelStats stats = kernel_stats(body);
+  const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
+  const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
+
+  bodies_ += "\n// @" + body.name + ": " + std::to_string(stats.kernels) + " kernels, " + std::to_string(stats.library_calls) + " library calls, " +
+             std::to_string(stats.bytes) + " bytes moved\n";
+  bodies_ += "struct " + function + "_at {\n";
+  for (BufferIndex i = 0; i < ports; ++i) bodies_ += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
+  if (body.scratch_bytes > 0) bodies_ += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";
+  for (BufferIndex i = 0; i < ports; ++i) {
+    if (body.buffers[i].accumulates) bodies_ += "  uint32_t add_" + body.buffers[i].name + ";\n";
+  }
+  if (body.draws) bodies_ += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
+  bodies_ += "};\n";
+
+  bodies_ += "static int " + function + "(const PiperApi* api, PiperRank* rank, const uint32_t action, const " + function + "_at* at) {\n";
+  bodies_ += "  unsigned char* const arena = rank->arena;\n";
+  for (BufferIndex i : used) {
+    const KernelBuffer& buffer = body.buffers[i];
+    const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
+    bodies_ += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
+    if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) bodies_ += " + " + std::to_string(buffer.offset);
+    bodies_ += ");";
+    bodies_ += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
+  }
+  if (body.draws) bodies_ += "  const uint64_t first_sample = at->first_sample + (at->cut == 0xFFFFFFFFu ? 0 : rank->replica[at->cut] * at->samples);\n";
+  if (used.empty()) bodies_ += "  (void)arena;\n  (void)at;\n";
+  if (body.steps.empty()) bodies_ += "  (void)api;\n  (void)action;\n";
+  bool calls = false;
+
+  for (const KernelStep& step : body.steps) {
+    const auto name = [&](BufferIndex i) { return body.buffers[i].name; };
+    if (const auto* kernel = std::get_if<Kernel>(&step)) {
+      for (const RangeCheck& check : kernel->checks) {
+        if (known_.emplace("check_range", "").second) constants_ += kCheckRange;
+        bodies_ += "  if (check_range(api, rank, action, " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " + std::to_string(check.bound) +
+                   ", \"" + (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
+        calls = true;
+      }
+      const std::string function_name = kernel_function(*kernel, body);
+      std::string arguments = kernel_draws(*kernel) ? "rank, first_sample" : "";
+      std::set<BufferIndex> flags;
+      for (const Statement& s : kernel->statements) {
+        if (is_effect(s.code) && body.buffers[s.access.buffer].accumulates) flags.insert(s.access.buffer);
+      }
+      for (BufferIndex i : kernel_parameters(*kernel)) {
+        arguments += (arguments.empty() ? "" : ", ") + name(i);
+        if (flags.contains(i)) arguments += ", at->add_" + name(i) + " != 0";
+      }
+      bodies_ += "  // " + joined(kernel->values, ", ", 12) + (kernel->values.size() > 12 ? ", ..." : "") + "\n";
+      bodies_ += "  " + function_name + "(" + arguments + ");\n";
+      continue;
+    }
+    const auto& call = std::get<LibraryCall>(step);
+    static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
+    std::string arguments = "rank, action, &" + description(call);
+    for (BufferIndex i : call.operands) arguments += ", " + name(i);
+    for (BufferIndex i : call.results) arguments += ", " + name(i);
+    if (call.kind == PIPER_CALL_GEMM) {
+      arguments += body.buffers[call.results[0]].accumulates ? ", at->add_" + name(call.results[0]) : ", 0";
+    } else {
+      const KernelBuffer& workspace = body.buffers[call.workspace];
+      arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
+      arguments += ", " + std::to_string(piper_attend_workspace(&call.attend));
+    }
+    bodies_ += "  // " + call.value + "\n";
+    bodies_ += std::string("  if (api->") + kNames[call.kind] + "(" + arguments + ")) return 1;\n";
+    calls = true;
+  }
+  if (!calls && !body.steps.empty()) bodies_ += "  (void)api;\n  (void)action;\n";
+  bodies_ += "  return 0;\n}\n";
+  return function;
+}
+
+std::string CppBodies::operands(const KernelBody& body, const BodyOperands& operands) {
+  std::string text = "{";
+  const auto put = [&](const std::string& name, std::uint64_t number) { text += (text.size() == 1 ? "." : ", .") + name + " = " + std::to_string(number); };
+  const std::size_t ports = body.num_inputs + body.num_outputs;
+  for (std::size_t i = 0; i < ports; ++i) put(body.buffers[i].name, operands.offsets[i]);
+  if (body.scratch_bytes > 0) put("workspace", operands.offsets[ports]);
+  for (std::size_t i = 0; i < body.num_outputs; ++i) {
+    if (body.buffers[body.num_inputs + i].accumulates) put("add_" + body.buffers[body.num_inputs + i].name, operands.accumulate[i]);
+  }
+  if (body.draws) {
+    put("first_sample", operands.first_sample);
+    put("samples", operands.samples);
+    put("cut", operands.cut);
+  }
+  return text + "}";
+}
+
+std::string CppBodies::text() const { return constants_ + kernels_ + bodies_; }
+
+}  // namespace piper::backend

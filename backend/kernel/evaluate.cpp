@@ -1,0 +1,408 @@
+#include "backend/kernel/evaluate.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "backend/kernel/schedule_passes.h"
+#include "runtime/kernel_math.h"
+
+namespace piper::backend {
+
+using tensor::DType;
+
+namespace {
+
+// Elements per statement execution: a multiple of kLanes, large enough that dispatch costs little, small enough for the first cache.
+constexpr std::int64_t kBlock = 256;
+static_assert(kBlock % kLanes == 0);
+
+/// The value of one statement: a block of elements, or one element repeated.
+struct Register {
+  alignas(64) unsigned char own[kBlock * 8];
+  alignas(64) unsigned char lanes[kLanes * 8];
+  double total = 0;
+};
+
+class Machine {
+ public:
+  Machine(const KernelBody& body, const BodyCall& call) : body_(body), call_(call) {}
+
+  int run();
+
+ private:
+  unsigned char* memory(BufferIndex index) const;
+  bool adds(BufferIndex index) const {
+    const KernelBuffer& buffer = body_.buffers[index];
+    return buffer.accumulates && call_.accumulate[buffer.port] != 0;
+  }
+  int library(const LibraryCall& call);
+  int kernel(const Kernel& kernel);
+  int check(const Kernel& kernel);
+  void clear(const Kernel& kernel);
+  void rows(const Kernel& kernel);
+  void columns(const Kernel& kernel, std::size_t begin, std::size_t end);
+
+  // One statement over n elements from column `column` of the innermost loop; a row statement has n = 1.
+  void execute(std::size_t i, std::int64_t n);
+  template <typename T>
+  void compute(const Statement& s, Register& r, std::int64_t n);
+  template <typename T>
+  void load(const Statement& s, Register& r, std::int64_t n);
+  template <typename T>
+  void store(const Statement& s, std::int64_t n);
+  template <typename T>
+  void begin_reduction(const Statement& s, Register& r);
+  template <typename T>
+  void reduce(const Statement& s, Register& r, std::int64_t n);
+  template <typename T>
+  void end_reduction(const Statement& s, Register& r);
+  template <typename T>
+  void dropout(const Statement& s, Register& r, std::int64_t n);
+  template <typename T>
+  void write_total(const Statement& s, const Register& r);
+  void spread(const Statement& s, Register& r);
+
+  std::int64_t walk(const std::vector<std::int64_t>& strides) const {
+    std::int64_t at = 0;
+    for (std::size_t l = 0; l < strides.size(); ++l) at += position_[l] * strides[l];
+    return at;
+  }
+  template <typename T>
+  const T* get(std::int32_t operand) const { return reinterpret_cast<const T*>(registers()[operand].own); }
+  static std::vector<Register>& pool() {
+    static thread_local std::vector<Register> registers;
+    return registers;
+  }
+  static Register* registers() { return pool().data(); }
+
+  const KernelBody& body_;
+  const BodyCall& call_;
+  const Kernel* kernel_ = nullptr;
+  std::vector<std::int64_t> position_;  // per loop
+  std::int64_t row_width_ = 1;          // elements of a block that column statements may read
+};
+
+unsigned char* Machine::memory(BufferIndex index) const {
+  const KernelBuffer& buffer = body_.buffers[index];
+  std::size_t operand = buffer.port;
+  if (buffer.place == KernelBuffer::Place::output) operand += body_.num_inputs;
+  if (buffer.place == KernelBuffer::Place::scratch) {
+    return static_cast<unsigned char*>(call_.operands[body_.num_inputs + body_.num_outputs]) + buffer.offset;
+  }
+  return static_cast<unsigned char*>(call_.operands[operand]);
+}
+
+int Machine::library(const LibraryCall& call) {
+  const PiperApi* api = call_.api;
+  const auto in = [&](std::size_t i) { return memory(call.operands[i]); };
+  const auto out = [&](std::size_t i) { return memory(call.results[i]); };
+  switch (call.kind) {
+    case PIPER_CALL_GEMM:
+      return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), adds(call.results[0]) ? 1 : 0);
+    case PIPER_CALL_ATTEND:
+      return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1), memory(call.workspace), piper_attend_workspace(&call.attend));
+    case PIPER_CALL_ATTEND_GRAD:
+      return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2), memory(call.workspace),
+                              piper_attend_workspace(&call.attend));
+  }
+  return 1;
+}
+
+int Machine::check(const Kernel& kernel) {
+  for (const RangeCheck& check : kernel.checks) {
+    const auto* values = reinterpret_cast<const std::int64_t*>(memory(check.buffer));
+    for (std::int64_t i = 0; i < body_.buffers[check.buffer].elements; ++i) {
+      if (values[i] >= 0 && values[i] < check.bound) continue;
+      return call_.api->fail(call_.rank, call_.action, check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
+    }
+  }
+  return 0;
+}
+
+void Machine::clear(const Kernel& kernel) {
+  for (const Statement& s : kernel.statements) {
+    if (s.code != Code::store_add || adds(s.access.buffer)) continue;
+    const KernelBuffer& buffer = body_.buffers[s.access.buffer];
+    std::memset(memory(s.access.buffer), 0, static_cast<std::size_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype));
+  }
+}
+
+template <typename T>
+void Machine::load(const Statement& s, Register& r, std::int64_t n) {
+  const T* from = reinterpret_cast<const T*>(memory(s.access.buffer)) + walk(s.access.strides);
+  T* to = reinterpret_cast<T*>(r.own);
+  const bool index_in_columns = s.access.index >= 0 && !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
+  const std::int64_t stride = s.row ? 0 : s.access.strides.back();
+  if (index_in_columns) {
+    const std::int64_t* index = get<std::int64_t>(s.access.index);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride + index[i] * s.access.index_stride];
+    return;
+  }
+  if (s.access.index >= 0) from += *get<std::int64_t>(s.access.index) * s.access.index_stride;
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+  }
+}
+
+template <typename T>
+void Machine::store(const Statement& s, std::int64_t n) {
+  T* to = reinterpret_cast<T*>(memory(s.access.buffer)) + walk(s.access.strides);
+  const T* from = get<T>(s.operands[0]);
+  const std::int64_t stride = s.row ? 0 : s.access.strides.back();
+  if (s.code == Code::store_add && s.access.index >= 0) {
+    const bool in_columns = !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
+    const std::int64_t* index = get<std::int64_t>(s.access.index);
+    for (std::int64_t i = 0; i < n; ++i) to[i * stride + index[in_columns ? i : 0] * s.access.index_stride] += from[i];
+  } else if (s.code == Code::store_add || adds(s.access.buffer)) {
+    for (std::int64_t i = 0; i < n; ++i) to[i * stride] += from[i];
+  } else if (stride == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
+  }
+}
+
+template <typename T>
+void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
+  const T* x = get<T>(s.operands[0]);
+  T* to = reinterpret_cast<T*>(r.own);
+  const std::int64_t element = walk(s.element_strides), sample = walk(s.sample_strides);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto key = piper_stream_key(call_.rank->seed, PIPER_RANDOM_DROPOUT, call_.rank->global_step,
+                                      call_.first_sample + static_cast<std::uint64_t>(sample + i * s.sample_strides.back()), s.key);
+    to[i] = piper_dropout(x[i], s.scalar, key, static_cast<std::uint64_t>(element + i * s.element_strides.back()));
+  }
+}
+
+template <typename T>
+void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
+  T* to = reinterpret_cast<T*>(r.own);
+  const auto unary = [&](auto f) {
+    const T* a = get<T>(s.operands[0]);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i]);
+  };
+  const auto binary = [&](auto f) {
+    const T* a = get<T>(s.operands[0]);
+    const T* b = get<T>(s.operands[1]);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i], b[i]);
+  };
+  const auto select = [&](auto f) {
+    const T* a = get<T>(s.operands[0]);
+    const T* b = get<T>(s.operands[1]);
+    const T* x = get<T>(s.operands[2]);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i], b[i]) ? x[i] : T(0);
+  };
+  switch (s.code) {
+    case Code::constant: std::fill_n(to, n, static_cast<T>(s.scalar)); return;
+    case Code::add: return binary([](T a, T b) { return a + b; });
+    case Code::sub: return binary([](T a, T b) { return a - b; });
+    case Code::mul: return binary([](T a, T b) { return a * b; });
+    case Code::div: return binary([](T a, T b) { return a / b; });
+    case Code::maximum: return binary([](T a, T b) { return piper_max(a, b); });
+    case Code::minimum: return binary([](T a, T b) { return piper_min(a, b); });
+    case Code::neg: return unary([](T a) { return -a; });
+    case Code::exp: return unary([](T a) { return piper_exp(a); });
+    case Code::log: return unary([](T a) { return piper_log(a); });
+    case Code::sqrt: return unary([](T a) { return piper_sqrt(a); });
+    case Code::rsqrt: return unary([](T a) { return piper_rsqrt(a); });
+    case Code::square: return unary([](T a) { return a * a; });
+    case Code::tanh: return unary([](T a) { return piper_tanh(a); });
+    case Code::sigmoid: return unary([](T a) { return piper_sigmoid(a); });
+    case Code::softplus: return unary([](T a) { return piper_softplus(a); });
+    case Code::relu: return unary([](T a) { return piper_relu(a); });
+    case Code::gelu: return unary([](T a) { return piper_gelu(a); });
+    case Code::silu: return unary([](T a) { return piper_silu(a); });
+    case Code::relu_grad: return binary([](T x, T dy) { return piper_relu_grad(x, dy); });
+    case Code::gelu_grad: return binary([](T x, T dy) { return piper_gelu_grad(x, dy); });
+    case Code::silu_grad: return binary([](T x, T dy) { return piper_silu_grad(x, dy); });
+    case Code::select_ge: return select([](T a, T b) { return a >= b; });
+    case Code::select_lt: return select([](T a, T b) { return a < b; });
+    case Code::select_eq: {
+      const std::int64_t* a = get<std::int64_t>(s.operands[0]);
+      const std::int64_t* b = get<std::int64_t>(s.operands[1]);
+      const T* x = get<T>(s.operands[2]);
+      for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] == b[i] ? x[i] : T(0);
+      return;
+    }
+    case Code::dropout: return dropout<T>(s, r, n);
+    case Code::cast:
+      if (kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype == DType::f64) {
+        const double* a = get<double>(s.operands[0]);
+        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
+      } else {
+        const float* a = get<float>(s.operands[0]);
+        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
+      }
+      return;
+    default: return;
+  }
+}
+
+template <typename T>
+void Machine::begin_reduction(const Statement& s, Register& r) {
+  T* lanes = reinterpret_cast<T*>(r.lanes);
+  std::fill_n(lanes, kLanes, s.code == Code::row_sum ? T(0) : -std::numeric_limits<T>::infinity());
+  if (s.code == Code::row_first) *reinterpret_cast<std::int64_t*>(r.lanes) = std::numeric_limits<std::int64_t>::max();
+}
+
+template <typename T>
+void Machine::reduce(const Statement& s, Register& r, std::int64_t n) {
+  const T* a = get<T>(s.operands[0]);
+  T* lanes = reinterpret_cast<T*>(r.lanes);
+  if (s.code == Code::row_sum) {
+    for (std::int64_t i = 0; i < n; ++i) lanes[i % kLanes] += a[i];
+  } else if (s.code == Code::row_max) {
+    for (std::int64_t i = 0; i < n; ++i) lanes[i % kLanes] = piper_max(lanes[i % kLanes], a[i]);
+  } else {
+    const T* b = get<T>(s.operands[1]);
+    std::int64_t column = 0;
+    for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
+    auto& first = *reinterpret_cast<std::int64_t*>(r.lanes);
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (a[i] == b[i]) first = std::min(first, column + i);
+    }
+  }
+}
+
+template <typename T>
+void Machine::end_reduction(const Statement& s, Register& r) {
+  if (s.code == Code::row_first) {
+    std::memcpy(r.own, r.lanes, sizeof(std::int64_t));
+    return;
+  }
+  const T* lanes = reinterpret_cast<const T*>(r.lanes);
+  *reinterpret_cast<T*>(r.own) = s.code == Code::row_sum ? piper_join_sum(lanes) : piper_join_max(lanes);
+}
+
+/// Repeats a row's value over a block, for column statements that read it.
+void Machine::spread(const Statement& s, Register& r) {
+  const auto repeat = [&](auto* own) { std::fill_n(own + 1, row_width_ - 1, own[0]); };
+  if (s.dtype == DType::f64) return repeat(reinterpret_cast<double*>(r.own));
+  if (s.dtype == DType::f32) return repeat(reinterpret_cast<float*>(r.own));
+  repeat(reinterpret_cast<std::int64_t*>(r.own));
+}
+
+void Machine::execute(std::size_t i, std::int64_t n) {
+  const Statement& s = kernel_->statements[i];
+  Register& r = registers()[i];
+  const auto typed = [&](auto f) {
+    if (s.dtype == DType::f64) return f(double{});
+    if (s.dtype == DType::f32) return f(float{});
+    return f(std::int64_t{});
+  };
+  switch (s.code) {
+    case Code::load: typed([&](auto t) { load<decltype(t)>(s, r, n); }); break;
+    case Code::store: case Code::store_add: typed([&](auto t) { store<decltype(t)>(s, n); }); return;
+    case Code::total: {
+      const double* a = get<double>(s.operands[0]);
+      for (std::int64_t k = 0; k < n; ++k) r.total += a[k];
+      return;
+    }
+    case Code::column: {
+      std::int64_t column = 0;
+      for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
+      auto* to = reinterpret_cast<std::int64_t*>(r.own);
+      for (std::int64_t k = 0; k < n; ++k) to[k] = column + k;
+      break;
+    }
+    case Code::row_sum: case Code::row_max: case Code::row_first: {
+      // The operand's type counts: `first` gives an i64.
+      const DType dtype = kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype;
+      return dtype == DType::f64 ? reduce<double>(s, r, n) : reduce<float>(s, r, n);
+    }
+    default:
+      s.dtype == DType::f64 ? compute<double>(s, r, n) : compute<float>(s, r, n);
+      break;
+  }
+  if (s.row) spread(s, r);
+}
+
+void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) {
+  const std::size_t first = kernel.rows.size(), last = first + kernel.columns.size() - 1;
+  const auto reductions = [&](auto f) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Statement& s = kernel.statements[i];
+      if (!is_reduction(s.code)) continue;
+      const bool f64 = kernel.statements[static_cast<std::size_t>(s.operands[0])].dtype == DType::f64;
+      f(s, registers()[i], f64);
+    }
+  };
+  reductions([&](const Statement& s, Register& r, bool f64) { f64 ? begin_reduction<double>(s, r) : begin_reduction<float>(s, r); });
+  std::fill(position_.begin() + static_cast<std::ptrdiff_t>(first), position_.end(), 0);
+  for (;;) {
+    for (std::int64_t j = 0; j < kernel.columns.back(); j += kBlock) {
+      position_[last] = j;
+      const std::int64_t n = std::min(kBlock, kernel.columns.back() - j);
+      for (std::size_t i = begin; i < end; ++i) execute(i, n);
+    }
+    std::size_t loop = last;
+    while (loop > first && ++position_[loop - 1] == kernel.columns[loop - 1 - first]) position_[--loop] = 0;
+    if (loop == first) break;
+  }
+  position_[last] = 0;
+  reductions([&](const Statement& s, Register& r, bool f64) {
+    f64 ? end_reduction<double>(s, r) : end_reduction<float>(s, r);
+    spread(s, r);
+  });
+}
+
+void Machine::rows(const Kernel& kernel) {
+  position_.assign(kernel.rows.size() + kernel.columns.size(), 0);
+  for (;;) {
+    std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), position_.end(), 0);
+    for (std::size_t i = 0; i < kernel.statements.size();) {
+      if (kernel.statements[i].row) {
+        execute(i++, 1);
+        continue;
+      }
+      std::size_t end = i;
+      while (end < kernel.statements.size() && !kernel.statements[end].row && kernel.statements[end].pass == kernel.statements[i].pass) ++end;
+      columns(kernel, i, end);
+      std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), position_.end(), 0);
+      i = end;
+    }
+    std::size_t loop = kernel.rows.size();
+    while (loop > 0 && ++position_[loop - 1] == kernel.rows[loop - 1]) position_[--loop] = 0;
+    if (loop == 0) break;
+  }
+}
+
+template <typename T>
+void Machine::write_total(const Statement& s, const Register& r) {
+  T* to = reinterpret_cast<T*>(memory(s.access.buffer));
+  *to = adds(s.access.buffer) ? *to + static_cast<T>(r.total) : static_cast<T>(r.total);
+}
+
+int Machine::kernel(const Kernel& kernel) {
+  if (const int failed = check(kernel)) return failed;
+  kernel_ = &kernel;
+  row_width_ = std::min(kBlock, kernel.columns.back());
+  if (pool().size() < kernel.statements.size()) pool().resize(kernel.statements.size());
+  for (std::size_t i = 0; i < kernel.statements.size(); ++i) registers()[i].total = 0;
+  clear(kernel);
+  rows(kernel);
+  for (std::size_t i = 0; i < kernel.statements.size(); ++i) {
+    const Statement& s = kernel.statements[i];
+    if (s.code != Code::total) continue;
+    s.dtype == DType::f64 ? write_total<double>(s, registers()[i]) : write_total<float>(s, registers()[i]);
+  }
+  return 0;
+}
+
+int Machine::run() {
+  for (const KernelStep& step : body_.steps) {
+    const auto* nest = std::get_if<Kernel>(&step);
+    const int failed = nest != nullptr ? kernel(*nest) : library(std::get<LibraryCall>(step));
+    if (failed != 0) return failed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int evaluate(const KernelBody& body, const BodyCall& call) { return Machine(body, call).run(); }
+
+}  // namespace piper::backend

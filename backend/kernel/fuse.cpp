@@ -1,0 +1,516 @@
+#include "backend/kernel/fuse.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+
+#include "llvm/ADT/BitVector.h"
+
+namespace piper::backend {
+
+using tensor::CodeClass;
+using tensor::Node;
+using tensor::NodeId;
+using tensor::Op;
+using tensor::ValueId;
+
+namespace {
+
+// Beyond these a nest gains nothing and costs registers and compile time.
+constexpr std::size_t kMostItems = 96;
+constexpr std::size_t kMostReads = 24;
+
+/// Which values need items or calls, which memory they are made in, and the items themselves.
+class Items {
+ public:
+  Items(const dag::Body& body, const Axes& axes, Fusion& out) : body_(body), graph_(body.graph), axes_(axes), out_(out) {}
+  void run();
+
+ private:
+  void find_live();
+  void find_homes();
+  void add_node(NodeId id);
+  void add_copy(int port);
+  void read(Item& item, ValueId operand);
+  void read_memory(Item& item, ValueId operand);
+  bool leaf(ValueId value) const { return !graph_.value(value).def.valid(); }
+  Op op_of(ValueId value) const { return graph_.node(graph_.value(value).def).op; }
+  bool is_view(ValueId value) const { return !leaf(value) && (op_of(value) == Op::permute || op_of(value) == Op::broadcast); }
+  void need_memory(ValueId value) {
+    const ValueId memory = axes_.memory(value);
+    if (axes_.constant(memory) || is_view(memory)) copied_[memory.index()] = true;
+  }
+
+  const dag::Body& body_;
+  const tensor::Graph& graph_;
+  const Axes& axes_;
+  Fusion& out_;
+  std::vector<bool> live_;         // nodes
+  std::vector<bool> copied_;       // values: views and constants that must lie in memory
+  std::vector<int> item_of_, call_of_;  // per value: its maker
+  std::vector<int> copies_;        // ports that are written by a copy
+};
+
+void Items::find_live() {
+  live_.assign(graph_.nodes().size(), false);
+  const auto mark = [&](ValueId value) {
+    if (!leaf(value)) live_[graph_.value(value).def.index()] = true;
+  };
+  for (const dag::BodyPort& port : body_.outputs) mark(port.value);
+  for (std::size_t i = graph_.nodes().size(); i-- > 0;) {
+    if (!live_[i]) continue;
+    for (ValueId operand : graph_.operands(graph_.nodes()[i])) mark(operand);
+  }
+}
+
+void Items::find_homes() {
+  const std::size_t count = graph_.values().size();
+  out_.home.assign(count, -1);
+  copied_.assign(count, false);
+  std::vector<int> uses(count, 0), ports(count, 0);
+  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (!live_[i] || node.op == Op::rename) continue;
+    for (ValueId operand : graph_.operands(node)) {
+      ++uses[axes_.memory(operand).index()];
+      ++uses[axes_.memory(axes_.source(operand)).index()];
+    }
+  }
+  for (const dag::BodyPort& port : body_.outputs) ++ports[axes_.memory(port.value).index()];
+
+  for (std::size_t p = 0; p < body_.outputs.size(); ++p) {
+    const dag::BodyPort& port = body_.outputs[p];
+    const ValueId value = axes_.memory(port.value);
+    const int number = static_cast<int>(p);
+    if (!leaf(value) && port.kind != dag::PortKind::grad && out_.home[value.index()] < 0) out_.home[value.index()] = number;
+  }
+  for (std::size_t p = 0; p < body_.outputs.size(); ++p) {
+    const dag::BodyPort& port = body_.outputs[p];
+    const ValueId value = axes_.memory(port.value);
+    const int number = static_cast<int>(p);
+    need_memory(port.value);
+    if (!leaf(value) && out_.home[value.index()] == number) continue;
+    const bool direct = port.kind == dag::PortKind::grad && !leaf(value) && ports[value.index()] == 1 && uses[value.index()] == 0 &&
+                        op_of(value) != Op::attend && op_of(value) != Op::attend_grad;
+    if (direct) {
+      out_.home[value.index()] = number;
+    } else {
+      copies_.push_back(number);
+    }
+  }
+
+  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (!live_[i]) continue;
+    const auto operands = graph_.operands(node);
+    const auto code = tensor::info(node.op).code_class;
+    if (code == CodeClass::library) {
+      for (ValueId operand : operands) need_memory(operand);
+    } else if (node.op == Op::lookup) {
+      need_memory(operands[0]);
+    } else if (node.op == Op::rename && axes_.source(graph_.result(node)) == graph_.result(node) && !axes_.constant(graph_.result(node))) {
+      need_memory(operands[0]);
+    }
+  }
+}
+
+void Items::read(Item& item, ValueId operand) {
+  if (axes_.constant(operand)) return;
+  const ValueId source = axes_.source(operand);
+  item.reads.push_back(source);
+  if (leaf(source)) return;
+  if (const ValueId memory = axes_.memory(source); memory != source) return read_memory(item, memory);
+  if (const int maker = item_of_[source.index()]; maker >= 0) item.registers.push_back(maker);
+}
+
+void Items::read_memory(Item& item, ValueId operand) {
+  const ValueId memory = axes_.memory(operand);
+  if (leaf(memory)) return;
+  if (const int maker = item_of_[memory.index()]; maker >= 0) item.memory.push_back(maker);
+}
+
+void Items::add_node(NodeId id) {
+  const Node& node = graph_.node(id);
+  const auto operands = graph_.operands(node);
+  const ValueId result = graph_.result(node);
+
+  if (tensor::info(node.op).code_class == CodeClass::library) {
+    LibraryNode call{id, {}, {}};
+    for (ValueId operand : operands) {
+      const ValueId memory = axes_.memory(operand);
+      if (const int maker = item_of_[memory.index()]; maker >= 0) call.items.push_back(maker);
+      if (const int maker = call_of_[memory.index()]; maker >= 0) call.calls.push_back(maker);
+    }
+    const int number = static_cast<int>(out_.calls.size());
+    for (std::size_t r = 0; r < node.num_results; ++r) call_of_[graph_.result(node, r).index()] = number;
+    out_.calls.push_back(std::move(call));
+    return;
+  }
+
+  const bool constant = axes_.constant(result).has_value();
+  const bool view = node.op == Op::rename || node.op == Op::permute || node.op == Op::broadcast;
+  if (node.op == Op::rename || ((constant || view) && !copied_[result.index()])) return;
+
+  Item item;
+  item.node = id;
+  item.result = result;
+  item.space = axes_.space(result);
+  const auto along = [&](ValueId operand) {
+    item.kind = Item::Kind::along;
+    item.space = axes_.space(operand);
+    for (Symbol dim : node.attrs.dims) item.columns.push_back(axes_.axis(operand, dim));
+    std::sort(item.columns.begin(), item.columns.end());
+  };
+  const auto rest = [&](ValueId table) {  // axes of a table's rows
+    const auto all = axes_.of(table);
+    Space columns(all.begin() + 1, all.end());
+    std::sort(columns.begin(), columns.end());
+    return columns;
+  };
+  if (!constant) {
+    switch (node.op) {
+      case Op::sum:
+        item.kind = Item::Kind::sum;
+        item.space = axes_.space(operands[0]);
+        for (Symbol dim : node.attrs.dims) item.summed.push_back(axes_.axis(operands[0], dim));
+        std::sort(item.summed.begin(), item.summed.end());
+        if (item.summed.empty()) item.kind = Item::Kind::pointwise;
+        break;
+      case Op::lookup:
+        item.kind = Item::Kind::gather;
+        item.columns = rest(operands[0]);
+        read_memory(item, operands[0]);
+        break;
+      case Op::lookup_grad:
+        item.kind = Item::Kind::scatter;
+        item.space = axes_.space(operands[1]);
+        item.columns = rest(result);
+        break;
+      default:
+        if (tensor::info(node.op).code_class == CodeClass::reduction) along(operands[0]);
+        break;
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (item.kind == Item::Kind::gather && i == 0) continue;
+      read(item, operands[i]);
+    }
+  }
+  item_of_[result.index()] = static_cast<int>(out_.items.size());
+  out_.items.push_back(std::move(item));
+}
+
+void Items::add_copy(int port) {
+  const ValueId value = body_.outputs[static_cast<std::size_t>(port)].value;
+  Item item;
+  item.port = port;
+  item.space = axes_.space(value);
+  // A materialised view or constant is copied from its memory only when it is another's; its registers are at hand anyway.
+  read(item, value);
+  out_.items.push_back(std::move(item));
+}
+
+void Items::run() {
+  find_live();
+  find_homes();
+  item_of_.assign(graph_.values().size(), -1);
+  call_of_.assign(graph_.values().size(), -1);
+  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    if (live_[i]) add_node(NodeId::at(i));
+  }
+  for (int port : copies_) add_copy(port);
+}
+
+/// Groups of items; merging keeps the graph of groups acyclic.
+class Groups {
+ public:
+  Groups(const dag::Body& body, const Axes& axes, Fusion& out) : body_(body), axes_(axes), out_(out) {}
+  void run();
+
+ private:
+  struct Group {
+    int call = -1;
+    std::vector<int> items;
+    std::vector<int> deps;   // direct, before merging
+    llvm::BitVector before;  // all groups that it depends on
+    Space rows, columns;
+    bool fixed = false;
+    bool alive = true;
+  };
+  struct Form {
+    Space space, rows, columns;
+    bool fixed = false;
+  };
+
+  int find(int group) {
+    while (parent_[static_cast<std::size_t>(group)] != group) group = parent_[static_cast<std::size_t>(group)];
+    return group;
+  }
+  int open(std::vector<int> deps);
+  bool try_merge(int a, int b, bool sharing);
+  bool form(const std::vector<int>& items, Form& form) const;
+  bool fits(const std::vector<int>& items, const Form& form) const;
+  bool reaches(int from, int to);  // through a third group
+  void place_item(int item);
+  void order();
+
+  const dag::Body& body_;
+  const Axes& axes_;
+  Fusion& out_;
+  std::vector<Group> groups_;
+  std::vector<int> parent_;
+  std::vector<int> group_of_item_, group_of_call_;
+  std::map<ValueId, std::vector<int>> readers_;
+};
+
+int Groups::open(std::vector<int> deps) {
+  Group group;
+  const std::size_t size = out_.items.size() + out_.calls.size();
+  group.before.resize(static_cast<unsigned>(size));
+  for (int& dep : deps) {
+    dep = find(dep);
+    group.before |= groups_[static_cast<std::size_t>(dep)].before;
+    group.before.set(static_cast<unsigned>(dep));
+  }
+  group.deps = std::move(deps);
+  const int number = static_cast<int>(groups_.size());
+  groups_.push_back(std::move(group));
+  parent_.push_back(number);
+  return number;
+}
+
+/// The row and column axes that fit all items, if there are any.
+bool Groups::form(const std::vector<int>& items, Form& form) const {
+  form = {};
+  for (int i : items) {
+    const Item& item = out_.items[static_cast<std::size_t>(i)];
+    if (item.space.size() > form.space.size()) form.space = item.space;
+  }
+  for (int i : items) {
+    const Item& item = out_.items[static_cast<std::size_t>(i)];
+    if (!is_subset(item.space, form.space)) return false;
+    if (item.columns.empty()) continue;
+    if (form.fixed && form.columns != item.columns) return false;
+    form.fixed = true;
+    form.columns = item.columns;
+  }
+  for (int i : items) {
+    const Item& item = out_.items[static_cast<std::size_t>(i)];
+    if (form.fixed || item.space == form.space) continue;
+    form.fixed = true;
+    form.columns = without(form.space, item.space);
+  }
+  if (!form.fixed) {
+    // A sum over the innermost axes reduces rows; the first one decides.
+    for (int i : items) {
+      const Item& item = out_.items[static_cast<std::size_t>(i)];
+      if (item.kind != Item::Kind::sum) continue;
+      const auto operand = axes_.of(body_.graph.operands(body_.graph.node(item.node))[0]);
+      Space trailing;
+      for (std::size_t d = operand.size(); d-- > 0 && std::binary_search(item.summed.begin(), item.summed.end(), operand[d]);) trailing.push_back(operand[d]);
+      if (trailing.empty()) continue;
+      std::sort(trailing.begin(), trailing.end());
+      Form tried = form;
+      tried.fixed = true;
+      tried.columns = trailing;
+      tried.rows = without(form.space, trailing);
+      if (!fits(items, tried)) continue;
+      form = tried;
+      return true;
+    }
+  }
+  form.rows = without(form.space, form.columns);
+  return fits(items, form);
+}
+
+bool Groups::fits(const std::vector<int>& items, const Form& form) const {
+  std::set<ValueId> reads;
+  std::vector<Axis> scatter_order;
+  const auto inside = [&](int item) { return std::find(items.begin(), items.end(), item) != items.end(); };
+  for (int i : items) {
+    const Item& item = out_.items[static_cast<std::size_t>(i)];
+    const bool whole = item.space == form.space;
+    if (!whole && !(form.fixed && item.space == form.rows)) return false;
+    if (!item.columns.empty() && !whole) return false;
+    if (item.kind == Item::Kind::sum && whole && form.fixed) {
+      const bool row = item.summed == form.columns;
+      if (!row && !disjoint(item.summed, form.columns) && !is_subset(form.columns, item.summed)) return false;
+    }
+    if (item.kind == Item::Kind::scatter) {
+      // Contributions are added in ascending order of index position: rows run in that order.
+      const auto order = axes_.of(body_.graph.operands(body_.graph.node(item.node))[1]);
+      if (!scatter_order.empty() && !std::equal(order.begin(), order.end(), scatter_order.begin(), scatter_order.end())) return false;
+      scatter_order.assign(order.begin(), order.end());
+    }
+    reads.insert(item.reads.begin(), item.reads.end());
+    for (int maker : item.memory) {
+      if (inside(maker)) return false;
+    }
+    for (int maker : item.registers) {
+      const Item& made = out_.items[static_cast<std::size_t>(maker)];
+      if (made.kind != Item::Kind::sum && made.kind != Item::Kind::scatter) continue;
+      const bool in_row = made.kind == Item::Kind::sum && form.fixed && made.space == form.space && made.summed == form.columns;
+      if (!in_row && inside(maker)) return false;
+    }
+  }
+  return reads.size() <= kMostReads;
+}
+
+bool Groups::reaches(int from, int to) {
+  for (int dep : groups_[static_cast<std::size_t>(to)].deps) {
+    dep = find(dep);
+    if (dep != from && dep != to && groups_[static_cast<std::size_t>(dep)].before.test(static_cast<unsigned>(from))) return true;
+  }
+  return false;
+}
+
+bool Groups::try_merge(int a, int b, bool sharing) {
+  Group& first = groups_[static_cast<std::size_t>(a)];
+  Group& second = groups_[static_cast<std::size_t>(b)];
+  if (a == b || first.call >= 0 || second.call >= 0) return false;
+  if (first.items.size() + second.items.size() > kMostItems) return false;
+  std::vector<int> items;
+  std::merge(first.items.begin(), first.items.end(), second.items.begin(), second.items.end(), std::back_inserter(items));
+  Form merged, own;
+  if (sharing) {  // worth it only for nests of one size
+    if (!form(first.items, own)) return false;
+    const Space space = own.space;
+    if (!form(second.items, own) || own.space != space) return false;
+  }
+  if (!form(items, merged) || reaches(a, b) || reaches(b, a)) return false;
+  first.items = std::move(items);
+  first.deps.insert(first.deps.end(), second.deps.begin(), second.deps.end());
+  first.before |= second.before;
+  first.before.reset(static_cast<unsigned>(a));
+  first.before.reset(static_cast<unsigned>(b));
+  first.rows = merged.rows;
+  first.columns = merged.columns;
+  first.fixed = merged.fixed;
+  second.alive = false;
+  parent_[static_cast<std::size_t>(b)] = a;
+  for (Group& group : groups_) {
+    if (!group.alive || &group == &first) continue;
+    if (group.before.test(static_cast<unsigned>(a)) || group.before.test(static_cast<unsigned>(b))) {
+      group.before |= first.before;
+      group.before.set(static_cast<unsigned>(a));
+    }
+  }
+  return true;
+}
+
+void Groups::place_item(int number) {
+  const Item& item = out_.items[static_cast<std::size_t>(number)];
+  std::vector<int> deps, candidates;
+  for (int maker : item.registers) {
+    deps.push_back(group_of_item_[static_cast<std::size_t>(maker)]);
+    candidates.push_back(deps.back());
+  }
+  for (int maker : item.memory) deps.push_back(group_of_item_[static_cast<std::size_t>(maker)]);
+  for (ValueId value : item.reads) {
+    const ValueId memory = axes_.memory(value);
+    const NodeId def = body_.graph.value(memory).def;
+    if (!def.valid() || tensor::info(body_.graph.node(def).op).code_class != CodeClass::library) continue;
+    for (std::size_t c = 0; c < out_.calls.size(); ++c) {
+      if (out_.calls[c].node == def) deps.push_back(group_of_call_[c]);
+    }
+  }
+  if (item.node.valid() && item.kind == Item::Kind::gather) {
+    const ValueId table = axes_.memory(body_.graph.operands(body_.graph.node(item.node))[0]);
+    const NodeId def = body_.graph.value(table).def;
+    for (std::size_t c = 0; def.valid() && c < out_.calls.size(); ++c) {
+      if (out_.calls[c].node == def) deps.push_back(group_of_call_[c]);
+    }
+  }
+
+  int group = open(std::move(deps));
+  groups_.back().items = {number};
+  Form alone;
+  form({number}, alone);
+  groups_.back().rows = alone.rows;
+  groups_.back().columns = alone.columns;
+  groups_.back().fixed = alone.fixed;
+  group_of_item_[static_cast<std::size_t>(number)] = group;
+  for (int candidate : candidates) {
+    candidate = find(candidate);
+    if (try_merge(candidate, group, false)) group = candidate;
+  }
+  for (ValueId value : item.reads) {
+    std::vector<int>& readers = readers_[value];
+    constexpr std::size_t kMostTried = 4;
+    if (axes_.of(value).size() >= std::max<std::size_t>(1, item.space.size())) {
+      for (std::size_t i = 0; i < std::min(readers.size(), kMostTried); ++i) {
+        const int other = find(readers[readers.size() - 1 - i]);
+        if (try_merge(other, group, true)) group = other;
+      }
+    }
+    readers.push_back(group);
+  }
+}
+
+void Groups::order() {
+  // Ready steps in graph order, by their first op.
+  std::vector<int> place(groups_.size(), -1), missing(groups_.size(), 0), key(groups_.size(), 0);
+  std::vector<std::vector<int>> users(groups_.size());
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    if (!group.alive) continue;
+    std::set<int> deps;
+    for (int dep : group.deps) {
+      if (find(dep) != static_cast<int>(g)) deps.insert(find(dep));
+    }
+    missing[g] = static_cast<int>(deps.size());
+    for (int dep : deps) users[static_cast<std::size_t>(dep)].push_back(static_cast<int>(g));
+    const int last = static_cast<int>(body_.graph.nodes().size());
+    const auto position = [&](NodeId node) { return node.valid() ? static_cast<int>(node.index()) : last; };
+    key[g] = group.call >= 0 ? position(out_.calls[static_cast<std::size_t>(group.call)].node) : position(out_.items[static_cast<std::size_t>(group.items[0])].node);
+  }
+  using Entry = std::pair<int, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (groups_[g].alive && missing[g] == 0) ready.emplace(key[g], static_cast<int>(g));
+  }
+  while (!ready.empty()) {
+    const int g = ready.top().second;
+    ready.pop();
+    Group& group = groups_[static_cast<std::size_t>(g)];
+    out_.steps.push_back({group.call, group.items, group.rows, group.columns, group.fixed});
+    for (int user : users[static_cast<std::size_t>(g)]) {
+      if (--missing[static_cast<std::size_t>(user)] == 0) ready.emplace(key[static_cast<std::size_t>(user)], user);
+    }
+  }
+}
+
+void Groups::run() {
+  group_of_item_.assign(out_.items.size(), -1);
+  group_of_call_.assign(out_.calls.size(), -1);
+  // Items and calls interleave in graph order; copies to ports come last.
+  std::size_t item = 0, call = 0;
+  while (item < out_.items.size() || call < out_.calls.size()) {
+    const bool take_call = call < out_.calls.size() &&
+                           (item == out_.items.size() || !out_.items[item].node.valid() || out_.calls[call].node < out_.items[item].node);
+    if (!take_call) {
+      place_item(static_cast<int>(item++));
+      continue;
+    }
+    std::vector<int> deps;
+    const LibraryNode& node = out_.calls[call];
+    for (int maker : node.items) deps.push_back(group_of_item_[static_cast<std::size_t>(maker)]);
+    for (int maker : node.calls) deps.push_back(group_of_call_[static_cast<std::size_t>(maker)]);
+    const int group = open(std::move(deps));
+    groups_.back().call = static_cast<int>(call);
+    group_of_call_[call++] = group;
+  }
+  order();
+}
+
+}  // namespace
+
+Fusion fuse(const dag::Body& body, const Axes& axes) {
+  Fusion out;
+  Items(body, axes, out).run();
+  Groups(body, axes, out).run();
+  return out;
+}
+
+}  // namespace piper::backend

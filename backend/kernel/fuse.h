@@ -1,0 +1,61 @@
+#pragma once
+// Fusion: which ops of a body become one loop nest, and the order of loop nests and library calls.
+//
+// Greedy in graph order: an op joins the loop nests that make its operands, and those that read what it reads, as long as one pair of
+// row and column axes fits all of them and no path through another step leads back. Values summed over rows are complete only after the
+// nest, so their users stand elsewhere.
+//
+//   x, y -> add -> rms_norm -> mul(gain)      one nest: rows [batch, seq], columns [dim]
+//           '-> sum over batch, seq           joins it: adds row after row
+
+#include <vector>
+
+#include "backend/kernel/axes.h"
+#include "ir/dag/body.h"
+
+namespace piper::backend {
+
+/// One op (or copy) that a loop nest executes.
+struct Item {
+  enum class Kind : std::uint8_t {
+    pointwise,  // also copies
+    along,      // reads and writes whole rows along `columns`
+    sum,        // over `summed`
+    gather,     // lookup
+    scatter,    // lookup_grad
+  } kind = Kind::pointwise;
+  tensor::NodeId node;      // invalid: a copy to `port`
+  tensor::ValueId result;   // invalid for copies to a port
+  int port = -1;            // copies: the output port
+  Space space;              // iterated over
+  Space columns;            // the column axes that it needs; empty: any
+  Space summed;             // sum
+  std::vector<int> registers;  // items whose results it can read as registers
+  std::vector<int> memory;     // items whose results it reads from memory
+  std::vector<tensor::ValueId> reads;  // sources of its operands, constants left out
+};
+
+struct LibraryNode {
+  tensor::NodeId node;
+  std::vector<int> items;  // makers of its operands
+  std::vector<int> calls;
+};
+
+/// A step: a loop nest of items (in graph order), or a library call.
+struct FusedStep {
+  int call = -1;
+  std::vector<int> items;
+  Space rows, columns;
+  bool fixed = false;  // columns are given by the items; else the lowering is free to choose them
+};
+
+struct Fusion {
+  std::vector<Item> items;
+  std::vector<LibraryNode> calls;
+  std::vector<FusedStep> steps;  // in execution order
+  std::vector<int> home;         // per value: the output port in which it is made, or -1
+};
+
+Fusion fuse(const dag::Body& body, const Axes& axes);
+
+}  // namespace piper::backend

@@ -1,0 +1,558 @@
+#include "backend/kernel/lower_kernel.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "backend/kernel/schedule_passes.h"
+#include "runtime/kernel_math.h"
+
+namespace piper::backend {
+
+using tensor::DType;
+using tensor::Node;
+using tensor::Op;
+using tensor::ValueId;
+
+std::string short_name(std::string_view name) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::size_t begin = name.size();
+  while (begin > 0) {
+    const std::size_t dot = name.rfind('.', begin - 1);
+    begin = dot == std::string_view::npos ? 0 : dot;
+    const std::size_t first = begin + (dot == std::string_view::npos ? 0 : 1);
+    if (first < name.size() && std::isalpha(static_cast<unsigned char>(name[first]))) {
+      begin = first;
+      break;
+    }
+  }
+  std::string text;
+  for (char c : name.substr(begin)) text += is_word(c) ? c : '_';
+  while (!text.empty() && text.back() == '_') text.pop_back();
+  if (text.empty() || !std::isalpha(static_cast<unsigned char>(text[0]))) text = "v" + text;
+  return text;
+}
+
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers)
+      : body_(body), graph_(body.graph), axes_(axes), fusion_(fusion), step_(step), buffers_(buffers) {}
+
+  Kernel run();
+
+ private:
+  using Id = std::int32_t;
+
+  void choose_loops();
+  void lower(const Item& item);
+  void along(const Item& item);
+  void sum(const Item& item);
+  void gather(const Item& item);
+  void scatter(const Item& item);
+  Id pointwise(const Item& item);
+  void dropout_strides(Statement& s, ValueId value);
+  void collapse();
+
+  // ---- statements
+  Id add(Statement s);
+  Id constant(DType dtype, double number) {
+    Statement s;
+    s.code = Code::constant;
+    s.dtype = dtype;
+    s.scalar = number;
+    return add(std::move(s));
+  }
+  Id op(Code code, std::string name, Id a, Id b = -1, Id c = -1) {
+    Statement s;
+    s.code = code;
+    s.dtype = dtype_of(a);
+    s.operands[0] = a;
+    s.operands[1] = b;
+    s.operands[2] = c;
+    s.name = std::move(name);
+    return add(std::move(s));
+  }
+  Id cast(Id a, DType dtype) {
+    if (dtype_of(a) == dtype) return a;
+    Statement s;
+    s.code = Code::cast;
+    s.dtype = dtype;
+    s.operands[0] = a;
+    s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
+    return add(std::move(s));
+  }
+  DType dtype_of(Id id) const { return kernel_.statements[static_cast<std::size_t>(id)].dtype; }
+  Id number(Id like, double value) { return constant(dtype_of(like), value); }
+
+  // ---- values
+  Id value(ValueId operand);
+  Id load(ValueId memory, std::span<const Axis> axes);
+  Access access(BufferIndex buffer, std::span<const Axis> axes) const;
+  void define(ValueId result, Id id);
+  void store(BufferIndex buffer, std::span<const Axis> axes, Id id, DType dtype);
+  std::string name(ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
+
+  const dag::Body& body_;
+  const tensor::Graph& graph_;
+  const Axes& axes_;
+  const Fusion& fusion_;
+  const FusedStep& step_;
+  const StepBuffers& buffers_;
+  Kernel kernel_;
+  std::vector<Axis> loops_;      // rows, then columns; extents above 1
+  std::size_t num_rows_ = 0;     // how many of them are rows
+  Space columns_;                // all column axes, of extent 1 too
+  std::map<ValueId, Id> defined_;
+};
+
+void Lowering::choose_loops() {
+  // The memory order of one value that has every axis decides the order of loops.
+  Space all = step_.rows;
+  all.insert(all.end(), step_.columns.begin(), step_.columns.end());
+  std::sort(all.begin(), all.end());
+  std::vector<Axis> reference;
+  int best = -1;
+  for (int i : step_.items) {
+    const Item& item = fusion_.items[static_cast<std::size_t>(i)];
+    if (item.space != all) continue;
+    const int rank = item.kind == Item::Kind::scatter ? 3 : item.kind == Item::Kind::along || item.kind == Item::Kind::gather ? 2 : 1;
+    if (rank <= best) continue;
+    best = rank;
+    ValueId value = item.result;
+    if (!item.node.valid()) {
+      value = body_.outputs[static_cast<std::size_t>(item.port)].value;
+    } else if (item.kind == Item::Kind::scatter) {
+      value = graph_.operands(graph_.node(item.node))[1];
+    } else if (item.kind == Item::Kind::along || item.kind == Item::Kind::sum) {
+      value = graph_.operands(graph_.node(item.node))[0];
+    }
+    reference.assign(axes_.of(value).begin(), axes_.of(value).end());
+  }
+  columns_ = step_.columns;
+  if (!step_.fixed && !reference.empty()) {
+    // The innermost loop that is one; a sum over it reduces rows.
+    Axis last = reference.back();
+    for (Axis axis : reference) {
+      if (axes_.extent(axis) > 1) last = axis;
+    }
+    columns_ = {last};
+  }
+  for (const bool column : {false, true}) {
+    for (Axis axis : reference) {
+      if (axes_.extent(axis) == 1 || std::binary_search(columns_.begin(), columns_.end(), axis) != column) continue;
+      loops_.push_back(axis);
+      (column ? kernel_.columns : kernel_.rows).push_back(axes_.extent(axis));
+    }
+    if (!column) num_rows_ = loops_.size();
+  }
+}
+
+Access Lowering::access(BufferIndex buffer, std::span<const Axis> axes) const {
+  Access access;
+  access.buffer = buffer;
+  access.strides.assign(loops_.size(), 0);
+  std::int64_t stride = 1;
+  for (std::size_t d = axes.size(); d-- > 0;) {
+    const auto loop = std::find(loops_.begin(), loops_.end(), axes[d]);
+    if (loop != loops_.end()) access.strides[static_cast<std::size_t>(loop - loops_.begin())] = stride;
+    stride *= axes_.extent(axes[d]);
+  }
+  return access;
+}
+
+Lowering::Id Lowering::add(Statement s) {
+  if (!is_effect(s.code)) {
+    // Equal statements are one.
+    for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
+      const Statement& t = kernel_.statements[i];
+      if (t.code == s.code && t.dtype == s.dtype && std::equal(t.operands, t.operands + 3, s.operands) && piper_bits(t.scalar) == piper_bits(s.scalar) &&
+          t.key == s.key && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.index == s.access.index &&
+          t.access.index_stride == s.access.index_stride && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
+        return static_cast<Id>(i);
+      }
+    }
+    if (s.code == Code::load) {
+      s.row = std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_), s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
+      if (s.access.index >= 0) s.row = s.row && gives_row_value(kernel_.statements[static_cast<std::size_t>(s.access.index)]);
+    } else if (!is_reduction(s.code) && s.code != Code::column && s.code != Code::dropout) {
+      s.row = true;
+      for (Id o : s.operands) s.row = s.row && (o < 0 || gives_row_value(kernel_.statements[static_cast<std::size_t>(o)]));
+    }
+  }
+  kernel_.statements.push_back(std::move(s));
+  return static_cast<Id>(kernel_.statements.size()) - 1;
+}
+
+Lowering::Id Lowering::load(ValueId memory, std::span<const Axis> axes) {
+  Statement s;
+  s.code = Code::load;
+  s.dtype = graph_.type(memory).dtype;
+  s.access = access(buffers_.of(memory), axes);
+  s.name = name(memory);
+  return add(std::move(s));
+}
+
+Lowering::Id Lowering::value(ValueId operand) {
+  if (const auto number = axes_.constant(operand)) return constant(graph_.type(operand).dtype, *number);
+  const ValueId source = axes_.source(operand);
+  if (const auto found = defined_.find(source); found != defined_.end()) return found->second;
+  return load(axes_.memory(source), axes_.of(source));
+}
+
+void Lowering::store(BufferIndex buffer, std::span<const Axis> axes, Id id, DType dtype) {
+  Statement s;
+  s.code = Code::store;
+  s.dtype = dtype;
+  s.operands[0] = id;
+  s.access = access(buffer, axes);
+  s.row = std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_), s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
+  add(std::move(s));
+}
+
+void Lowering::define(ValueId result, Id id) {
+  if (axes_.source(result) == result) defined_[result] = id;
+  Statement& s = kernel_.statements[static_cast<std::size_t>(id)];
+  if (s.code != Code::load && s.code != Code::constant) s.name = name(result);
+  if (buffers_.needed(result)) store(buffers_.of(result), axes_.of(result), id, graph_.type(result).dtype);
+}
+
+Lowering::Id Lowering::pointwise(const Item& item) {
+  const Node& node = graph_.node(item.node);
+  const auto operands = graph_.operands(node);
+  const Op op_kind = node.op;
+  if (axes_.constant(item.result)) return value(item.result);
+  Id ids[3] = {-1, -1, -1};
+  for (std::size_t i = 0; i < operands.size(); ++i) ids[i] = value(operands[i]);
+  const std::string label = name(item.result);
+  switch (op_kind) {
+    case Op::add: return op(Code::add, label, ids[0], ids[1]);
+    case Op::sub: return op(Code::sub, label, ids[0], ids[1]);
+    case Op::mul: return op(Code::mul, label, ids[0], ids[1]);
+    case Op::div: return op(Code::div, label, ids[0], ids[1]);
+    case Op::maximum: return op(Code::maximum, label, ids[0], ids[1]);
+    case Op::minimum: return op(Code::minimum, label, ids[0], ids[1]);
+    case Op::neg: return op(Code::neg, label, ids[0]);
+    case Op::scale: return op(Code::mul, label, ids[0], number(ids[0], node.attrs.scalar));
+    case Op::offset: return op(Code::add, label, ids[0], number(ids[0], node.attrs.scalar));
+    case Op::exp: return op(Code::exp, label, ids[0]);
+    case Op::log: return op(Code::log, label, ids[0]);
+    case Op::sqrt: return op(Code::sqrt, label, ids[0]);
+    case Op::rsqrt: return op(Code::rsqrt, label, ids[0]);
+    case Op::square: return op(Code::square, label, ids[0]);
+    case Op::tanh: return op(Code::tanh, label, ids[0]);
+    case Op::sigmoid: return op(Code::sigmoid, label, ids[0]);
+    case Op::softplus: return op(Code::softplus, label, ids[0]);
+    case Op::relu: return op(Code::relu, label, ids[0]);
+    case Op::gelu: return op(Code::gelu, label, ids[0]);
+    case Op::silu: return op(Code::silu, label, ids[0]);
+    case Op::relu_grad: return op(Code::relu_grad, label, ids[0], ids[1]);
+    case Op::gelu_grad: return op(Code::gelu_grad, label, ids[0], ids[1]);
+    case Op::silu_grad: return op(Code::silu_grad, label, ids[0], ids[1]);
+    case Op::select_ge: return op(Code::select_ge, label, ids[0], ids[1], ids[2]);
+    case Op::select_lt: return op(Code::select_lt, label, ids[0], ids[1], ids[2]);
+    case Op::cast: return cast(ids[0], node.attrs.dtype);
+    case Op::dropout: {
+      Statement s;
+      s.code = Code::dropout;
+      s.dtype = dtype_of(ids[0]);
+      s.operands[0] = ids[0];
+      s.scalar = node.attrs.scalar;
+      const std::string_view seed = graph_.context().text(node.attrs.seed);
+      s.key = piper_name_hash(seed.data(), seed.size());
+      s.name = label;
+      dropout_strides(s, item.result);
+      return add(std::move(s));
+    }
+    default: return ids[0];  // permute, broadcast, a sum over nothing
+  }
+}
+
+/// Random numbers are keyed by the sample and the position within it, in the memory order of the value.
+void Lowering::dropout_strides(Statement& s, ValueId value) {
+  const auto& dims = graph_.type(value).dims;
+  s.element_strides.assign(loops_.size(), 0);
+  s.sample_strides.assign(loops_.size(), 0);
+  std::int64_t element = 1, sample = 1;
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    const auto loop = std::find(loops_.begin(), loops_.end(), axes_.of(value)[d]);
+    auto& strides = dims[d].sampled ? s.sample_strides : s.element_strides;
+    std::int64_t& stride = dims[d].sampled ? sample : element;
+    if (loop != loops_.end()) strides[static_cast<std::size_t>(loop - loops_.begin())] = stride;
+    stride *= dims[d].extent;
+  }
+}
+
+void Lowering::along(const Item& item) {
+  const Node& node = graph_.node(item.node);
+  const auto operands = graph_.operands(node);
+  const std::string label = name(item.result);
+  std::int64_t extent = 1;
+  for (Axis axis : item.columns) extent *= axes_.extent(axis);
+  const double inverse = 1.0 / static_cast<double>(extent);
+  const Id x = value(operands[0]);
+  const auto y = [&] { return value(operands[1]); };
+  const auto row_sum = [&](std::string what, Id a) { return op(Code::row_sum, std::move(what), a); };
+  const auto shifted_exp = [&] { return op(Code::exp, "e", op(Code::sub, "shifted", x, op(Code::row_max, "largest", x))); };
+  const auto position = [&] {
+    Statement s;
+    s.code = Code::column;
+    s.dtype = DType::i64;
+    s.name = "column";
+    return add(std::move(s));
+  };
+  // 1 / sqrt(mean square + epsilon)
+  const auto inverse_rms = [&](Id a) {
+    const Id mean = op(Code::mul, "mean_square", row_sum("sum_square", op(Code::square, "square", a)), number(a, inverse));
+    return op(Code::rsqrt, "inverse_rms", op(Code::add, "variance", mean, number(a, node.attrs.scalar)));
+  };
+  const auto centered = [&](Id a) {
+    return op(Code::sub, "centered", a, op(Code::mul, "mean", row_sum("sum", a), number(a, inverse)));
+  };
+  const auto target_check = [&] {
+    kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), extent, true});
+  };
+  switch (node.op) {
+    case Op::max: return define(item.result, op(Code::row_max, label, x));
+    case Op::max_grad: {
+      const Id first = [&] {
+        Statement s;
+        s.code = Code::row_first;
+        s.dtype = DType::i64;
+        s.operands[0] = x;
+        s.operands[1] = y();
+        s.name = "first";
+        return add(std::move(s));
+      }();
+      Statement s;
+      s.code = Code::select_eq;
+      s.operands[0] = position();
+      s.operands[1] = first;
+      s.operands[2] = value(operands[2]);
+      s.dtype = dtype_of(s.operands[2]);
+      s.name = label;
+      return define(item.result, add(std::move(s)));
+    }
+    case Op::softmax: {
+      const Id e = shifted_exp();
+      return define(item.result, op(Code::mul, label, e, op(Code::div, "scale", number(e, 1), row_sum("sum_exp", e))));
+    }
+    case Op::softmax_grad: {
+      const Id dy = y();
+      const Id dot = row_sum("dot", op(Code::mul, "product", x, dy));
+      return define(item.result, op(Code::mul, label, x, op(Code::sub, "difference", dy, dot)));
+    }
+    case Op::log_softmax: {
+      const Id norm = op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x), op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp())));
+      return define(item.result, op(Code::sub, label, x, norm));
+    }
+    case Op::log_softmax_grad: {
+      const Id dy = y();
+      return define(item.result, op(Code::sub, label, dy, op(Code::mul, "share", op(Code::exp, "probability", x), row_sum("sum_dy", dy))));
+    }
+    case Op::rms_norm: return define(item.result, op(Code::mul, label, x, inverse_rms(x)));
+    case Op::rms_norm_grad: {
+      const Id dy = y();
+      const Id r = inverse_rms(x);
+      const Id dot = row_sum("dot", op(Code::mul, "product", x, dy));
+      const Id factor = op(Code::mul, "factor", op(Code::mul, "mean_dot", dot, number(x, inverse)), op(Code::mul, "cube", op(Code::square, "square", r), r));
+      return define(item.result, op(Code::sub, label, op(Code::mul, "scaled", dy, r), op(Code::mul, "along", x, factor)));
+    }
+    case Op::layer_norm: {
+      const Id c = centered(x);
+      return define(item.result, op(Code::mul, label, c, inverse_rms(c)));
+    }
+    case Op::layer_norm_grad: {
+      const Id dy = y();
+      const Id c = centered(x);
+      const Id r = inverse_rms(c);
+      const Id mean = op(Code::mul, "mean_dy", row_sum("sum_dy", dy), number(x, inverse));
+      const Id dot = row_sum("dot", op(Code::mul, "product", c, dy));
+      const Id factor = op(Code::mul, "factor", op(Code::mul, "mean_dot", dot, number(x, inverse)), op(Code::square, "square", r));
+      const Id rest = op(Code::sub, "rest", op(Code::sub, "centered_dy", dy, mean), op(Code::mul, "along", c, factor));
+      return define(item.result, op(Code::mul, label, rest, r));
+    }
+    case Op::cross_entropy: {
+      target_check();
+      const Id target = y();
+      const Id norm = op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x), op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp())));
+      const Statement& s = kernel_.statements[static_cast<std::size_t>(x)];
+      Id picked;
+      const bool one_axis = item.columns.size() == 1 && s.code == Code::load && !s.row && kernel_.columns.size() == 1;
+      if (one_axis) {
+        Statement pick = s;
+        pick.access.index = target;
+        pick.access.index_stride = s.access.strides.back();
+        pick.access.strides.back() = 0;
+        pick.name = "picked";
+        picked = add(std::move(pick));
+      } else {
+        Statement select;
+        select.code = Code::select_eq;
+        select.operands[0] = position();
+        select.operands[1] = target;
+        select.operands[2] = x;
+        select.dtype = dtype_of(x);
+        select.name = "at_target";
+        picked = row_sum("picked", add(std::move(select)));
+      }
+      return define(item.result, op(Code::sub, label, norm, picked));
+    }
+    case Op::cross_entropy_grad: {
+      target_check();
+      const Id target = y();
+      const Id dy = value(operands[2]);
+      const Id e = shifted_exp();
+      const Id probability = op(Code::mul, "probability", e, op(Code::div, "scale", number(e, 1), row_sum("sum_exp", e)));
+      Statement select;
+      select.code = Code::select_eq;
+      select.operands[0] = position();
+      select.operands[1] = target;
+      select.operands[2] = number(x, 1);
+      select.dtype = dtype_of(x);
+      select.name = "one_hot";
+      const Id one_hot = add(std::move(select));
+      return define(item.result, op(Code::mul, label, op(Code::sub, "difference", probability, one_hot), dy));
+    }
+    default: return;
+  }
+}
+
+void Lowering::sum(const Item& item) {
+  const DType dtype = graph_.type(item.result).dtype;
+  const bool scalar = graph_.type(item.result).dims.empty();
+  Id x = value(graph_.operands(graph_.node(item.node))[0]);
+  if (scalar) x = cast(x, DType::f64);  // long sums keep their digits
+  const bool whole = is_subset(columns_, item.space);
+  const bool reduces = whole && is_subset(columns_, item.summed) && !columns_.empty();
+  if (reduces) x = op(Code::row_sum, scalar ? "sum" : name(item.result), x);
+  if (reduces && item.summed == columns_) return define(item.result, scalar ? cast(x, dtype) : x);
+  Statement s;
+  s.code = scalar ? Code::total : Code::store_add;
+  s.dtype = dtype;
+  s.operands[0] = x;
+  s.access = access(buffers_.of(item.result), axes_.of(item.result));
+  s.row = reduces || !whole || columns_.empty();
+  s.name = name(item.result);
+  add(std::move(s));
+}
+
+void Lowering::gather(const Item& item) {
+  const auto operands = graph_.operands(graph_.node(item.node));
+  const ValueId table = axes_.memory(operands[0]);
+  const auto rest = axes_.of(operands[0]).subspan(1);
+  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), graph_.type(operands[0]).dims[0].extent, false});
+  Statement s;
+  s.code = Code::load;
+  s.dtype = graph_.type(table).dtype;
+  s.access = access(buffers_.of(table), rest);
+  s.access.index = value(operands[1]);
+  s.access.index_stride = 1;
+  for (Axis axis : rest) s.access.index_stride *= axes_.extent(axis);
+  s.name = name(item.result);
+  define(item.result, add(std::move(s)));
+}
+
+void Lowering::scatter(const Item& item) {
+  const auto operands = graph_.operands(graph_.node(item.node));
+  const auto rest = axes_.of(item.result).subspan(1);
+  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[0])), graph_.type(item.result).dims[0].extent, false});
+  const Id dy = value(operands[1]);
+  const Id index = value(operands[0]);
+  Statement s;
+  s.code = Code::store_add;
+  s.dtype = graph_.type(item.result).dtype;
+  s.operands[0] = dy;
+  s.access = access(buffers_.of(item.result), rest);
+  s.access.index = index;
+  s.access.index_stride = 1;
+  for (Axis axis : rest) s.access.index_stride *= axes_.extent(axis);
+  s.row = false;
+  s.name = name(item.result);
+  add(std::move(s));
+}
+
+void Lowering::lower(const Item& item) {
+  if (!item.node.valid()) {
+    const dag::BodyPort& port = body_.outputs[static_cast<std::size_t>(item.port)];
+    kernel_.ops.push_back("copy");
+    kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
+    return store(buffers_.port(item.port), axes_.of(port.value), value(port.value), graph_.type(port.value).dtype);
+  }
+  kernel_.ops.emplace_back(tensor::info(graph_.node(item.node).op).name);
+  kernel_.values.push_back(std::string(graph_.context().text(graph_.value(item.result).name)));
+  switch (item.kind) {
+    case Item::Kind::pointwise: return define(item.result, pointwise(item));
+    case Item::Kind::along: return along(item);
+    case Item::Kind::sum: return sum(item);
+    case Item::Kind::gather: return gather(item);
+    case Item::Kind::scatter: return scatter(item);
+  }
+}
+
+/// Neighbouring loops become one where every access walks through memory as if they were.
+void Lowering::collapse() {
+  std::vector<std::int64_t> extents;
+  for (Axis axis : loops_) extents.push_back(axes_.extent(axis));
+  std::size_t rows = num_rows_;
+  for (std::size_t outer = loops_.size(); outer-- > 1;) {
+    const std::size_t o = outer - 1;
+    const bool crosses = outer == rows;
+    const auto fits = [&] {
+      const auto walks = [&](const std::vector<std::int64_t>& strides) { return strides.empty() || strides[o] == strides[outer] * extents[outer]; };
+      for (const Statement& s : kernel_.statements) {
+        if (!walks(s.access.strides) || !walks(s.element_strides) || !walks(s.sample_strides)) return false;
+        // A row loop becomes columns only where nothing happens once per row.
+        if (crosses && (is_reduction(s.code) || s.code == Code::column || s.code == Code::total || (is_effect(s.code) && s.row) || s.access.index >= 0)) return false;
+      }
+      return true;
+    };
+    if (!fits()) continue;
+    extents[outer] *= extents[o];
+    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(o));
+    for (Statement& s : kernel_.statements) {
+      for (auto* strides : {&s.access.strides, &s.element_strides, &s.sample_strides}) {
+        if (!strides->empty()) strides->erase(strides->begin() + static_cast<std::ptrdiff_t>(o));
+      }
+    }
+    if (o < rows) --rows;
+  }
+  kernel_.rows.assign(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(rows));
+  kernel_.columns.assign(extents.begin() + static_cast<std::ptrdiff_t>(rows), extents.end());
+  // The innermost loop always exists.
+  if (kernel_.columns.empty()) {
+    kernel_.columns.push_back(1);
+    for (Statement& s : kernel_.statements) {
+      if (s.code == Code::load || is_effect(s.code)) s.access.strides.push_back(0);
+      if (s.code == Code::dropout) {
+        s.element_strides.push_back(0);
+        s.sample_strides.push_back(0);
+      }
+    }
+  }
+}
+
+Kernel Lowering::run() {
+  choose_loops();
+  for (int i : step_.items) lower(fusion_.items[static_cast<std::size_t>(i)]);
+  collapse();
+  std::int64_t columns = 1;
+  for (std::int64_t extent : kernel_.columns) columns *= extent;
+  schedule_passes(kernel_, [&](DType dtype) { return buffers_.temporary(dtype, columns); }, buffers_.accumulates);
+  std::vector<RangeCheck> checks;
+  for (const RangeCheck& check : kernel_.checks) {
+    const bool known = std::any_of(checks.begin(), checks.end(), [&](const RangeCheck& c) { return c.buffer == check.buffer && c.bound == check.bound; });
+    if (!known) checks.push_back(check);
+  }
+  kernel_.checks = std::move(checks);
+  return std::move(kernel_);
+}
+
+}  // namespace
+
+Kernel lower_kernel(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
+  return Lowering(body, axes, fusion, step, buffers).run();
+}
+
+}  // namespace piper::backend

@@ -1,0 +1,30 @@
+#pragma once
+// Lowering of one fused step: its ops become statements over loops, split into passes over the columns where a row's reduction is
+// needed before its columns can go on.
+//
+//   softmax along dim ->  pass 0: m = row_max(x)   pass 1: e = exp(x - m); s = row_sum(e)   pass 2: y = e * (1 / s)
+//
+// Between passes a value is read again, computed again when that is a single cheap operation, or kept in a row of scratch.
+
+#include <functional>
+
+#include "backend/kernel/fuse.h"
+#include "backend/kernel/kernel.h"
+
+namespace piper::backend {
+
+/// The buffers of the body under construction, as far as one step needs them.
+struct StepBuffers {
+  std::function<BufferIndex(tensor::ValueId memory)> of;                      // where a value lies
+  std::function<bool(tensor::ValueId memory)> needed;                         // whether someone outside the step, or a port, reads it
+  std::function<BufferIndex(int port)> port;                                  // an output port
+  std::function<BufferIndex(tensor::DType dtype, std::int64_t elements)> temporary;  // a row of scratch for this step
+  std::function<bool(BufferIndex buffer)> accumulates;
+};
+
+Kernel lower_kernel(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
+
+/// `block.3.mlp.0.gelu` -> `gelu`; an identifier.
+std::string short_name(std::string_view name);
+
+}  // namespace piper::backend

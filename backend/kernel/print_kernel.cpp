@@ -1,0 +1,368 @@
+#include "backend/kernel/print_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "backend/kernel/schedule_passes.h"
+
+namespace piper::backend {
+
+using tensor::DType;
+
+std::string c_type(DType dtype) { return dtype == DType::f64 ? "double" : dtype == DType::f32 ? "float" : "int64_t"; }
+
+namespace {
+
+bool has_access(const Statement& s) { return s.code == Code::load || is_effect(s.code); }
+
+/// A literal that reads back as the same number.
+std::string literal(double number, DType dtype) {
+  char text[64];
+  if (dtype == DType::i64) {
+    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(number));
+    return text;
+  }
+  if (std::isinf(number) || std::isnan(number) || (dtype == DType::f32 && std::isinf(static_cast<float>(number)))) {
+    const std::string infinity = dtype == DType::f32 ? "piper_infinity(0.0f)" : "piper_infinity(0.0)";
+    return std::isnan(number) ? "(" + infinity + " - " + infinity + ")" : number > 0 ? infinity : "-" + infinity;
+  }
+  std::snprintf(text, sizeof text, dtype == DType::f32 ? "%.9g" : "%.17g", dtype == DType::f32 ? static_cast<double>(static_cast<float>(number)) : number);
+  std::string result = text;
+  if (result.find_first_of(".e") == std::string::npos) result += ".0";
+  return dtype == DType::f32 ? result + "f" : result;
+}
+
+class Printer {
+ public:
+  Printer(const Kernel& kernel, const KernelBody& body, bool canonical) : kernel_(kernel), body_(body), canonical_(canonical) {}
+
+  std::string run(const std::string& name);
+
+ private:
+  std::string unique(std::string name, const char* canonical);
+  void name_everything();
+  std::string signature(const std::string& name) const;
+  void line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n"; }
+  void open(const std::string& head) {
+    line(head + " {");
+    ++indent_;
+  }
+  void close() {
+    --indent_;
+    line("}");
+  }
+  std::string loop_variable(std::size_t loop) const { return variables_[loop]; }
+  std::string position(const std::vector<std::int64_t>& strides) const;
+  std::string element(const Statement& s) const;
+  std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }
+  std::string expression(std::size_t i) const;
+  std::string dropout(const Statement& s) const;
+  const Statement& operand(const Statement& s, int i) const { return kernel_.statements[static_cast<std::size_t>(s.operands[i])]; }
+  bool adds(const Statement& s) const { return body_.buffers[s.access.buffer].accumulates; }
+  std::string add_flag(const Statement& s) const { return "add_" + buffers_.at(s.access.buffer); }
+  void statement(std::size_t i);
+  void columns(std::size_t begin, std::size_t end);
+  void column_statements(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) statement(i);
+  }
+  bool wide_columns() const;
+
+  const Kernel& kernel_;
+  const KernelBody& body_;
+  const bool canonical_;
+  std::map<BufferIndex, std::string> buffers_;
+  std::vector<std::string> registers_, variables_;
+  std::map<std::string, int> taken_;
+  std::string out_;
+  int indent_ = 0;
+};
+
+std::string Printer::unique(std::string name, const char* canonical) {
+  if (canonical_) name = canonical;
+  const int count = taken_[name]++;
+  if (count == 0 && !canonical_) return name;
+  std::string numbered = name + "_" + std::to_string(count + (canonical_ ? 0 : 1));
+  return canonical_ ? numbered : unique(numbered, canonical);
+}
+
+void Printer::name_everything() {
+  for (const char* word : {"i", "j", "k", "l", "rank", "first_sample", "key", "float", "double", "int", "long", "short", "char", "bool", "auto", "and", "or", "not", "xor",
+                           "new", "delete", "this", "true", "false", "for", "if", "else", "while", "do", "switch", "case", "default", "return", "struct", "union", "enum",
+                           "class", "static", "const", "void", "signed", "unsigned", "register", "template", "typename", "operator", "private", "public", "protected", "goto",
+                           "exp", "log", "sqrt", "tanh", "div", "index", "y0", "y1", "j0", "jn", "gamma"}) {
+    taken_[word] = 1;
+  }
+  const std::size_t rows = kernel_.rows.size(), loops = rows + kernel_.columns.size();
+  for (std::size_t loop = 0; loop < loops; ++loop) {
+    const bool row = loop < rows;
+    const std::size_t number = row ? loop : loop - rows, count = row ? rows : kernel_.columns.size();
+    std::string name = row ? "i" : "j";
+    if (row && count > 1) name = "i" + std::to_string(number);
+    if (!row && number + 1 < count) name = "k" + std::to_string(number);
+    taken_[name] = 1;
+    variables_.push_back(name);
+  }
+  for (BufferIndex buffer : kernel_parameters(kernel_)) buffers_[buffer] = unique(body_.buffers[buffer].label, "p");
+  for (const Statement& s : kernel_.statements) {
+    if (s.code == Code::constant && !canonical_) {
+      registers_.push_back(literal(s.scalar, s.dtype));
+    } else if (s.code == Code::constant) {
+      registers_.push_back(literal(s.scalar, s.dtype));
+    } else {
+      std::string name = s.name.empty() ? "value" : s.name;
+      if (is_effect(s.code)) name = s.code == Code::total ? "total" : "effect";
+      // A load carries its buffer's name already.
+      registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));
+    }
+  }
+}
+
+std::string Printer::position(const std::vector<std::int64_t>& strides) const {
+  std::string text;
+  for (std::size_t loop = 0; loop < strides.size(); ++loop) {
+    if (strides[loop] == 0) continue;
+    text += (text.empty() ? "" : " + ") + loop_variable(loop);
+    if (strides[loop] != 1) text += " * " + std::to_string(strides[loop]);
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string Printer::element(const Statement& s) const {
+  std::string at = position(s.access.strides);
+  if (s.access.index >= 0) {
+    const std::string index = registers_[static_cast<std::size_t>(s.access.index)];
+    const std::string scaled = s.access.index_stride == 1 ? index : index + " * " + std::to_string(s.access.index_stride);
+    at = at == "0" ? scaled : scaled + " + " + at;
+  }
+  return buffers_.at(s.access.buffer) + "[" + at + "]";
+}
+
+std::string Printer::dropout(const Statement& s) const {
+  std::string sample = position(s.sample_strides);
+  char hash[32];
+  std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
+  const std::string key = "piper_stream_key(rank->seed, PIPER_RANDOM_DROPOUT, rank->global_step, first_sample + (uint64_t)(" + sample + "), " + hash + ")";
+  return "piper_dropout(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + key + ", (uint64_t)(" + position(s.element_strides) + "))";
+}
+
+bool Printer::wide_columns() const {
+  std::int64_t count = 1;
+  for (std::int64_t extent : kernel_.columns) count *= extent;
+  return count > 0x7fffffff;
+}
+
+std::string Printer::expression(std::size_t i) const {
+  const Statement& s = kernel_.statements[i];
+  const auto a = [&] { return value(s, 0); };
+  const auto b = [&] { return value(s, 1); };
+  const auto infix = [&](const char* op) { return a() + " " + op + " " + b(); };
+  const auto call1 = [&](const char* f) { return std::string(f) + "(" + a() + ")"; };
+  const auto call2 = [&](const char* f) { return std::string(f) + "(" + a() + ", " + b() + ")"; };
+  const std::string zero = literal(0, s.dtype);
+  const auto select = [&](const char* op) { return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero; };
+  switch (s.code) {
+    case Code::load: return element(s);
+    case Code::column: {
+      std::string flat;
+      for (std::size_t c = 0; c < kernel_.columns.size(); ++c) {
+        const std::string variable = loop_variable(kernel_.rows.size() + c);
+        flat = c == 0 ? variable : "(" + flat + ") * " + std::to_string(kernel_.columns[c]) + " + " + variable;
+      }
+      return flat;
+    }
+    case Code::add: return infix("+");
+    case Code::sub: return infix("-");
+    case Code::mul: return infix("*");
+    case Code::div: return infix("/");
+    case Code::maximum: return call2("piper_max");
+    case Code::minimum: return call2("piper_min");
+    case Code::neg: return "-" + a();
+    case Code::exp: return call1("piper_exp");
+    case Code::log: return call1("piper_log");
+    case Code::sqrt: return call1("piper_sqrt");
+    case Code::rsqrt: return call1("piper_rsqrt");
+    case Code::square: return a() + " * " + a();
+    case Code::tanh: return call1("piper_tanh");
+    case Code::sigmoid: return call1("piper_sigmoid");
+    case Code::softplus: return call1("piper_softplus");
+    case Code::relu: return call1("piper_relu");
+    case Code::gelu: return call1("piper_gelu");
+    case Code::silu: return call1("piper_silu");
+    case Code::relu_grad: return call2("piper_relu_grad");
+    case Code::gelu_grad: return call2("piper_gelu_grad");
+    case Code::silu_grad: return call2("piper_silu_grad");
+    case Code::select_ge: return select(">=");
+    case Code::select_lt: return select("<");
+    case Code::select_eq: {
+      const std::string index = wide_columns() ? "(int64_t)" : "(int32_t)";
+      return index + a() + " == " + index + b() + " ? " + value(s, 2) + " : " + zero;
+    }
+    case Code::dropout: return dropout(s);
+    case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
+    default: return {};
+  }
+}
+
+void Printer::statement(std::size_t i) {
+  const Statement& s = kernel_.statements[i];
+  switch (s.code) {
+    case Code::constant: return;
+    case Code::store: {
+      const std::string to = element(s);
+      return line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
+    }
+    case Code::store_add: return line(element(s) + " += " + value(s, 0) + ";");
+    case Code::total: return line(registers_[i] + " += " + value(s, 0) + ";");
+    case Code::row_sum: return line(registers_[i] + "_lanes[l] += " + value(s, 0) + ";");
+    case Code::row_max: return line(registers_[i] + "_lanes[l] = piper_max(" + registers_[i] + "_lanes[l], " + value(s, 0) + ");");
+    case Code::row_first: {
+      std::string flat;
+      for (std::size_t c = 0; c < kernel_.columns.size(); ++c) {
+        const std::string variable = loop_variable(kernel_.rows.size() + c);
+        flat = c == 0 ? variable : "(" + flat + ") * " + std::to_string(kernel_.columns[c]) + " + " + variable;
+      }
+      return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + flat + " < " + registers_[i] + ") " + registers_[i] + " = " + flat + ";");
+    }
+    default: return line("const " + c_type(s.dtype) + " " + registers_[i] + " = " + expression(i) + ";");
+  }
+}
+
+void Printer::columns(std::size_t begin, std::size_t end) {
+  const auto& statements = kernel_.statements;
+  bool lanes = false, scatters = false;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Statement& s = statements[i];
+    const std::string type = is_reduction(s.code) ? c_type(operand(s, 0).dtype) : "";
+    if (s.code == Code::row_sum) line(type + " " + registers_[i] + "_lanes[16] = {};");
+    if (s.code == Code::row_max) {
+      line(type + " " + registers_[i] + "_lanes[16];");
+      line("for (int l = 0; l < 16; ++l) " + registers_[i] + "_lanes[l] = -piper_infinity(" + literal(0, operand(s, 0).dtype) + ");");
+    }
+    if (s.code == Code::row_first) line("int64_t " + registers_[i] + " = INT64_MAX;");
+    lanes = lanes || s.code == Code::row_sum || s.code == Code::row_max;
+    scatters = scatters || (s.code == Code::store_add && s.access.index >= 0 && !gives_row_value(statements[static_cast<std::size_t>(s.access.index)]));
+  }
+  const std::size_t rows = kernel_.rows.size();
+  for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
+    const std::string& k = variables_[rows + c];
+    open("for (int64_t " + k + " = 0; " + k + " < " + std::to_string(kernel_.columns[c]) + "; ++" + k + ")");
+  }
+  const std::int64_t extent = kernel_.columns.back(), whole = extent - extent % kLanes;
+  if (!lanes) {
+    if (!scatters) out_ += "#pragma GCC ivdep\n";
+    open("for (int64_t j = 0; j < " + std::to_string(extent) + "; ++j)");
+    column_statements(begin, end);
+    close();
+  } else {
+    // Sixteen partial results per row, element j in lane j mod 16: independent, so that the inner loop becomes vector instructions.
+    if (whole > 0) {
+      open("for (int64_t j0 = 0; j0 < " + std::to_string(whole) + "; j0 += 16)");
+      if (!scatters) out_ += "#pragma GCC ivdep\n";
+      out_ += "#pragma GCC unroll 1\n";
+      open("for (int64_t l = 0; l < 16; ++l)");
+      line("const int64_t j = j0 + l;");
+      column_statements(begin, end);
+      close();
+      close();
+    }
+    if (whole < extent) {
+      open("for (int64_t l = 0; l < " + std::to_string(extent - whole) + "; ++l)");
+      line("const int64_t j = " + (whole > 0 ? std::to_string(whole) + " + " : "") + "l;");
+      column_statements(begin, end);
+      close();
+    }
+  }
+  for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) close();
+  for (std::size_t i = begin; i < end; ++i) {
+    const Statement& s = statements[i];
+    if (s.code == Code::row_sum) line("const " + c_type(s.dtype) + " " + registers_[i] + " = piper_join_sum(" + registers_[i] + "_lanes);");
+    if (s.code == Code::row_max) line("const " + c_type(s.dtype) + " " + registers_[i] + " = piper_join_max(" + registers_[i] + "_lanes);");
+  }
+}
+
+std::string Printer::signature(const std::string& name) const {
+  std::set<BufferIndex> written;
+  std::set<BufferIndex> flags;
+  for (const Statement& s : kernel_.statements) {
+    if (!is_effect(s.code)) continue;
+    written.insert(s.access.buffer);
+    if (adds(s)) flags.insert(s.access.buffer);
+  }
+  std::string text;
+  if (kernel_draws(kernel_)) text += "const PiperRank* rank, const uint64_t first_sample";
+  for (BufferIndex buffer : kernel_parameters(kernel_)) {
+    text += text.empty() ? "" : ", ";
+    text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict " + buffers_.at(buffer);
+    if (flags.contains(buffer)) text += ", const bool add_" + buffers_.at(buffer);
+  }
+  return "static void " + name + "(" + text + ")";
+}
+
+std::string Printer::run(const std::string& name) {
+  name_everything();
+  open(signature(name));
+  for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
+    const Statement& s = kernel_.statements[i];
+    if (s.code == Code::total) line("double " + registers_[i] + " = 0.0;");
+    if (s.code != Code::store_add) continue;
+    const std::string buffer = buffers_.at(s.access.buffer);
+    const KernelBuffer& to = body_.buffers[s.access.buffer];
+    const std::string clear = "for (int64_t e = 0; e < " + std::to_string(to.elements) + "; ++e) " + buffer + "[e] = " + literal(0, to.dtype) + ";";
+    if (to.accumulates) {
+      open("if (!add_" + buffer + ")");
+      line(clear);
+      close();
+    } else {
+      line(clear);
+    }
+  }
+  for (std::size_t r = 0; r < kernel_.rows.size(); ++r) {
+    const std::string& i = variables_[r];
+    open("for (int64_t " + i + " = 0; " + i + " < " + std::to_string(kernel_.rows[r]) + "; ++" + i + ")");
+  }
+  for (std::size_t i = 0; i < kernel_.statements.size();) {
+    if (kernel_.statements[i].row) {
+      statement(i++);
+      continue;
+    }
+    std::size_t end = i;
+    while (end < kernel_.statements.size() && !kernel_.statements[end].row && kernel_.statements[end].pass == kernel_.statements[i].pass) ++end;
+    columns(i, end);
+    i = end;
+  }
+  for (std::size_t r = 0; r < kernel_.rows.size(); ++r) close();
+  for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
+    const Statement& s = kernel_.statements[i];
+    if (s.code != Code::total) continue;
+    const std::string to = buffers_.at(s.access.buffer) + "[0]", sum = "(" + c_type(s.dtype) + ")" + registers_[i];
+    line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + sum + " : " : "") + sum + ";");
+  }
+  close();
+  return out_;
+}
+
+}  // namespace
+
+std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
+  std::vector<BufferIndex> buffers;
+  for (const bool effects : {false, true}) {
+    for (const Statement& s : kernel.statements) {
+      if (!has_access(s) || is_effect(s.code) != effects) continue;
+      if (std::find(buffers.begin(), buffers.end(), s.access.buffer) == buffers.end()) buffers.push_back(s.access.buffer);
+    }
+  }
+  return buffers;
+}
+
+bool kernel_draws(const Kernel& kernel) {
+  return std::any_of(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.code == Code::dropout; });
+}
+
+std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical) {
+  return Printer(kernel, body, canonical).run(name);
+}
+
+}  // namespace piper::backend

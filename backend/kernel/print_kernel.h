@@ -1,0 +1,20 @@
+#pragma once
+// One loop nest as a C++ function.
+
+#include <string>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+
+namespace piper::backend {
+
+/// The buffers of a loop nest in the order of its parameters; each stands once.
+std::vector<BufferIndex> kernel_parameters(const Kernel& kernel);
+bool kernel_draws(const Kernel& kernel);
+
+/// The function `name`. `canonical` numbers all names, so that equal texts mean equal functions.
+std::string print_kernel(const Kernel& kernel, const KernelBody& body, const std::string& name, bool canonical);
+
+std::string c_type(tensor::DType dtype);
+
+}  // namespace piper::backend

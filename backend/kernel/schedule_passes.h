@@ -1,0 +1,18 @@
+#pragma once
+// Assigns the statements of a loop nest to passes over its columns and brings them into execution order.
+
+#include <functional>
+
+#include "backend/kernel/kernel.h"
+
+namespace piper::backend {
+
+/// Statements stand in dependence order with `pass` unset. `temporary` gives a row of scratch.
+void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DType)>& temporary, const std::function<bool(BufferIndex)>& accumulates);
+
+/// Whether the statement's result is one value per row: row statements and reductions.
+bool gives_row_value(const Statement& statement);
+bool is_reduction(Code code);
+bool is_effect(Code code);
+
+}  // namespace piper::backend

@@ -1,0 +1,82 @@
+// Every op of the table, alone, in f64 and f32: the evaluator against the reference, generated code against the evaluator bit for bit.
+
+#include <gtest/gtest.h>
+
+#include "runtime/kernel_math.h"
+#include "tests/backend/kernel_runs.h"
+#include "tests/support/op_cases.h"
+
+namespace piper::test {
+namespace {
+
+using tensor::Dim;
+using tensor::DType;
+using tensor::Op;
+using tensor::Type;
+using tensor::ValueId;
+
+/// The op's case in another element type.
+OpCase with_dtype(OpCase op_case, DType dtype) {
+  for (Type& type : op_case.operands) {
+    if (type.dtype != DType::i64) type.dtype = dtype;
+  }
+  if (op_case.attrs.shape.dtype != DType::i64) op_case.attrs.shape.dtype = dtype;
+  return op_case;
+}
+
+/// Whether dropout keeps element `i` of a value of this type, as kernels key it.
+DropoutMask keeps_as_kernels(const Type& type, double rate, std::string name) {
+  return [=](Symbol, std::size_t i) {
+    std::uint64_t element = 0, sample = 0, element_stride = 1, sample_stride = 1;
+    for (std::size_t d = type.dims.size(); d-- > 0;) {
+      const auto extent = static_cast<std::uint64_t>(type.dims[d].extent);
+      auto& number = type.dims[d].sampled ? sample : element;
+      auto& stride = type.dims[d].sampled ? sample_stride : element_stride;
+      number += i % extent * stride;
+      stride *= extent;
+      i /= extent;
+    }
+    const auto first = KernelRuns::kFirstSample + KernelRuns::kShare * KernelRuns::kSamples;
+    const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep, first + sample, piper_name_hash(name.data(), name.size()));
+    return piper_dropout(1.0, rate, key, element) != 0;
+  };
+}
+
+TEST(KernelOps, EveryOp) {
+  Context context;
+  KernelRuns runs;
+  Random random(1);
+  for (const tensor::OpInfo& info : tensor::all_ops()) {
+    for (const OpCase& f64_case : cases_of(info.op, context)) {
+      for (DType dtype : {DType::f64, DType::f32}) {
+        const OpCase op_case = with_dtype(f64_case, dtype);
+        std::vector<Array> inputs = random_operands(op_case, context.symbols, random);
+        tensor::Graph graph(context);
+        std::vector<ValueId> operands;
+        for (std::size_t i = 0; i < op_case.operands.size(); ++i) {
+          operands.push_back(graph.add_leaf(op_case.operands[i], context.symbol("x" + std::to_string(i))));
+          if (dtype == DType::f32 && op_case.operands[i].dtype == DType::f32) {
+            for (double& number : inputs[i].data) number = static_cast<float>(number);
+          }
+        }
+        const tensor::NodeId node = graph.add(op_case.op, operands, op_case.attrs, Pass::F, {}, {}, {}, context.symbol("y"));
+        std::vector<ValueId> results;
+        for (std::size_t r = 0; r < info.results; ++r) results.push_back(graph.result(graph.node(node), r));
+        DropoutMask keeps;
+        if (info.op == Op::dropout) keeps = keeps_as_kernels(graph.type(results[0]), op_case.attrs.scalar, std::string(context.text(op_case.attrs.seed)));
+        const std::string what = std::string(info.name) + " (" + op_case.what + ") in " + std::string(tensor::dtype_name(dtype));
+        for (const bool grad : {false, true}) {
+          if (grad && info.results != 1) continue;
+          dag::Body body = make_body(graph, results, "case");
+          if (grad) body.outputs[0].kind = dag::PortKind::grad;
+          runs.add(what, std::move(body), inputs, {static_cast<std::uint8_t>(grad ? 1 : 0)}, dtype == DType::f64 ? 1e-12 : 2e-5, {}, keeps);
+        }
+      }
+    }
+  }
+  EXPECT_GT(runs.size(), 200u);
+  runs.check("-O1 -ftree-vectorize -march=native");
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,60 @@
+#pragma once
+// Runs bodies three ways: the reference evaluator of tests/support, the kernel evaluator, and generated code that the host compiler built.
+//
+//   KernelRuns runs;
+//   runs.add("softmax", body, inputs);
+//   runs.check();   // all of them in one generated file
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+#include "tests/support/evaluate.h"
+#include "tests/support/random_cases.h"
+
+namespace piper::test {
+
+/// Plain loops for matrix products and attention, in the element type; failures are collected.
+struct TestApi {
+  TestApi();
+  PiperApi api{};
+  static inline std::vector<std::string> failures;  // "message: value"
+};
+
+/// A graph as a body: all leaves are input ports, `outputs` are data ports.
+dag::Body make_body(tensor::Graph graph, const std::vector<tensor::ValueId>& outputs, std::string_view name);
+
+class KernelRuns {
+ public:
+  /// `accumulate`: per output of kind grad, whether the call adds. `tolerance` 0: no comparison with the reference.
+  void add(std::string what, dag::Body body, std::vector<Array> inputs, std::vector<std::uint8_t> accumulate, double tolerance, const std::vector<int>& in_place = {},
+           DropoutMask keeps = {});
+  /// Evaluates and builds everything; reports differences as test failures. `flags` go to the compiler.
+  void check(const std::string& flags);
+  std::string text() const;
+  std::size_t size() const { return cases_.size(); }
+
+  static constexpr std::uint64_t kSeed = 5, kStep = 3, kFirstSample = 8, kShare = 2, kSamples = 4;  // what dropout is keyed by: samples from 8 + 2 * 4 on
+
+ private:
+  struct Case {
+    std::string what;
+    std::unique_ptr<dag::Body> body;
+    std::vector<Array> inputs;
+    std::vector<std::uint8_t> accumulate;
+    double tolerance = 0;
+    std::vector<int> in_place;
+    DropoutMask keeps;
+    backend::KernelBody kernels;
+    std::vector<std::uint64_t> offsets;
+    std::uint64_t arena_bytes = 0;
+  };
+  std::vector<unsigned char> fresh_arena(const Case& c) const;
+  std::vector<unsigned char> evaluated(const Case& c) const;
+  void compare_with_reference(const Case& c, const std::vector<unsigned char>& arena) const;
+
+  std::vector<Case> cases_;
+};
+
+}  // namespace piper::test
