@@ -100,7 +100,7 @@ struct Program {
 };
 
 /// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files besides the library's come from
-/// `file_system`. Reports P1xxx and P2000 to P2299, and P3900 for what this version of the language does not have.
+/// `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for what this version of the language does not have.
 Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink);
 
 /// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not there; nothing when there is none.

@@ -1,0 +1,336 @@
+// Entry of the analysis: files, declarations, bodies, recursion.
+
+#include <algorithm>
+
+#include "frontend/sema/analyser.h"
+#include "frontend/sema/load.h"
+#include "ir/diagnostics/suggestion.h"
+
+namespace piper::sema {
+
+void Analyser::declare_module(ModuleId id) {
+  auto& scope = scopes_.emplace_back();
+  const auto declare = [&](const ast::Identifier& name, DeclKind kind, std::size_t index) {
+    if (name.missing()) return;
+    const auto [found, added] = scope.emplace(name.name, Declaration{kind, static_cast<std::uint32_t>(index), name.range});
+    if (added) return;
+    sink_.report(Code::repeated_declaration, name.range, "`{}` is declared twice in this file", name.name)
+        .related(found->second.range, "the first one is here");
+  };
+  for (const ast::Item* item : program_.modules[id.index()]->syntax.items) {
+    if (const auto* param = llvm::dyn_cast<ast::ParamItem>(item)) {
+      declare(param->name, DeclKind::param, program_.params.size());
+      program_.params.push_back({param, id, kError, 0});
+    } else if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item)) {
+      declare(mesh->name, DeclKind::mesh, program_.meshes.size());
+      program_.meshes.push_back({mesh, id, 0});
+    } else if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(item)) {
+      declare(function->name, DeclKind::function, program_.functions.size());
+      Function& added = program_.functions.emplace_back();
+      added.syntax = function;
+      added.module = id;
+    } else if (const auto* train = llvm::dyn_cast<ast::TrainItem>(item)) {
+      declare(train->name, DeclKind::train, program_.trains.size());
+      Train& added = program_.trains.emplace_back();
+      added.syntax = train;
+      added.module = id;
+    }
+  }
+}
+
+void Analyser::visit_module(ModuleId id, std::vector<bool>& seen, std::vector<ModuleId>& used_first) {
+  if (seen[id.index()]) return;
+  seen[id.index()] = true;
+  for (const ModuleId used : program_.modules[id.index()]->uses) visit_module(used, seen, used_first);
+  used_first.push_back(id);
+}
+
+void Analyser::begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node) {
+  body_ = {};
+  body_.sort = sort;
+  body_.module = module;
+  body_.function = function;
+  body_.node = node;
+  body_.errors = sink_.error_count();
+  locals_.clear();
+}
+
+void Analyser::run() {
+  for (std::size_t i = 0; i < program_.modules.size(); ++i) declare_module(ModuleId::at(i));
+  const std::size_t functions = program_.functions.size();
+  param_known_.resize(program_.params.size());
+  // One more node for trains and meshes, which nothing calls.
+  calls_.resize(functions + program_.params.size() + 1);
+
+  for (Function& function : program_.functions) check_signature(function);
+  std::vector<bool> seen(program_.modules.size());
+  std::vector<ModuleId> used_first;
+  visit_module(ModuleId(0), seen, used_first);
+  for (const ModuleId module : used_first) {
+    for (std::size_t i = 0; i < program_.params.size(); ++i) {
+      if (program_.params[i].module == module) check_param(program_.params[i], static_cast<std::uint32_t>(functions + i));
+    }
+  }
+  for (Mesh& mesh : program_.meshes) check_mesh(mesh);
+  for (std::size_t i = 0; i < functions; ++i) check_function(program_.functions[i], static_cast<std::uint32_t>(i));
+  for (Train& train : program_.trains) check_train(train);
+  check_recursion();
+}
+
+void Analyser::check_param(Param& param, std::uint32_t node) {
+  begin_body(BodySort::value, param.module, nullptr, node);
+  const Type type = infer(*param.syntax->value);
+  const std::size_t position = node - program_.functions.size();
+  param_known_[position] = true;
+  param.frame_size = body_.next_slot;
+  if (type.is_error()) return;
+  switch (type.kind) {
+    case TypeKind::integer:
+    case TypeKind::floating:
+    case TypeKind::boolean:
+    case TypeKind::string:
+    case TypeKind::bytes:
+    case TypeKind::any:
+      param.type = type;
+      return;
+    default:
+      sink_.report(Code::misplaced_type, param.syntax->value->range, "a `param` is a number, a text, a truth value or a list of them, this is {}",
+                   with_article(type));
+  }
+}
+
+void Analyser::check_mesh(Mesh& mesh) {
+  begin_body(BodySort::value, mesh.module, nullptr, static_cast<std::uint32_t>(calls_.size() - 1));
+  const std::span<const ast::Pair> axes = mesh.syntax->axes;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    expect(*axes[i].value, kInt, {.what = "the size of an axis"});
+    bind_label(axes[i].name);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (axes[i].name.missing() || axes[i].name.name != axes[j].name.name) continue;
+      sink_.report(Code::repeated_declaration, axes[i].name.range, "the axis `{}` is declared twice", axes[i].name.name)
+          .related(axes[j].name.range, "the first one is here");
+    }
+  }
+  mesh.frame_size = body_.next_slot;
+  if (mesh.syntax->is_view) {
+    not_available(mesh.syntax->base.range, "another factorisation of a mesh", "declare one mesh with all the axes: `mesh cluster(pp: 4, dp: 2)`");
+  }
+}
+
+void Analyser::check_signature(Function& function) {
+  begin_body(BodySort::value, function.module, nullptr, static_cast<std::uint32_t>(calls_.size() - 1));
+  const ast::FunctionItem& item = *function.syntax;
+  function.result = item.result != nullptr ? resolve_type(*item.result) : kNone;
+  const Type result = function.result;
+  const auto bad_result = [&](std::string_view hint) {
+    sink_.report(Code::misplaced_type, item.result->range, "a `{}` cannot give {}", ast::sort_text(item.sort), with_article(result)).hint("{}", hint);
+    function.result = kError;
+  };
+  switch (item.sort) {
+    case ast::FunctionSort::def:
+      if (item.result == nullptr) {
+        sink_.report(Code::missing_result_type, item.name.range, "`{}` does not say what it gives", item.name.name)
+            .hint("write the type behind the parameters: `-> int`, `-> [selector]`, `-> steps`, `-> order`");
+        function.result = kError;
+      } else if (result == kCursor) {
+        bad_result("a cursor is a local or an argument; give the `[selector]` that it walks through");
+      }
+      break;
+    case ast::FunctionSort::schedule:
+      if (item.result != nullptr && !result.is_error()) bad_result("it applies its directives; what gives a value is a `def`");
+      break;
+    case ast::FunctionSort::model:
+      if (item.result != nullptr && !result.is_error() && !result.element().is_tensor()) bad_result("a model gives tensors: `-> tensor[batch, dim]`");
+      break;
+  }
+  for (const ast::Param& param : item.params) {
+    Type type = resolve_type(*param.type);
+    std::string_view hint;
+    if (type.is(TypeKind::steps)) {
+      hint = "steps are the result of a function, called where they belong";
+    } else if (type == kCursor && !function.result.is(TypeKind::steps)) {
+      hint = "cursors are passed to functions that give `steps`";
+    } else if (item.sort == ast::FunctionSort::model &&
+               (type.kind == TypeKind::axis || type.kind == TypeKind::devices || type.kind == TypeKind::selector || type.kind == TypeKind::order)) {
+      hint = "a model knows nothing of devices and stages; schedules do";
+    } else if (item.sort == ast::FunctionSort::schedule && type.element().is_tensor()) {
+      hint = "a schedule meets a model when a train applies it, and sees no tensors";
+    }
+    if (!hint.empty()) {
+      sink_.report(Code::misplaced_type, param.type->range, "a `{}` has no parameter of type `{}`", ast::sort_text(item.sort), type_name(type))
+          .hint("{}", hint);
+      type = kError;
+    }
+    function.params.push_back(type);
+  }
+}
+
+void Analyser::check_function(Function& function, std::uint32_t node) {
+  const ast::FunctionItem& item = *function.syntax;
+  BodySort sort = BodySort::value;
+  if (item.sort == ast::FunctionSort::model) sort = BodySort::model;
+  if (item.sort == ast::FunctionSort::schedule) sort = BodySort::schedule;
+  if (item.sort == ast::FunctionSort::def && function.result == kOrder) sort = BodySort::order;
+  if (item.sort == ast::FunctionSort::def && function.result.is(TypeKind::steps)) sort = BodySort::steps;
+  begin_body(sort, function.module, &function, node);
+  for (std::size_t i = 0; i < item.params.size(); ++i) declare_local(item.params[i].name, function.params[i], LocalKind::parameter);
+  for (std::size_t i = 0; i < item.params.size(); ++i) {
+    body_.visible_params = i;
+    parameter(item.params[i], i, function);
+  }
+  body_.visible_params = SIZE_MAX;
+  if (item.result != nullptr) type_dims(*item.result, DimsOf::result);
+  block(*item.body);
+  pop_locals(0);
+  function.frame_size = body_.next_slot;
+
+  if (body_.first_rank.valid() && body_.first_return.valid()) {
+    sink_.report(Code::unexpected_return, body_.first_return, "`{}` has ranks and returns an order", function.name())
+        .related(body_.first_rank, "the first rank is here")
+        .hint("an order is its ranks, or one returned value");
+  }
+  const bool must_return = (sort == BodySort::value || sort == BodySort::model) && function.result != kNone && !function.result.is_error();
+  if (must_return && !returns(*item.body)) {
+    const bool some = body_.first_return.valid();
+    sink_.report(Code::missing_return, item.result->range, "`{}` gives {}, and {}", function.name(), with_article(function.result),
+                 some ? "a path through its body returns nothing" : "its body returns nothing")
+        .hint("{}", some ? "let every branch return, or return at the end" : "end the body with `return ...`");
+  }
+}
+
+void Analyser::check_train(Train& train) {
+  begin_body(BodySort::train, train.module, nullptr, static_cast<std::uint32_t>(calls_.size() - 1));
+  settings_seen_.clear();
+  const ast::TrainItem& item = *train.syntax;
+  const Declaration* found = item.mesh.missing() ? nullptr : find_declaration(item.mesh.name, item.mesh.range);
+  if (found != nullptr && found->kind == DeclKind::mesh) {
+    train.mesh = MeshId(found->index);
+    for (const ast::Pair& axis : program_.meshes[found->index].syntax->axes) {
+      // An axis is declared once, by its mesh: the label that its name is bound to there stays.
+      ast::Identifier name{axis.name.name, axis.name.range};
+      if (!name.missing() && find_local(name.name) != nullptr) name.name = {};
+      declare_local(name, kAxis, LocalKind::axis);
+    }
+  } else if (!item.mesh.missing()) {
+    std::vector<std::string_view> meshes;
+    for (const Mesh& mesh : program_.meshes) meshes.push_back(mesh.syntax->name.name);
+    auto diagnostic = found != nullptr ? sink_.report(Code::unknown_name, item.mesh.range, "`{}` is not a mesh", item.mesh.name)
+                                       : sink_.report(Code::unknown_name, item.mesh.range, "there is no mesh `{}`", item.mesh.name);
+    const std::string_view best = nearest_name(item.mesh.name, meshes);
+    if (found != nullptr) diagnostic.related(found->range, "it is declared here");
+    if (!best.empty()) {
+      diagnostic.hint("did you mean `{}`?", best);
+    } else {
+      diagnostic.hint("declare one: `mesh {}(pp: 2, dp: 2)`", found != nullptr ? std::string_view("cluster") : item.mesh.name);
+    }
+  }
+  check_train_model(train);
+  // Without its axes half of the body would be unknown names.
+  if (train.mesh.valid()) block(*item.body);
+  pop_locals(0);
+  train.frame_size = body_.next_slot;
+}
+
+void Analyser::check_train_model(Train& train) {
+  ast::Expr* expr = train.syntax->model;
+  auto* node = llvm::dyn_cast<ast::CallExpr>(expr);
+  if (node == nullptr) {
+    if (llvm::isa<ast::ErrorExpr>(expr)) return;
+    auto diagnostic = sink_.report(Code::train_without_model, expr->range, "this is no model; a train is given a call of a model");
+    const auto* name = llvm::dyn_cast<ast::NameExpr>(expr);
+    const Declaration* found = name != nullptr ? find_declaration(name->name, name->range) : nullptr;
+    if (found != nullptr && found->kind == DeclKind::function) {
+      diagnostic.related(found->range, "`{}` is declared here", name->name).hint("write `{}(...)` with its arguments", name->name);
+    } else {
+      diagnostic.hint("declare one, `model net(...) { ... }`, and write `net(...)`");
+    }
+    return;
+  }
+  // The call stands in the train but is elaborated as a model's.
+  const BodySort sort = body_.sort;
+  body_.sort = BodySort::model;
+  const Type type = call(*node, true);
+  body_.sort = sort;
+  node->type = type.bits();
+  if (node->referent == ast::Referent::function) {
+    const Function& function = program_.functions[node->target];
+    if (function.sort() == ast::FunctionSort::model) {
+      train.model = FunctionId(node->target);
+      return;
+    }
+    if (function.sort() == ast::FunctionSort::schedule) return;  // reported as a misplaced call
+    sink_.report(Code::train_without_model, node->callee->range, "`{}` is a `def`; a train is given a model", function.name())
+        .related(function.syntax->name.range, "it is declared here");
+  } else if (node->referent == ast::Referent::builtin) {
+    sink_.report(Code::train_without_model, node->callee->range, "this is no model; a train is given a model");
+  }
+}
+
+void Analyser::check_recursion() {
+  // Depth first over the call graph; a call into the open path closes a cycle.
+  enum class State : std::uint8_t { fresh, open, done };
+  struct Frame {
+    std::uint32_t node;
+    std::size_t next = 0;
+  };
+  const auto name_of = [&](std::uint32_t node) {
+    if (node < program_.functions.size()) return program_.functions[node].name();
+    return program_.params[node - program_.functions.size()].syntax->name.name;
+  };
+  std::vector<State> states(calls_.size(), State::fresh);
+  for (std::uint32_t root = 0; root + 1 < calls_.size(); ++root) {
+    if (states[root] != State::fresh) continue;
+    std::vector<Frame> path{{root}};
+    states[root] = State::open;
+    while (!path.empty()) {
+      Frame& frame = path.back();
+      if (frame.next == calls_[frame.node].size()) {
+        states[frame.node] = State::done;
+        path.pop_back();
+        continue;
+      }
+      const Call& edge = calls_[frame.node][frame.next++];
+      if (states[edge.callee] == State::open) {
+        const auto start = std::find_if(path.begin(), path.end(), [&](const Frame& open) { return open.node == edge.callee; });
+        auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself", name_of(edge.callee));
+        for (auto step = start; step + 1 != path.end(); ++step) {
+          const Call& link = calls_[step->node][step->next - 1];
+          diagnostic.related(link.range, "`{}` calls `{}`", name_of(step->node), name_of(link.callee));
+        }
+        if (path.size() - static_cast<std::size_t>(start - path.begin()) > 1) {
+          diagnostic.related(edge.range, "`{}` calls `{}`", name_of(frame.node), name_of(edge.callee));
+        }
+        diagnostic.hint("there is no recursion, so that every program ends: write a `for`");
+      } else if (states[edge.callee] == State::fresh) {
+        states[edge.callee] = State::open;
+        path.push_back({edge.callee});
+      }
+    }
+  }
+}
+
+TrainId Program::find_train(std::string_view name) const {
+  for (std::size_t i = 0; i < trains.size(); ++i) {
+    if (trains[i].module == ModuleId(0) && trains[i].name() == name) return TrainId::at(i);
+  }
+  return {};
+}
+
+FunctionId Program::find_schedule(std::string_view name) const {
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const Function& function = functions[i];
+    if (function.module == ModuleId(0) && function.sort() == ast::FunctionSort::schedule && function.name() == name) return FunctionId::at(i);
+  }
+  return {};
+}
+
+Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink) {
+  Program program;
+  const std::size_t errors = sink.error_count();
+  load_modules(entry, file_system, context, sink, program);
+  Analyser(program, context, sink).run();
+  program.ok = sink.error_count() == errors;
+  return program;
+}
+
+}  // namespace piper::sema

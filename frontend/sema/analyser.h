@@ -1,0 +1,216 @@
+#pragma once
+// The analysis of all bodies of a program; `analyse` in program.h is its entry.
+//
+// Expressions are checked with a hint, the type that their place expects (kind `error`: none): it decides between values and labels,
+// and never converts. `expect` checks the conversion and reports. Type `error` fits everything, so that one mistake is told once.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "frontend/sema/program.h"
+
+namespace piper::sema {
+
+/// What a body may hold.
+enum class BodySort : std::uint8_t { value, model, schedule, train, order, steps };
+
+/// Types of scalars, for brevity at the many places that name them.
+constexpr Type kError{};
+constexpr Type kNone{TypeKind::none};
+constexpr Type kInt{TypeKind::integer};
+constexpr Type kFloat{TypeKind::floating};
+constexpr Type kBool{TypeKind::boolean};
+constexpr Type kString{TypeKind::string};
+constexpr Type kBytes{TypeKind::bytes};
+constexpr Type kAxis{TypeKind::axis};
+constexpr Type kDevices{TypeKind::devices};
+constexpr Type kSelector{TypeKind::selector};
+constexpr Type kSelectors{TypeKind::selector, true};
+constexpr Type kCursor{TypeKind::cursor};
+constexpr Type kOrder{TypeKind::order};
+constexpr Type kTensor{TypeKind::tensor};
+constexpr Type kInts{TypeKind::integer, true};
+
+/// True when a value of type `from` may stand where `to` is expected.
+bool converts(Type from, Type to);
+/// The type of a choice between the two, if they have one.
+std::optional<Type> common_type(Type a, Type b);
+/// "an `int`", "a `[selector]`".
+std::string with_article(Type type);
+
+/// Where a value goes, for messages: either `what` ("the count of `repeat`"), or the parameter `name` of `owner`.
+struct Place {
+  std::string_view what;
+  std::string_view name = {};
+  std::string_view owner = {};
+  SourceRange declared = {};
+
+  std::string text() const;
+};
+
+class Analyser {
+ public:
+  Analyser(Program& program, Context& context, DiagnosticSink& sink) : program_(program), context_(context), sink_(sink) {}
+
+  void run();
+
+ private:
+  enum class DeclKind : std::uint8_t { param, mesh, function, train };
+  struct Declaration {
+    DeclKind kind{};
+    std::uint32_t index = 0;  // in the program's list of that kind
+    SourceRange range;
+  };
+  enum class LocalKind : std::uint8_t { parameter, let, var, loop, cursor, dimension, weight, input, axis };
+  struct Local {
+    std::string_view name;
+    Type type;
+    LocalKind kind{};
+    std::uint32_t slot = 0;
+    SourceRange range;
+    bool used = false;
+  };
+  struct Body {
+    BodySort sort = BodySort::value;
+    ModuleId module;
+    const Function* function = nullptr;  // null in a train, a param, a mesh
+    std::uint32_t node = 0;              // in calls_
+    std::uint32_t next_slot = 0;
+    std::size_t own_from = 0;            // locals before this position belong to an outer body
+    std::size_t visible_params = SIZE_MAX;  // while defaults are checked: parameters from here on are not known yet
+    std::uint32_t depth = 0;             // of blocks; 1: directly in the body
+    std::size_t errors = 0;              // of the sink when the body began
+    SourceRange first_rank, first_return;
+  };
+  struct Call {
+    std::uint32_t callee;
+    SourceRange range;
+  };
+
+  // analyse.cpp: declarations and their bodies.
+  void declare_module(ModuleId id);
+  void visit_module(ModuleId id, std::vector<bool>& seen, std::vector<ModuleId>& used_first);
+  void check_param(Param& param, std::uint32_t node);
+  void check_mesh(Mesh& mesh);
+  void check_signature(Function& function);
+  void check_function(Function& function, std::uint32_t node);
+  void check_train(Train& train);
+  void check_train_model(Train& train);
+  void check_recursion();
+  void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
+
+  // check_names.cpp: scopes and names.
+  const Declaration* find_declaration(std::string_view name, SourceRange at);
+  Local* find_local(std::string_view name);
+  Local& declare_local(const ast::Identifier& name, Type type, LocalKind kind);
+  void pop_locals(std::size_t count);
+  void report_unknown_name(std::string_view name, SourceRange at, bool callee);
+  std::string_view suggestion(std::string_view name, bool callee);
+  bool report_unavailable(std::string_view name, SourceRange at);
+  std::uint32_t label(std::string_view name) { return context_.symbol(name).value(); }
+  void bind_label(const ast::Identifier& name) { if (!name.missing()) name.binding = label(name.name); }
+  Local* use_local(const ast::Identifier& name, Type expected, std::string_view what);
+
+  // check_expr.cpp
+  Type infer(ast::Expr& expr, Type hint = {});
+  Type infer_node(ast::Expr& expr, Type hint);
+  Type name(ast::NameExpr& expr, Type hint);
+  Type number(const ast::NumberExpr& expr);
+  Type list(ast::ExprList elements, Type hint);
+  Type comprehension(ast::ComprehensionExpr& expr, Type hint);
+  Type unary(ast::UnaryExpr& expr);
+  Type binary(ast::BinaryExpr& expr);
+  Type comparison(ast::BinaryExpr& expr);
+  Type conditional(ast::ConditionalExpr& expr, Type hint);
+  Type index(ast::IndexExpr& expr, Type hint);
+  void indices(ast::ExprList list, bool* has_list);
+  /// Infers, and reports unless the value converts to `expected`; gives the type of the value.
+  Type expect(ast::Expr& expr, Type expected, const Place& place);
+  bool report_mismatch(const ast::Expr& expr, Type actual, Type expected, const Place& place);
+  void bindings(std::span<const ast::Binding> list);
+  bool storable(const ast::Expr& value, Type type);
+
+  // check_selector.cpp
+  /// Checks an expression in selector position; gives selector, [selector], cursor or error.
+  Type selector(ast::Expr& expr);
+  Type selector_name(ast::NameExpr& expr);
+  /// True for `NAME[..]`, `NAME.part` and the like where NAME is neither local, declared nor built in.
+  bool starts_with_label(const ast::Expr& expr);
+  void target(const ast::Target& target);
+  void operation(ast::OpExpr& op);
+
+  // check_call.cpp
+  Type call(ast::CallExpr& expr, bool as_statement);
+  Type call_function(ast::CallExpr& expr, FunctionId id, bool as_statement);
+  Type call_builtin(ast::CallExpr& expr, std::span<const Signature* const> rows);
+  struct ParamView {
+    std::string_view name;
+    Type type;
+    bool optional = false;
+    SourceRange range;
+  };
+  /// Matches arguments to parameters; false when that was an error. `first` is the type of args[0] when it is known already.
+  bool match(ast::CallExpr& expr, std::string_view name, SourceRange declared, std::span<const ParamView> params,
+             const Signature* row, std::optional<Type> first, std::vector<Type>& types);
+  Type argument(const ast::Arg& arg, Type expected, const Place& place, std::optional<Type> known);
+
+  // check_stmt.cpp
+  void block(const ast::Block& body);
+  void statements(const ast::Block& body);
+  void statement(ast::Stmt& stmt);
+  bool allowed(const ast::Stmt& stmt);
+  void let(const ast::LetStmt& stmt);
+  void assign(const ast::AssignStmt& stmt);
+  void expression_statement(const ast::ExprStmt& stmt);
+  void return_value(const ast::ReturnStmt& stmt);
+  void require(const ast::RequireStmt& stmt);
+  void require_condition(ast::Expr& expr);
+  bool returns(const ast::Block& body) const;
+  bool returns(const ast::Stmt& stmt) const;
+
+  // check_schedule.cpp
+  void directive(ast::Stmt& stmt);
+  void partition(const ast::PartitionStmt& stmt);
+  void split(const ast::SplitStmt& stmt);
+  void replicate(const ast::ReplicateStmt& stmt);
+  void stream(const ast::StreamStmt& stmt);
+  void order(const ast::OrderStmt& stmt);
+  void rank(const ast::RankStmt& stmt);
+  void cursor(const ast::CursorStmt& stmt);
+  void step(const ast::Step& step);
+  void extent(const ast::Pair& pair, std::string_view what);
+  struct SettingRow {
+    std::string_view name;
+    Type type;
+  };
+  void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows, std::string_view owner);
+  void train_setting(const ast::SettingStmt& stmt);
+  void not_available(SourceRange at, std::string_view what, std::string_view instead);
+
+  // check_tensor_decl.cpp
+  Type resolve_type(const ast::TypeRef& type);
+  enum class DimsOf : std::uint8_t { parameter, input, weight, result };
+  void dims(std::span<const ast::Dim> list, DimsOf of);
+  void type_dims(const ast::TypeRef& type, DimsOf of);
+  void parameter(const ast::Param& param, std::size_t position, const Function& function);
+  void input(const ast::InputStmt& stmt);
+  void weight(const ast::WeightStmt& stmt);
+
+  ast::Module& syntax() { return program_.modules[body_.module.index()]->syntax; }
+
+  Program& program_;
+  Context& context_;
+  DiagnosticSink& sink_;
+  std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
+  std::vector<std::vector<Call>> calls_;                                   // by node: functions, then params
+  std::vector<Local> locals_;
+  std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train
+  Body body_;
+  std::vector<bool> param_known_;                                          // params of the program that have a type by now
+};
+
+}  // namespace piper::sema

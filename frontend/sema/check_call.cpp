@@ -1,0 +1,303 @@
+// Calls: who is called, which argument goes to which parameter, what comes back.
+
+#include "frontend/sema/analyser.h"
+#include "ir/diagnostics/suggestion.h"
+
+namespace piper::sema {
+
+namespace {
+
+bool accepts(const Signature& row, Type first) {
+  if (!row.params.empty()) return converts(first, row.params.front().type);
+  if (row.variadic) return converts(first, row.rest) || converts(first, {row.rest.kind, true});
+  return false;
+}
+
+}  // namespace
+
+Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
+  if (auto* callee = llvm::dyn_cast<ast::FieldExpr>(expr.callee)) {
+    const Type receiver = infer(*callee->base, kOrder);
+    if (receiver.is_error() || callee->field.missing()) return kError;
+    if (receiver != kOrder) {
+      sink_.report(Code::unknown_field, callee->field.range, "{} has no method `{}`", with_article(receiver), callee->field.name)
+          .hint("only orders have methods");
+      return kError;
+    }
+    const auto rows = find_builtins(callee->field.name, true);
+    if (!rows.empty()) return call_builtin(expr, rows);
+    if (report_unavailable(callee->field.name, callee->field.range)) return kError;
+    auto diagnostic = sink_.report(Code::unknown_field, callee->field.range, "an `order` has no method `{}`", callee->field.name);
+    const std::string_view best = nearest_name(callee->field.name, builtin_names(true));
+    if (best.empty()) {
+      diagnostic.hint("there is `{}`", signature(Builtin::trim).text);
+    } else {
+      diagnostic.hint("did you mean `.{}`?", best);
+    }
+    return kError;
+  }
+  auto* callee = llvm::dyn_cast<ast::NameExpr>(expr.callee);
+  if (callee == nullptr) {
+    if (!llvm::isa<ast::ErrorExpr>(expr.callee)) {
+      sink_.report(Code::not_callable, expr.callee->range, "only functions are called by name");
+    }
+    return kError;
+  }
+  if (Local* local = find_local(callee->name)) {
+    local->used = true;
+    if (!local->type.is_error()) {
+      sink_.report(Code::not_callable, callee->range, "`{}` is {} here, not a function", callee->name, with_article(local->type))
+          .related(local->range, "`{}` is declared here", callee->name);
+    }
+    return kError;
+  }
+  if (const Declaration* found = find_declaration(callee->name, callee->range)) {
+    if (found->kind == DeclKind::function) {
+      callee->referent = ast::Referent::function;
+      callee->target = found->index;
+      return call_function(expr, FunctionId(found->index), as_statement);
+    }
+    static constexpr std::string_view kNouns[] = {"param", "mesh", "function", "train"};
+    sink_.report(Code::not_callable, callee->range, "`{}` is a {}, not a function", callee->name,
+                 kNouns[static_cast<std::size_t>(found->kind)])
+        .related(found->range, "it is declared here");
+    return kError;
+  }
+  const auto rows = find_builtins(callee->name, false);
+  if (rows.empty()) {
+    if (!report_unavailable(callee->name, callee->range)) report_unknown_name(callee->name, callee->range, true);
+    return kError;
+  }
+  if (rows.front()->is_value) {
+    sink_.report(Code::not_callable, callee->range, "`{}` is a value, not a function", callee->name)
+        .hint("write `{}` without parentheses", callee->name);
+    return kError;
+  }
+  callee->referent = ast::Referent::builtin;
+  callee->target = static_cast<std::uint32_t>(rows.front()->id);
+  return call_builtin(expr, rows);
+}
+
+Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_statement) {
+  const Function& function = program_.functions[id.index()];
+  expr.referent = ast::Referent::function;
+  expr.target = id.value();
+  calls_[body_.node].push_back({id.value(), expr.callee->range});
+
+  std::vector<ParamView> views;
+  const std::span<const ast::Param> params = function.syntax->params;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    views.push_back({params[i].name.name, function.params[i], params[i].default_value != nullptr, params[i].name.range});
+  }
+  std::vector<Type> types;
+  const bool matched = match(expr, function.name(), function.syntax->name.range, views, nullptr, std::nullopt, types);
+
+  const auto misplaced = [&](std::string_view what, std::string_view where) {
+    sink_.report(Code::misplaced_call, expr.callee->range, "{} is called only {}", what, where)
+        .related(function.syntax->name.range, "`{}` is declared here", function.name());
+  };
+  const bool in_strategy = body_.sort == BodySort::schedule || body_.sort == BodySort::train;
+  if (function.sort() == ast::FunctionSort::schedule && !(as_statement && in_strategy)) {
+    misplaced("a schedule", "as a statement of a train or another schedule");
+    return kError;
+  }
+  if (function.sort() == ast::FunctionSort::model && body_.sort != BodySort::model) {
+    misplaced("a model", "in models, and behind the `=` of a train");
+    return kError;
+  }
+  if (function.result.is(TypeKind::steps) && !(as_statement && body_.sort == BodySort::steps)) {
+    misplaced("a function that gives `steps`", "as a statement among the steps of a rank");
+    return kError;
+  }
+  return matched ? function.result : function.result.is_error() ? kError : function.result;
+}
+
+Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* const> rows) {
+  const Signature* row = rows.front();
+  std::optional<Type> first;
+  if (rows.size() > 1 && !expr.args.empty()) {
+    first = infer(*expr.args.front().value);
+    if (first->is_error()) return kError;
+    for (const Signature* candidate : rows) {
+      if (accepts(*candidate, *first)) {
+        row = candidate;
+        break;
+      }
+    }
+  }
+  expr.referent = ast::Referent::builtin;
+  expr.target = static_cast<std::uint32_t>(row->id);
+  if (auto* callee = llvm::dyn_cast<ast::NameExpr>(expr.callee)) callee->target = expr.target;
+  if (row->id == Builtin::left && body_.sort != BodySort::steps) {
+    sink_.report(Code::misplaced_call, expr.callee->range, "`left` counts operations of a cursor, and stands only in steps");
+    return kError;
+  }
+
+  std::vector<ParamView> views;
+  for (const BuiltinParam& param : row->params) views.push_back({param.name, param.type, param.optional, {}});
+  std::vector<Type> types;
+  const bool matched = match(expr, row->name, {}, views, row, first, types);
+  if (row->result.kind != TypeKind::number && row->result.kind != TypeKind::any) return row->result;
+
+  // The result follows the arguments.
+  if (!matched) return kError;
+  Type common{TypeKind::any};
+  const bool is_number = row->result.kind == TypeKind::number;
+  for (Type type : types) {
+    if (type.is_error()) return kError;
+    const Type element = is_number && type.kind == TypeKind::axis ? kInt : type.element();
+    const std::optional<Type> wider = common_type(common, element);
+    if (!wider) {
+      sink_.report(Code::values_differ, expr.range, "`{}` does not take {} together with {}", row->name, with_article(common),
+                   with_article(element));
+      return kError;
+    }
+    common = *wider;
+  }
+  return {common.kind, row->result.list};
+}
+
+Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, std::optional<Type> known) {
+  if (expected.is(TypeKind::op)) {
+    auto* op = llvm::dyn_cast<ast::OpExpr>(arg.value);
+    if (op == nullptr) {
+      if (!llvm::isa<ast::ErrorExpr>(arg.value)) {
+        sink_.report(Code::type_mismatch, arg.value->range, "{} takes an operation", place.text())
+            .hint("write the pass too: `left(F {})`", ast::source_text(*arg.value));
+      }
+      return kError;
+    }
+    operation(*op);
+    const bool whole_queue = op->operand == nullptr && op->pass == Pass::BW;
+    if (op->operand != nullptr && !type_of(*op->operand).is_error() && type_of(*op->operand) != kCursor) {
+      sink_.report(Code::type_mismatch, op->operand->range, "`left` counts what is left of a cursor, this is {}",
+                   with_article(type_of(*op->operand)));
+    } else if (op->pass == Pass::BI) {
+      sink_.report(Code::type_mismatch, op->pass_range, "`left` counts `F`, `B` or `BW`")
+          .hint("`B` and `BI` take from one sequence: write `left(B ...)`");
+    }
+    return whole_queue ? expected : type_of(*op);
+  }
+  if (expected == kCursor) {
+    auto* name = llvm::dyn_cast<ast::NameExpr>(arg.value);
+    const Type type = name != nullptr ? infer(*arg.value) : infer(*arg.value, kSelector);
+    if (type == kCursor || type.is_error()) return type;
+    auto diagnostic = sink_.report(Code::type_mismatch, arg.value->range, "this is {}; {} takes a `cursor`", with_article(type), place.text());
+    if (place.declared.valid()) diagnostic.related(place.declared, "`{}` is declared here", place.name);
+    if (type.kind == TypeKind::selector) diagnostic.hint("declare it first: `cursor a = {}`", ast::source_text(*arg.value));
+    return kError;
+  }
+  const Type type = known ? *known : infer(*arg.value, expected);
+  if (report_mismatch(*arg.value, type, expected, place)) return kError;
+  return type;
+}
+
+bool Analyser::match(ast::CallExpr& expr, std::string_view callee, SourceRange declared, std::span<const ParamView> params,
+                     const Signature* row, std::optional<Type> first, std::vector<Type>& types) {
+  constexpr std::int32_t kDefault = -1;
+  std::vector<std::int32_t> matched(params.size(), kDefault);
+  std::vector<std::uint32_t> rest;
+  bool ok = true;
+  const auto note = [&](DiagnosticBuilder diagnostic) {
+    if (declared.valid()) {
+      diagnostic.related(declared, "`{}` is declared here", callee);
+    } else if (row != nullptr) {
+      diagnostic.hint("it is `{}`", row->text);
+    }
+    ok = false;
+  };
+  std::size_t position = 0;
+  const ast::Arg* first_named = nullptr;
+  for (std::size_t i = 0; i < expr.args.size(); ++i) {
+    const ast::Arg& arg = expr.args[i];
+    const std::optional<Type> known = i == 0 ? first : std::nullopt;
+    std::size_t param = params.size();
+    if (arg.name.missing()) {
+      if (first_named != nullptr) {
+        sink_.report(Code::positional_after_named, arg.range, "an argument without a name stands after `{}:`", first_named->name.name)
+            .hint("positional arguments come first");
+        ok = false;
+        continue;
+      }
+      param = position++;
+      if (param >= params.size()) {
+        if (row != nullptr && row->variadic) {
+          // A lone list stands for its elements.
+          const Type list{row->rest.kind, true};
+          const Type type = known ? *known : infer(*arg.value, row->rest);
+          const bool lone = expr.args.size() == 1 && type.list && converts(type, list);
+          rest.push_back(static_cast<std::uint32_t>(i));
+          if (lone) {
+            types.push_back(type);
+          } else {
+            if (report_mismatch(*arg.value, type, row->rest, {.what = "", .name = "values", .owner = callee})) ok = false;
+            types.push_back(ok ? type : kError);
+          }
+          continue;
+        }
+        if (param == params.size()) {
+          const bool named = row != nullptr && row->open;
+          note(sink_.report(Code::too_many_arguments, arg.range, "`{}` takes {} argument{}{}", callee,
+                            params.empty() ? "no" : std::to_string(params.size()), params.size() == 1 ? "" : "s",
+                            named ? " without a name" : ""));
+        }
+        continue;
+      }
+    } else {
+      first_named = first_named != nullptr ? first_named : &arg;
+      for (param = 0; param < params.size() && params[param].name != arg.name.name;) ++param;
+      if (param == params.size()) {
+        if (row != nullptr && row->open) {
+          for (const std::uint32_t other : rest) {
+            if (expr.args[other].name.name != arg.name.name) continue;
+            sink_.report(Code::repeated_argument, arg.name.range, "`{}` is given twice", arg.name.name)
+                .related(expr.args[other].name.range, "the first one is here");
+            ok = false;
+          }
+          bind_label(arg.name);
+          rest.push_back(static_cast<std::uint32_t>(i));
+          argument(arg, row->rest, {.what = "", .name = arg.name.name, .owner = callee}, known);
+          continue;
+        }
+        std::vector<std::string_view> names;
+        for (const ParamView& view : params) names.push_back(view.name);
+        auto diagnostic = sink_.report(Code::unknown_argument, arg.name.range, "`{}` has no parameter `{}`", callee, arg.name.name);
+        if (const std::string_view best = nearest_name(arg.name.name, names); !best.empty()) {
+          diagnostic.hint("did you mean `{}`?", best);
+          if (declared.valid()) diagnostic.related(declared, "`{}` is declared here", callee);
+          ok = false;
+        } else {
+          note(diagnostic);
+        }
+        // Looked at for what is wrong inside, and so that its names count as used.
+        if (!llvm::isa<ast::OpExpr>(arg.value)) infer(*arg.value, arg.value->kind == ast::ExprKind::name ? Type{TypeKind::dimension} : kError);
+        continue;
+      }
+    }
+    if (matched[param] != kDefault) {
+      const ast::Arg& before = expr.args[static_cast<std::size_t>(matched[param])];
+      sink_.report(Code::repeated_argument, arg.name.missing() ? arg.range : arg.name.range, "`{}` is given twice", params[param].name)
+          .related(before.range, "the first one is here");
+      ok = false;
+      continue;
+    }
+    matched[param] = static_cast<std::int32_t>(i);
+    const Place place{.what = "", .name = params[param].name, .owner = callee, .declared = params[param].range};
+    types.push_back(argument(arg, params[param].type, place, known));
+  }
+  std::string missing;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (matched[i] == kDefault && !params[i].optional) missing += (missing.empty() ? "`" : ", `") + std::string(params[i].name) + "`";
+  }
+  if (row != nullptr && row->variadic && rest.empty()) missing = "a value";
+  // After another mistake in the arguments what is missing is a guess.
+  if (!missing.empty() && ok) {
+    const SourceRange end{expr.range.file, expr.range.end - 1, expr.range.end};
+    note(sink_.report(Code::missing_argument, end, "`{}` needs {}", callee, missing));
+  }
+  expr.matched = syntax().copy(matched);
+  expr.rest = syntax().copy(rest);
+  return ok;
+}
+
+}  // namespace piper::sema

@@ -1,0 +1,216 @@
+// Scopes, and what a name refers to.
+
+#include <algorithm>
+
+#include "frontend/sema/analyser.h"
+#include "ir/diagnostics/suggestion.h"
+
+namespace piper::sema {
+
+const Analyser::Declaration* Analyser::find_declaration(std::string_view name, SourceRange at) {
+  const auto& own = scopes_[body_.module.index()];
+  if (const auto found = own.find(name); found != own.end()) return &found->second;
+
+  const Declaration* best = nullptr;
+  ModuleId best_module;
+  const Declaration* other = nullptr;
+  ModuleId other_module;
+  bool best_is_main = false;
+  for (const ModuleId used : program_.modules[body_.module.index()]->uses) {
+    const auto& scope = scopes_[used.index()];
+    const auto found = scope.find(name);
+    if (found == scope.end()) continue;
+    // A file that is named after the declaration gives the meaning that a reader expects.
+    std::string_view path = program_.modules[used.index()]->name;
+    if (path.ends_with(".pipe")) path.remove_suffix(5);
+    const bool is_main = path.substr(path.find_last_of("./") + 1) == name;
+    if (best == nullptr || (is_main && !best_is_main)) {
+      best = &found->second;
+      best_module = used;
+      best_is_main = is_main;
+      if (is_main) other = nullptr;
+    } else if (is_main == best_is_main) {
+      other = &found->second;
+      other_module = used;
+    }
+  }
+  if (other != nullptr) {
+    sink_.report(Code::ambiguous_name, at, "`{}` is declared in `{}` and in `{}`", name,
+                 program_.modules[best_module.index()]->name, program_.modules[other_module.index()]->name)
+        .related(best->range, "one is here")
+        .related(other->range, "the other is here")
+        .hint("use one of the two files only, or declare your own `{}`", name);
+  }
+  return best;
+}
+
+Analyser::Local* Analyser::find_local(std::string_view name) {
+  for (std::size_t i = locals_.size(); i-- > 0;) {
+    if (locals_[i].name == name) return &locals_[i];
+  }
+  return nullptr;
+}
+
+Analyser::Local& Analyser::declare_local(const ast::Identifier& name, Type type, LocalKind kind) {
+  name.binding = body_.next_slot++;
+  if (!name.missing()) {
+    if (const Local* before = find_local(name.name)) {
+      auto diagnostic = sink_.report(Code::repeated_local, name.range, "`{}` is declared already", name.name);
+      diagnostic.related(before->range, "the first one is here");
+      if (before->kind == LocalKind::var) {
+        diagnostic.hint("to give it another value write `{} = ...`", name.name);
+      } else {
+        diagnostic.hint("choose another name: a local never hides another one of its body");
+      }
+    }
+  }
+  locals_.push_back({name.name, type, kind, name.binding, name.range, name.missing() || name.name.starts_with('_')});
+  return locals_.back();
+}
+
+void Analyser::pop_locals(std::size_t count) {
+  // What did not check may well use them.
+  const bool clean = sink_.error_count() == body_.errors;
+  const bool library = context_.locations.files().is_library(program_.modules[body_.module.index()]->syntax.file);
+  for (std::size_t i = count; i < locals_.size() && clean && !library; ++i) {
+    const Local& local = locals_[i];
+    if (local.used || (local.kind != LocalKind::let && local.kind != LocalKind::var)) continue;
+    sink_.report(Code::unused_local, local.range, "`{}` is never used", local.name)
+        .hint("remove it, or call it `_{}` to keep it", local.name);
+  }
+  locals_.resize(count);
+}
+
+std::string_view Analyser::suggestion(std::string_view name, bool callee) {
+  std::vector<std::string_view> known;
+  const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train; };
+  if (!callee) {
+    for (const Local& local : locals_) known.push_back(local.name);
+  }
+  const auto add = [&](ModuleId module) {
+    for (const auto& [declared, declaration] : scopes_[module.index()]) {
+      if (wanted(declaration.kind)) known.push_back(declared);
+    }
+  };
+  add(body_.module);
+  for (const ModuleId used : program_.modules[body_.module.index()]->uses) add(used);
+  for (std::string_view builtin : builtin_names(false)) {
+    if (find_builtins(builtin, false).front()->is_value != callee) known.push_back(builtin);
+  }
+  std::sort(known.begin(), known.end());
+  return nearest_name(name, known);
+}
+
+bool Analyser::report_unavailable(std::string_view name, SourceRange at) {
+  const Unavailable* row = find_unavailable(name);
+  if (row == nullptr) return false;
+  sink_.report(Code::not_available, at, "`{}` is not available in this version", name).hint("{}", row->instead);
+  return true;
+}
+
+void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool callee) {
+  auto diagnostic = callee ? sink_.report(Code::unknown_name, at, "there is no function `{}`", name)
+                           : sink_.report(Code::unknown_name, at, "there is no `{}` here", name);
+  if (const std::string_view best = suggestion(name, callee); !best.empty()) {
+    diagnostic.hint("did you mean `{}`?", best);
+    return;
+  }
+  // A library file of that name is a likelier cause than a missing declaration.
+  for (const std::string& module : library_modules()) {
+    if (std::string_view(module).substr(module.rfind('.') + 1) != name) continue;
+    diagnostic.hint("`use {}` brings it", module);
+    return;
+  }
+  const Local* local = callee ? find_local(name) : nullptr;
+  if (local != nullptr) diagnostic.related(local->range, "`{}` is a value", name);
+}
+
+Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected, std::string_view what) {
+  if (name.missing()) return nullptr;
+  Local* local = find_local(name.name);
+  if (local == nullptr) {
+    auto diagnostic = sink_.report(Code::unknown_name, name.range, "there is no {} `{}` here", what, name.name);
+    std::vector<std::string_view> known;
+    for (const Local& other : locals_) {
+      if (other.type == expected) known.push_back(other.name);
+    }
+    if (const std::string_view best = nearest_name(name.name, known); !best.empty()) {
+      diagnostic.hint("did you mean `{}`?", best);
+    } else if (!known.empty()) {
+      std::string all;
+      for (std::string_view other : known) all += (all.empty() ? "`" : ", `") + std::string(other) + "`";
+      diagnostic.hint("there is {}", all);
+    }
+    return nullptr;
+  }
+  name.binding = local->slot;
+  local->used = true;
+  if (!local->type.is_error() && local->type != expected) {
+    sink_.report(Code::type_mismatch, name.range, "`{}` is {}, not {}", name.name, with_article(local->type), with_article(expected))
+        .related(local->range, "`{}` is declared here", name.name);
+    return nullptr;
+  }
+  return local;
+}
+
+Type Analyser::name(ast::NameExpr& expr, Type hint) {
+  if (hint.kind == TypeKind::selector) return selector_name(expr);
+  if (hint.kind == TypeKind::dimension) {
+    expr.referent = ast::Referent::label;
+    expr.target = label(expr.name);
+    return {TypeKind::dimension};
+  }
+  if (Local* local = find_local(expr.name)) {
+    local->used = true;
+    if (local->slot >= body_.visible_params && local->slot < body_.function->params.size()) {
+      sink_.report(Code::used_before_declaration, expr.range, "`{}` is declared further right", expr.name)
+          .related(local->range, "here")
+          .hint("defaults and sizes see the parameters before them");
+      return kError;
+    }
+    expr.referent = ast::Referent::local;
+    expr.target = local->slot;
+    return local->type;
+  }
+  if (const Declaration* found = find_declaration(expr.name, expr.range)) {
+    switch (found->kind) {
+      case DeclKind::param:
+        expr.referent = ast::Referent::param;
+        expr.target = found->index;
+        if (!param_known_[found->index]) {
+          expr.referent = ast::Referent::unresolved;
+          sink_.report(Code::used_before_declaration, expr.range, "`{}` is declared further down", expr.name)
+              .related(found->range, "here")
+              .hint("a `param` sees the ones before it");
+          return kError;
+        }
+        calls_[body_.node].push_back({static_cast<std::uint32_t>(program_.functions.size()) + found->index, expr.range});
+        return program_.params[found->index].type;
+      case DeclKind::mesh:
+        expr.referent = ast::Referent::mesh;
+        expr.target = found->index;
+        return kDevices;
+      case DeclKind::function:
+        sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name)
+            .related(found->range, "it is declared here")
+            .hint("to call it write `{}(...)`", expr.name);
+        return kError;
+      case DeclKind::train:
+        sink_.report(Code::not_a_value, expr.range, "`{}` is a train", expr.name).related(found->range, "it is declared here");
+        return kError;
+    }
+  }
+  if (const auto rows = find_builtins(expr.name, false); !rows.empty()) {
+    if (!rows.front()->is_value) {
+      sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name).hint("to call it write `{}`", rows.front()->text);
+      return kError;
+    }
+    expr.referent = ast::Referent::builtin;
+    expr.target = static_cast<std::uint32_t>(rows.front()->id);
+    return rows.front()->result;
+  }
+  if (!report_unavailable(expr.name, expr.range)) report_unknown_name(expr.name, expr.range, false);
+  return kError;
+}
+
+}  // namespace piper::sema

@@ -1,0 +1,239 @@
+// Directives, orders, steps, and the settings of a train.
+
+#include <algorithm>
+
+#include "frontend/sema/analyser.h"
+#include "ir/diagnostics/suggestion.h"
+
+namespace piper::sema {
+
+namespace {
+
+SourceRange first_word(SourceRange range, std::string_view word) {
+  return {range.file, range.begin, range.begin + static_cast<std::uint32_t>(word.size())};
+}
+
+}  // namespace
+
+void Analyser::not_available(SourceRange at, std::string_view what, std::string_view instead) {
+  sink_.report(Code::not_available, at, "{} is not available in this version", what).hint("{}", instead);
+}
+
+void Analyser::directive(ast::Stmt& stmt) {
+  switch (stmt.kind) {
+    case ast::StmtKind::partition:
+      partition(llvm::cast<ast::PartitionStmt>(stmt));
+      break;
+    case ast::StmtKind::split:
+      split(llvm::cast<ast::SplitStmt>(stmt));
+      break;
+    case ast::StmtKind::place: {
+      const auto& node = llvm::cast<ast::PlaceStmt>(stmt);
+      for (const ast::Target& item : node.targets) target(item);
+      expect(*node.devices, kDevices, {.what = "`on`"});
+      break;
+    }
+    case ast::StmtKind::replicate:
+      replicate(llvm::cast<ast::ReplicateStmt>(stmt));
+      break;
+    case ast::StmtKind::shard: {
+      const auto& node = llvm::cast<ast::ShardStmt>(stmt);
+      for (const ast::Target& item : node.targets) target(item);
+      for (const ast::Identifier& axis : node.axes) use_local(axis, kAxis, "axis");
+      for (const ast::Identifier& dim : node.dims) bind_label(dim);
+      not_available(first_word(stmt.range, "shard"), "`shard`", "`replicate ... over` cuts the batch over an axis");
+      break;
+    }
+    case ast::StmtKind::treat: {
+      const auto& node = llvm::cast<ast::TreatStmt>(stmt);
+      for (const ast::Target& item : node.targets) target(item);
+      const std::string_view keyword = ast::treatment_text(node.treatment);
+      not_available(first_word(stmt.range, keyword), "`" + std::string(keyword) + "`",
+                    node.treatment == ast::Treatment::fuse ? "chains of element-wise operations are fused without being asked"
+                                                           : "more microbatches or more stages need less memory per device");
+      break;
+    }
+    case ast::StmtKind::stream:
+      stream(llvm::cast<ast::StreamStmt>(stmt));
+      break;
+    case ast::StmtKind::order:
+      order(llvm::cast<ast::OrderStmt>(stmt));
+      break;
+    case ast::StmtKind::rank:
+      rank(llvm::cast<ast::RankStmt>(stmt));
+      break;
+    case ast::StmtKind::cursor:
+      cursor(llvm::cast<ast::CursorStmt>(stmt));
+      break;
+    case ast::StmtKind::at: {
+      const auto& node = llvm::cast<ast::AtStmt>(stmt);
+      expect(*node.slot, kInt, {.what = "`at`"});
+      step(node.step);
+      break;
+    }
+    case ast::StmtKind::step:
+      step(llvm::cast<ast::StepStmt>(stmt).step);
+      break;
+    default:
+      break;
+  }
+}
+
+void Analyser::extent(const ast::Pair& pair, std::string_view what) {
+  bind_label(pair.name);
+  expect(*pair.value, kInt, {.what = what});
+}
+
+void Analyser::partition(const ast::PartitionStmt& stmt) {
+  const Type type = selector(*stmt.region);
+  if (!type.is_error() && type != kSelector) {
+    sink_.report(Code::not_a_selector, stmt.region->range, "this is {}, not a region", with_article(type));
+  }
+  extent(stmt.into, "the number of parts");
+  static constexpr SettingRow kRows[] = {{"sizes", kInts}};
+  settings(stmt.settings, kRows, "partition");
+}
+
+void Analyser::split(const ast::SplitStmt& stmt) {
+  bind_label(stmt.dimension);
+  for (const ast::Pair& pair : stmt.into) extent(pair, "the number of parts");
+  for (std::size_t i = 0; i < stmt.into.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (stmt.into[i].name.missing() || stmt.into[i].name.name != stmt.into[j].name.name) continue;
+      sink_.report(Code::repeated_dimension, stmt.into[i].name.range, "`{}` is made twice", stmt.into[i].name.name)
+          .related(stmt.into[j].name.range, "the first one is here");
+    }
+  }
+  for (const ast::Target& item : stmt.targets) target(item);
+}
+
+void Analyser::replicate(const ast::ReplicateStmt& stmt) {
+  for (const ast::Target& item : stmt.targets) target(item);
+  for (const ast::Identifier& axis : stmt.axes) use_local(axis, kAxis, "axis");
+  static constexpr SettingRow kRows[] = {{"bucket", kBytes}, {"prefetch", kInt}, {"zero", kInt}};
+  settings(stmt.settings, kRows, "replicate");
+  for (const ast::Pair& pair : stmt.settings) {
+    const auto* number = llvm::dyn_cast<ast::NumberExpr>(pair.value);
+    if (pair.name.name == "zero" && number != nullptr && number->is_integer && number->integer > 0) {
+      not_available(pair.range, "sharded state (`zero` above 0)", "write `zero: 0` or leave it out: every replica holds the whole state");
+    }
+  }
+}
+
+void Analyser::stream(const ast::StreamStmt& stmt) {
+  bind_label(stmt.name);
+  for (const ast::Target& item : stmt.targets) target(item);
+  static constexpr SettingRow kRows[] = {{"priority", {TypeKind::dimension}}, {"window", kInt}};
+  settings(stmt.settings, kRows, "stream");
+  for (const ast::Pair& pair : stmt.settings) {
+    if (pair.name.name != "priority" || llvm::isa<ast::ErrorExpr>(pair.value)) continue;
+    const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
+    if (word != nullptr && (word->name == "high" || word->name == "normal")) continue;
+    sink_.report(Code::unknown_setting, pair.value->range, "a priority is `high` or `normal`");
+  }
+}
+
+void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows, std::string_view owner) {
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const ast::Pair& pair = pairs[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      if (pair.name.missing() || pair.name.name != pairs[j].name.name) continue;
+      sink_.report(Code::repeated_setting, pair.name.range, "`{}` is set twice", pair.name.name)
+          .related(pairs[j].range, "the first one is here");
+    }
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const SettingRow& known) { return known.name == pair.name.name; });
+    if (row == rows.end()) {
+      if (pair.name.missing()) continue;
+      std::vector<std::string_view> names;
+      std::string all;
+      for (const SettingRow& known : rows) {
+        names.push_back(known.name);
+        all += (all.empty() ? "`" : ", `") + std::string(known.name) + "`";
+      }
+      const std::string_view best = nearest_name(pair.name.name, names);
+      auto diagnostic = sink_.report(Code::unknown_setting, pair.name.range, "`{}` has no setting `{}`", owner, pair.name.name);
+      diagnostic.hint("{} {}", best.empty() ? "it has" : "did you mean", best.empty() ? all : "`" + std::string(best) + "`?");
+      continue;
+    }
+    bind_label(pair.name);
+    if (row->type.is(TypeKind::dimension)) {
+      if (llvm::isa<ast::NameExpr>(pair.value)) infer(*pair.value, row->type);
+      continue;
+    }
+    const std::string what = "`" + std::string(row->name) + "`";
+    expect(*pair.value, row->type, {.what = what});
+  }
+}
+
+void Analyser::train_setting(const ast::SettingStmt& stmt) {
+  static constexpr SettingRow kRows[] = {
+      {"data", {TypeKind::data}},  {"dtype", {TypeKind::dtype}}, {"held_out", {TypeKind::data}},
+      {"optim", {TypeKind::optimizer}}, {"seed", kInt},          {"steps", kInt},
+  };
+  settings({&stmt.setting, 1}, kRows, "train");
+  if (stmt.setting.name.missing()) return;
+  if (body_.depth > 1) {
+    sink_.report(Code::misplaced_statement, stmt.setting.name.range, "the setting `{}` stands in a block", stmt.setting.name.name)
+        .hint("it belongs directly in the `train`; its value may be `if ... then ... else ...`");
+  }
+  for (const auto& [name, range] : settings_seen_) {
+    if (name != stmt.setting.name.name) continue;
+    sink_.report(Code::repeated_setting, stmt.setting.name.range, "`{}` is set twice", name).related(range, "the first one is here");
+    return;
+  }
+  settings_seen_.emplace_back(stmt.setting.name.name, stmt.range);
+}
+
+void Analyser::order(const ast::OrderStmt& stmt) {
+  if (stmt.value != nullptr) expect(*stmt.value, kOrder, {.what = "`order`"});
+  if (stmt.body == nullptr) return;
+  const Body outer = body_;
+  body_.sort = BodySort::order;
+  body_.own_from = locals_.size();
+  body_.function = nullptr;
+  block(*stmt.body);
+  const std::uint32_t next_slot = body_.next_slot;
+  body_ = outer;
+  body_.next_slot = next_slot;
+}
+
+void Analyser::rank(const ast::RankStmt& stmt) {
+  if (!body_.first_rank.valid()) body_.first_rank = first_word(stmt.range, "rank");
+  const Body outer = body_;
+  const std::size_t before = locals_.size();
+  std::vector<Type> axes;
+  for (const ast::Binding& binding : stmt.bindings) expect(*binding.values, kAxis, {.what = "`rank ... in`"});
+  for (const ast::Binding& binding : stmt.bindings) declare_local(binding.name, kInt, LocalKind::loop);
+  body_.sort = BodySort::steps;
+  body_.own_from = before;
+  body_.function = nullptr;
+  block(*stmt.body);
+  pop_locals(before);
+  const std::uint32_t next_slot = body_.next_slot;
+  body_ = outer;
+  body_.next_slot = next_slot;
+}
+
+void Analyser::cursor(const ast::CursorStmt& stmt) {
+  const auto sequence = [&](ast::Expr& expr) {
+    const Type type = selector(expr);
+    if (type.is_error() || type.kind == TypeKind::selector) return;
+    if (type == kCursor) {
+      sink_.report(Code::cursor_is_no_value, expr.range, "a cursor is made from selectors, not from another cursor");
+    } else if (type != Type{TypeKind::any, true}) {
+      sink_.report(Code::not_a_selector, expr.range, "this is {}; a cursor walks through selectors", with_article(type));
+    }
+  };
+  sequence(*stmt.forward);
+  if (stmt.backward != nullptr) sequence(*stmt.backward);
+  declare_local(stmt.name, kCursor, LocalKind::cursor);
+}
+
+void Analyser::step(const ast::Step& step) {
+  for (const ast::StepMember& member : step.members) {
+    if (member.op != nullptr) operation(*member.op);
+    if (member.block != nullptr) block(*member.block);
+  }
+}
+
+}  // namespace piper::sema

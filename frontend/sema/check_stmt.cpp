@@ -1,0 +1,346 @@
+// Statements of all bodies: what may stand where, values, control flow.
+
+#include <algorithm>
+
+#include "frontend/sema/analyser.h"
+
+namespace piper::sema {
+
+namespace {
+
+constexpr std::uint8_t bit(BodySort sort) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(sort)); }
+constexpr std::uint8_t kAnywhere = 0xFF;
+constexpr std::uint8_t kModel = bit(BodySort::model);
+constexpr std::uint8_t kStrategy = bit(BodySort::schedule) | bit(BodySort::train);
+constexpr std::uint8_t kSteps = bit(BodySort::steps);
+
+struct StatementRow {
+  ast::StmtKind kind;
+  std::string_view keyword;  // empty: the statement begins with no word of its own
+  std::uint8_t where;
+  std::string_view home;     // of what is not allowed anywhere
+};
+
+constexpr std::string_view kModels = "in a `model`";
+constexpr std::string_view kStrategies = "in a `schedule` or a `train`";
+constexpr std::string_view kRanks = "in a `rank`, or in a function that gives `steps`";
+
+constexpr StatementRow kRows[] = {
+    {ast::StmtKind::error, "", kAnywhere, ""},
+    {ast::StmtKind::let, "let", kAnywhere, ""},
+    {ast::StmtKind::var, "var", kAnywhere, ""},
+    {ast::StmtKind::assign, "", kAnywhere, ""},
+    {ast::StmtKind::expr, "", kAnywhere, ""},
+    {ast::StmtKind::for_loop, "for", kAnywhere, ""},
+    {ast::StmtKind::repeat, "repeat", kAnywhere, ""},
+    {ast::StmtKind::conditional, "if", kAnywhere, ""},
+    {ast::StmtKind::return_value, "return", bit(BodySort::value) | kModel | bit(BodySort::order),
+     "in a function that gives a value"},
+    {ast::StmtKind::require, "require", kAnywhere, ""},
+    {ast::StmtKind::setting, "", bit(BodySort::train), "in a `train`"},
+    {ast::StmtKind::input, "input", kModel, kModels},
+    {ast::StmtKind::weight, "weight", kModel, kModels},
+    {ast::StmtKind::region, "region", kModel, kModels},
+    {ast::StmtKind::loss, "loss", kModel, kModels},
+    {ast::StmtKind::partition, "partition", kStrategy, kStrategies},
+    {ast::StmtKind::split, "split", kStrategy, kStrategies},
+    {ast::StmtKind::place, "place", kStrategy, kStrategies},
+    {ast::StmtKind::replicate, "replicate", kStrategy, kStrategies},
+    {ast::StmtKind::shard, "shard", kStrategy, kStrategies},
+    {ast::StmtKind::treat, "", kStrategy, kStrategies},
+    {ast::StmtKind::stream, "stream", kStrategy, kStrategies},
+    {ast::StmtKind::order, "order", kStrategy, kStrategies},
+    {ast::StmtKind::rank, "rank", bit(BodySort::order), "in an `order`, or in a function that gives one"},
+    {ast::StmtKind::cursor, "cursor", kSteps, kRanks},
+    {ast::StmtKind::at, "at", kSteps, kRanks},
+    {ast::StmtKind::step, "", kSteps, kRanks},
+};
+static_assert([] {
+  for (std::size_t i = 0; i < std::size(kRows); ++i) {
+    if (static_cast<std::size_t>(kRows[i].kind) != i) return false;
+  }
+  return std::size(kRows) == static_cast<std::size_t>(ast::StmtKind::step) + 1;
+}());
+
+constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a model", "a schedule", "a train", "an order", "the steps of a rank"};
+
+}  // namespace
+
+bool Analyser::allowed(const ast::Stmt& stmt) {
+  const StatementRow& row = kRows[static_cast<std::size_t>(stmt.kind)];
+  if ((row.where & bit(body_.sort)) != 0) return true;
+  std::string what;
+  SourceRange at = stmt.range;
+  if (!row.keyword.empty()) {
+    what = "`" + std::string(row.keyword) + "`";
+    at.end = at.begin + static_cast<std::uint32_t>(row.keyword.size());
+  } else if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(&stmt)) {
+    what = "the setting `" + std::string(setting->setting.name.name) + "`";
+    at = setting->setting.name.range;
+  } else if (const auto* treat = llvm::dyn_cast<ast::TreatStmt>(&stmt)) {
+    const std::string_view keyword = ast::treatment_text(treat->treatment);
+    what = "`" + std::string(keyword) + "`";
+    at.end = at.begin + static_cast<std::uint32_t>(keyword.size());
+  } else {
+    what = "an operation";
+  }
+  auto diagnostic = sink_.report(Code::misplaced_statement, at, "{} stands in {}", what, kBodyNouns[static_cast<std::size_t>(body_.sort)]);
+  diagnostic.hint("it belongs {}", row.home);
+  return false;
+}
+
+void Analyser::block(const ast::Block& body) {
+  const std::size_t before = locals_.size();
+  ++body_.depth;
+  statements(body);
+  --body_.depth;
+  pop_locals(before);
+}
+
+void Analyser::statements(const ast::Block& body) {
+  bool reported = false;
+  const ast::Stmt* ended = nullptr;
+  for (ast::Stmt* stmt : body.statements) {
+    if (ended != nullptr && !reported) {
+      reported = true;
+      sink_.report(Code::unreachable_code, stmt->range, "this is never reached").related(ended->range, "every path returns here");
+    }
+    if (!allowed(*stmt)) continue;
+    if (ended == nullptr && returns(*stmt)) ended = stmt;
+    statement(*stmt);
+  }
+}
+
+void Analyser::statement(ast::Stmt& stmt) {
+  switch (stmt.kind) {
+    case ast::StmtKind::error:
+      break;
+    case ast::StmtKind::let:
+      let(llvm::cast<ast::LetStmt>(stmt));
+      break;
+    case ast::StmtKind::var: {
+      const auto& node = llvm::cast<ast::VarStmt>(stmt);
+      Type type = infer(*node.value);
+      if (!type.is_error() && !storable(*node.value, type)) type = kError;
+      declare_local(node.name, type, LocalKind::var);
+      break;
+    }
+    case ast::StmtKind::assign:
+      assign(llvm::cast<ast::AssignStmt>(stmt));
+      break;
+    case ast::StmtKind::expr:
+      expression_statement(llvm::cast<ast::ExprStmt>(stmt));
+      break;
+    case ast::StmtKind::for_loop: {
+      const auto& node = llvm::cast<ast::ForStmt>(stmt);
+      const std::size_t before = locals_.size();
+      bindings(node.bindings);
+      block(*node.body);
+      pop_locals(before);
+      break;
+    }
+    case ast::StmtKind::repeat: {
+      const auto& node = llvm::cast<ast::RepeatStmt>(stmt);
+      expect(*node.count, kInt, {.what = "`repeat`"});
+      block(*node.body);
+      break;
+    }
+    case ast::StmtKind::conditional: {
+      const auto& node = llvm::cast<ast::IfStmt>(stmt);
+      for (const ast::Branch& branch : node.branches) {
+        expect(*branch.condition, kBool, {.what = "`if`"});
+        block(*branch.body);
+      }
+      if (node.otherwise != nullptr) block(*node.otherwise);
+      break;
+    }
+    case ast::StmtKind::return_value:
+      return_value(llvm::cast<ast::ReturnStmt>(stmt));
+      break;
+    case ast::StmtKind::require:
+      require(llvm::cast<ast::RequireStmt>(stmt));
+      break;
+    case ast::StmtKind::setting:
+      train_setting(llvm::cast<ast::SettingStmt>(stmt));
+      break;
+    case ast::StmtKind::input:
+      input(llvm::cast<ast::InputStmt>(stmt));
+      break;
+    case ast::StmtKind::weight:
+      weight(llvm::cast<ast::WeightStmt>(stmt));
+      break;
+    case ast::StmtKind::region: {
+      const auto& node = llvm::cast<ast::RegionStmt>(stmt);
+      bind_label(node.name);
+      block(*node.body);
+      break;
+    }
+    case ast::StmtKind::loss:
+      expect(*llvm::cast<ast::LossStmt>(stmt).value, kTensor, {.what = "`loss`"});
+      break;
+    default:
+      directive(stmt);
+  }
+}
+
+void Analyser::let(const ast::LetStmt& stmt) {
+  Type type = infer(*stmt.value);
+  if (!type.is_error() && !storable(*stmt.value, type)) type = kError;
+  if (stmt.names.size() > 1) {
+    if (!type.is_error() && !type.list) {
+      sink_.report(Code::type_mismatch, stmt.value->range, "this is {}; a `let` of {} names takes a list of {}", with_article(type),
+                   stmt.names.size(), stmt.names.size());
+      type = kError;
+    } else {
+      const auto* list = llvm::dyn_cast<ast::ListExpr>(stmt.value);
+      const auto spliced = [](const ast::Expr* element) { return type_of(*element).list; };
+      if (list != nullptr && !type.is_error() && std::none_of(list->elements.begin(), list->elements.end(), spliced) &&
+          list->elements.size() != stmt.names.size()) {
+        sink_.report(Code::type_mismatch, stmt.value->range, "a list of {} for {} names", list->elements.size(), stmt.names.size());
+      }
+    }
+    type = type.element();
+  }
+  for (const ast::Identifier& name : stmt.names) declare_local(name, type, LocalKind::let);
+}
+
+void Analyser::assign(const ast::AssignStmt& stmt) {
+  if (stmt.name.missing()) {
+    infer(*stmt.value);
+    return;
+  }
+  Local* local = find_local(stmt.name.name);
+  if (local == nullptr) {
+    infer(*stmt.value);
+    auto diagnostic = sink_.report(Code::unknown_name, stmt.name.range, "there is no `{}` here", stmt.name.name);
+    const std::string_view best = suggestion(stmt.name.name, false);
+    if (!best.empty()) {
+      diagnostic.hint("did you mean `{}`?", best);
+    } else {
+      diagnostic.hint("to make it write `let {} = ...`, or `var {} = ...` if it changes", stmt.name.name, stmt.name.name);
+    }
+    return;
+  }
+  stmt.name.binding = local->slot;
+  const auto position = static_cast<std::size_t>(local - locals_.data());
+  if (local->kind != LocalKind::var) {
+    auto diagnostic = sink_.report(Code::not_a_variable, stmt.name.range, "`{}` does not change: it is no `var`", stmt.name.name);
+    diagnostic.related(local->range, "`{}` is declared here", stmt.name.name);
+    if (local->kind == LocalKind::let) diagnostic.hint("declare it with `var {} = ...`", stmt.name.name);
+    infer(*stmt.value);
+    return;
+  }
+  if (position < body_.own_from) {
+    sink_.report(Code::assignment_from_inner_body, stmt.name.range, "`{}` belongs to an outer body", stmt.name.name)
+        .related(local->range, "`{}` is declared here", stmt.name.name)
+        .hint("ranks are elaborated independently, so none can change what another one sees: declare the `var` inside");
+    infer(*stmt.value);
+    return;
+  }
+  const Type expected = local->type;
+  const Place place{.what = "", .name = local->name, .owner = "var", .declared = local->range};
+  const Type actual = infer(*stmt.value, expected.kind == TypeKind::selector ? expected : kError);
+  local = find_local(stmt.name.name);  // inferring may have moved the locals
+  if (expected == Type{TypeKind::any, true} && actual.list) {
+    local->type = actual;  // the empty list of its declaration had no element type
+    return;
+  }
+  if (converts(actual, expected)) return;
+  auto diagnostic = sink_.report(Code::type_mismatch, stmt.value->range, "this is {}; the `var` `{}` holds {}", with_article(actual),
+                                 place.name, with_article(expected));
+  diagnostic.related(place.declared, "`{}` is declared here", place.name);
+  if (expected == kInt && actual == kFloat) diagnostic.hint("begin with a `float`: `var {} = 0.0`", place.name);
+}
+
+void Analyser::expression_statement(const ast::ExprStmt& stmt) {
+  auto* expr = llvm::dyn_cast<ast::CallExpr>(stmt.value);
+  if (expr == nullptr) {
+    if (llvm::isa<ast::ErrorExpr>(stmt.value)) return;
+    auto diagnostic = sink_.report(Code::unused_value, stmt.range, "this value is not used; only a call stands as a statement");
+    if (body_.sort == BodySort::steps) diagnostic.hint("an operation begins with its pass: `F {}`", ast::source_text(*stmt.value));
+    return;
+  }
+  const Type type = call(*expr, true);
+  expr->type = type.bits();
+  if (type.is_error() || type == kNone || type.is(TypeKind::steps)) return;
+  auto diagnostic = sink_.report(Code::unused_value, stmt.range, "the `{}` that this gives is not used", type_name(type));
+  if (type == kOrder) {
+    diagnostic.hint("to apply it write `order {}`", ast::source_text(*stmt.value));
+  } else {
+    diagnostic.hint("give it a name: `let x = {}`", ast::source_text(*stmt.value));
+  }
+}
+
+void Analyser::return_value(const ast::ReturnStmt& stmt) {
+  if (!body_.first_return.valid()) body_.first_return = stmt.range;
+  const Type result = body_.function != nullptr ? body_.function->result : kNone;
+  if (body_.function == nullptr || result == kNone) {
+    infer(*stmt.value);
+    if (body_.function == nullptr) {
+      sink_.report(Code::unexpected_return, stmt.range, "an `order` block gives its ranks, and returns nothing")
+          .hint("for the value of an expression write `order {}`", ast::source_text(*stmt.value));
+    } else {
+      sink_.report(Code::unexpected_return, stmt.range, "`{}` gives no result", body_.function->name())
+          .related(body_.function->syntax->name.range, "it is declared here without `->`")
+          .hint("say what it gives: `{}(...) -> tensor[batch, dim]`", body_.function->name());
+    }
+    return;
+  }
+  const std::string owner(body_.function->name());
+  const std::string what = "the result of `" + owner + "`";
+  Place place{.what = what};
+  const Type actual = infer(*stmt.value, result);
+  if (converts(actual, result)) return;
+  report_mismatch(*stmt.value, actual, result, place);
+}
+
+void Analyser::require(const ast::RequireStmt& stmt) {
+  if (body_.sort == BodySort::schedule || body_.sort == BodySort::train) {
+    require_condition(*stmt.condition);
+  } else {
+    expect(*stmt.condition, kBool, {.what = "`require`"});
+  }
+}
+
+void Analyser::require_condition(ast::Expr& expr) {
+  auto* node = llvm::dyn_cast<ast::BinaryExpr>(&expr);
+  if (node != nullptr && node->op == ast::BinaryOp::logical_and) {
+    require_condition(*node->left);
+    require_condition(*node->right);
+    expr.type = kBool.bits();
+    return;
+  }
+  const auto measure = [&](const ast::Expr* side) -> const Signature* {
+    const auto* name = llvm::dyn_cast<ast::NameExpr>(side);
+    if (name == nullptr || find_local(name->name) != nullptr || scopes_[body_.module.index()].contains(name->name)) return nullptr;
+    const auto rows = find_builtins(name->name, false);
+    return !rows.empty() && rows.front()->result.is(TypeKind::measure) ? rows.front() : nullptr;
+  };
+  const bool compares = node != nullptr && node->op >= ast::BinaryOp::equal && node->op <= ast::BinaryOp::greater_equal;
+  const Signature* left = compares ? measure(node->left) : nullptr;
+  const Signature* right = compares ? measure(node->right) : nullptr;
+  if ((left == nullptr) == (right == nullptr)) {
+    // No measure, or two: an ordinary condition, in which a measure is an error.
+    expect(expr, kBool, {.what = "`require`"});
+    return;
+  }
+  infer(left != nullptr ? *node->left : *node->right);
+  const Signature& row = left != nullptr ? *left : *right;
+  const Type unit = row.id == Builtin::bubble ? kFloat : kBytes;
+  expect(left != nullptr ? *node->right : *node->left, unit, {.what = row.id == Builtin::bubble ? "`bubble`" : "a measure of memory or traffic"});
+  expr.type = kBool.bits();
+}
+
+bool Analyser::returns(const ast::Block& body) const {
+  return std::any_of(body.statements.begin(), body.statements.end(), [&](const ast::Stmt* stmt) { return returns(*stmt); });
+}
+
+bool Analyser::returns(const ast::Stmt& stmt) const {
+  if (llvm::isa<ast::ReturnStmt>(&stmt)) return true;
+  if (const auto* region = llvm::dyn_cast<ast::RegionStmt>(&stmt)) return returns(*region->body);
+  const auto* branches = llvm::dyn_cast<ast::IfStmt>(&stmt);
+  if (branches == nullptr || branches->otherwise == nullptr || !returns(*branches->otherwise)) return false;
+  return std::all_of(branches->branches.begin(), branches->branches.end(), [&](const ast::Branch& branch) { return returns(*branch.body); });
+}
+
+}  // namespace piper::sema

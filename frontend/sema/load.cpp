@@ -1,0 +1,109 @@
+#include "frontend/sema/load.h"
+
+#include <algorithm>
+#include <map>
+
+#include "frontend/parse/parse.h"
+#include "ir/diagnostics/suggestion.h"
+
+namespace piper::sema {
+
+namespace {
+
+class Loader {
+ public:
+  Loader(const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program)
+      : file_system_(file_system), files_(context.locations.files()), sink_(sink), program_(program) {}
+
+  ModuleId load(FileId file, std::string name) {
+    const ModuleId id = ModuleId::at(program_.modules.size());
+    modules_.emplace(file, id);
+    auto owned = std::make_unique<Module>();
+    Module& module = *owned;
+    program_.modules.push_back(std::move(owned));
+    module.name = std::move(name);
+    module.syntax = parse::parse(files_, file, sink_);
+    open_.push_back({id, {}});
+    for (const ast::Item* item : module.syntax.items) {
+      const auto* use = llvm::dyn_cast<ast::UseItem>(item);
+      if (use == nullptr || use->path.empty() || use->path.back().missing()) continue;
+      const SourceRange at = cover(use->path.front().range, use->path.back().range);
+      open_.back().use = at;
+      if (const std::optional<ModuleId> used = follow(*use, file, at)) {
+        if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end()) module.uses.push_back(*used);
+      }
+    }
+    open_.pop_back();
+    return id;
+  }
+
+ private:
+  struct Open {
+    ModuleId module;
+    SourceRange use;  // the one that is being followed
+  };
+
+  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at) {
+    std::string dotted;
+    for (const ast::Identifier& part : use.path) dotted += (dotted.empty() ? "" : ".") + std::string(part.name);
+    const std::optional<FileId> file = find(use, dotted, from, at);
+    if (!file) return std::nullopt;
+    const auto known = modules_.find(*file);
+    if (known == modules_.end()) {
+      return load(*file, files_.is_library(*file) ? dotted : std::string(files_.name(*file)));
+    }
+    const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& entry) { return entry.module == known->second; });
+    if (open == open_.end()) return known->second;
+    auto diagnostic = sink_.report(Code::module_cycle, at, "`{}` uses itself", program_.modules[known->second.index()]->name);
+    for (auto step = open; step + 1 < open_.end(); ++step) {
+      diagnostic.related(step->use, "`{}` is used here", program_.modules[(step + 1)->module.index()]->name);
+    }
+    diagnostic.hint("move what both files need to a third one");
+    return std::nullopt;
+  }
+
+  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from, SourceRange at) {
+    if (use.path.front().name == "std" || files_.is_library(from)) {
+      if (const std::optional<FileId> file = open_library(dotted, files_)) return file;
+      const std::vector<std::string> names = library_modules();
+      const std::vector<std::string_view> views(names.begin(), names.end());
+      auto diagnostic = sink_.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
+      std::string_view best = nearest_name(dotted, views);
+      for (std::string_view name : views) {
+        if (best.empty() && name.substr(name.rfind('.') + 1) == use.path.back().name) best = name;
+      }
+      std::string inside;
+      for (std::string_view name : views) {
+        if (name.starts_with(dotted + ".")) inside += (inside.empty() ? "`" : ", `") + std::string(name) + "`";
+      }
+      if (!best.empty()) {
+        diagnostic.hint("did you mean `{}`?", best);
+      } else if (!inside.empty()) {
+        diagnostic.hint("a `use` names one file: {}", inside);
+      }
+      return std::nullopt;
+    }
+    const std::string_view user = files_.name(from);
+    const std::size_t slash = user.rfind('/');
+    std::string path(slash == std::string_view::npos ? std::string_view() : user.substr(0, slash + 1));
+    for (std::size_t i = 0; i < use.path.size(); ++i) path += (i == 0 ? "" : "/") + std::string(use.path[i].name);
+    path += ".pipe";
+    return source::open(path, at, file_system_, files_, sink_);
+  }
+
+  const source::FileSystem& file_system_;
+  SourceTable& files_;
+  DiagnosticSink& sink_;
+  Program& program_;
+  std::map<FileId, ModuleId> modules_;
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program) {
+  const SourceTable& files = context.locations.files();
+  Loader(file_system, context, sink, program).load(entry, std::string(files.name(entry)));
+}
+
+}  // namespace piper::sema

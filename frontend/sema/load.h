@@ -1,0 +1,13 @@
+#pragma once
+// Loads a program's files: the entry, what it uses, what that uses.
+//
+// Guarantees: each file is parsed once and is one module; the entry is the first; `Module::uses` has no cycle, the use that would
+// close one is reported and left out.
+
+#include "frontend/sema/program.h"
+
+namespace piper::sema {
+
+void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program);
+
+}  // namespace piper::sema

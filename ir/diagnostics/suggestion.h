@@ -1,0 +1,15 @@
+#pragma once
+// "did you mean": the known name that a misspelt one is closest to.
+//
+//   nearest_name("replicat", {"place", "replicate"})  ->  "replicate"
+
+#include <span>
+#include <string_view>
+
+namespace piper {
+
+/// The candidate at the least edit distance, the first of equal ones; empty when none is within a third of the name's length
+/// (at least one edit).
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
+
+}  // namespace piper
