@@ -1,5 +1,7 @@
 #include "runtime/executor/executor.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -198,9 +200,9 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
     threads.clear();
     return std::unique_ptr<Executor>(new Executor(std::move(parts)));
   } catch (const std::bad_alloc&) {
-    failure = {.code = kOutOfMemory, .message = "no memory for the tables of the run", .hint = {}};
+    failure = {.code = kOutOfMemory, .message = "no memory for the tables of the run"};
   } catch (const std::system_error&) {
-    failure = {.code = kOutOfMemory, .message = "the system gives no more threads", .hint = {}};
+    failure = {.code = kOutOfMemory, .message = "the system gives no more threads"};
   }
   return nullptr;
 }
@@ -209,7 +211,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   Parts& parts = *parts_;
   if (parts.failed) return {.ended = Ended::failed, .steps = 0, .failure = parts.failed};
   if (phase == Phase::evaluation && !parts.job->ranks[0].evaluation) {
-    return {.ended = Ended::failed, .steps = 0, .failure = Failure{.code = kBadJob, .message = "the job has no evaluation program", .hint = {}}};
+    return {.ended = Ended::failed, .steps = 0, .failure = Failure{.code = kBadJob, .message = "the job has no evaluation program"}};
   }
   RunState run;
   run.phase = phase;
@@ -250,17 +252,23 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
       Supervisor supervisor(run, stop_requested_, on_step);
       threads.reserve(run.ranks.size() + 1);
       threads.emplace_back([&engine] { engine.run(); });
-      for (LocalRank* rank : run.ranks) threads.emplace_back([rank] { run_device(*rank); });
+      pthread_setname_np(threads.back().native_handle(), "piper comm");
+      for (LocalRank* rank : run.ranks) {
+        threads.emplace_back([rank] { run_device(*rank); });
+        pthread_setname_np(threads.back().native_handle(), ("piper rank " + std::to_string(rank->job->rank)).c_str());
+      }
       supervisor.watch();
       callback_failure = std::move(supervisor.callback_failure_);
     } catch (const std::system_error&) {
-      run.fail({.code = kOutOfMemory, .message = "the system gives no more threads", .hint = {}});
+      run.fail({.code = kOutOfMemory, .message = "the system gives no more threads"});
     } catch (const std::bad_alloc&) {
-      run.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run", .hint = {}});
+      run.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run"});
+    } catch (...) {
+      run.fail({.code = kBadJob, .message = "the callback of a step was left by an exception"});
     }
     join();
   } catch (const std::bad_alloc&) {
-    run.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run", .hint = {}};
+    run.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run"};
   }
 
   RunResult result;
@@ -321,6 +329,8 @@ std::vector<std::uint64_t> Executor::arena_bytes() const {
   for (const auto& rank : parts_->ranks) bytes.push_back(rank->arena.bytes());
   return bytes;
 }
+
+bool Executor::skip_destructors() const { return parts_->library->skip_destructors(); }
 
 std::vector<std::uint64_t> Executor::touched_bytes() const {
   std::vector<std::uint64_t> bytes;

@@ -114,6 +114,9 @@ class Executor {
   /// One past the last byte that a run has written, per local rank; only with Options::check_memory, else zeros.
   std::vector<std::uint64_t> touched_bytes() const;
 
+  /// True after a run that opened a plugin whose destructors take long and do nothing: flush and leave with `_exit`.
+  bool skip_destructors() const;
+
   struct Parts;  // the implementation's own
  private:
   explicit Executor(std::unique_ptr<Parts> parts);

@@ -1,0 +1,55 @@
+#include "runtime/launch/train.h"
+
+#include <algorithm>
+
+namespace piper::runtime {
+
+TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options) {
+  TrainResult result;
+  const auto fail = [&](std::optional<Failure> failure) {
+    result.ended = Ended::failed;
+    result.failure = std::move(failure);
+    return result;
+  };
+  const std::vector<std::uint64_t> bytes = executor.arena_bytes();
+  MetricsFile metrics;
+  const bool keeps = !options.out_folder.empty();
+  if (keeps) {
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < job.num_losses; ++i) names.emplace_back(job.losses[i].name);
+    if (auto failure = metrics.open(options.out_folder, std::move(names), bytes, executor.next_step() > 0)) return fail(std::move(failure));
+  }
+  const std::uint64_t peak = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+  ProgressLine line(options.write ? options.write : [](const std::string&) {}, options.terminal, options.columns, peak);
+
+  const std::uint64_t end = job.first_step + job.steps;
+  const std::uint64_t steps = options.steps ? options.steps : end - std::min(end, executor.next_step());
+  RunResult run = executor.run(Phase::training, steps, [&](const StepRecord& step) -> std::optional<Failure> {
+    if (!result.first_loss) result.first_loss = step.loss;
+    result.last_loss = step.loss;
+    result.seconds += step.seconds;
+    line.show(step);
+    return keeps ? metrics.write(step) : std::nullopt;
+  });
+  line.finish();
+  result.ended = run.ended;
+  result.steps = run.steps;
+  if (result.seconds > 0) result.tokens_per_second = static_cast<double>(job.tokens_per_step) * static_cast<double>(run.steps) / result.seconds;
+  if (run.failure) return fail(std::move(run.failure));
+  if (run.ended != Ended::finished || executor.evaluation_steps() == 0) return result;
+
+  double sum = 0;
+  run = executor.run(Phase::evaluation, executor.evaluation_steps(), [&](const StepRecord& step) -> std::optional<Failure> {
+    sum += step.loss;
+    ++result.held_out_steps;
+    line.show(step);
+    return keeps ? metrics.write(step) : std::nullopt;
+  });
+  line.finish();
+  result.ended = run.ended;
+  if (run.failure) return fail(std::move(run.failure));
+  if (run.ended == Ended::finished) result.held_out_loss = sum / static_cast<double>(result.held_out_steps);
+  return result;
+}
+
+}  // namespace piper::runtime

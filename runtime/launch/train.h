@@ -1,0 +1,40 @@
+#pragma once
+// A whole training run: steps with progress and metrics, then the held-out data.
+//
+//   TrainResult result = train(*executor, job, {.out_folder = "out", .write = to_stderr, .terminal = isatty(2)});
+//   if (result.failure) report(*result.failure);
+//   print(result.last_loss, result.held_out_loss);
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "runtime/abi.h"
+#include "runtime/executor/executor.h"
+#include "runtime/launch/metrics.h"
+
+namespace piper::runtime {
+
+struct TrainOptions {
+  std::uint64_t steps = 0;     // 0: up to the last step of the job
+  std::string out_folder = {};  // metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder
+  ProgressLine::Write write = {};  // progress; empty: none
+  bool terminal = false;
+  unsigned columns = 80;
+};
+
+struct TrainResult {
+  Ended ended = Ended::finished;
+  std::optional<Failure> failure = {};
+  std::uint64_t steps = 0;              // of training, in this run
+  std::optional<double> first_loss = {}, last_loss = {};
+  std::optional<double> held_out_loss = {};  // mean over the held-out data; none without it, or when training did not finish
+  std::uint64_t held_out_steps = 0;
+  double seconds = 0;                   // of training
+  double tokens_per_second = 0;         // over all of training
+};
+
+TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options);
+
+}  // namespace piper::runtime
