@@ -196,7 +196,11 @@ class Printer {
     std::vector<RegionId> path;
     for (RegionId each = id; each.valid(); each = dag_.regions.parent(each)) path.push_back(each);
     for (std::size_t i = path.size(); i-- > 0;) {
-      symbol(dag_.regions.name(path[i]));
+      if (symbols_.text(dag_.regions.name(path[i])) == "model") {
+        os_ << "\"model\"";
+      } else {
+        symbol(dag_.regions.name(path[i]));
+      }
       os_ << '[' << dag_.regions.index(path[i]) << ']';
       if (i > 0) os_ << '.';
     }

@@ -73,6 +73,8 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body, const 
       os << " as ";
       if (global.empty()) {
         os << "_";
+      } else if (global == "_") {
+        directive::print_string(os, global);
       } else {
         print_name(os, global);
       }
@@ -122,8 +124,12 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
     if (reader.accept("loss")) each.port.loss = tensor::LossId(find_by_name(reader, dag.losses, "a loss"));
     if (reader.accept("input")) each.port.input = tensor::InputId(find_by_name(reader, dag.inputs, "an input"));
     std::string global = each.name;
-    if (reader.accept("as")) global = std::string(reader.name("a value"));
-    if (global != "_") {
+    bool connects = true;
+    if (reader.accept("as")) {
+      connects = !reader.at("_");
+      global = std::string(reader.name("a value"));
+    }
+    if (connects) {
       const auto next = static_cast<std::uint32_t>(globals.size());
       each.port.global_value = tensor::ValueId(globals.try_emplace(global, next).first->second);
     }

@@ -8,6 +8,17 @@ namespace {
 
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
+/// Region and dimension names; quoted where the plain word would be read as something else.
+void print_coordinate(llvm::raw_ostream& os, std::string_view name) {
+  bool reserved = parse_pass(name).has_value();
+  for (const std::string_view word : {"model", "into", "in", "on", "over", "with", "else"}) reserved = reserved || name == word;
+  if (reserved) {
+    print_string(os, name);
+  } else {
+    print_name(os, name);
+  }
+}
+
 class Printer {
  public:
   Printer(llvm::raw_ostream& os, const Surroundings& around, unsigned indent) : os_(os), around_(around), indent_(indent) {}
@@ -168,7 +179,7 @@ class Printer {
     for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
       const OrderCoordinate& each = order_->coordinates[op.first_coordinate + i];
       os_ << ' ';
-      symbol(each.name);
+      print_coordinate(os_, around_.context.text(each.name));
       if (!each.all) os_ << '[' << each.index << ']';
     }
     if (op.part != Part::none) os_ << " ." << ref(part_name(op.part));
@@ -196,7 +207,7 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
   for (const Coordinate& coordinate : selector.coordinates) {
     os << separator;
     separator = " ";
-    print_name(os, symbols.text(coordinate.name));
+    print_coordinate(os, symbols.text(coordinate.name));
     if (coordinate.all) continue;
     os << '[';
     for (std::size_t i = 0; i < coordinate.indices.size(); ++i) os << (i > 0 ? ", " : "") << coordinate.indices[i];

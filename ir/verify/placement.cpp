@@ -11,8 +11,9 @@ class Placement {
   explicit Placement(Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
   void check() {
+    const std::size_t before = facts_.sink.error_count();
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) devices(NodeId::at(i));
-    if (dag_.level < Level::communicating || !facts_.ok()) return;
+    if (dag_.level < Level::communicating || facts_.sink.error_count() > before) return;
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) edges(NodeId::at(i));
     member_.assign(dag_.nodes.size(), kNone);
     for (std::size_t i = 0; i < dag_.comms.size() && !facts_.enough(); ++i) comm(static_cast<std::uint32_t>(i));
@@ -102,10 +103,11 @@ class Placement {
     const std::span<const Input> inputs = dag_.inputs_of(send);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].source.node != inputs[0].source.node) return unmatched(comm, "it carries values of several producers");
-      for (std::size_t j = 0; j < i; ++j) {
-        if (inputs[i].source == inputs[j].source) return unmatched(comm, "it carries a value twice");
-      }
     }
+    ports_.clear();
+    for (const Input& input : inputs) ports_.push_back(input.source.index);
+    std::sort(ports_.begin(), ports_.end());
+    if (std::adjacent_find(ports_.begin(), ports_.end()) != ports_.end()) return unmatched(comm, "it carries a value twice");
     const Node& maker = inputs.empty() ? send : facts_.node(inputs[0].source.node);
     if (maker.kind == NodeKind::chunk && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
       return unmatched(comm, "it carries values of another chunk, pass or instance than it says");
@@ -115,6 +117,7 @@ class Placement {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> member_;  // per node: the communication that lists it
+  std::vector<std::uint32_t> ports_;
 };
 
 class Order {

@@ -313,6 +313,9 @@ class Shape {
         facts_.sink.report(Code::wrong_operand, node.loc, "`{}` has `{}` operands where it needs `{}`", facts_.name(action.node), action.num_operands, values);
         continue;
       }
+      if (action.num_operands > values && role.buffers[role.operands[action.first_operand + values].buffer.index()].cls != dag::BufferClass::workspace) {
+        facts_.sink.report(Code::wrong_operand, node.loc, "the workspace of `{}` lies in a buffer of another class", facts_.name(action.node));
+      }
       std::size_t edge = 0;
       const std::span<const Input> edges = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < action.num_operands; ++i) {

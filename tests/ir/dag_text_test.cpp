@@ -1,0 +1,146 @@
+// The DAG's text: names, what bad text says and where, and that no bytes make the parser or the verifier fall over.
+
+#include <gtest/gtest.h>
+
+#include "ir/dag/parse.h"
+#include "ir/dag/print.h"
+#include "ir/verify/verify.h"
+#include "tests/diagnostics/findings.h"
+#include "tests/support/file_test.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_cases.h"
+
+namespace piper::test {
+namespace {
+
+const std::vector<std::string> kLegal = {"built", "split", "placed", "communicating", "ordered", "planned", "replicated", "held_out"};
+
+std::string legal(const std::string& name) { return *read_text("tests/verify/testdata/legal/" + name + ".pir"); }
+
+/// One error stands in each file, under its column.
+PIPER_FILE_TEST(DagTextErrors, "tests/ir/testdata/dag_text", ".pir", [](const FileTest& test) {
+  expect_findings(test, [](const std::string& path, const std::string& source) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    const FileId file = context.locations.files().add(path, source);
+    EXPECT_FALSE(dag::parse(file, context, sink).has_value());
+    return findings(sink, file);
+  });
+});
+
+/// Legal or refused with a diagnostic that has a place; a legal one prints and reads back to the same text.
+void expect_sane(const std::string& text) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const std::optional<dag::Dag> dag = dag::parse(text, context, sink);
+  if (!dag) {
+    EXPECT_EQ(sink.error_count(), 1u);
+    for (const Diagnostic& diagnostic : sink.sorted()) EXPECT_TRUE(diagnostic.range.valid()) << diagnostic.message;
+    return;
+  }
+  EXPECT_TRUE(sink.empty());
+  verify::verify(*dag, sink);
+  const std::string printed = print(*dag);
+  Context other;
+  DiagnosticSink other_sink(other.locations);
+  const std::optional<dag::Dag> again = dag::parse(printed, other, other_sink);
+  ASSERT_TRUE(again) << render_text(other_sink.sorted(), other.locations.files()) << printed;
+  EXPECT_EQ(print(*again), printed);
+}
+
+TEST(DagTextFuzz, ChangedBytes) {
+  for_each_case(1500, [](Random& random) {
+    std::string text = legal(random.pick(kLegal));
+    for (std::uint64_t n = 1 + random.below(4); n > 0; --n) {
+      const std::size_t at = random.below(text.size());
+      switch (random.below(4)) {
+        case 0:
+          text[at] = static_cast<char>(random.below(256));
+          break;
+        case 1:
+          text.erase(at, 1 + random.below(20));
+          break;
+        case 2:
+          text.insert(at, 1, "()[]{}:,\"%#@+-_0 \n"[random.below(18)]);
+          break;
+        default:
+          text.resize(at + 1);
+          break;
+      }
+      if (text.empty()) return;
+    }
+    expect_sane(text);
+  });
+}
+
+/// The words and signs of a text, with what stands between them.
+std::vector<std::string> tokens_of(const std::string& text) {
+  std::vector<std::string> tokens;
+  const auto inner = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i + 1;
+    if (inner(text[i])) {
+      while (end < text.size() && inner(text[end])) ++end;
+    }
+    tokens.push_back(text.substr(i, end - i));
+    i = end;
+  }
+  return tokens;
+}
+
+TEST(DagTextFuzz, ChangedTokens) {
+  for_each_case(1500, [](Random& random) {
+    std::vector<std::string> tokens = tokens_of(legal(random.pick(kLegal)));
+    for (std::uint64_t n = 1 + random.below(3); n > 0; --n) {
+      const std::size_t at = random.below(tokens.size());
+      switch (random.below(5)) {
+        case 0:
+          tokens[at] = tokens[random.below(tokens.size())];
+          break;
+        case 1:
+          tokens.erase(tokens.begin() + static_cast<std::ptrdiff_t>(at));
+          break;
+        case 2:
+          tokens.insert(tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens[random.below(tokens.size())]);
+          break;
+        case 3:
+          std::swap(tokens[at], tokens[random.below(tokens.size())]);
+          break;
+        default: {
+          const std::vector<std::string> numbers = {"0", "-1", "1", "4294967295", "99999999999999999999", "1e400", "2147483647"};
+          tokens[at] = random.pick(numbers);
+          break;
+        }
+      }
+    }
+    std::string text;
+    for (const std::string& token : tokens) text += token;
+    expect_sane(text);
+  });
+}
+
+TEST(DagNames, AreThoseOfTheText) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const std::optional<dag::Dag> dag = dag::parse(legal("replicated"), context, sink);
+  ASSERT_TRUE(dag);
+  EXPECT_EQ(dag->name(dag::NodeId(0)), "load.x.mb0.line");
+  EXPECT_EQ(dag->name(dag::NodeId(3)), "BI.net.mb0");
+  EXPECT_EQ(dag->name(dag::NodeId(7)), "all_reduce.net.loss.0");
+  EXPECT_EQ(dag->name(dag::NodeId(12)), "all_reduce.net.0");
+}
+
+TEST(DagNodes, InputsAreSortedByPortAndMayComeFromThePool) {
+  Context context;
+  dag::Dag dag(context);
+  const dag::Input inputs[] = {{{dag::NodeId(0), 0}, 1, dag::EdgeClass::data}, {{dag::NodeId(0), 1}, 0, dag::EdgeClass::data}};
+  const dag::NodeId a = dag.add({}, {});
+  const dag::NodeId b = dag.add({}, inputs);
+  EXPECT_EQ(dag.inputs_of(dag.node(a)).size(), 0u);
+  EXPECT_EQ(dag.inputs_of(dag.node(b))[0].source.index, 1u);
+  for (int i = 0; i < 10; ++i) dag.set_inputs(a, dag.inputs_of(dag.node(b)));
+  EXPECT_EQ(dag.inputs_of(dag.node(a))[1].port, 1u);
+}
+
+}  // namespace
+}  // namespace piper::test

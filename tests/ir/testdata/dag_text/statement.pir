@@ -1,0 +1,3 @@
+pir 1 built
+model gpt
+// @1-6 error P4150: `model` begins no statement

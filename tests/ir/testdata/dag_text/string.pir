@@ -1,0 +1,3 @@
+pir 1 built
+loss "l: 4
+//   ^^^^^ error P4150: this string has no closing quote

@@ -1,0 +1,29 @@
+#pragma once
+// Changes one thing of a planned `.pir` text at a time, and checks that each change is refused.
+//
+// Every node, action, wait, operand, peer and communicator entry is deleted, duplicated or redirected, and dependent neighbours are swapped. Changes that leave
+// another legal plan are not made: neighbours that no access and no communicator relates, operands of workspace, waits that others imply.
+//
+//   const MutationReport report = run_mutations(text);
+//   EXPECT_TRUE(report.survivors.empty());
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace piper::test {
+
+struct MutationReport {
+  std::size_t tried = 0;
+  std::size_t independent = 0;          // neighbours that may be swapped
+  std::vector<std::string> survivors;   // what was changed and not refused
+};
+
+/// `limit`: at most that many changes, spread evenly; 0: all. The text must be planned and legal.
+MutationReport run_mutations(std::string_view text, std::size_t limit = 0);
+
+/// Neither the parser nor `verify` finds anything wrong.
+bool is_legal(std::string_view text);
+
+}  // namespace piper::test

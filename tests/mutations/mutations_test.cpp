@@ -1,0 +1,25 @@
+// Every deleted, duplicated and redirected action, and every swap of dependent neighbours, is refused.
+
+#include "tests/mutations/mutations.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/golden.h"
+
+namespace piper::test {
+namespace {
+
+void expect_all_refused(const std::string& name, std::size_t at_least) {
+  const MutationReport report = run_mutations(*read_text("tests/verify/testdata/legal/" + name + ".pir"));
+  EXPECT_GE(report.tried, at_least);
+  for (const std::string& survivor : report.survivors) ADD_FAILURE() << "not refused: " << survivor;
+}
+
+TEST(Mutations, PipelineOfTwoStages) { expect_all_refused("planned", 300); }
+TEST(Mutations, ReplicasWithASplitBackward) { expect_all_refused("replicated", 200); }
+TEST(Mutations, ForwardAlone) { expect_all_refused("held_out", 40); }
+
+TEST(Mutations, AnIllegalTextIsNoBase) { EXPECT_EQ(run_mutations("pir 1 planned\ngraph {\n}\n").tried, 0u); }
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,92 @@
+// Legal texts of every level pass, and round trip; texts with one thing wrong are refused, with the diagnostics of their golden.
+//
+// A wrong text is an `.edit` of a legal one: `base NAME`, then `- TEXT` to find and `+ TEXT` to put there instead (nothing: the line goes).
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "ir/dag/parse.h"
+#include "ir/dag/print.h"
+#include "ir/verify/verify.h"
+#include "tests/support/file_test.h"
+#include "tests/support/golden.h"
+
+namespace piper::test {
+namespace {
+
+std::string check(std::string_view text, bool with_lint) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const std::optional<dag::Dag> dag = dag::parse(text, context, sink);
+  const bool ok = dag && verify::verify(*dag, sink);
+  EXPECT_EQ(ok, !sink.has_errors());
+  if (ok && with_lint) verify::lint(*dag, sink);
+  return render_text(sink.sorted(), context.locations.files());
+}
+
+std::string without_comments(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("//")) result += line + "\n";
+  }
+  return result;
+}
+
+PIPER_FILE_TEST(LegalDag, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {
+  EXPECT_EQ(check(test.text, true), "");
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const std::optional<dag::Dag> dag = dag::parse(test.text, context, sink);
+  ASSERT_TRUE(dag);
+  EXPECT_EQ(print(*dag), without_comments(test.text));
+});
+
+PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileTest& test) {
+  std::istringstream lines(test.text);
+  std::string text;
+  std::string line;
+  std::string pending;
+  bool deleting = false;
+  std::size_t at = 0;
+  const auto finish = [&] {
+    if (deleting && at < text.size() && text[at] == '\n') text.erase(at, 1);
+    deleting = false;
+  };
+  while (std::getline(lines, line)) {
+    if (line.starts_with("base ")) {
+      text = read_text("tests/verify/testdata/legal/" + line.substr(5) + ".pir").value_or("");
+      ASSERT_FALSE(text.empty()) << line;
+    } else if (line.starts_with("- ")) {
+      finish();
+      at = text.find(line.substr(2));
+      ASSERT_NE(at, std::string::npos) << "not in the base: " << line;
+      text.erase(at, line.size() - 2);
+      deleting = true;
+    } else if (line.starts_with("+ ")) {
+      const std::string added = (deleting ? "" : "\n") + line.substr(2);
+      text.insert(at, added);
+      at += added.size();
+      deleting = false;
+    } else {
+      FAIL() << "not an edit: " << line;
+    }
+  }
+  finish();
+  const std::string found = check(text, false);
+  EXPECT_NE(found, "");
+  expect_golden(test.beside(".out"), found);
+});
+
+TEST(Lint, AnEventThatOthersImplyIsAWarning) {
+  std::string text = *read_text("tests/verify/testdata/legal/planned.pir");
+  const std::string wait = "F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1";
+  text.replace(text.find(wait), wait.size(), wait + ", recv.F.stage0.mb0.pp1");
+  const std::string found = check(text, true);
+  EXPECT_NE(found.find("warning P4290: `F.stage1.mb1` waits for `recv.F.stage0.mb0.pp1`, which other events imply"), std::string::npos) << found;
+  EXPECT_EQ(check(text, false), "");
+}
+
+}  // namespace
+}  // namespace piper::test
