@@ -232,7 +232,8 @@ std::string Dag::name(NodeId id) const {
         text += "norm";
       }
       append_instance(text, *this, node.instance);
-      if (node.comm.valid() && comms[node.comm.index()].members.size() > 1) append_devices(text, *this, node.devices);
+      // A bucket has one reduction; of losses and norms every device set may have one.
+      if (!node.bucket.valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);
       break;
   }
   return text;

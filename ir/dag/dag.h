@@ -184,8 +184,8 @@ struct Dag {
   std::int64_t samples_divisor(const Node& node) const;
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `all_reduce.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
-  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes and collectives of several sets
-  /// have their device set appended. Unique in a legal DAG, in time independent of its size.
+  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, and collectives of losses and
+  /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
 
  private:

@@ -177,9 +177,10 @@ class Completeness {
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
-      const bool homes = dag_.level >= Level::communicating;
+      // Homes are known from level placed on; below level communicating every home's update reads all contributions, wherever they are made.
+      const bool homes = !bucket.homes.empty();
       const std::size_t wanted = dag_.forward_only ? 0 : homes ? bucket.homes.size() : 1;
-      if (updates_of_[b].size() != wanted || (homes && bucket.homes.empty())) {
+      if (updates_of_[b].size() != wanted || (!homes && dag_.level >= Level::communicating)) {
         facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), std::max<std::size_t>(wanted, 1));
         continue;
       }
@@ -277,7 +278,7 @@ class Completeness {
         const std::size_t b = bucket_of_param_[added_to[out]];
         const bool reduce = reduced(b);
         const std::uint16_t squares = !reduce && !sums_of_[b].empty() ? 1 : 0;
-        const bool once = reads.other == 0 && reads.all_reduce == (reduce ? 1 : 0) && reads.update == (reduce ? 0 : 1) && reads.sum_squares == squares;
+        const bool once = reads.other == 0 && reads.all_reduce == (reduce ? 1 : 0) && reads.update == (reduce ? 0 : updates_of_[b].size()) && reads.sum_squares == squares;
         if (!once) {
           facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
         }

@@ -242,10 +242,6 @@ class Flow {
             .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
         return;
       }
-      if (port.kind == PortKind::saved && maker.chunk != node.chunk) {
-        wrong(id, "input `{}` of `{}` is kept by its own chunk, the edge brings it from `{}`", edge.port, facts_.name(id), facts_.name(origin.node));
-        return;
-      }
     }
     for (std::size_t i = 0; i < dag_.dims.size(); ++i) {
       const std::int32_t a = maker.instance.at[i], b = node.instance.at[i];

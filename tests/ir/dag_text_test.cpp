@@ -126,7 +126,7 @@ TEST(DagNames, AreThoseOfTheText) {
   ASSERT_TRUE(dag);
   EXPECT_EQ(dag->name(dag::NodeId(0)), "load.x.mb0.line");
   EXPECT_EQ(dag->name(dag::NodeId(3)), "BI.net.mb0");
-  EXPECT_EQ(dag->name(dag::NodeId(7)), "all_reduce.net.loss.0");
+  EXPECT_EQ(dag->name(dag::NodeId(7)), "all_reduce.net.loss.0.line");
   EXPECT_EQ(dag->name(dag::NodeId(12)), "all_reduce.net.0");
 }
 

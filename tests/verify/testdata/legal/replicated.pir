@@ -42,8 +42,8 @@ graph {
   load.x.mb1.line = load x [mb: 1] on line[] cut dp stream compute
   load.y.mb1.line = load y [mb: 1] on line[] cut dp stream compute
   F.net.mb1 = F net [mb: 1] @net.F (load.x.mb1.line, param update.net.0, param update.net.0:1, load.y.mb1.line) on line[] cut dp stream compute group 0 after BI.net.mb0
-  all_reduce.net.loss.0 = all_reduce loss net.loss.0 (F.net.mb0, F.net.mb1) over dp on line[] cut dp stream losses
-  report.net.loss.0 = report loss net.loss.0 (all_reduce.net.loss.0, all_reduce.net.loss.0:1) on line[] stream compute
+  all_reduce.net.loss.0.line = all_reduce loss net.loss.0 (F.net.mb0, F.net.mb1) over dp on line[] cut dp stream losses
+  report.net.loss.0 = report loss net.loss.0 (all_reduce.net.loss.0.line, all_reduce.net.loss.0.line:1) on line[] stream compute
   BW.net.mb0 = BW net [mb: 0] @net.BW (F.net.mb0:2, BI.net.mb0) on line[] cut dp stream compute group 0
   BI.net.mb1 = BI net [mb: 1] @net.BI (F.net.mb1:1) on line[] cut dp stream compute
   BW.net.mb1 = BW net [mb: 1] @net.BW (F.net.mb1:2, BI.net.mb1) on line[] cut dp stream compute
@@ -54,7 +54,7 @@ graph {
   report.norm = report norm (norm.line) on line[] stream compute
 }
 communicator group.line group (line[]) over dp stream losses {
-  all_reduce.net.loss.0
+  all_reduce.net.loss.0.line
 }
 communicator group.line.no2 group (line[]) over dp stream grads {
   all_reduce.net.0
@@ -76,7 +76,7 @@ role line at line[] arena 6016 live 6016 {
   buffer %F.net.mb1:2 = activations at 5184 bytes 128
   buffer %BI.net.mb0:0 = activations at 5312 bytes 128
   buffer %BI.net.mb1:0 = activations at 5440 bytes 128
-  buffer %all_reduce.net.loss.0:1 = communication at 5568 bytes 4
+  buffer %all_reduce.net.loss.0.line:1 = communication at 5568 bytes 4
   buffer %sum_squares.net.0:0 = activations at 5632 bytes 16
   buffer %norm.line:0 = activations at 5696 bytes 16
   buffer %workspace = workspace at 5760 bytes 256
@@ -87,8 +87,8 @@ role line at line[] arena 6016 live 6016 {
   load.x.mb1.line on compute writes (%load.x.mb1.line:0)
   load.y.mb1.line on compute writes (%load.y.mb1.line:0)
   F.net.mb1 on compute reads (%load.x.mb1.line:0, %parameters.net.0, %parameters.net.0 + 1024, %load.y.mb1.line:0) writes (%F.net.mb1:0, %F.net.mb1:1, %F.net.mb1:2) uses (%workspace)
-  all_reduce.net.loss.0 on losses via group.line after F.net.mb1 reads (%F.net.mb0:0, %F.net.mb1:0) writes (%F.net.mb0:0, %all_reduce.net.loss.0:1)
-  report.net.loss.0 on compute after all_reduce.net.loss.0 reads (%F.net.mb0:0, %all_reduce.net.loss.0:1)
+  all_reduce.net.loss.0.line on losses via group.line after F.net.mb1 reads (%F.net.mb0:0, %F.net.mb1:0) writes (%F.net.mb0:0, %all_reduce.net.loss.0.line:1)
+  report.net.loss.0 on compute after all_reduce.net.loss.0.line reads (%F.net.mb0:0, %all_reduce.net.loss.0.line:1)
   BW.net.mb0 on compute reads (%F.net.mb0:2, %BI.net.mb0:0) writes (%gradients.net.0, %gradients.net.0 + 1024)
   BI.net.mb1 on compute reads (%F.net.mb1:1) writes (%BI.net.mb1:0)
   BW.net.mb1 on compute reads (%F.net.mb1:2, %BI.net.mb1:0) writes (+%gradients.net.0, +%gradients.net.0 + 1024)
