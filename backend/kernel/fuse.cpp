@@ -90,12 +90,15 @@ void Items::find_homes() {
     const dag::BodyPort& port = body_.outputs[p];
     const ValueId value = axes_.memory(port.value);
     const int number = static_cast<int>(p);
-    need_memory(port.value);
-    if (!leaf(value) && out_.home[value.index()] == number) continue;
+    if (!leaf(value) && out_.home[value.index()] == number) {
+      need_memory(value);
+      continue;
+    }
     const bool direct = port.kind == dag::PortKind::grad && !leaf(value) && ports[value.index()] == 1 && uses[value.index()] == 0 &&
                         op_of(value) != Op::attend && op_of(value) != Op::attend_grad;
     if (direct) {
       out_.home[value.index()] = number;
+      need_memory(value);
     } else {
       copies_.push_back(number);
     }
@@ -354,6 +357,7 @@ bool Groups::fits(const std::vector<int>& items, const Form& form) const {
       if (!in_row && inside(maker)) return false;
     }
   }
+  for (int i : items) reads.erase(out_.items[static_cast<std::size_t>(i)].result);
   return reads.size() <= kMostReads;
 }
 

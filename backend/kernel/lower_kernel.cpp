@@ -207,7 +207,9 @@ void Lowering::store(BufferIndex buffer, std::span<const Axis> axes, Id id, DTyp
   s.dtype = dtype;
   s.operands[0] = id;
   s.access = access(buffer, axes);
-  s.row = std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_), s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
+  // A column value without a column stride: columns of extent 1.
+  s.row = gives_row_value(kernel_.statements[static_cast<std::size_t>(id)]) &&
+          std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_), s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
   add(std::move(s));
 }
 

@@ -1,6 +1,7 @@
 #include "backend/kernel/print_kernel.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -17,6 +18,14 @@ std::string c_type(DType dtype) { return dtype == DType::f64 ? "double" : dtype 
 namespace {
 
 bool has_access(const Statement& s) { return s.code == Code::load || is_effect(s.code); }
+
+bool names_word(const std::string& text, const std::string& word) {
+  const auto in_word = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !in_word(at - 1)) && !in_word(at + word.size())) return true;
+  }
+  return false;
+}
 
 /// A literal that reads back as the same number.
 std::string literal(double number, DType dtype) {
@@ -67,6 +76,16 @@ class Printer {
   void columns(std::size_t begin, std::size_t end);
   void column_statements(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) statement(i);
+  }
+  /// The same under a loop over lanes, which names the column only if something reads it.
+  void lane_statements(const std::string& column, std::size_t begin, std::size_t end) {
+    std::string before = std::move(out_);
+    out_.clear();
+    column_statements(begin, end);
+    std::string statements = std::move(out_);
+    out_ = std::move(before);
+    if (names_word(statements, "j")) line("const int64_t j = " + column + ";");
+    out_ += statements;
   }
   bool wide_columns() const;
 
@@ -263,15 +282,13 @@ void Printer::columns(std::size_t begin, std::size_t end) {
       if (!scatters) out_ += "#pragma GCC ivdep\n";
       out_ += "#pragma GCC unroll 1\n";
       open("for (int64_t l = 0; l < 16; ++l)");
-      line("const int64_t j = j0 + l;");
-      column_statements(begin, end);
+      lane_statements("j0 + l", begin, end);
       close();
       close();
     }
     if (whole < extent) {
       open("for (int64_t l = 0; l < " + std::to_string(extent - whole) + "; ++l)");
-      line("const int64_t j = " + (whole > 0 ? std::to_string(whole) + " + " : "") + "l;");
-      column_statements(begin, end);
+      lane_statements(whole > 0 ? std::to_string(whole) + " + l" : "l", begin, end);
       close();
     }
   }

@@ -285,7 +285,9 @@ std::string KernelRuns::text() const {
 void KernelRuns::check(const std::string& flags) {
   const TemporaryFolder folder;
   const std::string source = folder.write("bodies.cpp", text()), object = folder.path() / "bodies.so";
-  const auto built = run_process({"/bin/sh", "-c", std::string("g++ ") + backend::kKernelFlags + " " + flags + " -Wall -Wextra -Werror -shared -fPIC -I. -o " + object + " " + source});
+  ProcessOptions options;
+  options.limit = std::chrono::minutes(5);
+  const auto built = run_process({"/bin/sh", "-c", std::string("g++ ") + backend::kKernelFlags + " " + flags + " -Wall -Wextra -Werror -shared -fPIC -I. -o " + object + " " + source}, options);
   ASSERT_EQ(built.exit_code, 0) << built.err.substr(0, 4000);
   void* library = dlopen(object.c_str(), RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
