@@ -7,6 +7,7 @@
 
 #include "runtime/device/library_calls.h"
 #include "runtime/kernel_math.h"
+#include "tests/runtime/counting_new.h"
 #include "tests/runtime/sample_jobs.h"
 
 namespace piper::runtime {
@@ -174,6 +175,24 @@ TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
       EXPECT_NEAR(grads[t][i], (up - down) / (2 * h), 1e-8) << t << ' ' << i;
     }
   }
+}
+
+TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
+  std::vector<float> a(64 * 64, 1.0f), b(64 * 64, 1.0f), c(64 * 64);
+  LibraryReport report;
+  std::uint64_t before = 0;
+  for (int i = 0; i < 20; ++i) {
+    if (i == 10) before = allocations();
+    for (std::uint32_t form = 0; form < 8; ++form) {
+      const PiperGemm call{.batch = 1, .m = 64, .n = 32, .k = 48, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = PIPER_F32};
+      ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), form >> 2, &report), kLibraryDone);
+    }
+  }
+  EXPECT_EQ(allocations() - before, 0u);
+  // The count sees LibTorch: a new shape makes views.
+  const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  ASSERT_EQ(torch().gemm(&other, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
+  EXPECT_GT(allocations() - before, 0u);
 }
 
 TEST(TorchPlugin, RefusesWithoutAnException) {
