@@ -44,14 +44,14 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
   return std::nullopt;
 }
 
-std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators) {
+std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& program, const PiperCommunicator* communicators, bool trains) {
   if (program.abi_version != PIPER_ABI_VERSION) return bad(rank, "the program was built for ABI version " + std::to_string(program.abi_version));
   if (!program.step) return bad(rank, "the program has no step function");
   if (program.num_streams == 0 || program.num_streams > PIPER_MAX_STREAMS) {
     return bad(rank, "the program has " + std::to_string(program.num_streams) + " streams; between 1 and " + std::to_string(PIPER_MAX_STREAMS) + " are possible");
   }
   if (program.state_bytes > program.arena_bytes) return bad(rank, "the state is larger than the arena");
-  if (!inside(program.scalars_offset, sizeof(PiperScalars), program.arena_bytes)) return bad(rank, "the scalars lie outside the arena");
+  if (trains && !inside(program.scalars_offset, sizeof(PiperScalars), program.arena_bytes)) return bad(rank, "the scalars lie outside the arena");
   if (program.num_communicators && !communicators) return bad(rank, "the communicators are missing");
   std::vector<std::uint32_t> stream_of(program.num_communicators);
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
@@ -111,10 +111,10 @@ std::optional<Failure> check_tables(const PiperJob& job) {
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
     const PiperJobRank& rank = job.ranks[r];
     if (!rank.program) return bad(rank.rank, "the rank has no program");
-    if (auto failure = check_program(rank.rank, *rank.program, rank.communicators)) return failure;
+    if (auto failure = check_program(rank.rank, *rank.program, rank.communicators, true)) return failure;
     if ((rank.evaluation != nullptr) != evaluates) return bad(rank.rank, "some ranks have an evaluation program and others do not");
     if (!rank.evaluation) continue;
-    if (auto failure = check_program(rank.rank, *rank.evaluation, rank.evaluation_communicators)) return failure;
+    if (auto failure = check_program(rank.rank, *rank.evaluation, rank.evaluation_communicators, false)) return failure;
     if (rank.evaluation->state_bytes != rank.program->state_bytes) return bad(rank.rank, "the two programs lay out the state differently");
   }
   if (auto failure = check_members(job, false)) return failure;

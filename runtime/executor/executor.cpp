@@ -175,6 +175,10 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
       failure = std::move(*found);
       return nullptr;
     }
+    if (!options.transport && job.num_ranks != job.world) {
+      failure = {.code = kBadJob, .message = "ranks of other processes cannot be reached by the local transport"};
+      return nullptr;
+    }
     auto parts = std::make_unique<Parts>();
     parts->job = &job;
     parts->options = options;

@@ -7,7 +7,7 @@
 namespace piper::runtime {
 namespace {
 
-// What one poll moves: long enough that the bookkeeping does not count, short enough (tens of microseconds) that no other message waits.
+// What one poll moves between two members: long enough that the bookkeeping does not count, short enough (tens of microseconds) that no other message waits.
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
 // The running sum of an all_reduce stays in the first-level cache.
 constexpr std::uint64_t kSumBytes = 16 * 1024;
@@ -58,7 +58,8 @@ class LocalTransport final : public Transport {
   void poll(Operation& operation) override {
     if (operation.state != OperationState::pending) return;
     Channel& channel = channels_[operation.channel];
-    if (channel.matched) move(channel);
+    // One of the members is enough: a collective of many takes no more turns than a message.
+    if (channel.matched && operation.communicator->self == 0) move(channel);
   }
 
   bool moving(const Operation& operation) const override { return channels_[operation.channel].matched; }
@@ -114,7 +115,7 @@ class LocalTransport final : public Transport {
 
   void move(Channel& channel) {
     const std::uint32_t parts = channel.members[0]->action->num_parts;
-    std::uint64_t budget = kSliceBytes;
+    std::uint64_t budget = std::max<std::uint64_t>(kSumBytes, 2 * kSliceBytes / channel.members.size());
     while (channel.part < parts) {
       const PiperPart& part = channel.members[0]->parts[channel.part];
       const std::uint64_t size = element_bytes(part.dtype);

@@ -202,6 +202,7 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_waits = 1; }), "a communication's parts or waits lie outside their table");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
+  EXPECT_EQ(refused([](HandJob& job) { job.tables().world = 3; }), "ranks of other processes cannot be reached by the local transport");
   EXPECT_EQ(refused([](HandJob& job) { job.tables().num_ranks = 0; }), "the job has no ranks");
 }
 
