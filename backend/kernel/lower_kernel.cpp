@@ -15,22 +15,23 @@ using tensor::Op;
 using tensor::ValueId;
 
 std::string short_name(std::string_view name) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  std::size_t begin = name.size();
-  while (begin > 0) {
-    const std::size_t dot = name.rfind('.', begin - 1);
-    begin = dot == std::string_view::npos ? 0 : dot;
-    const std::size_t first = begin + (dot == std::string_view::npos ? 0 : 1);
-    if (first < name.size() && std::isalpha(static_cast<unsigned char>(name[first]))) {
-      begin = first;
-      break;
+  // Components that begin with a letter name things; the numbers between count calls.
+  std::vector<std::string> words;
+  std::string word;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    const char c = i < name.size() ? name[i] : '.';
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') {
+      word += c;
+    } else if (!word.empty()) {
+      if (std::isalpha(static_cast<unsigned char>(word[0])) != 0) words.push_back(word);
+      word.clear();
     }
   }
-  std::string text;
-  for (char c : name.substr(begin)) text += is_word(c) ? c : '_';
-  while (!text.empty() && text.back() == '_') text.pop_back();
-  if (text.empty() || !std::isalpha(static_cast<unsigned char>(text[0]))) text = "v" + text;
-  return text;
+  if (words.empty()) return "value";
+  const std::string last = words.back();
+  // An adjoint is called after what it is the adjoint of: `d.block.3.mlp.0.up.contract` -> `d_up`.
+  if (words.size() > 2 && words[0] == "d") return "d_" + words[words.size() - 2];
+  return last;
 }
 
 namespace {

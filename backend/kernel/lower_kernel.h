@@ -24,7 +24,7 @@ struct StepBuffers {
 
 Kernel lower_kernel(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
 
-/// `block.3.mlp.0.gelu` -> `gelu`; an identifier.
+/// `block.3.mlp.0.gelu` -> `gelu`, `d.block.3.mlp.0.up.contract` -> `d_up`; an identifier.
 std::string short_name(std::string_view name);
 
 }  // namespace piper::backend

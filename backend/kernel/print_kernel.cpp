@@ -72,6 +72,7 @@ class Printer {
   const Statement& operand(const Statement& s, int i) const { return kernel_.statements[static_cast<std::size_t>(s.operands[i])]; }
   bool adds(const Statement& s) const { return body_.buffers[s.access.buffer].accumulates; }
   std::string add_flag(const Statement& s) const { return "add_" + buffers_.at(s.access.buffer); }
+  void inline_loads();
   void statement(std::size_t i);
   void columns(std::size_t begin, std::size_t end);
   void column_statements(std::size_t begin, std::size_t end) {
@@ -95,6 +96,7 @@ class Printer {
   std::map<BufferIndex, std::string> buffers_;
   std::vector<std::string> registers_, variables_;
   std::map<std::string, int> taken_;
+  std::set<std::size_t> inlined_;
   std::string out_;
   int indent_ = 0;
 };
@@ -126,14 +128,13 @@ void Printer::name_everything() {
   }
   for (BufferIndex buffer : kernel_parameters(kernel_)) buffers_[buffer] = unique(body_.buffers[buffer].label, "p");
   for (const Statement& s : kernel_.statements) {
-    if (s.code == Code::constant && !canonical_) {
-      registers_.push_back(literal(s.scalar, s.dtype));
-    } else if (s.code == Code::constant) {
+    if (s.code == Code::constant) {
       registers_.push_back(literal(s.scalar, s.dtype));
     } else {
       std::string name = s.name.empty() ? "value" : s.name;
       if (is_effect(s.code)) name = s.code == Code::total ? "total" : "effect";
-      // A load carries its buffer's name already.
+      // What lies in memory has the buffer's name, its element in hand a suffix.
+      if (!canonical_ && taken_.contains(name)) name += gives_row_value(s) ? "_i" : "_j";
       registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));
     }
   }
@@ -225,8 +226,30 @@ std::string Printer::expression(std::size_t i) const {
   }
 }
 
+/// A number that one statement of the same pass reads stands in that statement, unless something is written in between.
+void Printer::inline_loads() {
+  const auto& statements = kernel_.statements;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const Statement& s = statements[i];
+    if ((s.code != Code::load && s.code != Code::column) || s.row) continue;
+    std::size_t uses = 0, user = 0;
+    for (std::size_t u = 0; u < statements.size(); ++u) {
+      const auto id = static_cast<std::int32_t>(i);
+      const auto count = static_cast<std::size_t>(std::count(statements[u].operands, statements[u].operands + 3, id)) + (statements[u].access.index == id ? 1 : 0);
+      uses += count;
+      if (count > 0) user = u;
+    }
+    bool untouched = uses == 1 && statements[user].code != Code::square;
+    for (std::size_t u = i; u < user && untouched; ++u) untouched = s.code == Code::column || !is_effect(statements[u].code) || statements[u].access.buffer != s.access.buffer;
+    if (!untouched) continue;
+    inlined_.insert(i);
+    registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j" : s.code == Code::column ? "(" + expression(i) + ")" : element(s);
+  }
+}
+
 void Printer::statement(std::size_t i) {
   const Statement& s = kernel_.statements[i];
+  if (inlined_.contains(i)) return;
   switch (s.code) {
     case Code::constant: return;
     case Code::store: {
@@ -320,6 +343,7 @@ std::string Printer::signature(const std::string& name) const {
 
 std::string Printer::run(const std::string& name) {
   name_everything();
+  inline_loads();
   open(signature(name));
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
     const Statement& s = kernel_.statements[i];
