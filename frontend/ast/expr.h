@@ -63,7 +63,6 @@ enum class Referent : std::uint8_t {
   unresolved,  // not analysed, or unknown and reported
   local,       // slot in the frame of the body
   param,       // position in sema::Program::params
-  mesh,        // position in sema::Program::meshes
   function,    // position in sema::Program::functions
   builtin,     // value of a sema::Builtin
   label,       // value of a Symbol

@@ -142,20 +142,25 @@ Flow Evaluator::execute_call(const ast::ExprStmt& stmt, Frame& frame) {
 }
 
 Flow Evaluator::execute_require(const ast::RequireStmt& stmt, Frame& frame) {
-  const Value condition = eval(*stmt.condition, frame);
-  if (failed_) return Flow::failed;
-  if (const MeasureTest* test = condition.shared<MeasureTest>()) {
+  // Measures are known after planning, so each comparison that `and` joins is a requirement of its own.
+  const auto holds = [&](const auto& self, const ast::Expr& part) -> bool {
+    const auto* both = llvm::dyn_cast<ast::BinaryExpr>(&part);
+    if (both != nullptr && both->op == ast::BinaryOp::logical_and) return self(self, *both->left) && self(self, *both->right);
+    const Value condition = eval(part, frame);
+    if (failed_) return false;
+    const MeasureTest* test = condition.shared<MeasureTest>();
+    if (test == nullptr) return *condition.get<bool>();
     directive::Require require;
     require.measure = test->measure;
     require.compare = test->compare;
     require.bound = test->bound;
     if (stmt.message) require.message = std::string(stmt.message->value);
-    require.loc = here(stmt.condition->range, frame);
+    require.loc = here(part.range, frame);
     schedule->require(std::move(require));
-    return Flow::next;
-  }
-  if (*condition.get<bool>()) return Flow::next;
-  require_failed(stmt, frame);
+    return true;
+  };
+  if (holds(holds, *stmt.condition)) return Flow::next;
+  if (!failed_) require_failed(stmt, frame);
   return Flow::failed;
 }
 
@@ -168,7 +173,7 @@ void collect_operands(const ast::Expr& expr, std::vector<const ast::Expr*>& out)
     collect_operands(*binary->right, out);
   } else if (const auto* unary = llvm::dyn_cast<ast::UnaryExpr>(&expr)) {
     collect_operands(*unary->operand, out);
-  } else if (expr.kind == ast::ExprKind::name) {
+  } else if (expr.kind == ast::ExprKind::name && !sema::type_of(expr).is(sema::TypeKind::measure)) {
     for (const ast::Expr* seen : out) {
       if (cast<ast::NameExpr>(*seen).name == cast<ast::NameExpr>(expr).name) return;
     }

@@ -61,11 +61,13 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
     for (const auto& [known, size] : data.extents) {
       if (known == name) extent = size;
     }
-    if (dim.size) {
-      const std::int64_t written = evaluator.eval_int(*dim.size, frame);
+    // A name that has a value already, a parameter or a dimension of an earlier input, is a size as well.
+    const Value& bound = frame.slots[dim.name.binding];
+    if (dim.size || !bound.none()) {
+      const std::int64_t written = dim.size ? evaluator.eval_int(*dim.size, frame) : evaluator.to_int(bound);
       if (evaluator.failed()) return std::nullopt;
       if (extent && *extent != written) {
-        evaluator.fail(Code::input_extent, dim.size->range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name, dim.name.name,
+        evaluator.fail(Code::input_extent, dim.range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name, dim.name.name,
                        written, *extent)
             .related(data.loc, "the data");
         return std::nullopt;

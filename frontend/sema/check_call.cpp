@@ -187,6 +187,12 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
     if (type.kind == TypeKind::selector) diagnostic.hint("declare it first: `cursor a = {}`", ast::source_text(*arg.value));
     return kError;
   }
+  if (expected.is(TypeKind::dimension) && !llvm::isa<ast::NameExpr>(arg.value)) {
+    if (!llvm::isa<ast::ErrorExpr>(arg.value)) {
+      sink_.report(Code::type_mismatch, arg.value->range, "{} takes the name of a dimension", place.text());
+    }
+    return kError;
+  }
   const Type type = known ? *known : infer(*arg.value, expected);
   if (report_mismatch(*arg.value, type, expected, place)) return kError;
   return type;

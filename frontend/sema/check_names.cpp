@@ -187,9 +187,10 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
         calls_[body_.node].push_back({static_cast<std::uint32_t>(program_.functions.size()) + found->index, expr.range});
         return program_.params[found->index].type;
       case DeclKind::mesh:
-        expr.referent = ast::Referent::mesh;
-        expr.target = found->index;
-        return kDevices;
+        sink_.report(Code::not_a_value, expr.range, "`{}` is a mesh", expr.name)
+            .related(found->range, "it is declared here")
+            .hint("name one of its axes: an axis `p` stands for all devices, `p[0]` for those at a coordinate");
+        return kError;
       case DeclKind::function:
         sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name)
             .related(found->range, "it is declared here")
