@@ -335,6 +335,7 @@ void drop_backward(Dag& dag) {
   remove_unused_bodies(dag);
   remove_unread_outputs(dag);
   wire(dag);
+  surround(dag);
 }
 
 }  // namespace piper::passes

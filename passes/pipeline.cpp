@@ -1,6 +1,7 @@
 // The table of contents of the compiler: one line per pass, in order.
 #include "passes/pipeline.h"
 
+#include "ir/verify/verify.h"
 #include "passes/build.h"
 #include "passes/communicate.h"
 #include "passes/differentiate.h"
@@ -23,8 +24,12 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   std::optional<Dag> dag = build(model, strategy, sink);
   if (!dag) return std::nullopt;
   const auto pass = [&](std::string_view name, bool good) {
-    if (good && options.after) options.after(name, *dag);
-    return good;
+    if (!good) return false;
+    if (options.after) options.after(name, *dag);
+    if (!options.verify_each || verify::verify(*dag, sink)) return true;
+    sink.report(Code::compiler_bug, LocId(), "pass `{}` left a graph that its level does not allow; this is a mistake of the compiler, not of the program", name)
+        .hint("please report it, with the program");
+    return false;
   };
   const auto reached = [&](Level level) { return options.stop_at == level; };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "passes/buckets.h"
 #include "passes/select.h"
+#include "passes/surround.h"
 
 namespace piper::passes {
 
@@ -28,6 +30,7 @@ class Placer {
   bool collect();
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
   bool report_unplaced() const;
+  bool finish();
   DeviceSetId canonical(DeviceSetId devices);
 
   Dag& dag_;
@@ -126,7 +129,7 @@ bool Placer::run() {
   if (rules_.empty()) {
     const DeviceSetId everything = dag_.device_sets.intern({std::vector<std::int32_t>(dag_.mesh.axes.size(), DeviceSet::kWhole)});
     for (Node& node : dag_.nodes) node.devices = everything;
-    return true;
+    return finish();
   }
   bool good = true;
   for (std::uint32_t r = 0; r < rules_.size(); ++r) {
@@ -147,6 +150,14 @@ bool Placer::run() {
     const bool follows = own.empty() || own[at] == kNoRule;
     node.devices = rules_[follows ? by_pass_[0][at] : own[at]].devices;
   }
+  return finish();
+}
+
+/// Homes follow from devices; no samples are divided yet.
+bool Placer::finish() {
+  const std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
+  if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
+  surround(dag_);
   return true;
 }
 

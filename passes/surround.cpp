@@ -165,6 +165,11 @@ void surround(Dag& dag) {
   dag.edges.resize(work == 0 ? 0 : dag.nodes.back().first_input + dag.nodes.back().num_inputs);
   dag.comms.clear();
   add_loads(dag);
+  if (dag.forward_only) {
+    connect_params(dag, {});
+    add_loss_reports(dag);
+    return;
+  }
   const Contributions contributions(dag);
   std::vector<std::vector<NodeId>> updates(dag.buckets.size());
   std::vector<Input> inputs;
@@ -177,15 +182,13 @@ void surround(Dag& dag) {
         for (const Port port : contributions.of(BucketId::at(b), i, h)) inputs.push_back({port, i, EdgeClass::grad});
       }
     }
-    for (std::size_t h = 0; h < homes; ++h) {
-      Node update;
-      update.kind = NodeKind::update;
-      update.bucket = BucketId::at(b);
-      if (!bucket.homes.empty()) update.devices = bucket.homes[h];
-      update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
-      update.loc = bucket.loc;
-      updates[b].push_back(dag.add(update, inputs));
-    }
+    Node update;
+    update.kind = NodeKind::update;
+    update.bucket = BucketId::at(b);
+    if (!bucket.homes.empty()) update.devices = bucket.homes[0];
+    update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+    update.loc = bucket.loc;
+    updates[b].assign(homes, dag.add(update, inputs));
   }
   connect_params(dag, updates);
   add_loss_reports(dag);

@@ -15,7 +15,7 @@ using BodyId = Id<struct BodyTag>;
 /// What a port of a body carries.
 enum class PortKind : std::uint8_t {
   data,      // activations and their adjoints that another region needs; inputs of the model
-  saved,     // forward values kept for the backward of the same chunk, and what BI keeps for BW
+  saved,     // kept within a chunk: outputs that only its later passes read (F for B, BI for BW); inputs that an earlier pass of it made or received
   param,     // a parameter (inputs only)
   grad,      // a contribution to a parameter's gradient (outputs only): added to what is there already
   loss_sum,  // the sum of a loss over this body's samples (outputs only)

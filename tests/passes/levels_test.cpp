@@ -1,6 +1,7 @@
 // The way of sample programs down the levels, as text.
 #include <gtest/gtest.h>
 
+#include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "passes/pipeline.h"
 #include "tests/support/golden.h"
@@ -20,8 +21,13 @@ struct Levels {
     passes::Options options;
     options.stop_at = dag::Level::communicating;
     options.forward_only = forward_only;
+    options.verify_each = true;
     options.after = [&](std::string_view pass, const dag::Dag& dag) {
-      expect_golden("tests/passes/testdata/levels/" + name + "." + std::string(pass) + ".pir", dag::print(dag));
+      const std::string text = dag::print(dag);
+      expect_golden("tests/passes/testdata/levels/" + name + "." + std::string(pass) + ".pir", text);
+      const std::optional<dag::Dag> again = dag::parse(text, context, sink);
+      ASSERT_TRUE(again) << reports(sink, context);
+      EXPECT_EQ(dag::print(*again), text);
     };
     const std::optional<dag::Dag> dag = passes::compile(model, strategy, sink, options);
     ASSERT_TRUE(dag) << reports(sink, context);

@@ -46,6 +46,7 @@ void expect_same_values(Context& context, tensor::Graph model, const directive::
   const std::vector<Array> inputs = random_values(model, false, random), params = random_values(model, true, random);
   passes::Options options;
   options.stop_at = dag::Level::communicating;
+  options.verify_each = true;
   const std::optional<dag::Dag> dag = passes::compile(model, strategy, sink, options);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
 

@@ -48,8 +48,13 @@ body @stage1.F(%target: data f64[batch: 2*, dim: 2] input target,
   %sum = sum(%square) {dims: [batch, dim]} : f64[] @F loc("model.pipe":5:1-5:9)
 }
 graph {
-  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (_:0, param _:0, param _:0) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
-  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (_:0, param _:0, param _:0) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
-  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (_:0, F.stage0.mb0, param _:0, param _:0) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
-  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (_:0, F.stage0.mb1, param _:0, param _:0) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param _:0, param _:1) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
+  F.stage0.mb1 = F stage0 [mb: 1] @stage0.F (load.x.mb1.pp0, param _:0, param _:1) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.target.mb0.pp1, F.stage0.mb0, param _:0, param _:1) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
+  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.target.mb1.pp1, F.stage0.mb1, param _:0, param _:1) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
+  load.x.mb0.pp0 = load x [mb: 0] on cluster[pp: 0] cut dp loc("model.pipe":1:1-1:9)
+  load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] cut dp loc("model.pipe":1:1-1:9)
+  load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] cut dp loc("model.pipe":1:1-1:9)
+  load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] cut dp loc("model.pipe":1:1-1:9)
+  report.mlp.loss.0 = report loss mlp.loss.0 (F.stage1.mb0, F.stage1.mb1) on cluster[pp: 1] cut dp loc("model.pipe":5:1-5:9)
 }
