@@ -100,7 +100,6 @@ void make_buckets(Dag& dag) {
 bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   BucketFiller filler(dag);
-  bool good = true;
   const auto set_text = [&](DeviceSetId set) { return print(dag.device_sets[set], dag.mesh, dag.context->symbols); };
   for (std::size_t p = 0; p < uses.size(); ++p) {
     if (uses[p].empty()) continue;
@@ -137,8 +136,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
           .hint("place some `B` (or `BW`) of the regions that use it on `{}` too", set_text(like.homes[h]));
       fits = false;
     }
-    good = good && fits;
-    if (!fits) continue;
+    if (!fits) return false;  // the other weights of the same regions would only repeat it
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
     like.reduce = uses[p].front().cut;
     ChunkId user = uses[p].front().chunk;
@@ -148,7 +146,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     filler.add(tensor::ParamId::at(p), key, like, user, reduced ? bucket_bytes[user.index()] : kNoLimit);
   }
-  return good;
+  return true;
 }
 
 }  // namespace piper::passes

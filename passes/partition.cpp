@@ -353,7 +353,8 @@ bool Partitioner::run() {
     });
     if (free == pending.end()) {
       sink_.report(Code::partition_conflict, pending[0]->loc, "these partitions cut each other's parts in a circle")
-          .related(pending[1]->loc, "this one needs the parts of the first");
+          .related(pending[1]->loc, "this one needs the parts of the first")
+          .hint("cut a region of the model in one of them");
       return false;
     }
     if (!apply(**free)) return false;

@@ -32,10 +32,13 @@ class Replicator {
   bool check_arguments(const Replicate& replicate) const;
   bool apply(const Replicate& replicate);
   bool set_cuts();
-  bool check_cut(const Chunk& chunk, DeviceSetId devices, AxisMask cut);
+  bool check_cut(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
   void warn_of_repeated_work() const;
   void divide_bodies();
+  /// The line that placed something on these devices.
+  LocId place_of(DeviceSetId devices, LocId otherwise) const;
+  LocId replicate_of(ChunkId a, ChunkId b) const;
   std::string axes_text(AxisMask axes) const;
   std::string set_text(DeviceSetId set) const { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); }
   std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
@@ -54,6 +57,25 @@ std::string Replicator::axes_text(AxisMask axes) const {
     if ((axes >> a & 1) != 0) result += (result.empty() ? "`" : ", `") + std::string(text(dag_.mesh.axes[a].name)) + "`";
   }
   return result.empty() ? "no axis" : result;
+}
+
+LocId Replicator::place_of(DeviceSetId devices, LocId otherwise) const {
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* place = std::get_if<directive::Place>(&directive);
+    if (place != nullptr && place->devices == devices) return place->loc;
+  }
+  return otherwise;
+}
+
+/// A directive that divides the samples of one of two chunks and not of the other.
+LocId Replicator::replicate_of(ChunkId a, ChunkId b) const {
+  const std::size_t axes = dag_.mesh.axes.size();
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    const Replicate *x = layouts_[a.index() * axes + axis].directive, *y = layouts_[b.index() * axes + axis].directive;
+    if (x != nullptr && y == nullptr) return x->loc;
+    if (y != nullptr && x == nullptr) return y->loc;
+  }
+  return dag_.chunks[b.index()].loc;
 }
 
 // ---- argument rules
@@ -117,7 +139,7 @@ bool Replicator::apply(const Replicate& replicate) {
 
 // ---- legality
 
-bool Replicator::check_cut(const Chunk& chunk, DeviceSetId devices, AxisMask cut) {
+bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
   std::int64_t parts = 1;
   std::string how;
   for (const SplitDim& dim : dag_.dims) {
@@ -131,7 +153,6 @@ bool Replicator::check_cut(const Chunk& chunk, DeviceSetId devices, AxisMask cut
     how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
     loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
   }
-  (void)devices;
   return batch_divides(dag_, parts, how, loc, sink_) && samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 
@@ -162,7 +183,7 @@ bool Replicator::set_cuts() {
     for (std::size_t a = 0; a < axes; ++a) {
       if ((fits >> a & 1) != 0) effective_.insert(layouts_[node.chunk.index() * axes + a].directive);
     }
-    if (node.cut != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], node.devices, node.cut);
+    if (node.cut != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], node.cut);
   }
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
@@ -194,18 +215,19 @@ bool Replicator::check_edges() const {
       if (input.cls != EdgeClass::data || !input.source.node.valid() || dag_.node(input.source.node).kind != NodeKind::chunk) continue;
       const Node& maker = dag_.node(input.source.node);
       const bool pairs = maker.devices == reader.devices || dag_.device_sets[maker.devices].whole_axes() == dag_.device_sets[reader.devices].whole_axes();
-      if ((pairs && maker.cut == reader.cut) || !reported.try_emplace({maker.chunk, reader.chunk}, true).second) continue;
+      if ((pairs && maker.cut == reader.cut) || !reported.try_emplace(std::minmax(maker.chunk, reader.chunk), true).second) continue;
       good = false;
       const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
       if (!pairs) {
-        sink_.report(Code::devices_do_not_pair, to.loc, "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", text(from.name),
+        sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", text(from.name),
                      set_text(maker.devices), text(to.name), set_text(reader.devices))
-            .related(from.loc, "`{}` starts here", text(from.name))
+            .related(place_of(maker.devices, from.loc), "`{}` is placed here", text(from.name))
+            .related(to.loc, "`{}` starts here", text(to.name))
             .hint("place both on sets that leave the same axes whole");
       } else {
-        sink_.report(Code::layouts_differ, to.loc, "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", text(from.name), axes_text(maker.cut), text(to.name),
+        sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", text(from.name), axes_text(maker.cut), text(to.name),
                      axes_text(reader.cut))
-            .related(from.loc, "`{}` starts here", text(from.name))
+            .related(to.loc, "`{}` starts here", text(to.name))
             .hint("replicate both over the same axes");
       }
     }

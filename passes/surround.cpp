@@ -182,13 +182,15 @@ void surround(Dag& dag) {
         for (const Port port : contributions.of(BucketId::at(b), i, h)) inputs.push_back({port, i, EdgeClass::grad});
       }
     }
-    Node update;
-    update.kind = NodeKind::update;
-    update.bucket = BucketId::at(b);
-    if (!bucket.homes.empty()) update.devices = bucket.homes[0];
-    update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
-    update.loc = bucket.loc;
-    updates[b].assign(homes, dag.add(update, inputs));
+    for (std::size_t h = 0; h < homes; ++h) {
+      Node update;
+      update.kind = NodeKind::update;
+      update.bucket = BucketId::at(b);
+      if (!bucket.homes.empty()) update.devices = bucket.homes[h];
+      update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+      update.loc = bucket.loc;
+      updates[b].push_back(dag.add(update, inputs));
+    }
   }
   connect_params(dag, updates);
   add_loss_reports(dag);

@@ -12,8 +12,8 @@
 namespace piper::passes {
 
 /// Removes all but the compute nodes, then adds loads, updates and reports as of the DAG's level (below communicating), with its
-/// buckets: one update per bucket, at its first home. Gradient and loss ports read all contributions, on whatever devices they are made.
-/// A forward-only program has no updates.
+/// buckets: one update per home. Gradient and loss ports read all contributions, on whatever devices they are made. A forward-only
+/// program has no updates.
 void surround(dag::Dag& dag);
 
 /// Adds one load per input, instance and device set that reads it, and connects the readers.

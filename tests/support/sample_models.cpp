@@ -181,6 +181,31 @@ Graph two_towers(Context& context, const TowersSize& size) {
   return std::move(m.graph);
 }
 
+Graph two_tasks(Context& context, bool tied, std::int64_t batch) {
+  Modeller m(context, "tasks");
+  Builder& b = m.build;
+  const Type square = m.type(DType::f64, {{"dim", 4}, {"out", 3}});
+  ValueId shared;
+  if (tied) shared = m.weight("w", square, kWide);
+  for (const std::string_view name : {"first", "second"}) {
+    const ValueId x = b.input(name, m.type(DType::f64, {{"batch", batch}, {"dim", 4}}));
+    m.enter(name, 0);
+    const ValueId y = must(b.unary(Op::square, must(b.matmul(x, tied ? shared : m.weight("w", square, kWide)))));
+    must(b.loss(std::string(name) + ".loss", y));
+    m.leave();
+  }
+  return std::move(m.graph);
+}
+
+Graph coupled_model(Context& context, std::int64_t batch) {
+  Modeller m(context, "coupled");
+  Builder& b = m.build;
+  const ValueId x = b.input("x", m.type(DType::f64, {{"batch", batch}, {"dim", 4}}));
+  const ValueId w = m.weight("w", m.type(DType::f64, {{"dim", 4}, {"out", 3}}), kWide);
+  must(b.loss("coupled.loss.0", must(b.along(Op::softmax, must(b.matmul(x, w)), m.dim("batch")))));
+  return std::move(m.graph);
+}
+
 // ---- strategies
 
 StrategyBuilder::StrategyBuilder(Context& context, std::vector<Index> mesh) : context_(context) {
@@ -233,7 +258,9 @@ StrategyBuilder& StrategyBuilder::split(std::vector<Index> into) {
 }
 
 StrategyBuilder& StrategyBuilder::place(std::vector<Index> target, const std::vector<Index>& fixed, std::optional<Pass> pass) {
-  return add(directive::Place{{selector(std::move(target), pass)}, devices(fixed), next_line()});
+  directive::Place place{{selector(std::move(target), pass)}, devices(fixed), next_line()};
+  place.targets[0].loc = place.loc;
+  return add(std::move(place));
 }
 
 StrategyBuilder& StrategyBuilder::place_all(std::string_view name, const std::vector<Index>& fixed) {
@@ -247,7 +274,7 @@ StrategyBuilder& StrategyBuilder::replicate(std::vector<std::string_view> axes, 
   replicate.targets.push_back(selector(std::move(region)));
   for (const std::string_view axis : axes) replicate.axes.push_back(context_.symbol(axis));
   replicate.bucket_bytes = bucket;
-  replicate.loc = next_line();
+  replicate.loc = replicate.targets[0].loc = next_line();
   return add(std::move(replicate));
 }
 

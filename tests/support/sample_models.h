@@ -51,6 +51,12 @@ struct TowersSize {
 /// `towers { left { layer[i] }, right { layer[i] }, join }`: two branches and a logistic loss per sample on their dot product.
 tensor::Graph two_towers(Context& context, const TowersSize& size = {});
 
+/// `tasks { first { w, square }, second { w, square } }`: two inputs, two losses, nothing between them; tied: one weight.
+tensor::Graph two_tasks(Context& context, bool tied, std::int64_t batch = 8);
+
+/// A softmax over the batch: its samples depend on each other.
+tensor::Graph coupled_model(Context& context, std::int64_t batch = 8);
+
 // ---- strategies
 
 using Index = std::pair<std::string_view, std::uint32_t>;

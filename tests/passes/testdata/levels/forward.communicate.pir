@@ -60,6 +60,6 @@ graph {
   load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] cut dp loc("model.pipe":1:1-1:9)
   load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] cut dp loc("model.pipe":1:1-1:9)
   load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] cut dp loc("model.pipe":1:1-1:9)
-  all_reduce.mlp.loss.0 = all_reduce loss mlp.loss.0 (F.stage1.mb0, F.stage1.mb1) over dp on cluster[pp: 1] loc("model.pipe":5:1-5:9)
-  report.mlp.loss.0 = report loss mlp.loss.0 (all_reduce.mlp.loss.0, all_reduce.mlp.loss.0:1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  all_reduce.mlp.loss.0.pp1 = all_reduce loss mlp.loss.0 (F.stage1.mb0, F.stage1.mb1) over dp on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  report.mlp.loss.0 = report loss mlp.loss.0 (all_reduce.mlp.loss.0.pp1, all_reduce.mlp.loss.0.pp1:1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
 }

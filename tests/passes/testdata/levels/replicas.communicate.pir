@@ -143,6 +143,6 @@ graph {
   report.norm = report norm (norm.pp0) on cluster[pp: 0] loc("sample.pipe":3:1-3:9)
   update.stage0.0 = update bucket stage0.0 (grad all_reduce.stage0.0, grad all_reduce.stage0.0:1, norm.pp0) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   update.stage1.0 = update bucket stage1.0 (grad all_reduce.stage1.0, grad all_reduce.stage1.0:1, norm.pp1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
-  all_reduce.mlp.loss.0 = all_reduce loss mlp.loss.0 (F.stage1.mb0:3, F.stage1.mb1:3) over dp on cluster[pp: 1] loc("model.pipe":5:1-5:9)
-  report.mlp.loss.0 = report loss mlp.loss.0 (all_reduce.mlp.loss.0, all_reduce.mlp.loss.0:1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  all_reduce.mlp.loss.0.pp1 = all_reduce loss mlp.loss.0 (F.stage1.mb0:3, F.stage1.mb1:3) over dp on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  report.mlp.loss.0 = report loss mlp.loss.0 (all_reduce.mlp.loss.0.pp1, all_reduce.mlp.loss.0.pp1:1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
 }

@@ -1,0 +1,131 @@
+// What is refused when directives are applied, and in which words.
+#include <gtest/gtest.h>
+
+#include "passes/pipeline.h"
+#include "tests/support/golden.h"
+#include "tests/support/sample_models.h"
+
+namespace piper::test {
+namespace {
+
+using Say = void (*)(StrategyBuilder&);
+
+struct Refusal {
+  const char* name;
+  Code code;
+  tensor::Graph (*model)(Context&);
+  Say say;
+};
+
+tensor::Graph mlp(Context& context) { return mlp_chain(context); }
+tensor::Graph gpt(Context& context) { return small_gpt(context); }
+tensor::Graph tied_towers(Context& context) { return two_towers(context, {.tied = true}); }
+tensor::Graph coupled(Context& context) { return coupled_model(context); }
+tensor::Graph tasks(Context& context) { return two_tasks(context, false); }
+tensor::Graph tied_tasks(Context& context) { return two_tasks(context, true); }
+
+directive::Replicate replicate(StrategyBuilder& build, std::vector<Symbol> axes) {
+  directive::Replicate replicate;
+  replicate.targets.push_back(build.selector({}));
+  replicate.axes = std::move(axes);
+  replicate.loc = build.next_line();
+  return replicate;
+}
+Symbol axis(StrategyBuilder& build, std::size_t i) { return build.edit().mesh.axes[i].name; }
+
+/// Every program stands on cluster(pp: 2, dp: 2).
+const Refusal kRefusals[] = {
+    {"unknown_region", Code::unknown_region, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stge", 0}}, {{"pp", 0}}); }},
+    {"unknown_region_of_partition", Code::unknown_region, mlp, [](StrategyBuilder& b) { b.partition("stage", 2, {}, {{"laier", 0}}); }},
+    {"index_out_of_range", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 7}}, {{"pp", 0}}); }},
+    {"microbatch_out_of_range", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}, {"mb", 2}}, {{"pp", 0}}); }},
+    {"parts_do_not_meet", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}, {"layer", 3}}, {{"pp", 0}}); }},
+    {"replicated_instance", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {{"stage", 0}, {"mb", 1}}); }},
+    {"placed_communication", Code::selector_not_allowed, mlp,
+     [](StrategyBuilder& b) {
+       directive::Place place{{b.selector({{"stage", 0}})}, b.devices({{"pp", 0}}), b.next_line()};
+       place.targets[0].part = directive::Part::send;
+       b.line(2, 2).add(place);
+     }},
+    {"partitioned_pass", Code::selector_not_allowed, mlp,
+     [](StrategyBuilder& b) {
+       directive::Partition partition{b.selector({}, Pass::F), {axis(b, 0), 2}, {}, b.next_line()};
+       b.add(partition);
+     }},
+    {"zero_and_prefetch", Code::not_available, mlp,
+     [](StrategyBuilder& b) {
+       directive::Replicate sharded = replicate(b, {axis(b, 1)});
+       sharded.zero = 3;
+       sharded.prefetch = 2;
+       b.line(2, 2).add(sharded);
+     }},
+    {"more_stages_than_operations", Code::partition_too_fine, mlp, [](StrategyBuilder& b) { b.partition("stage", 100); }},
+    {"no_stages", Code::partition_too_fine, mlp, [](StrategyBuilder& b) { b.partition("stage", 0); }},
+    {"sizes_do_not_add_up", Code::partition_sizes, mlp, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 2}); }},
+    {"name_taken", Code::partition_name_taken, gpt, [](StrategyBuilder& b) { b.partition("block", 2, {}, {{"head", 0}}); }},
+    {"model_marks_more", Code::partition_differs_from_model, mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }},
+    {"two_partitions", Code::partition_conflict, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).partition("stage", 4); }},
+    {"partitions_in_a_circle", Code::partition_conflict, mlp,
+     [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"third", 0}}).partition("third", 3, {}, {{"half", 0}}); }},
+    {"split_of_another_dimension", Code::unknown_split_dimension, gpt,
+     [](StrategyBuilder& b) { b.add(directive::Split{axis(b, 0), {{axis(b, 1), 2}}, {}, b.next_line()}); }},
+    {"split_of_a_stage", Code::split_of_a_part, mlp,
+     [](StrategyBuilder& b) {
+       b.line(2, 2);
+       std::get<directive::Split>(b.edit().directives[1]).targets.push_back(b.selector({{"stage", 0}}));
+     }},
+    {"split_twice", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.line(2, 2).split({{"mb", 4}}); }},
+    {"split_into_nothing", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.split({{"mb", 0}}); }},
+    {"microbatches_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 3); }},
+    {"replicas_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 16).replicate({"dp"}); }},
+    {"coupled_split", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
+    {"coupled_replicate", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"backward_both_ways", Code::backward_named_both_ways, mlp,
+     [](StrategyBuilder& b) { b.line(2, 2).rank({{"pp", 0}}).op(Pass::B, {{"stage", 0}, {"mb", 0}}).op(Pass::BW, {{"stage", 0}, {"mb", 0}}); }},
+    {"unplaced_stage", Code::placed_nowhere, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).split({{"mb", 2}}).place({{"stage", 0}}, {{"pp", 0}}); }},
+    {"unplaced_microbatch", Code::placed_nowhere, mlp,
+     [](StrategyBuilder& b) { b.partition("stage", 1).split({{"mb", 2}}).place({{"stage", 0}, {"mb", 0}}, {{"pp", 0}}); }},
+    {"placed_on_two", Code::placed_twice, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}}, {{"pp", 1}}); }},
+    {"unknown_axis", Code::unknown_axis, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"tp"}); }},
+    {"empty_bucket", Code::invalid_bucket, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, 0); }},
+    {"two_bucket_sizes", Code::replicated_twice, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, 100).replicate({"dp"}, 200); }},
+    {"replicated_over_stages", Code::replicate_without_effect, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"pp"}); }},
+    {"devices_that_do_not_pair", Code::devices_do_not_pair, mlp,
+     [](StrategyBuilder& b) { b.partition("stage", 2).place({{"stage", 0}}, {{"pp", 0}}).place({{"stage", 1}}, {{"pp", 1}, {"dp", 0}}); }},
+    {"one_stage_replicated", Code::layouts_differ, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {{"stage", 0}}); }},
+    {"unused_axis", Code::repeated_work, mlp, [](StrategyBuilder& b) { b.line(2, 2); }},
+    {"homes_overlap", Code::homes_overlap, tied_tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
+    {"tied_towers_overlap", Code::homes_overlap, tied_towers,
+     [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
+    {"one_user_replicated", Code::gradients_reduced_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}); }},
+    {"read_without_gradient", Code::home_without_gradient, mlp,
+     [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}}, {{"pp", 1}}, Pass::B); }},
+    {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
+};
+
+TEST(Directives, RefusalsSayWhatAndWhere) {
+  for (const Refusal& refusal : kRefusals) {
+    SCOPED_TRACE(refusal.name);
+    Context context;
+    DiagnosticSink sink(context.locations);
+    StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+    refusal.say(build);
+    tensor::Graph model = refusal.model(context);
+    passes::Options options;
+    options.stop_at = dag::Level::communicating;
+    options.verify_each = true;
+    const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, options);
+    EXPECT_EQ(dag.has_value(), severity_of(refusal.code) == Severity::warning);
+    const std::vector<Diagnostic> diagnostics = sink.sorted();
+    ASSERT_FALSE(diagnostics.empty());
+    for (const Diagnostic& diagnostic : diagnostics) {
+      if (diagnostic.severity != severity_of(refusal.code)) continue;
+      EXPECT_EQ(diagnostic.code, refusal.code);
+      EXPECT_TRUE(!diagnostic.hint.empty() || refusal.code == Code::selector_matches_nothing);
+    }
+    expect_golden(std::string("tests/passes/testdata/directives/") + refusal.name + ".out", render_text(diagnostics, context.locations.files()));
+  }
+}
+
+}  // namespace
+}  // namespace piper::test
