@@ -8,9 +8,13 @@ namespace {
 
 std::atomic<std::uint64_t> count{0};
 
-void* counted(std::size_t bytes) {
+void* tried(std::size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  return std::malloc(bytes ? bytes : 1);
+}
+
+void* counted(std::size_t bytes) {
+  if (void* memory = tried(bytes)) return memory;
   throw std::bad_alloc();
 }
 
@@ -18,6 +22,8 @@ void* counted(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return tried(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return tried(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
