@@ -257,8 +257,8 @@ void check_windows(PlanFacts& plan, const HappensBefore& before) {
         const std::size_t recv = plan.action(actions[j]).node.index();
         reader[j] = first_reader(readers, first[recv], first[recv + 1], plan.first_action[role], plan.first_action[role + 1]);
         highest[j] = j == 0 ? reader[j] : std::max(highest[j - 1], reader[j]);
-        // The earliest message that is read after this one.
-        const auto i = static_cast<std::size_t>(std::upper_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
+        // The earliest message that is read after this one, or by the same reader, which needs both at once.
+        const auto i = static_cast<std::size_t>(std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
         if (i < j && j - i + 1 > least) {
           least = static_cast<std::uint32_t>(j - i + 1);
           far_i = i;
@@ -280,7 +280,7 @@ void check_windows(PlanFacts& plan, const HappensBefore& before) {
       const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
       auto report = plan.facts.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, least `{}`; the order in which its messages are read needs `{}`",
                                            communicator.window, communicator.least_window, least);
-      if (least > 1) report.hint("`{}` is read before `{}`", message(far_j), message(far_i));
+      if (least > 1) report.hint("`{}` is not read after `{}`", message(far_j), message(far_i));
     }
   }
 }
