@@ -139,6 +139,7 @@ typedef struct PiperScalars {
   double step;                 /* 1 for the first update */
   double learning_rate;
   double bias1, bias2;         /* 1 - beta^step (adamw), else 1 */
+  double one;                  /* 1: the clip factor of an update without clipping */
 } PiperScalars;
 
 typedef struct PiperCommunicator {

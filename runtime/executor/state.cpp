@@ -102,7 +102,7 @@ PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step
     const double left = optimizer.schedule == 1 ? 0.5 * (1.0 + std::cos(std::numbers::pi * passed)) : 1.0 - passed;
     rate = optimizer.floor + (optimizer.base - optimizer.floor) * left;
   }
-  PiperScalars scalars{.step = update, .learning_rate = rate, .bias1 = 1, .bias2 = 1};
+  PiperScalars scalars{.step = update, .learning_rate = rate, .bias1 = 1, .bias2 = 1, .one = 1};
   if (optimizer.kind == 1) {
     scalars.bias1 = 1.0 - std::pow(optimizer.beta1, update);
     scalars.bias2 = 1.0 - std::pow(optimizer.beta2, update);

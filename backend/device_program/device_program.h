@@ -1,0 +1,98 @@
+#pragma once
+// Device programs: what the ranks of each role execute, as tables of plain numbers with names beside them.
+//
+// Guarantees: a program holds no rank constant; what differs between the ranks of a role (members of communicators, share of the batch) is
+// reached through positions in tables that each rank brings (rank_tables.h). Nothing refers to the DAG: a program outlives it.
+//
+//   const ProgramSet programs = make_programs(dag);     // dag.level == planned
+//   programs.roles[0].role == "pp0"
+//   std::puts(print(programs.roles[0], programs.bodies).c_str());
+//
+//   program pp0: 26 actions on 2 streams, arena 20480 bytes, of them 8256 state
+//     3 compute  F.stage0.mb1  @stage0.F(tokens 8448, token 0) -> (x 8704)  after p2p 0 of the step before  gpt.pipe:14:5
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+#include "ir/dag/plan.h"
+#include "runtime/abi.h"
+
+namespace piper::backend {
+
+/// One action of a role.
+struct Instruction {
+  enum class Kind : std::uint8_t {
+    run,          // a kernel body: chunk, sum_squares, norm or update
+    load,         // one operand: where the samples go
+    report,       // one operand per value
+    communicate,  // an entry of its stream's table
+  } kind = Kind::run;
+  std::uint32_t stream = 0, position = 0;                    // in DeviceProgram::streams; position in it
+  std::uint32_t first_wait = 0, num_waits = 0;               // into DeviceProgram::waits
+  std::uint32_t first_operand = 0, num_operands = 0;         // into DeviceProgram::operands; run: inputs, outputs, workspace if the body needs one
+  std::uint32_t body = 0, first_accumulate = 0;              // run: into ProgramSet::bodies; into DeviceProgram::accumulate, one per output
+  // load, and bodies that draw random numbers: first_sample + share * samples is the number of the first sample; share: the rank's of `cut`.
+  std::uint64_t first_sample = 0, samples = 0;
+  std::uint32_t cut = kNoCut;                                // into DeviceProgram::cuts
+  std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
+  PiperDType dtype = PIPER_F64;                              // report: of the values
+  static constexpr std::uint32_t kNoCut = 0xFFFFFFFFu;
+};
+
+/// What messages call an action.
+struct ActionName {
+  std::string name;
+  std::uint32_t file = 0;  // into DeviceProgram::files
+  std::uint32_t line = 0, column = 0;  // line 0: no place
+};
+
+struct ProgramStream {
+  std::string name;
+  bool high_priority = false;
+  std::vector<PiperCommAction> comm;      // per position; empty for the compute stream, which is stream 0
+  std::vector<std::uint32_t> action_of;   // per position: into DeviceProgram::instructions
+};
+
+struct ProgramParam {
+  std::string name;
+  std::vector<std::int64_t> dims;
+  PiperParam entry{};  // without the two pointers
+};
+
+struct DeviceProgram {
+  std::string role;              // `pp0`
+  std::string hash;              // 32 hex digits over everything below and the bodies that are run
+  std::vector<std::int32_t> at;  // per mesh axis the coordinate, or DeviceSet::kWhole: any that no role singles out
+  std::uint64_t arena_bytes = 0, state_bytes = 0, scalars_offset = 0;
+
+  std::vector<Instruction> instructions;  // issue order
+  std::vector<ActionName> names;          // per instruction
+  std::vector<std::string> files;
+  std::vector<PiperWait> waits;
+  std::vector<PiperPart> parts;
+  std::vector<std::uint64_t> operands;    // bytes from the start of the arena
+  std::vector<std::uint8_t> accumulate;
+  std::vector<ProgramStream> streams;
+  std::vector<ProgramParam> params;
+  std::vector<dag::CommunicatorId> communicators;  // of the plan, ascending: PiperRank::communicators in this order
+  std::vector<AxisMask> cuts;                      // PiperRank::replica in this order
+};
+
+/// The programs of all roles of one DAG.
+struct ProgramSet {
+  std::vector<KernelBody> bodies;     // distinct; shared by the roles
+  std::vector<DeviceProgram> roles;   // as in dag::Plan::roles
+};
+
+/// Projects a planned DAG. Reads it alone; names and types that the optimizer's bodies need are interned in its context.
+ProgramSet make_programs(const dag::Dag& dag);
+
+/// What `show program` prints: one line per instruction in issue order.
+std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies);
+
+/// `p2p 3`, `p2p 3 of the step before`.
+std::string wait_text(const DeviceProgram& program, const PiperWait& wait);
+
+}  // namespace piper::backend

@@ -1,0 +1,191 @@
+#include <deque>
+
+#include "backend/device_program/job.h"
+#include "backend/device_program/rank_tables.h"
+#include "backend/emit_cpp/emit_program.h"
+#include "backend/interpret/interpret.h"
+
+namespace piper::backend {
+
+namespace {
+
+/// The programs of one DAG, ready to run.
+struct Phase {
+  ProgramSet set;
+  std::deque<Interpreted> interpreted;
+  std::vector<const PiperProgram*> programs;  // per role
+  std::vector<RankTables> ranks;
+  std::vector<std::size_t> role_of_rank;
+};
+
+PiperDType abi_dtype(tensor::DType dtype) { return dtype == tensor::DType::f64 ? PIPER_F64 : dtype == tensor::DType::f32 ? PIPER_F32 : PIPER_I64; }
+
+}  // namespace
+
+struct Job::Parts {
+  Phase training;
+  std::optional<Phase> evaluation;
+  std::vector<LoadedProgram> loaded;
+  bool generated = false;
+  std::deque<std::string> strings;
+  std::deque<std::vector<std::int64_t>> dims;
+  std::vector<PiperInput> inputs;
+  std::vector<PiperLoss> losses;
+  std::vector<PiperJobRank> ranks;
+  PiperJob job{};
+
+  const char* keep(std::string_view text) { return strings.emplace_back(text).c_str(); }
+  PiperActionInfo place(const Context& context, LocId loc, const char* what);
+  PiperData data(const Context& context, const directive::Data& data, const char* what);
+  void describe(const dag::Dag& dag, const JobOptions& options);
+};
+
+namespace {
+
+void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t& end_id, Phase& phase) {
+  const CommunicatorIds ids(dag, first_id);
+  end_id = ids.end();
+  for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
+    phase.role_of_rank.push_back(role_of(phase.set, coordinates_of(dag.mesh, rank)));
+    phase.ranks.emplace_back(dag, phase.set.roles[phase.role_of_rank.back()], ids, rank);
+  }
+}
+
+void interpret(Phase& phase) {
+  for (const DeviceProgram& program : phase.set.roles) phase.programs.push_back(&phase.interpreted.emplace_back(program, phase.set.bodies).tables());
+}
+
+void add_sources(const Phase& phase, const char* prefix, std::vector<ProgramSource>& sources) {
+  for (const DeviceProgram& program : phase.set.roles) sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies)});
+}
+
+}  // namespace
+
+PiperActionInfo Job::Parts::place(const Context& context, LocId loc, const char* what) {
+  PiperActionInfo info{.name = what, .file = "", .line = 0, .column = 0};
+  if (const SourceRange range = context.locations.primary(loc); range.valid()) {
+    const LineColumn at = context.locations.files().line_column(range.file, range.begin);
+    info = {what, keep(context.locations.files().name(range.file)), at.line, at.column};
+  }
+  return info;
+}
+
+PiperData Job::Parts::data(const Context& context, const directive::Data& data, const char* what) {
+  PiperData made{};
+  made.kind = data.kind == directive::Data::Kind::bytes ? 1 : 2;
+  made.path = keep(data.path);
+  made.batch = data.batch;
+  for (const auto& [name, extent] : data.extents) {
+    if (context.text(name) == "seq") made.seq = extent;
+  }
+  made.classes = data.classes;
+  made.where = place(context, data.loc, what);
+  return made;
+}
+
+void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
+  const Context& context = *dag.context;
+  const directive::Settings& settings = dag.settings;
+  std::uint64_t batch = 0, tokens = 1;
+  for (std::size_t i = 0; i < dag.inputs.size(); ++i) {
+    const tensor::Type& type = dag.input_types[i];
+    PiperInput input{};
+    input.name = keep(context.text(dag.inputs[i].name));
+    input.dtype = abi_dtype(type.dtype);
+    std::vector<std::int64_t>& extents = dims.emplace_back();
+    for (std::size_t d = 0; d < type.dims.size(); ++d) {
+      extents.push_back(type.dims[d].extent);
+      if (type.dims[d].sampled) {
+        input.sample_dim = static_cast<std::uint32_t>(d);
+        if (i == 0) batch = static_cast<std::uint64_t>(type.dims[d].extent);
+      } else if (i == 0) {
+        tokens *= static_cast<std::uint64_t>(type.dims[d].extent);
+      }
+    }
+    input.num_dims = static_cast<std::uint32_t>(extents.size());
+    input.dims = extents.data();
+    inputs.push_back(input);
+  }
+  for (const tensor::Loss& loss : dag.losses) losses.push_back({keep(context.text(loss.name)), static_cast<std::uint64_t>(loss.count)});
+  job.abi_version = PIPER_ABI_VERSION;
+  job.world = static_cast<std::uint32_t>(dag.mesh.devices());
+  job.num_inputs = static_cast<std::uint32_t>(inputs.size());
+  job.inputs = inputs.data();
+  job.num_losses = static_cast<std::uint32_t>(losses.size());
+  job.losses = losses.data();
+  if (settings.data) job.data = data(context, *settings.data, "data");
+  if (settings.held_out) job.held_out = data(context, *settings.held_out, "held_out");
+  const directive::Optimizer optimizer = settings.optimizer.value_or(directive::Optimizer{});
+  job.optimizer.kind = optimizer.kind == directive::Optimizer::Kind::adamw ? 1 : 0;
+  switch (optimizer.lr.kind) {
+    case directive::LearningRate::Kind::constant: job.optimizer.schedule = 0; break;
+    case directive::LearningRate::Kind::cosine: job.optimizer.schedule = 1; break;
+    case directive::LearningRate::Kind::linear: job.optimizer.schedule = 2; break;
+  }
+  job.optimizer.base = optimizer.lr.base;
+  job.optimizer.floor = optimizer.lr.floor;
+  job.optimizer.warmup = optimizer.lr.warmup;
+  job.optimizer.total = settings.steps;
+  job.optimizer.beta1 = optimizer.beta1;
+  job.optimizer.beta2 = optimizer.beta2;
+  job.seed = settings.seed;
+  job.first_step = options.first_step;
+  job.steps = options.steps.value_or(settings.steps > options.first_step ? settings.steps - options.first_step : 0);
+  job.samples_per_step = batch;
+  job.tokens_per_step = batch * tokens;
+}
+
+Job::Job(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Job::~Job() = default;
+const PiperJob& Job::tables() const { return parts_->job; }
+const ProgramSet& Job::training() const { return parts_->training.set; }
+const ProgramSet* Job::evaluation() const { return parts_->evaluation ? &parts_->evaluation->set : nullptr; }
+bool Job::generated() const { return parts_->generated; }
+
+std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink) {
+  auto parts = std::make_unique<Job::Parts>();
+  std::uint32_t next_id = 0;
+  const auto prepare = [&](const dag::Dag& dag, Phase& phase) {
+    phase.set = make_programs(dag);
+    add_rank_tables(dag, next_id, next_id, phase);
+  };
+  prepare(training, parts->training);
+  if (evaluation != nullptr) prepare(*evaluation, parts->evaluation.emplace());
+
+  if (options.engine == Engine::generated) {
+    std::vector<ProgramSource> sources;
+    add_sources(parts->training, "", sources);
+    if (parts->evaluation) add_sources(*parts->evaluation, "held_out.", sources);
+    const Built built = build_programs(sources, options.jit, parts->loaded, sink);
+    if (built == Built::failed) return nullptr;
+    parts->generated = built == Built::done;
+  }
+  if (parts->generated) {
+    std::size_t next = 0;
+    for (Phase* phase : {&parts->training, parts->evaluation ? &*parts->evaluation : nullptr}) {
+      for (std::size_t role = 0; phase != nullptr && role < phase->set.roles.size(); ++role) phase->programs.push_back(parts->loaded[next++].program());
+    }
+  } else {
+    interpret(parts->training);
+    if (parts->evaluation) interpret(*parts->evaluation);
+  }
+
+  for (std::size_t rank = 0; rank < parts->training.ranks.size(); ++rank) {
+    const auto program = [&](const Phase& phase) { return phase.programs[phase.role_of_rank[rank]]; };
+    const RankTables& tables = parts->training.ranks[rank];
+    const RankTables* evaluated = parts->evaluation ? &parts->evaluation->ranks[rank] : nullptr;
+    parts->ranks.push_back({.rank = static_cast<std::uint32_t>(rank),
+                            .program = program(parts->training),
+                            .evaluation = evaluated != nullptr ? program(*parts->evaluation) : nullptr,
+                            .communicators = tables.communicators.data(),
+                            .evaluation_communicators = evaluated != nullptr ? evaluated->communicators.data() : nullptr,
+                            .replica = tables.replica.data(),
+                            .evaluation_replica = evaluated != nullptr ? evaluated->replica.data() : nullptr});
+  }
+  parts->describe(training, options);
+  parts->job.num_ranks = static_cast<std::uint32_t>(parts->ranks.size());
+  parts->job.ranks = parts->ranks.data();
+  return std::make_unique<Job>(std::move(parts));
+}
+
+}  // namespace piper::backend

@@ -1,0 +1,431 @@
+// Projection of a planned DAG: from nodes, ports and buffers to offsets and tables.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <map>
+
+#include "backend/device_program/device_program.h"
+#include "backend/kernel/update_body.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA1.h"
+
+namespace piper::backend {
+
+using dag::Dag;
+using dag::Node;
+using dag::NodeKind;
+using tensor::DType;
+
+namespace {
+
+constexpr std::uint64_t kScalar = sizeof(double);
+
+PiperDType abi_dtype(DType dtype) { return dtype == DType::f64 ? PIPER_F64 : dtype == DType::f32 ? PIPER_F32 : PIPER_I64; }
+
+PiperInitKind abi_init(tensor::Init::Kind kind) {
+  switch (kind) {
+    case tensor::Init::Kind::normal: return PIPER_NORMAL;
+    case tensor::Init::Kind::uniform: return PIPER_UNIFORM;
+    case tensor::Init::Kind::zeros: return PIPER_ZEROS;
+    case tensor::Init::Kind::ones: return PIPER_ONES;
+    case tensor::Init::Kind::constant: break;
+  }
+  return PIPER_CONSTANT;
+}
+
+/// The kernel bodies of a DAG, built once each.
+class Bodies {
+ public:
+  Bodies(const Dag& dag, std::vector<KernelBody>& list) : dag_(dag), list_(list), of_chunk_(dag.bodies.size(), kNone) {
+    if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
+    // A logical parameter counts once, in the order of the model.
+    for (std::uint32_t b = 0; b < dag.buckets.size(); ++b) {
+      for (std::uint32_t i = 0; i < dag.buckets[b].params.size(); ++i) norm_order_.push_back({dag.buckets[b].params[i].value(), b, i});
+    }
+    std::sort(norm_order_.begin(), norm_order_.end());
+  }
+
+  std::uint32_t chunk(dag::BodyId body) {
+    std::uint32_t& known = of_chunk_[body.index()];
+    if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()]), dag_.context->text(dag_.bodies[body.index()].name));
+    return known;
+  }
+  std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
+    const auto [entry, fresh] = updates_.try_emplace(elements, 0);
+    if (fresh) {
+      const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
+      entry->second = add(build_kernels(made.body, made.in_place), numbered("update", updates_.size()));
+    }
+    return entry->second;
+  }
+  std::uint32_t sum_squares(const dag::Bucket& bucket) {
+    std::vector<std::int64_t> elements;
+    for (const tensor::ParamId param : bucket.params) elements.push_back(dag_.param_types[param.index()].elements());
+    const auto [entry, fresh] = sums_.try_emplace(elements, 0);
+    if (fresh) entry->second = add(build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements)), numbered("sum_squares", sums_.size()));
+    return entry->second;
+  }
+  std::uint32_t norm() {
+    if (norm_ == kNone) norm_ = add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip)), "norm");
+    return norm_;
+  }
+
+  /// (parameter, bucket, position in it), by parameter.
+  const std::vector<std::array<std::uint32_t, 3>>& norm_order() const { return norm_order_; }
+  const directive::Optimizer& optimizer() const { return optimizer_; }
+  const KernelBody& operator[](std::uint32_t body) const { return list_[body]; }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  DType dtype(const dag::Bucket& bucket) const { return dag_.param_types[bucket.params.front().index()].dtype; }
+  /// Buckets of one shape share a body, so its name is not that of a bucket.
+  static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
+  std::uint32_t add(KernelBody body, std::string_view name) {
+    body.name = name;
+    list_.push_back(std::move(body));
+    return static_cast<std::uint32_t>(list_.size() - 1);
+  }
+
+  const Dag& dag_;
+  std::vector<KernelBody>& list_;
+  directive::Optimizer optimizer_;
+  std::vector<std::uint32_t> of_chunk_;
+  std::map<std::int64_t, std::uint32_t> updates_;
+  std::map<std::vector<std::int64_t>, std::uint32_t> sums_;
+  std::vector<std::array<std::uint32_t, 3>> norm_order_;
+  std::uint32_t norm_ = kNone;
+};
+
+class Projection {
+ public:
+  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies) : dag_(dag), role_(role), bodies_(bodies) {}
+
+  DeviceProgram run() {
+    out_.role = dag_.context->text(role_.name);
+    out_.at = role_.at;
+    out_.arena_bytes = static_cast<std::uint64_t>(role_.arena_bytes);
+    for (const dag::Buffer& buffer : role_.buffers) {
+      if (buffer.cls != dag::BufferClass::scalars) continue;
+      out_.scalars_offset = static_cast<std::uint64_t>(buffer.offset);
+      out_.state_bytes = static_cast<std::uint64_t>(buffer.offset + buffer.bytes);
+    }
+    number_streams();
+    number_communicators();
+    for (const dag::Action& action : role_.actions) add(action);
+    add_params();
+    return std::move(out_);
+  }
+
+ private:
+  /// The streams that this role uses, compute first.
+  void number_streams() {
+    stream_of_.assign(dag_.streams.size(), 0);
+    std::vector<bool> used(dag_.streams.size(), false);
+    for (const dag::Action& action : role_.actions) used[action.stream.index()] = true;
+    for (std::size_t s = 0; s < dag_.streams.size(); ++s) {
+      if (s != 0 && !used[s]) continue;
+      stream_of_[s] = static_cast<std::uint32_t>(out_.streams.size());
+      out_.streams.push_back({std::string(dag_.context->text(dag_.streams[s].name)), dag_.streams[s].high_priority, {}, {}});
+    }
+  }
+
+  void number_communicators() {
+    for (const dag::Action& action : role_.actions) {
+      if (action.communicator.valid()) out_.communicators.push_back(action.communicator);
+    }
+    std::sort(out_.communicators.begin(), out_.communicators.end());
+    out_.communicators.erase(std::unique(out_.communicators.begin(), out_.communicators.end()), out_.communicators.end());
+  }
+
+  std::uint64_t offset(const dag::Action& action, std::uint32_t operand) const {
+    const dag::Operand& each = role_.operands[action.first_operand + operand];
+    return static_cast<std::uint64_t>(role_.buffers[each.buffer.index()].offset + each.offset);
+  }
+  void operand(std::uint64_t offset) { out_.operands.push_back(offset); }
+
+  std::uint32_t cut_of(AxisMask cut) {
+    if (cut == 0) return Instruction::kNoCut;
+    const auto found = std::find(out_.cuts.begin(), out_.cuts.end(), cut);
+    if (found == out_.cuts.end()) {
+      out_.cuts.push_back(cut);
+      return static_cast<std::uint32_t>(out_.cuts.size() - 1);
+    }
+    return static_cast<std::uint32_t>(found - out_.cuts.begin());
+  }
+
+  /// Microbatches divide the batch first, replicas each microbatch.
+  void share_of_batch(const Node& node, Instruction& made) {
+    std::int64_t batch = 0;
+    for (const tensor::Type& type : dag_.input_types) {
+      for (const tensor::Dim& dim : type.dims) {
+        if (dim.sampled) batch = dim.extent;
+      }
+    }
+    std::int64_t index = 0, parts = 1;
+    for (std::size_t d = 0; d < dag_.dims.size() && d < dag::kMaxSplitDims; ++d) {
+      if (node.instance.at[d] == dag::Instance::kNone) continue;
+      index = index * dag_.dims[d].extent + node.instance.at[d];
+      parts *= dag_.dims[d].extent;
+    }
+    made.first_sample = static_cast<std::uint64_t>(index * (batch / parts));
+    made.samples = static_cast<std::uint64_t>(batch / dag_.samples_divisor(node));
+    made.cut = cut_of(node.cut);
+  }
+
+  void add(const dag::Action& action) {
+    const Node& node = dag_.node(action.node);
+    Instruction made;
+    made.stream = stream_of_[action.stream.index()];
+    made.position = action.position;
+    made.first_wait = static_cast<std::uint32_t>(out_.waits.size());
+    made.num_waits = action.num_waits;
+    for (std::uint32_t w = 0; w < action.num_waits; ++w) {
+      const dag::Wait& wait = role_.waits[action.first_wait + w];
+      out_.waits.push_back({stream_of_[wait.stream.index()], wait.position, wait.distance});
+    }
+    made.first_operand = static_cast<std::uint32_t>(out_.operands.size());
+    made.first_accumulate = static_cast<std::uint32_t>(out_.accumulate.size());
+    const auto inputs = dag_.inputs_of(node);
+    const std::uint32_t num_inputs = inputs.empty() ? 0 : inputs.back().port + 1;
+
+    switch (node.kind) {
+      case NodeKind::chunk: run_chunk(action, node, num_inputs, made); break;
+      case NodeKind::load:
+        made.kind = Instruction::Kind::load;
+        made.subject = node.subject;
+        share_of_batch(node, made);
+        operand(offset(action, 0));
+        break;
+      case NodeKind::sum_squares: run_sum_squares(action, node, num_inputs, made); break;
+      case NodeKind::norm: run_norm(action, num_inputs, made); break;
+      case NodeKind::update: run_update(action, node, num_inputs, made); break;
+      case NodeKind::report:
+        made.kind = Instruction::Kind::report;
+        made.subject = node.subject == Node::kNormReport ? PIPER_NORM : node.subject;
+        if (!inputs.empty()) made.dtype = abi_dtype(dag_.output_type(inputs.front().source).dtype);
+        for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
+        break;
+      case NodeKind::send:
+      case NodeKind::recv:
+      case NodeKind::all_reduce:
+      case NodeKind::all_gather: communicate(action, node, num_inputs, made); break;
+    }
+    made.num_operands = static_cast<std::uint32_t>(out_.operands.size()) - made.first_operand;
+    ProgramStream& stream = out_.streams[made.stream];
+    assert(stream.action_of.size() == made.position && "the actions of a stream stand in the order of their positions");
+    stream.action_of.push_back(static_cast<std::uint32_t>(out_.instructions.size()));
+    out_.instructions.push_back(made);
+    out_.names.push_back(name_of(action.node, node.loc));
+  }
+
+  void finish_run(Instruction& made, std::uint32_t body) {
+    made.kind = Instruction::Kind::run;
+    made.body = body;
+    const KernelBody& kernels = bodies_[body];
+    out_.accumulate.resize(made.first_accumulate + kernels.num_outputs, 0);
+    [[maybe_unused]] const std::size_t operands = out_.operands.size() - made.first_operand;
+    assert(operands == kernels.num_inputs + kernels.num_outputs + (kernels.scratch_bytes > 0 ? 1u : 0u) && "a body's operands are those of its action");
+  }
+
+  void run_chunk(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+    const std::uint32_t body = bodies_.chunk(node.body);
+    const std::uint32_t workspace = bodies_[body].scratch_bytes > 0 ? 1 : 0;
+    for (std::uint32_t i = 0; i < num_inputs + node.num_outputs + workspace; ++i) operand(offset(action, i));
+    for (std::uint32_t i = 0; i < node.num_outputs; ++i) out_.accumulate.push_back(role_.operands[action.first_operand + num_inputs + i].accumulate);
+    if (bodies_[body].draws) share_of_batch(node, made);
+    finish_run(made, body);
+  }
+
+  /// One vector of sums per bucket.
+  void run_sum_squares(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+    for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
+    const std::uint64_t sums = offset(action, num_inputs);
+    for (std::uint32_t i = 0; i < num_inputs; ++i) operand(sums + i * kScalar);
+    finish_run(made, bodies_.sum_squares(dag_.buckets[node.bucket.index()]));
+  }
+
+  void run_norm(const dag::Action& action, std::uint32_t num_inputs, Instruction& made) {
+    for (const auto& [param, bucket, position] : bodies_.norm_order()) operand(offset(action, bucket) + position * kScalar);
+    const std::uint64_t out = offset(action, num_inputs);
+    operand(out);
+    operand(out + kScalar);
+    finish_run(made, bodies_.norm());
+  }
+
+  /// The whole bucket at once: parameters, gradients and slots are flat, with the same gaps.
+  void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+    const dag::Bucket& bucket = dag_.buckets[node.bucket.index()];
+    const bool clipped = num_inputs > bucket.params.size();
+    const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
+    const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(flat.bytes);
+    const std::uint64_t gradients = offset(action, 0);
+    const std::uint64_t scalars = out_.scalars_offset;
+    const std::uint64_t factor = clipped ? offset(action, num_inputs - 1) + kScalar : scalars + offsetof(PiperScalars, one);
+    for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
+    const std::uint32_t slots = slots_of(bodies_.optimizer());
+    const std::uint64_t first_slot = optimizer_state(node.bucket);
+    for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
+    if (bodies_.optimizer().kind == directive::Optimizer::Kind::adamw) {
+      operand(scalars + offsetof(PiperScalars, bias1));
+      operand(scalars + offsetof(PiperScalars, bias2));
+    }
+    operand(parameters);
+    for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
+    const std::uint64_t element = tensor::dtype_bytes(dag_.param_types[bucket.params.front().index()].dtype);
+    finish_run(made, bodies_.update(bucket, static_cast<std::int64_t>(bytes / element)));
+  }
+
+  std::uint64_t optimizer_state(dag::BucketId bucket) const {
+    for (const dag::Buffer& buffer : role_.buffers) {
+      if (buffer.cls == dag::BufferClass::optimizer && buffer.bucket == bucket) return static_cast<std::uint64_t>(buffer.offset);
+    }
+    return 0;
+  }
+
+  static std::uint32_t slots_of(const directive::Optimizer& optimizer) {
+    if (optimizer.kind == directive::Optimizer::Kind::adamw) return 2;
+    return optimizer.momentum != 0 ? 1 : 0;
+  }
+
+  void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
+    made.kind = Instruction::Kind::communicate;
+    PiperCommAction comm{};
+    comm.op = node.kind == NodeKind::send ? PIPER_SEND : node.kind == NodeKind::recv ? PIPER_RECV : node.kind == NodeKind::all_reduce ? PIPER_ALL_REDUCE : PIPER_ALL_GATHER;
+    const auto found = std::lower_bound(out_.communicators.begin(), out_.communicators.end(), action.communicator);
+    comm.communicator = static_cast<std::uint32_t>(found - out_.communicators.begin());
+    comm.identity = node.comm.value();
+    comm.first_part = static_cast<std::uint32_t>(out_.parts.size());
+    comm.first_wait = made.first_wait;
+    comm.num_waits = made.num_waits;
+    comm.action = static_cast<std::uint32_t>(out_.instructions.size());
+    const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
+      const tensor::Type& type = dag_.output_type(port);
+      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype))});
+    };
+    if (node.kind == NodeKind::send) {
+      const auto inputs = dag_.inputs_of(node);
+      for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
+    } else {
+      // Where the own contribution stands among the outputs of a gather.
+      std::uint32_t own = 0;
+      if (node.kind == NodeKind::all_gather) {
+        for (const dag::NodeId member : dag_.comms[node.comm.index()].members) {
+          if (member == action.node) break;
+          const auto inputs = dag_.inputs_of(dag_.node(member));
+          own += inputs.empty() ? 0 : inputs.back().port + 1;
+        }
+      }
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        const bool contributes = node.kind != NodeKind::recv && i >= own && i < own + num_inputs;
+        part(contributes ? offset(action, i - own) : PIPER_NO_OFFSET, offset(action, num_inputs + i), {action.node, i});
+      }
+    }
+    comm.num_parts = static_cast<std::uint32_t>(out_.parts.size()) - comm.first_part;
+    out_.streams[made.stream].comm.push_back(comm);
+  }
+
+  ActionName name_of(dag::NodeId node, LocId loc) {
+    ActionName made;
+    made.name = dag_.name(node);
+    std::string_view file;
+    const LocationTable& locations = dag_.context->locations;
+    if (const SourceRange range = locations.primary(loc); range.valid()) {
+      const LineColumn at = locations.files().line_column(range.file, range.begin);
+      file = locations.files().name(range.file);
+      made.line = at.line;
+      made.column = at.column;
+    }
+    auto found = std::find(out_.files.begin(), out_.files.end(), file);
+    if (found == out_.files.end()) found = out_.files.insert(out_.files.end(), std::string(file));
+    made.file = static_cast<std::uint32_t>(found - out_.files.begin());
+    return made;
+  }
+
+  void add_params() {
+    struct State {
+      std::uint64_t parameters = PIPER_NO_OFFSET, gradients = PIPER_NO_OFFSET, optimizer = PIPER_NO_OFFSET, bytes = 0;
+    };
+    std::map<std::uint32_t, State> buckets;  // ascending: in the order of the DAG
+    for (const dag::Buffer& buffer : role_.buffers) {
+      if (!buffer.bucket.valid()) continue;
+      State& state = buckets[buffer.bucket.value()];
+      const std::uint64_t offset = static_cast<std::uint64_t>(buffer.offset);
+      if (buffer.cls == dag::BufferClass::parameters) {
+        state.parameters = offset;
+        state.bytes = static_cast<std::uint64_t>(buffer.bytes);
+      }
+      if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
+      if (buffer.cls == dag::BufferClass::optimizer) state.optimizer = offset;
+    }
+    const std::uint32_t slots = slots_of(bodies_.optimizer());
+    for (const auto& [index, state] : buckets) {
+      const dag::Bucket& bucket = dag_.buckets[index];
+      std::uint64_t at = 0;
+      for (const tensor::ParamId id : bucket.params) {
+        const tensor::Param& param = dag_.params[id.index()];
+        const tensor::Type& type = dag_.param_types[id.index()];
+        ProgramParam made;
+        made.name = dag_.context->text(param.name);
+        for (const tensor::Dim& dim : type.dims) made.dims.push_back(dim.extent);
+        PiperParam& entry = made.entry;
+        entry.offset = state.parameters + at;
+        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + at;
+        for (std::uint32_t s = 0; s < 2; ++s) {
+          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * state.bytes + at : PIPER_NO_OFFSET;
+        }
+        entry.elements = static_cast<std::uint64_t>(type.elements());
+        entry.dtype = abi_dtype(type.dtype);
+        entry.init = abi_init(param.init.kind);
+        entry.scale = param.init.scale;
+        entry.counted = in_set(bucket.homes.front());
+        entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
+        out_.params.push_back(std::move(made));
+        at += (static_cast<std::uint64_t>(type.bytes()) + 63) / 64 * 64;
+      }
+    }
+  }
+
+  /// Whether the devices of this role lie in a set.
+  bool in_set(DeviceSetId id) const {
+    const DeviceSet& set = dag_.device_sets[id];
+    for (std::size_t a = 0; a < set.at.size(); ++a) {
+      if (set.at[a] != DeviceSet::kWhole && set.at[a] != role_.at[a]) return false;
+    }
+    return true;
+  }
+
+  const Dag& dag_;
+  const dag::Role& role_;
+  Bodies& bodies_;
+  DeviceProgram out_;
+  std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
+};
+
+std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
+  llvm::SHA1 sha;
+  const std::string text = print(program, bodies);
+  sha.update(llvm::StringRef(text));
+  std::vector<bool> used(bodies.size(), false);
+  for (const Instruction& each : program.instructions) {
+    if (each.kind != Instruction::Kind::run || used[each.body]) continue;
+    used[each.body] = true;
+    const std::string body = print(bodies[each.body]);
+    sha.update(llvm::StringRef(body));
+  }
+  return llvm::toHex(sha.final(), /*LowerCase=*/true).substr(0, 32);
+}
+
+}  // namespace
+
+ProgramSet make_programs(const Dag& dag) {
+  assert(dag.level == dag::Level::planned && "a device program is a projection of the plan");
+  ProgramSet set;
+  Bodies bodies(dag, set.bodies);
+  for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies).run());
+  for (DeviceProgram& program : set.roles) program.hash = hash_of(program, set.bodies);
+  return set;
+}
+
+}  // namespace piper::backend

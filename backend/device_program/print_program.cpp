@@ -1,0 +1,104 @@
+// Device programs as text.
+#include "backend/device_program/device_program.h"
+
+namespace piper::backend {
+
+namespace {
+
+constexpr const char* kDTypes[] = {"f64", "f32", "i64"};
+constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather"};
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string run_text(const DeviceProgram& program, const Instruction& each, const KernelBody& body) {
+  const std::uint64_t* operand = program.operands.data() + each.first_operand;
+  const auto port = [&](std::uint32_t i) { return body.buffers[i].name + ' ' + number(operand[i]); };
+  std::string text = "@" + body.name + "(";
+  for (std::uint32_t i = 0; i < body.num_inputs; ++i) text += (i == 0 ? "" : ", ") + port(i);
+  text += ") -> (";
+  for (std::uint32_t i = 0; i < body.num_outputs; ++i) {
+    text += (i == 0 ? "" : ", ") + port(body.num_inputs + i);
+    if (program.accumulate[each.first_accumulate + i] != 0) text += " +=";
+  }
+  text += ")";
+  if (body.scratch_bytes > 0) text += " workspace " + number(operand[body.num_inputs + body.num_outputs]);
+  return text;
+}
+
+std::string samples_text(const Instruction& each) {
+  std::string text = " samples " + number(each.first_sample) + " +" + number(each.samples);
+  if (each.cut != Instruction::kNoCut) text += " of share " + number(each.cut);
+  return text;
+}
+
+std::string communication_text(const DeviceProgram& program, const Instruction& each) {
+  const PiperCommAction& comm = program.streams[each.stream].comm[each.position];
+  std::string text = std::string(kOps[comm.op]) + " " + number(comm.identity) + " on communicator " + number(comm.communicator) + " (";
+  for (std::uint32_t i = 0; i < comm.num_parts; ++i) {
+    const PiperPart& part = program.parts[comm.first_part + i];
+    text += (i == 0 ? "" : ", ") + number(part.elements) + " " + kDTypes[part.dtype];
+    if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
+    if (part.out != PIPER_NO_OFFSET) text += " to " + number(part.out);
+  }
+  return text + ")";
+}
+
+std::string instruction_text(const DeviceProgram& program, const Instruction& each, const std::vector<KernelBody>& bodies) {
+  switch (each.kind) {
+    case Instruction::Kind::run: {
+      const KernelBody& body = bodies[each.body];
+      return run_text(program, each, body) + (body.draws ? samples_text(each) : "");
+    }
+    case Instruction::Kind::load: return "load input " + number(each.subject) + samples_text(each) + " -> " + number(program.operands[each.first_operand]);
+    case Instruction::Kind::report: {
+      std::string text = each.subject == PIPER_NORM ? std::string("report norm") : "report loss " + number(each.subject);
+      text += std::string(" ") + kDTypes[each.dtype] + " (";
+      for (std::uint32_t i = 0; i < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
+      return text + ")";
+    }
+    case Instruction::Kind::communicate: break;
+  }
+  return communication_text(program, each);
+}
+
+}  // namespace
+
+std::string wait_text(const DeviceProgram& program, const PiperWait& wait) {
+  return program.streams[wait.stream].name + " " + number(wait.position) + (wait.distance == 0 ? "" : " of the step before");
+}
+
+std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
+  std::string text = "program " + program.role + ": " + number(program.instructions.size()) + " actions on " + number(program.streams.size()) + " streams, arena " +
+                     number(program.arena_bytes) + " bytes, of them " + number(program.state_bytes) + " state\n";
+  std::size_t stream_width = 0, name_width = 0;
+  for (const ProgramStream& stream : program.streams) {
+    text += "  stream " + stream.name + ": " + number(stream.action_of.size()) + " actions" + (stream.high_priority ? ", high priority" : "") + "\n";
+    stream_width = std::max(stream_width, stream.name.size());
+  }
+  for (const ActionName& name : program.names) name_width = std::max(name_width, name.name.size());
+  for (const ProgramParam& param : program.params) {
+    text += "  param " + param.name + ": " + number(param.entry.elements) + " " + kDTypes[param.entry.dtype] + " at " + number(param.entry.offset);
+    if (param.entry.grad_offset != PIPER_NO_OFFSET) text += ", gradient at " + number(param.entry.grad_offset);
+    for (const std::uint64_t slot : param.entry.slot_offsets) {
+      if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot);
+    }
+    text += param.entry.counted != 0 ? "\n" : ", a further copy\n";
+  }
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    const Instruction& each = program.instructions[i];
+    const ActionName& name = program.names[i];
+    text += "  " + padded(program.streams[each.stream].name + " " + number(each.position), stream_width + 6) + " " + padded(name.name, name_width) + "  " +
+            instruction_text(program, each, bodies);
+    for (std::uint32_t w = 0; w < each.num_waits; ++w) text += (w == 0 ? "  after " : ", ") + wait_text(program, program.waits[each.first_wait + w]);
+    if (name.line != 0) text += "  " + program.files[name.file] + ":" + number(name.line) + ":" + number(name.column);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace piper::backend

@@ -1,0 +1,102 @@
+#include "backend/device_program/rank_tables.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace piper::backend {
+
+namespace {
+
+bool has(AxisMask mask, std::size_t axis) { return (mask >> axis & 1) != 0; }
+
+/// The ranks of one member set that share their coordinates along the separating axes with a device, in coordinate order.
+void add_members(const Mesh& mesh, const DeviceSet& set, AxisMask separating, const std::vector<std::uint32_t>& coordinates, std::vector<std::uint32_t>& members) {
+  std::vector<std::uint32_t> at(mesh.axes.size(), 0);
+  const auto visit = [&](const auto& self, std::size_t axis) -> void {
+    if (axis == at.size()) {
+      members.push_back(static_cast<std::uint32_t>(rank_of(mesh, at)));
+      return;
+    }
+    if (set.at[axis] != DeviceSet::kWhole || has(separating, axis)) {
+      at[axis] = set.at[axis] != DeviceSet::kWhole ? static_cast<std::uint32_t>(set.at[axis]) : coordinates[axis];
+      self(self, axis + 1);
+      return;
+    }
+    for (at[axis] = 0; at[axis] < mesh.axes[axis].size; ++at[axis]) self(self, axis + 1);
+  };
+  visit(visit, 0);
+}
+
+}  // namespace
+
+CommunicatorIds::CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id) : dag_(dag), first_(1, first_id) {
+  for (const dag::Communicator& communicator : dag.plan->communicators) {
+    AxisMask separating = ~AxisMask{0};
+    for (const DeviceSetId set : communicator.members) separating &= dag.device_sets[set].whole_axes();
+    if (communicator.kind == dag::Communicator::Kind::group) separating &= ~communicator.axes;
+    std::uint32_t count = 1;
+    for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
+      if (has(separating, a)) count *= dag.mesh.axes[a].size;
+    }
+    separating_.push_back(separating);
+    first_.push_back(first_.back() + count);
+  }
+}
+
+std::uint32_t CommunicatorIds::of(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) const {
+  std::uint32_t index = 0;
+  for (std::size_t a = 0; a < coordinates.size(); ++a) {
+    if (has(separating_[id.index()], a)) index = index * dag_.mesh.axes[a].size + coordinates[a];
+  }
+  return first_[id.index()] + index;
+}
+
+RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, const CommunicatorIds& ids, std::uint64_t rank) {
+  const std::vector<std::uint32_t> coordinates = coordinates_of(dag.mesh, rank);
+  for (const dag::CommunicatorId id : program.communicators) {
+    const dag::Communicator& planned = dag.plan->communicators[id.index()];
+    AxisMask separating = ~AxisMask{0};
+    for (const DeviceSetId set : planned.members) separating &= dag.device_sets[set].whole_axes();
+    if (planned.kind == dag::Communicator::Kind::group) separating &= ~planned.axes;
+    std::vector<std::uint32_t>& list = members.emplace_back();
+    for (const DeviceSetId set : planned.members) add_members(dag.mesh, dag.device_sets[set], separating, coordinates, list);
+    PiperCommunicator made{};
+    made.id = ids.of(id, coordinates);
+    made.kind = planned.kind == dag::Communicator::Kind::pair ? 0 : 1;
+    made.num_members = static_cast<std::uint32_t>(list.size());
+    const auto self = std::find(list.begin(), list.end(), static_cast<std::uint32_t>(rank));
+    assert(self != list.end() && "a rank is a member of its communicators");
+    made.self = static_cast<std::uint32_t>(self - list.begin());
+    made.num_sets = static_cast<std::uint32_t>(planned.members.size());
+    communicators.push_back(made);
+  }
+  for (std::size_t c = 0; c < communicators.size(); ++c) communicators[c].members = members[c].data();
+  for (const AxisMask cut : program.cuts) {
+    std::uint32_t share = 0;
+    for (std::size_t a = 0; a < coordinates.size(); ++a) {
+      if (has(cut, a)) share = share * dag.mesh.axes[a].size + coordinates[a];
+    }
+    replica.push_back(share);
+  }
+}
+
+std::size_t role_of(const ProgramSet& programs, const std::vector<std::uint32_t>& coordinates) {
+  std::size_t best = programs.roles.size();
+  std::size_t best_fixed = 0;
+  for (std::size_t role = 0; role < programs.roles.size(); ++role) {
+    bool holds = true;
+    std::size_t fixed = 0;
+    for (std::size_t a = 0; a < coordinates.size() && holds; ++a) {
+      const std::int32_t at = programs.roles[role].at[a];
+      if (at == DeviceSet::kWhole) continue;
+      holds = at == static_cast<std::int32_t>(coordinates[a]);
+      ++fixed;
+    }
+    if (!holds || (best != programs.roles.size() && fixed <= best_fixed)) continue;
+    best = role;
+    best_fixed = fixed;
+  }
+  return best;
+}
+
+}  // namespace piper::backend

@@ -1,0 +1,45 @@
+#pragma once
+// What differs between the ranks of a role: who sits at the other ends of its communicators, and which share of the batch is its own.
+//
+// Guarantees: the members of a communicator see the same id and the same members in the same order: source and destination of a pair; the
+// member sets of a group in their order, each in coordinate order. Ids are unique from `first_id` on.
+//
+//   const CommunicatorIds ids(dag, 0);
+//   const RankTables tables(dag, programs.roles[0], ids, rank);
+//   tables.communicators[0].members[tables.communicators[0].self] == rank
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/device_program/device_program.h"
+
+namespace piper::backend {
+
+/// Numbers for the communicators of a plan: one for every choice of coordinates that separates its groups or pairs.
+class CommunicatorIds {
+ public:
+  CommunicatorIds(const dag::Dag& dag, std::uint32_t first_id);
+  /// Of the instance that the device of these coordinates belongs to.
+  std::uint32_t of(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) const;
+  std::uint32_t end() const { return first_.back(); }
+
+ private:
+  const dag::Dag& dag_;
+  std::vector<std::uint32_t> first_;     // per communicator, one more
+  std::vector<AxisMask> separating_;     // per communicator: axes whose coordinate all members of one instance have in common
+};
+
+struct RankTables {
+  RankTables(const dag::Dag& dag, const DeviceProgram& program, const CommunicatorIds& ids, std::uint64_t rank);
+  RankTables(const RankTables&) = delete;
+  RankTables(RankTables&&) = default;
+
+  std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
+  std::vector<std::vector<std::uint32_t>> members;   // what they point to
+  std::vector<std::uint32_t> replica;                // as DeviceProgram::cuts
+};
+
+/// The role of a device: the one that holds it and singles out most of its coordinates.
+std::size_t role_of(const ProgramSet& programs, const std::vector<std::uint32_t>& coordinates);
+
+}  // namespace piper::backend

@@ -1,0 +1,356 @@
+#include "backend/emit_cpp/emit_program.h"
+
+#include <algorithm>
+
+#include "backend/kernel/emit_cpp.h"
+
+namespace piper::backend {
+
+namespace {
+
+std::string number(std::uint64_t value) { return value == PIPER_NO_OFFSET ? "PIPER_NO_OFFSET" : std::to_string(value); }
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (byte < 32 || byte > 126 || c == '?') {
+      const char digits[] = {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)), static_cast<char>('0' + (byte & 7))};
+      out.append(digits, 4);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+/// Text for a line comment: one line, no continuation.
+std::string comment(std::string_view text) {
+  std::string out(text);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
+  return out;
+}
+
+std::string identifier(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+  return out;
+}
+
+constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER"};
+constexpr const char* kDTypes[] = {"PIPER_F64", "PIPER_F32", "PIPER_I64"};
+constexpr const char* kCTypes[] = {"double", "float", "int64_t"};
+constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
+
+class Emission {
+ public:
+  Emission(const DeviceProgram& program, const std::vector<KernelBody>& bodies) : program_(program), bodies_(bodies) {}
+
+  std::string run() {
+    add_bodies();
+    header();
+    out_ += functions_.text();
+    calls();
+    reports();
+    tables();
+    step();
+    entry();
+    return std::move(out_);
+  }
+
+ private:
+  std::size_t num_compute() const { return program_.streams.front().action_of.size(); }
+  const std::vector<std::uint32_t>& compute() const { return program_.streams.front().action_of; }
+
+  /// `F.stage0.mb3  gpt.pipe:14:5`
+  std::string title(std::uint32_t index) const {
+    const ActionName& name = program_.names[index];
+    std::string text = name.name;
+    if (name.line != 0) text += "  " + program_.files[name.file] + ":" + std::to_string(name.line) + ":" + std::to_string(name.column);
+    return comment(text);
+  }
+
+  void add_bodies() {
+    function_of_.resize(bodies_.size());
+    calls_of_.resize(bodies_.size());
+    call_.resize(program_.instructions.size(), 0);
+    for (const std::uint32_t index : compute()) {
+      const Instruction& each = program_.instructions[index];
+      if (each.kind == Instruction::Kind::load) {
+        call_[index] = static_cast<std::uint32_t>(loads_.size());
+        loads_.push_back(index);
+      }
+      if (each.kind == Instruction::Kind::report) {
+        call_[index] = static_cast<std::uint32_t>(reports_.size());
+        reports_.push_back(index);
+      }
+      if (each.kind != Instruction::Kind::run) continue;
+      if (calls_of_[each.body].empty()) {
+        used_.push_back(each.body);
+        function_of_[each.body] = functions_.add(bodies_[each.body]);
+      }
+      call_[index] = static_cast<std::uint32_t>(calls_of_[each.body].size());
+      calls_of_[each.body].push_back(index);
+    }
+  }
+
+  void header() {
+    out_ += "// Program " + comment(program_.role) + ": one training step of the ranks of this role, " + std::to_string(program_.instructions.size()) + " actions on " +
+            std::to_string(program_.streams.size()) + " streams.\n";
+    out_ += "// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " + number(program_.state_bytes) + " of them state).\n";
+    out_ += "// What differs between ranks is in PiperRank: members of communicators, share of the batch.\n";
+    out_ += "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n";
+    out_ += "\n// ---- bodies ----------------------------------------------------------------------------------------------------\n\n";
+  }
+
+  void calls() {
+    out_ += "\n// ---- where the operands of every call lie --------------------------------------------------------------------------\n";
+    for (const std::uint32_t body : used_) {
+      out_ += "\nstatic const " + function_of_[body] + "_at " + function_of_[body] + "_calls[] = {\n";
+      for (const std::uint32_t index : calls_of_[body]) {
+        const Instruction& each = program_.instructions[index];
+        const BodyOperands operands{.offsets = {program_.operands.data() + each.first_operand, each.num_operands},
+                                    .accumulate = {program_.accumulate.data() + each.first_accumulate, bodies_[body].num_outputs},
+                                    .first_sample = each.first_sample,
+                                    .samples = each.samples,
+                                    .cut = each.cut};
+        out_ += "    " + CppBodies::operands(bodies_[body], operands) + ",  // " + program_.names[index].name + "\n";
+      }
+      out_ += "};\n";
+    }
+  }
+
+  void reports() {
+    for (std::size_t r = 0; r < reports_.size(); ++r) {
+      const Instruction& each = program_.instructions[reports_[r]];
+      const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
+      if (count == 0) continue;
+      out_ += "\n// " + title(reports_[r]) + "\n";
+      out_ += "static void report_" + std::to_string(r) + "(const PiperApi* api, PiperRank* rank) {\n  static const uint64_t from[] = {";
+      for (std::uint32_t i = 0; i < count; ++i) out_ += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
+      const std::string size = std::to_string(count);
+      out_ += "};\n  double values[" + size + "];\n  for (uint32_t i = 0; i < " + size + "; ++i) values[i] = (double)*(const " + kCTypes[each.dtype] +
+              "*)(rank->arena + from[i]);\n";
+      out_ += "  api->report(rank, " + (each.subject == PIPER_NORM ? std::string("PIPER_NORM") : std::to_string(each.subject)) + ", values, " + size + ");\n}\n";
+    }
+  }
+
+  void tables() {
+    out_ += "\n// ---- tables --------------------------------------------------------------------------------------------------------\n";
+    out_ += "\nstatic const PiperActionInfo actions[] = {\n";
+    for (const ActionName& name : program_.names) {
+      out_ += "    {" + quoted(name.name) + ", " + quoted(program_.files[name.file]) + ", " + std::to_string(name.line) + ", " + std::to_string(name.column) + "},\n";
+    }
+    if (program_.names.empty()) out_ += "    {\"\", \"\", 0, 0},\n";
+    out_ += "};\n";
+    if (!program_.waits.empty()) {
+      out_ += "\nstatic const PiperWait waits[] = {\n";
+      for (const PiperWait& wait : program_.waits) {
+        out_ += "    {" + std::to_string(wait.stream) + ", " + std::to_string(wait.position) + ", " + std::to_string(wait.distance) + "},  // " +
+                comment(wait_text(program_, wait)) + "\n";
+      }
+      out_ += "};\n";
+    }
+    if (!program_.parts.empty()) {
+      out_ += "\nstatic const PiperPart parts[] = {\n";
+      for (const PiperPart& part : program_.parts) {
+        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + kDTypes[part.dtype] + "},\n";
+      }
+      out_ += "};\n";
+    }
+    for (std::size_t s = 0; s < program_.streams.size(); ++s) stream_tables(s);
+    out_ += "\nstatic const PiperStream streams[] = {\n";
+    for (std::size_t s = 0; s < program_.streams.size(); ++s) {
+      const ProgramStream& stream = program_.streams[s];
+      const std::string suffix = stream_name(s);
+      out_ += "    {.name = " + quoted(stream.name) + ", .num_actions = " + std::to_string(stream.action_of.size()) + ", .high_priority = " + (stream.high_priority ? "1" : "0") +
+              ", .comm = " + (stream.comm.empty() ? std::string("0") : "comm_" + suffix) + ", .action_of = " + (stream.action_of.empty() ? std::string("0") : "actions_" + suffix) +
+              "},\n";
+    }
+    out_ += "};\n";
+    params();
+  }
+
+  std::string stream_name(std::size_t s) const { return std::to_string(s) + "_" + identifier(program_.streams[s].name); }
+
+  void stream_tables(std::size_t s) {
+    const ProgramStream& stream = program_.streams[s];
+    if (!stream.action_of.empty()) {
+      out_ += "\nstatic const uint32_t actions_" + stream_name(s) + "[] = {";
+      for (std::size_t i = 0; i < stream.action_of.size(); ++i) out_ += (i % 20 == 0 ? "\n    " : " ") + std::to_string(stream.action_of[i]) + ",";
+      out_ += "\n};\n";
+    }
+    if (stream.comm.empty()) return;
+    out_ += "\n// The stream " + comment(stream.name) + ", in the order of its actions.\nstatic const PiperCommAction comm_" + stream_name(s) + "[] = {\n";
+    for (const PiperCommAction& comm : stream.comm) {
+      out_ += std::string("    {.op = ") + kOps[comm.op] + ", .communicator = " + std::to_string(comm.communicator) + ", .identity = " + std::to_string(comm.identity) +
+              ", .first_part = " + std::to_string(comm.first_part) + ", .num_parts = " + std::to_string(comm.num_parts) + ", .first_wait = " + std::to_string(comm.first_wait) +
+              ", .num_waits = " + std::to_string(comm.num_waits) + ", .action = " + std::to_string(comm.action) + "},  // " + title(comm.action) + "\n";
+    }
+    out_ += "};\n";
+  }
+
+  void params() {
+    if (program_.params.empty()) return;
+    out_ += "\n";
+    for (std::size_t p = 0; p < program_.params.size(); ++p) {
+      const std::vector<std::int64_t>& dims = program_.params[p].dims;
+      if (dims.empty()) continue;
+      out_ += "static const int64_t dims_" + std::to_string(p) + "[] = {";
+      for (std::size_t d = 0; d < dims.size(); ++d) out_ += (d == 0 ? "" : ", ") + std::to_string(dims[d]);
+      out_ += "};\n";
+    }
+    out_ += "static const PiperParam params[] = {\n";
+    for (std::size_t p = 0; p < program_.params.size(); ++p) {
+      const PiperParam& entry = program_.params[p].entry;
+      char scale[40];
+      std::snprintf(scale, sizeof scale, "%.17g", entry.scale);
+      out_ += "    {.name = " + quoted(program_.params[p].name) + ", .offset = " + number(entry.offset) + ", .grad_offset = " + number(entry.grad_offset) + ", .slot_offsets = {" +
+              number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, .elements = " + number(entry.elements) + ", .dtype = " + kDTypes[entry.dtype] +
+              ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
+              ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) + "},\n";
+    }
+    out_ += "};\n";
+  }
+
+  std::string share(const Instruction& each) const {
+    std::string text = number(each.first_sample);
+    if (each.cut != Instruction::kNoCut) text += " + rank->replica[" + std::to_string(each.cut) + "] * " + number(each.samples);
+    return text;
+  }
+
+  void step() {
+    out_ += "\n// ---- the compute stream ----------------------------------------------------------------------------------------------\n";
+    out_ += R"(
+// Out of line: a step has one of each per action.
+[[maybe_unused]] static __attribute__((noinline)) int await(const PiperApi* api, PiperRank* rank, uint32_t stream, uint32_t position, uint32_t distance) {
+  return piper_wait(api, rank, stream, position, distance);
+}
+[[maybe_unused]] static __attribute__((noinline)) void begin(PiperRank* rank, uint32_t position) { piper_begin(rank, 0, position); }
+[[maybe_unused]] static __attribute__((noinline)) void end(const PiperApi* api, PiperRank* rank, uint32_t position) { piper_end(api, rank, 0, position); }
+
+)";
+    num_compute() <= kStraightLine ? straight_line() : loop();
+  }
+
+  void straight_line() {
+    out_ += "static int step(const PiperApi* api, PiperRank* rank) {\n";
+    if (num_compute() == 0) out_ += "  (void)api;\n  (void)rank;\n";
+    for (const std::uint32_t index : compute()) {
+      const Instruction& each = program_.instructions[index];
+      const std::string action = std::to_string(index), position = std::to_string(each.position);
+      out_ += "  // " + title(index) + "\n";
+      for (std::uint32_t w = 0; w < each.num_waits; ++w) {
+        const PiperWait& wait = program_.waits[each.first_wait + w];
+        out_ += "  if (await(api, rank, " + std::to_string(wait.stream) + ", " + std::to_string(wait.position) + ", " + std::to_string(wait.distance) + ")) return 1;  // " +
+                comment(wait_text(program_, wait)) + "\n";
+      }
+      out_ += "  begin(rank, " + position + ");\n";
+      switch (each.kind) {
+        case Instruction::Kind::run:
+          out_ += "  if (" + function_of_[each.body] + "(api, rank, " + action + ", &" + function_of_[each.body] + "_calls[" + std::to_string(call_[index]) + "])) return 1;\n";
+          break;
+        case Instruction::Kind::load:
+          out_ += "  if (api->load(rank, " + action + ", " + std::to_string(each.subject) + ", " + share(each) + ", " + number(each.samples) + ", rank->arena + " +
+                  number(program_.operands[each.first_operand]) + ")) return 1;\n";
+          break;
+        case Instruction::Kind::report:
+          if (each.num_operands != 0) out_ += "  report_" + std::to_string(call_[index]) + "(api, rank);\n";
+          break;
+        case Instruction::Kind::communicate: break;
+      }
+      out_ += "  end(api, rank, " + position + ");\n\n";
+    }
+    out_ += "  return 0;\n}\n";
+  }
+
+  void loop() {
+    if (!loads_.empty()) {
+      out_ += "struct Load {\n  uint32_t input, cut;  // cut 0xFFFFFFFF: the only share\n  uint64_t first, samples, to;\n};\nstatic const Load loads[] = {\n";
+      for (const std::uint32_t index : loads_) {
+        const Instruction& each = program_.instructions[index];
+        out_ += "    {" + std::to_string(each.subject) + ", " + std::to_string(each.cut) + ", " + number(each.first_sample) + ", " + number(each.samples) + ", " +
+                number(program_.operands[each.first_operand]) + "},  // " + program_.names[index].name + "\n";
+      }
+      out_ += "};\n";
+      out_ += R"(static int load(const PiperApi* api, PiperRank* rank, uint32_t action, const Load* at) {
+  const uint64_t share = at->cut == 0xFFFFFFFFu ? 0 : rank->replica[at->cut];
+  return api->load(rank, action, at->input, at->first + share * at->samples, at->samples, rank->arena + at->to);
+}
+
+)";
+    }
+    out_ += "struct Action {\n  uint32_t action, what, call, first_wait, num_waits;\n};\nstatic const Action schedule[] = {\n";
+    // `what`: a body by its place among those in use, then load, then one number per report.
+    std::vector<std::uint32_t> what(bodies_.size(), 0);
+    for (std::uint32_t i = 0; i < used_.size(); ++i) what[used_[i]] = i;
+    const auto load = static_cast<std::uint32_t>(used_.size());
+    for (const std::uint32_t index : compute()) {
+      const Instruction& each = program_.instructions[index];
+      const std::uint32_t kind = each.kind == Instruction::Kind::run ? what[each.body] : each.kind == Instruction::Kind::load ? load : load + 1 + call_[index];
+      out_ += "    {" + std::to_string(index) + ", " + std::to_string(kind) + ", " + std::to_string(call_[index]) + ", " + std::to_string(each.first_wait) + ", " +
+              std::to_string(each.num_waits) + "},  // " + title(index) + "\n";
+    }
+    out_ += "};\n\nstatic int execute(const PiperApi* api, PiperRank* rank, const Action* each) {\n  switch (each->what) {\n";
+    for (std::uint32_t i = 0; i < used_.size(); ++i) {
+      const std::string& function = function_of_[used_[i]];
+      out_ += "    case " + std::to_string(i) + ": return " + function + "(api, rank, each->action, &" + function + "_calls[each->call]);\n";
+    }
+    if (!loads_.empty()) out_ += "    case " + std::to_string(load) + ": return load(api, rank, each->action, &loads[each->call]);\n";
+    for (std::size_t r = 0; r < reports_.size(); ++r) {
+      if (program_.instructions[reports_[r]].num_operands == 0) continue;
+      out_ += "    case " + std::to_string(load + 1 + r) + ": report_" + std::to_string(r) + "(api, rank); return 0;\n";
+    }
+    out_ += "    default: return 0;\n  }\n}\n\nstatic int step(const PiperApi* api, PiperRank* rank) {\n";
+    out_ += "  for (uint32_t position = 0; position < " + std::to_string(num_compute()) + "; ++position) {\n    const Action* each = &schedule[position];\n";
+    if (!program_.waits.empty()) {
+      out_ += "    for (uint32_t w = each->first_wait; w < each->first_wait + each->num_waits; ++w) {\n";
+      out_ += "      if (await(api, rank, waits[w].stream, waits[w].position, waits[w].distance)) return 1;\n    }\n";
+    }
+    out_ += "    begin(rank, position);\n    if (execute(api, rank, each)) return 1;\n    end(api, rank, position);\n  }\n  return 0;\n}\n";
+  }
+
+  void entry() {
+    const auto table = [](bool there, const char* name) { return there ? std::string(name) : std::string("0"); };
+    out_ += "\nextern \"C\" __attribute__((visibility(\"default\"))) const PiperProgram* piper_program_v1(void) {\n  static const PiperProgram program = {\n";
+    const auto field = [&](const char* name, const std::string& value) { out_ += std::string("      .") + name + " = " + value + ",\n"; };
+    field("abi_version", "PIPER_ABI_VERSION");
+    field("role", quoted(program_.role));
+    field("hash", quoted(program_.hash));
+    field("arena_bytes", number(program_.arena_bytes));
+    field("state_bytes", number(program_.state_bytes));
+    field("scalars_offset", number(program_.scalars_offset));
+    field("num_actions", std::to_string(program_.instructions.size()));
+    field("num_waits", std::to_string(program_.waits.size()));
+    field("num_parts", std::to_string(program_.parts.size()));
+    field("num_streams", std::to_string(program_.streams.size()));
+    field("num_communicators", std::to_string(program_.communicators.size()));
+    field("actions", "actions");
+    field("waits", table(!program_.waits.empty(), "waits"));
+    field("parts", table(!program_.parts.empty(), "parts"));
+    field("streams", "streams");
+    field("num_params", std::to_string(program_.params.size()));
+    field("params", table(!program_.params.empty(), "params"));
+    field("step", "step");
+    field("context", "0");
+    out_ += "  };\n  return &program;\n}\n";
+  }
+
+  const DeviceProgram& program_;
+  const std::vector<KernelBody>& bodies_;
+  CppBodies functions_;
+  std::vector<std::string> function_of_;              // per body
+  std::vector<std::vector<std::uint32_t>> calls_of_;  // per body: instructions
+  std::vector<std::uint32_t> used_;                   // bodies, by first use
+  std::vector<std::uint32_t> call_;                   // per instruction: position among the calls of its body, loads or reports
+  std::vector<std::uint32_t> loads_, reports_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string emit_program(const DeviceProgram& program, const std::vector<KernelBody>& bodies) { return Emission(program, bodies).run(); }
+
+}  // namespace piper::backend

@@ -1,0 +1,117 @@
+#include "backend/interpret/interpret.h"
+
+#include <algorithm>
+
+#include "backend/kernel/evaluate.h"
+
+namespace piper::backend {
+
+namespace {
+
+/// Addresses of the operands and values of a report, per device thread: ranks of one role share the program.
+struct Scratch {
+  std::vector<void*> pointers;
+  std::vector<double> values;
+};
+Scratch& scratch() {
+  static thread_local Scratch of_thread;
+  return of_thread;
+}
+
+double read_as_double(const unsigned char* at, PiperDType dtype) {
+  if (dtype == PIPER_F64) return *reinterpret_cast<const double*>(at);
+  if (dtype == PIPER_F32) return static_cast<double>(*reinterpret_cast<const float*>(at));
+  return static_cast<double>(*reinterpret_cast<const std::int64_t*>(at));
+}
+
+std::uint64_t first_sample(const Instruction& each, const PiperRank* rank) {
+  return each.first_sample + (each.cut == Instruction::kNoCut ? 0 : rank->replica[each.cut] * each.samples);
+}
+
+}  // namespace
+
+Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelBody>& bodies) : program_(program), bodies_(bodies) {
+  for (const ActionName& name : program.names) actions_.push_back({name.name.c_str(), program.files[name.file].c_str(), name.line, name.column});
+  for (const ProgramStream& stream : program.streams) {
+    streams_.push_back({.name = stream.name.c_str(),
+                        .num_actions = static_cast<std::uint32_t>(stream.action_of.size()),
+                        .high_priority = stream.high_priority ? 1u : 0u,
+                        .comm = stream.comm.empty() ? nullptr : stream.comm.data(),
+                        .action_of = stream.action_of.data()});
+  }
+  for (const ProgramParam& param : program.params) {
+    params_.push_back(param.entry);
+    params_.back().name = param.name.c_str();
+    params_.back().dims = param.dims.data();
+  }
+  for (const Instruction& each : program.instructions) most_operands_ = std::max<std::size_t>(most_operands_, each.num_operands);
+  const auto count = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
+  tables_ = {.abi_version = PIPER_ABI_VERSION,
+             .role = program.role.c_str(),
+             .hash = program.hash.c_str(),
+             .arena_bytes = program.arena_bytes,
+             .state_bytes = program.state_bytes,
+             .scalars_offset = program.scalars_offset,
+             .num_actions = count(program.instructions),
+             .num_waits = count(program.waits),
+             .num_parts = count(program.parts),
+             .num_streams = count(program.streams),
+             .num_communicators = count(program.communicators),
+             .actions = actions_.data(),
+             .waits = program.waits.data(),
+             .parts = program.parts.data(),
+             .streams = streams_.data(),
+             .num_params = count(params_),
+             .params = params_.data(),
+             .step = &Interpreted::step,
+             .context = this};
+}
+
+int Interpreted::step(const PiperApi* api, PiperRank* rank) {
+  const Interpreted& self = *static_cast<const Interpreted*>(rank->program->context);
+  Scratch& space = scratch();
+  if (space.pointers.size() < self.most_operands_) space.pointers.resize(self.most_operands_);
+  if (space.values.size() < self.most_operands_) space.values.resize(self.most_operands_);
+  for (const std::uint32_t index : self.program_.streams.front().action_of) {
+    const Instruction& each = self.program_.instructions[index];
+    for (std::uint32_t w = 0; w < each.num_waits; ++w) {
+      const PiperWait& wait = self.program_.waits[each.first_wait + w];
+      if (piper_wait(api, rank, wait.stream, wait.position, wait.distance) != 0) return 1;
+    }
+    piper_begin(rank, 0, each.position);
+    if (const int failed = self.execute(api, rank, index)) return failed;
+    piper_end(api, rank, 0, each.position);
+  }
+  return 0;
+}
+
+int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t index) const {
+  const Instruction& each = program_.instructions[index];
+  const std::uint64_t* operands = program_.operands.data() + each.first_operand;
+  switch (each.kind) {
+    case Instruction::Kind::run: {
+      std::vector<void*>& pointers = scratch().pointers;
+      for (std::uint32_t i = 0; i < each.num_operands; ++i) pointers[i] = rank->arena + operands[i];
+      const KernelBody& body = bodies_[each.body];
+      return evaluate(body, {.api = api,
+                             .rank = rank,
+                             .action = index,
+                             .operands = {pointers.data(), each.num_operands},
+                             .accumulate = {program_.accumulate.data() + each.first_accumulate, body.num_outputs},
+                             .first_sample = first_sample(each, rank)});
+    }
+    case Instruction::Kind::load:
+      return api->load(rank, index, each.subject, first_sample(each, rank), each.samples, rank->arena + operands[0]);
+    case Instruction::Kind::report: {
+      double* values = scratch().values.data();
+      const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
+      for (std::uint32_t i = 0; i < count; ++i) values[i] = read_as_double(rank->arena + operands[i], each.dtype);
+      api->report(rank, each.subject, values, count);
+      return 0;
+    }
+    case Instruction::Kind::communicate: break;  // never on the compute stream
+  }
+  return 0;
+}
+
+}  // namespace piper::backend

@@ -1,0 +1,308 @@
+// Compiles generated sources in parallel processes and loads what comes out.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "backend/jit/jit.h"
+#include "backend/jit/object_cache.h"
+#include "backend/kernel/emit_cpp.h"
+#include "embedded/program_headers.h"
+
+extern char** environ;
+
+namespace piper::backend {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> list(1);
+  for (const char c : text) {
+    if (c != ' ' && c != '\t') {
+      list.back() += c;
+    } else if (!list.back().empty()) {
+      list.emplace_back();
+    }
+  }
+  if (list.back().empty()) list.pop_back();
+  return list;
+}
+
+/// Starts a command with stdout and stderr in a file; nothing when it cannot be started.
+std::optional<pid_t> start(const std::vector<std::string>& command, const std::string& output) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return std::nullopt;
+  return child;
+}
+
+/// The exit status; -1 when a signal ended it.
+int finish(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+struct Compiler {
+  std::vector<std::string> command;
+  std::string version;  // what it says about itself
+};
+
+std::optional<Compiler> find_compiler(const JitOptions& options, const ObjectCache& cache, std::string& tried) {
+  std::vector<std::string> candidates;
+  if (!options.compiler.empty()) {
+    candidates = {options.compiler};
+  } else if (const std::string cxx = variable("CXX"); !cxx.empty()) {
+    candidates = {cxx};
+  } else {
+    candidates = {"g++", "c++"};
+  }
+  for (const std::string& candidate : candidates) {
+    tried += (tried.empty() ? "`" : ", `") + candidate + "`";
+    std::vector<std::string> command = words(candidate);
+    if (command.empty()) continue;
+    const std::string output = cache.path_aside("version");
+    std::vector<std::string> question = command;
+    question.push_back("--version");
+    const std::optional<pid_t> child = start(question, output);
+    const bool good = child && finish(*child) == 0;
+    Compiler found{std::move(command), {}};
+    read_file(output, found.version);
+    unlink(output.c_str());
+    if (good) return found;
+  }
+  return std::nullopt;
+}
+
+/// `-march=native` means another thing on another processor, and caches are shared between machines.
+std::string processor() {
+  std::string text, kept;
+  if (!read_file("/proc/cpuinfo", text)) return {};
+  for (const char* key : {"model name", "flags"}) {
+    const std::size_t at = text.find(key);
+    if (at != std::string::npos) kept += text.substr(at, text.find('\n', at) - at) + "\n";
+  }
+  return kept;
+}
+
+std::string default_cache_folder() {
+  if (const std::string folder = variable("PIPER_CACHE"); !folder.empty()) return folder;
+  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/piper";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/piper";
+  return {};
+}
+
+/// A folder of this process, removed with everything in it unless something in it is to be looked at.
+struct TemporaryFolder {
+  std::string path;
+  bool keep = false;
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path.empty() && !keep) fs::remove_all(path, error);
+  }
+  void make() {
+    std::string pattern = variable("TMPDIR");
+    pattern = (pattern.empty() ? "/tmp" : pattern) + "/piper.XXXXXX";
+    if (mkdtemp(pattern.data()) != nullptr) path = pattern;
+  }
+};
+
+class Build {
+ public:
+  Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder.empty() ? default_cache_folder() : options.cache_folder) {}
+
+  Built run(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
+    if (!find_folder()) return Built::no_compiler;
+    std::string tried;
+    std::optional<Compiler> compiler = find_compiler(options_, cache_, tried);
+    if (!compiler) {
+      sink_.report(piper::Code::no_host_compiler, SourceRange(), "no C++ compiler was found to build the program with (tried {}); the interpreter runs it, with the same results but slower", tried)
+          .hint("install g++, or name a compiler in `CXX`");
+      return Built::no_compiler;
+    }
+    compiler_ = std::move(*compiler);
+    const std::string headers = "include-" + headers_digest().substr(0, 16);
+    if (!write_headers(cache_.path(headers))) return cannot_write();
+    include_ = cache_.path(headers);
+    const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
+    for (const ProgramSource& source : sources) names_.push_back(source.name + "-" + digest(common + source.text).substr(0, 24));
+
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (!cache_.whole(names_[i] + ".so")) missing.push_back(i);
+    }
+    cached_.assign(sources.size(), true);
+    for (const std::size_t i : missing) cached_[i] = false;
+    if (!compile(sources, missing)) return Built::failed;
+
+    std::vector<LoadedProgram> made;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      std::string reason;
+      if (!load(i, made, reason) && (!cached_[i] || !build_again(sources, i) || !load(i, made, reason))) {
+        if (!sink_.has_errors()) {
+          sink_.report(piper::Code::program_does_not_load, SourceRange(), "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
+              .hint("`{}` may not be a C++ compiler for this machine; the source lies beside the object", compiler_.command.front());
+        }
+        temporary_.keep = true;
+        return Built::failed;
+      }
+    }
+    for (LoadedProgram& each : made) loaded.push_back(std::move(each));
+    return Built::done;
+  }
+
+ private:
+  static std::string headers_digest() {
+    std::string text;
+    for (const embedded::File& file : embedded::program_headers()) text += std::string(file.path) + "\n" + std::string(file.text);
+    return digest(text);
+  }
+
+  bool find_folder() {
+    if (cache_.usable()) return true;
+    temporary_.make();
+    const std::string wanted = cache_.folder().empty() ? "~/.cache/piper" : cache_.folder();
+    cache_ = ObjectCache(temporary_.path);
+    if (cache_.usable()) {
+      sink_.report(piper::Code::cache_not_writable, SourceRange(), "the cache folder `{}` cannot be written; programs are built in a temporary folder, again in every run", wanted)
+          .hint("set `PIPER_CACHE` to a folder that can be written");
+      return true;
+    }
+    sink_.report(piper::Code::cache_not_writable, SourceRange(), "neither the cache folder `{}` nor a temporary folder can be written; the interpreter runs the program, with the same results but slower", wanted)
+        .hint("set `PIPER_CACHE` to a folder that can be written");
+    return false;
+  }
+
+  Built cannot_write() {
+    sink_.report(piper::Code::cache_not_writable, SourceRange(), "nothing more can be written to `{}`; the interpreter runs the program, with the same results but slower", cache_.folder())
+        .hint("make room there, or set `PIPER_CACHE` to a folder with room");
+    return Built::no_compiler;
+  }
+
+  bool build_again(const std::vector<ProgramSource>& sources, std::size_t i) {
+    cached_[i] = false;
+    return compile(sources, {i});
+  }
+
+  bool compile(const std::vector<ProgramSource>& sources, const std::vector<std::size_t>& missing) {
+    struct Running {
+      std::size_t index;
+      std::optional<pid_t> child;
+      std::string aside;
+    };
+    std::deque<Running> running;
+    bool good = true;
+    const auto reap = [&] {
+      const Running done = running.front();
+      running.pop_front();
+      const std::string& name = names_[done.index];
+      const int status = done.child ? finish(*done.child) : -1;
+      // A child that was not started, or a full disk, is told apart from refused code by the object's absence alone: both keep the source.
+      if (status == 0 && cache_.store_object(done.aside, name + ".so")) {
+        unlink(cache_.path(name + ".log").c_str());
+        return;
+      }
+      unlink(done.aside.c_str());
+      temporary_.keep = true;
+      if (good) {
+        sink_.report(piper::Code::generated_code_refused, SourceRange(), "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program", compiler_.command.front(),
+                     cache_.path(name + ".cpp"))
+            .hint("the compiler's words are in `{}`", cache_.path(name + ".log"));
+      }
+      good = false;
+    };
+    const std::size_t most = options_.processes != 0 ? options_.processes : std::max(1u, std::thread::hardware_concurrency());
+    for (const std::size_t i : missing) {
+      if (running.size() == most) reap();
+      cache_.store_text(names_[i] + ".cpp", sources[i].text);
+      const std::string aside = cache_.path_aside(names_[i] + ".so");
+      std::vector<std::string> command = compiler_.command;
+      for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
+      for (const std::string& word : {std::string("-I"), include_, cache_.path(names_[i] + ".cpp"), std::string("-o"), aside}) command.push_back(word);
+      running.push_back({i, start(command, cache_.path(names_[i] + ".log")), aside});
+    }
+    while (!running.empty()) reap();
+    return good;
+  }
+
+  bool load(std::size_t i, std::vector<LoadedProgram>& made, std::string& reason) {
+    const std::string path = cache_.path(names_[i] + ".so");
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      const char* error = dlerror();
+      reason = error != nullptr ? error : "unknown";
+      return false;
+    }
+    using Entry = const PiperProgram* (*)();
+    const Entry entry = reinterpret_cast<Entry>(dlsym(handle, "piper_program_v1"));
+    const PiperProgram* program = entry != nullptr ? entry() : nullptr;
+    if (program == nullptr || program->abi_version != PIPER_ABI_VERSION) {
+      reason = program == nullptr ? "it has no `piper_program_v1`" : "it was built for ABI version " + std::to_string(program->abi_version);
+      dlclose(handle);
+      return false;
+    }
+    made.emplace_back(handle, program, path, cached_[i]);
+    return true;
+  }
+
+  const JitOptions& options_;
+  DiagnosticSink& sink_;
+  TemporaryFolder temporary_;
+  ObjectCache cache_;
+  Compiler compiler_;
+  std::string include_;
+  std::vector<std::string> names_;  // per source: without suffix
+  std::vector<bool> cached_;        // per source
+};
+
+}  // namespace
+
+LoadedProgram::LoadedProgram(void* handle, const PiperProgram* program, std::string path, bool cached)
+    : handle_(handle), program_(program), path_(std::move(path)), cached_(cached) {}
+LoadedProgram::LoadedProgram(LoadedProgram&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), program_(other.program_), path_(std::move(other.path_)), cached_(other.cached_) {}
+LoadedProgram::~LoadedProgram() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+std::string compiler_flags() { return std::string(kKernelFlags) + " -march=native -fPIC -shared -fno-exceptions -fno-rtti -g1"; }
+
+bool write_headers(const std::string& folder) {
+  const ObjectCache files(folder);
+  if (!files.usable()) return false;
+  for (const embedded::File& file : embedded::program_headers()) {
+    if (!files.store_text(std::string(file.path), file.text)) return false;
+  }
+  return true;
+}
+
+Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink) {
+  return Build(options, sink).run(sources, loaded);
+}
+
+}  // namespace piper::backend

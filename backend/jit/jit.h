@@ -1,0 +1,64 @@
+#pragma once
+// Builds generated programs with the host's compiler and loads them. Objects are cached by content.
+//
+// Guarantees: the key of an object is its source, the flags, the compiler's version and target and the text of the two headers, so an object that is
+// found is the one that would be built. A file appears in the cache whole or not at all; who loses a race uses the winner's; an object that
+// does not load is built again. The source lies beside the object, and so does what the compiler said when it failed.
+//
+//   std::vector<LoadedProgram> loaded;
+//   if (build_programs(sources, {}, loaded, sink) == Built::done) loaded[0].program()->step;
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "runtime/abi.h"
+
+namespace piper::backend {
+
+struct JitOptions {
+  std::string compiler = {};      // empty: $CXX, then c++, g++ and clang++ on the PATH
+  std::string cache_folder = {};  // empty: $PIPER_CACHE, $XDG_CACHE_HOME/piper, ~/.cache/piper
+  std::uint32_t processes = 0;  // compilers at one time; 0: one per core
+};
+
+/// The source of one program: `name` is a part of file names.
+struct ProgramSource {
+  std::string name;
+  std::string text;
+};
+
+/// A loaded object, closed at the end.
+class LoadedProgram {
+ public:
+  LoadedProgram(void* handle, const PiperProgram* program, std::string path, bool cached);
+  LoadedProgram(LoadedProgram&&) noexcept;
+  LoadedProgram& operator=(LoadedProgram&&) = delete;
+  ~LoadedProgram();
+
+  const PiperProgram* program() const { return program_; }
+  const std::string& path() const { return path_; }
+  bool from_cache() const { return cached_; }
+
+ private:
+  void* handle_;
+  const PiperProgram* program_;
+  std::string path_;
+  bool cached_;
+};
+
+enum class Built : std::uint8_t {
+  done,         // one loaded program per source, in their order
+  no_compiler,  // a warning says so: the interpreter takes over
+  failed,       // an error says why
+};
+
+Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink);
+
+/// The flags that programs are compiled with.
+std::string compiler_flags();
+/// Writes the headers that generated sources include below `folder`; false: it cannot be written.
+bool write_headers(const std::string& folder);
+
+}  // namespace piper::backend

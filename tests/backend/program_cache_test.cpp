@@ -1,0 +1,149 @@
+// The cache of built programs: cold, warm, damaged, not writable; compilers that are missing or wrong.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "backend/jit/jit.h"
+#include "backend/jit/object_cache.h"
+#include "tests/support/golden.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+namespace fs = std::filesystem;
+using backend::Built;
+using backend::JitOptions;
+using backend::LoadedProgram;
+using backend::ProgramSource;
+
+/// A program without actions, told apart by its hash.
+std::string source(const std::string& hash, const std::string& version = "PIPER_ABI_VERSION") {
+  return "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n"
+         "extern \"C\" const PiperProgram* piper_program_v1(void) {\n  static const PiperProgram program = {.abi_version = " + version + ", .hash = \"" + hash + "\"};\n  return &program;\n}\n";
+}
+
+class ProgramCache : public testing::Test {
+ protected:
+  Built build(const std::vector<ProgramSource>& sources) {
+    loaded.clear();
+    sink.emplace(locations);
+    return backend::build_programs(sources, options, loaded, *sink);
+  }
+  std::vector<Code> codes() const {
+    std::vector<Code> list;
+    for (const Diagnostic& each : sink->sorted()) list.push_back(each.code);
+    return list;
+  }
+  /// A program of that name that the shell runs; it answers `--version`.
+  std::string compiler(const std::string& name, const std::string& script) {
+    const std::string path = folder.write(name, "#!/bin/sh\nif [ \"$1\" = --version ]; then echo fake; exit 0; fi\n" + script + "\n");
+    chmod(path.c_str(), 0755);
+    return path;
+  }
+
+  LocationTable locations;
+  TemporaryFolder folder;
+  JitOptions options{.compiler = {}, .cache_folder = (folder.path() / "cache").string(), .processes = 2};
+  std::vector<LoadedProgram> loaded;
+  std::optional<DiagnosticSink> sink;
+};
+
+TEST_F(ProgramCache, ColdThenWarm) {
+  ASSERT_EQ(build({{"a", source("one")}, {"b", source("two")}, {"c", source("three")}}), Built::done);
+  ASSERT_EQ(loaded.size(), 3u);
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+  EXPECT_STREQ(loaded[2].program()->hash, "three");
+  EXPECT_FALSE(loaded[1].from_cache());
+  const std::string object = loaded[0].path();
+  EXPECT_EQ(read_text(fs::path(object).replace_extension(".cpp")), source("one"));
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_TRUE(loaded[0].from_cache());
+  EXPECT_EQ(loaded[0].path(), object);
+  ASSERT_EQ(build({{"a", source("four")}}), Built::done);
+  EXPECT_FALSE(loaded[0].from_cache());
+  EXPECT_TRUE(sink->empty());
+  // Nothing in the making is left behind.
+  for (const auto& entry : fs::recursive_directory_iterator(options.cache_folder)) EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+}
+
+TEST_F(ProgramCache, ADamagedObjectIsBuiltAgain) {
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  const std::string object = loaded[0].path();
+  loaded.clear();
+  std::string whole;
+  ASSERT_TRUE(backend::read_file(object, whole));
+  const auto damage = [&](const std::string& what, const std::string& text) {
+    fs::remove(object);
+    write_text(object, text);
+    ASSERT_EQ(build({{"a", source("one")}}), Built::done) << what;
+    EXPECT_FALSE(loaded[0].from_cache()) << what;
+    EXPECT_STREQ(loaded[0].program()->hash, "one") << what;
+    EXPECT_TRUE(sink->empty()) << what;
+    loaded.clear();
+  };
+  damage("empty", "");
+  damage("cut short", whole.substr(0, whole.size() / 2));
+  std::string altered = whole;
+  altered[whole.size() / 2] ^= 1;
+  damage("one bit", altered);
+  damage("no object", "hello");
+}
+
+TEST_F(ProgramCache, TwoBuildersAtOneTime) {
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      DiagnosticSink own(locations);
+      std::vector<LoadedProgram> mine;
+      good += backend::build_programs({{"a", source("one")}}, options, mine, own) == Built::done && own.empty();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 2);
+}
+
+TEST_F(ProgramCache, AFolderThatCannotBeWritten) {
+  folder.write("file", "not a folder");
+  options.cache_folder = (folder.path() / "file" / "cache").string();
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+  EXPECT_EQ(codes(), std::vector{Code::cache_not_writable});
+  // The temporary folder is gone, the program stays.
+  EXPECT_FALSE(fs::exists(loaded[0].path()));
+}
+
+TEST_F(ProgramCache, NoCompiler) {
+  options.compiler = (folder.path() / "no-such-compiler").string();
+  EXPECT_EQ(build({{"a", source("one")}}), Built::no_compiler);
+  EXPECT_EQ(codes(), std::vector{Code::no_host_compiler});
+  EXPECT_FALSE(sink->has_errors());
+}
+
+TEST_F(ProgramCache, ACompilerThatRefuses) {
+  ASSERT_EQ(build({{"a", "this is not C++\n"}}), Built::failed);
+  ASSERT_EQ(codes(), std::vector{Code::generated_code_refused});
+  // Source and log are where the message says.
+  const Diagnostic said = sink->sorted()[0];
+  const std::size_t begin = said.message.find(options.cache_folder), end = said.message.find('`', begin);
+  EXPECT_EQ(read_text(said.message.substr(begin, end - begin)), "this is not C++\n");
+  const std::size_t log = said.hint.find(options.cache_folder);
+  EXPECT_NE(read_text(said.hint.substr(log, said.hint.find('`', log) - log)).value_or("").find("error"), std::string::npos);
+}
+
+TEST_F(ProgramCache, ACompilerThatMakesSomethingElse) {
+  options.compiler = compiler("garbage", "for last; do :; done; echo hello >\"$last\"");
+  EXPECT_EQ(build({{"a", source("one")}}), Built::failed);
+  EXPECT_EQ(codes(), std::vector{Code::program_does_not_load});
+  options.compiler.clear();
+  EXPECT_EQ(build({{"a", source("one", "77")}}), Built::failed);
+  EXPECT_EQ(codes(), std::vector{Code::program_does_not_load});
+}
+
+}  // namespace
+}  // namespace piper::test
