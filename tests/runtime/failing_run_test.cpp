@@ -108,6 +108,21 @@ TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {
   EXPECT_EQ(result.failure->message, "a library call wanted `32` bytes more than its planned workspace");
 }
 
+TEST(FailingRun, ALibraryCallFails) {
+  ExecutorOptions options;
+  options.runtime.math = Math::builtin;
+  const RunResult result = run_with(
+      1,
+      [](Step& step) {
+        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
+        std::int64_t x[3] = {2, 3, 0};
+        return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
+      },
+      options);
+  EXPECT_EQ(result.failure->code, kLibraryFailed);
+  EXPECT_EQ(result.failure->message, "matrix products and attention know f32 and f64");
+}
+
 TEST(FailingRun, TheCallbackFails) {
   HandJob job(2);
   add_pipeline(job);
