@@ -1,0 +1,235 @@
+// Partition, pieces and selection against brute force.
+#include "passes/partition.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "passes/differentiate.h"
+#include "passes/pieces.h"
+#include "passes/pipeline.h"
+#include "passes/select.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
+#include "tests/support/sample_models.h"
+
+namespace piper::test {
+namespace {
+
+using tensor::Graph;
+
+/// Every way to cut in order of the cuts: the first of the least maximum is the answer.
+std::vector<std::size_t> cuts_by_trying(const std::vector<std::uint64_t>& costs, std::size_t n) {
+  std::vector<std::size_t> best, cuts;
+  std::uint64_t least = ~0ull;
+  const std::function<void(std::size_t, std::uint64_t)> go = [&](std::size_t from, std::uint64_t largest) {
+    if (cuts.size() + 1 == n) {
+      if (from >= costs.size()) return;
+      largest = std::max(largest, std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from), costs.end(), std::uint64_t{0}));
+      if (largest < least) {
+        least = largest;
+        best = cuts;
+      }
+      return;
+    }
+    std::uint64_t run = 0;
+    for (std::size_t to = from + 1; to < costs.size(); ++to) {
+      run += costs[to - 1];
+      cuts.push_back(to);
+      go(to, std::max(largest, run));
+      cuts.pop_back();
+    }
+  };
+  go(0, 0);
+  return best;
+}
+
+TEST(Partition, CutsAreTheEarliestBalancedOnes) {
+  for_each_case(400, [](Random& random) {
+    std::vector<std::uint64_t> costs;
+    const std::size_t units = 1 + random.below(9);
+    for (std::size_t u = 0; u < units; ++u) costs.push_back(random.below(random.chance(0.5) ? 3 : 50));
+    const std::size_t n = 1 + random.below(units);
+    EXPECT_EQ(passes::balanced_cuts(costs, n), cuts_by_trying(costs, n));
+  });
+}
+
+/// One line per forward operation: region path and operation.
+std::string regions_text(const Graph& model) {
+  std::string text;
+  for (const tensor::Node& node : model.nodes()) {
+    if (node.pass != Pass::F) continue;
+    text += model.regions.print(node.region, model.context().symbols) + "  " + std::string(tensor::info(node.op).name) + "\n";
+  }
+  return text;
+}
+
+std::string partitioned(const std::function<Graph(Context&)>& make, const std::function<void(StrategyBuilder&)>& say) {
+  Context context;
+  Graph model = make(context);
+  DiagnosticSink sink(context.locations);
+  StrategyBuilder build(context, {{"pp", 2}});
+  say(build);
+  EXPECT_TRUE(passes::differentiate(model, sink));
+  EXPECT_TRUE(passes::partition(model, build.strategy(), sink)) << render_text(sink.sorted(), context.locations.files());
+  for (const tensor::Node& node : model.nodes()) {
+    if (!node.origin.valid()) continue;
+    EXPECT_EQ(node.region, model.node(node.origin).region);
+  }
+  return regions_text(model);
+}
+
+TEST(Partition, UnitsAreRegionsWithTheLooseOperationsBefore) {
+  const auto gpt = [](Context& context) { return small_gpt(context, {.layers = 2}); };
+  expect_golden("tests/passes/testdata/partition/balanced.out", partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 2); }));
+  expect_golden("tests/passes/testdata/partition/sizes.out", partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 3}); }));
+  // Five parts of four units: the costliest gives way to its inside.
+  expect_golden("tests/passes/testdata/partition/inside.out", partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 6); }));
+  expect_golden("tests/passes/testdata/partition/single_operations.out",
+                partitioned([](Context& context) { return mlp_chain(context, {.layers = 1}); }, [](StrategyBuilder& b) { b.partition("stage", 7); }));
+  expect_golden("tests/passes/testdata/partition/part_of_a_part.out",
+                partitioned(gpt, [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"stage", 1}}).partition("stage", 2); }));
+}
+
+TEST(Partition, TakesTheRegionsThatTheModelMarks) {
+  const auto mlp = [](Context& context) { return mlp_chain(context, {.layers = 3}); };
+  EXPECT_EQ(partitioned(mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }), partitioned(mlp, [](StrategyBuilder&) {}));
+}
+
+TEST(Partition, OrderOfTheLinesDoesNotMatter) {
+  const auto gpt = [](Context& context) { return small_gpt(context, {.layers = 3}); };
+  EXPECT_EQ(partitioned(gpt, [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"stage", 0}}).partition("stage", 3); }),
+            partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}}); }));
+}
+
+TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
+  for_each_case(60, [](Random& random) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    Graph model = random.chance(0.5) ? small_gpt(context, {.layers = static_cast<std::uint32_t>(random.between(1, 4)), .tied = random.chance(0.5)})
+                                     : two_towers(context, {.layers = static_cast<std::uint32_t>(random.between(1, 3))});
+    ASSERT_TRUE(passes::differentiate(model, sink));
+    std::vector<Symbol> selected;
+    for (const std::string_view name : {"gpt", "block", "norm", "attention", "mlp", "embed", "head", "left", "right", "layer", "join"}) {
+      if (random.chance(0.4)) selected.push_back(context.symbol(name));
+    }
+    const passes::Pieces pieces = passes::cut_pieces(model, selected);
+    std::set<std::pair<RegionId, std::uint32_t>> seen;
+    for (const passes::Pieces::Piece& piece : pieces.pieces) {
+      EXPECT_TRUE(seen.insert({piece.region, piece.number}).second);
+      EXPECT_FALSE(piece.forward.empty());
+    }
+    for (std::size_t n = 0; n < model.nodes().size(); ++n) {
+      const tensor::Node& node = model.nodes()[n];
+      const std::uint32_t piece = pieces.piece_of[n];
+      ASSERT_NE(piece, passes::Pieces::kNone);
+      // The path of the piece is the operation's path, cut to the selected names.
+      if (node.pass == Pass::F) {
+        std::vector<std::pair<Symbol, std::uint32_t>> cut, kept;
+        for (RegionId r = pieces.pieces[piece].region; r.valid(); r = pieces.regions.parent(r)) cut.push_back({pieces.regions.name(r), pieces.regions.index(r)});
+        for (RegionId r = node.region; r.valid(); r = model.regions.parent(r)) {
+          if (std::find(selected.begin(), selected.end(), model.regions.name(r)) != selected.end()) kept.push_back({model.regions.name(r), model.regions.index(r)});
+        }
+        EXPECT_EQ(cut, kept);
+      }
+      // Forward values go to the same or later pieces, backward values to the same or earlier ones, so no piece waits for itself.
+      for (const tensor::ValueId value : model.operands(node)) {
+        const tensor::NodeId def = model.value(value).def;
+        if (!def.valid() || (node.pass != Pass::F) != (model.node(def).pass != Pass::F)) continue;
+        const std::uint32_t from = pieces.piece_of[def.index()];
+        EXPECT_TRUE(node.pass == Pass::F ? from <= piece : from >= piece);
+      }
+    }
+    if (selected.empty()) {
+      EXPECT_EQ(pieces.pieces.size(), 1u);
+    }
+  });
+}
+
+TEST(Selection, FindsWhatAScanFinds) {
+  for_each_case(60, [](Random& random) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    RandomProgram program = random_program(context, random, {.order = false});
+    passes::Options options;
+    options.stop_at = dag::Level::split;
+    const std::optional<dag::Dag> dag = passes::compile(program.model, program.strategy, sink, options);
+    ASSERT_TRUE(dag);
+    passes::Selection selection(*dag);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      directive::Selector selector;
+      for (const std::string_view name : {"stage", "mb", "copy"}) {
+        if (!random.chance(0.6)) continue;
+        directive::Coordinate coordinate{context.symbol(name), random.chance(0.2), {}, {}};
+        if (!coordinate.all) {
+          for (std::uint64_t i = 0; i <= random.below(3); ++i) coordinate.indices.push_back(static_cast<std::uint32_t>(random.below(4)));
+          std::sort(coordinate.indices.begin(), coordinate.indices.end());
+          coordinate.indices.erase(std::unique(coordinate.indices.begin(), coordinate.indices.end()), coordinate.indices.end());
+        }
+        selector.coordinates.push_back(coordinate);
+      }
+      std::set<dag::NodeId> expected;
+      bool out_of_range = false;
+      for (const directive::Coordinate& c : selector.coordinates) {
+        const bool is_dim = std::any_of(dag->dims.begin(), dag->dims.end(), [&](const dag::SplitDim& dim) { return dim.name == c.name; });
+        if (!is_dim && context.text(c.name) != "stage") out_of_range = true;
+        for (const dag::SplitDim& dim : dag->dims) {
+          for (const std::uint32_t index : c.indices) out_of_range = out_of_range || (dim.name == c.name && index >= dim.extent);
+        }
+      }
+      for (std::size_t n = 0; n < dag->nodes.size() && !out_of_range; ++n) {
+        const dag::Node& node = dag->nodes[n];
+        if (node.kind != dag::NodeKind::chunk) continue;
+        bool in = true;
+        for (const directive::Coordinate& c : selector.coordinates) {
+          std::optional<std::uint32_t> at = dag->regions.coordinate(dag->chunks[node.chunk.index()].region, c.name);
+          for (std::size_t d = 0; d < dag->dims.size(); ++d) {
+            if (dag->dims[d].name == c.name) at = static_cast<std::uint32_t>(node.instance.at[d]);
+          }
+          in = in && at && (c.all || std::find(c.indices.begin(), c.indices.end(), *at) != c.indices.end());
+        }
+        if (in) expected.insert(dag::NodeId::at(n));
+      }
+      std::vector<dag::NodeId> found;
+      EXPECT_EQ(selection.nodes(selector, sink, found), !expected.empty());
+      EXPECT_EQ(std::set<dag::NodeId>(found.begin(), found.end()), expected);
+      EXPECT_EQ(found.size(), expected.size());
+    }
+  });
+}
+
+TEST(Levels, ALargeProgramTakesTimeInProportion) {
+  const auto measure = [](std::uint32_t ranks, std::uint32_t microbatches) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    Graph model = mlp_chain(context, {.layers = 2 * ranks, .batch = microbatches, .dim = 2, .hidden = 2});
+    StrategyBuilder build(context, {{"pp", ranks}});
+    build.partition("stage", 2 * ranks).split({{"mb", microbatches}});
+    for (std::uint32_t s = 0; s < 2 * ranks; ++s) build.place({{"stage", s}}, {{"pp", std::min(s, 2 * ranks - 1 - s)}});
+    passes::Options options;
+    options.stop_at = dag::Level::communicating;
+    const auto start = std::chrono::steady_clock::now();
+    const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, options);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_TRUE(dag);
+    // F and B, a message each way between neighbours (the two in the middle share a rank), loads at both ends of the chain.
+    if (dag) {
+      EXPECT_GT(dag->nodes.size(), std::size_t{4} * ranks * microbatches);
+    }
+    RecordProperty("milliseconds", std::to_string(1000 * seconds));
+    return seconds;
+  };
+  measure(8, 16);  // warms caches and allocator up
+  const double small = measure(16, 64), large = measure(64, 256);
+  std::printf("16 x 64: %.1f ms, 64 x 256: %.1f ms\n", 1000 * small, 1000 * large);
+  // Sixteen times the work; the bound leaves room for a busy machine and still refuses quadratic time.
+  EXPECT_LT(large, 100 * small);
+}
+
+}  // namespace
+}  // namespace piper::test
