@@ -48,7 +48,7 @@ struct Message {
   ChunkId reader;      // the first
   std::uint32_t next;  // of the same source
   NodeId recv;
-  llvm::SmallVector<std::uint32_t, 4> ports;  // ascending
+  llvm::SmallVector<std::uint32_t, 2> ports;  // ascending
 };
 
 void Communicator::add_messages() {
@@ -56,6 +56,7 @@ void Communicator::add_messages() {
   const std::size_t work = dag_.nodes.size();
   std::vector<std::uint32_t> first(work, kEnd);
   std::vector<Message> messages;
+  messages.reserve(work);
   const auto crosses = [&](const Node& reader, const Input& input) {
     return input.cls == EdgeClass::data && input.source.node.valid() && input.source.node.index() < work && dag_.node(input.source.node).devices != reader.devices;
   };

@@ -157,7 +157,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   for (Body& body : dag.bodies) divide_samples(body, parts);
   dag.nodes.clear();
   dag.edges.clear();
-  dag.nodes.reserve(dag.chunks.size() * instances * 3);
+  dag.nodes.reserve(dag.chunks.size() * instances * 4);  // with messages
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     const Chunk& chunk = dag.chunks[c];
     Node node;

@@ -30,9 +30,8 @@ const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
 }
 
 std::size_t num_work_nodes(const Dag& dag) {
-  std::size_t count = 0;
-  while (count < dag.nodes.size() && dag.nodes[count].kind == NodeKind::chunk) ++count;
-  return count;
+  const auto end = std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return node.kind == NodeKind::chunk; });
+  return static_cast<std::size_t>(end - dag.nodes.begin());
 }
 
 void wire(Dag& dag) {
@@ -50,7 +49,7 @@ void wire(Dag& dag) {
   }
   std::size_t total = 0;
   for (const Node& node : dag.nodes) total += dag.bodies[node.body.index()].inputs.size();
-  dag.edges.reserve(total + total / 2);
+  dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
   for (Node& node : dag.nodes) {
     const Body& body = dag.bodies[node.body.index()];
     const std::uint32_t instance = selection.position(node.instance);

@@ -52,7 +52,7 @@ void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
     edges.insert(edges.end(), inputs.begin(), inputs.end());
   }
   const auto by_port = [](const Input& a, const Input& b) { return a.port < b.port; };
-  std::stable_sort(edges.begin() + first, edges.end(), by_port);
+  if (!std::is_sorted(edges.begin() + first, edges.end(), by_port)) std::stable_sort(edges.begin() + first, edges.end(), by_port);
   node.first_input = first;
   node.num_inputs = static_cast<std::uint32_t>(inputs.size());
 }
