@@ -37,18 +37,26 @@ struct PlanFacts {
 };
 
 /// Per action and stream of its role: how many actions of that stream have ended when it starts. A count c > 0 means c of this step, c <= 0
-/// means size + c of the step before.
+/// means size + c of the step before. A role has few of the DAG's streams, so its own are numbered anew.
 struct HappensBefore {
   /// `plan.ended` must be filled: the proof of progress comes first.
   explicit HappensBefore(const PlanFacts& plan);
-  std::int32_t count(std::uint32_t action, std::size_t stream) const { return counts[std::size_t{action} * streams + stream]; }
+  /// The stream is the DAG's, and one that the role has.
+  std::int32_t count(std::uint32_t action, std::size_t stream) const {
+    const std::uint32_t role = plan.role_of[action];
+    return counts[row(role, action) + local[role * plan.num_streams() + stream]];
+  }
+  std::size_t row(std::uint32_t role, std::uint32_t action) const { return base[role] + std::size_t{action - plan.first_action[role]} * width[role]; }
   /// Action b of the same role ended before a starts: b of the same step, or of the step before when `previous`.
-  bool ended_before(const PlanFacts& plan, std::uint32_t b, std::uint32_t a, bool previous) const {
+  bool ended_before(std::uint32_t b, std::uint32_t a, bool previous) const {
     const Action& action = plan.action(b);
     const auto end = static_cast<std::int32_t>(action.position) + 1;
     return count(a, action.stream.index()) >= (previous ? end - static_cast<std::int32_t>(plan.stream_size[plan.slot(plan.role_of[b], action.stream)]) : end);
   }
-  std::size_t streams;
+  const PlanFacts& plan;
+  std::vector<std::uint32_t> local;   // per (role, stream): its number in the role
+  std::vector<std::uint32_t> width;   // per role: its number of streams
+  std::vector<std::size_t> base;      // per role: where its counts begin
   std::vector<std::int32_t> counts;
 };
 

@@ -243,9 +243,8 @@ class Shape {
         const dag::CommId id = communicator.comms[k];
         const dag::Comm& comm = dag_.comms[id.index()];
         const Node& first = facts_.node(comm.members[0]);
-        const std::string name = facts_.name(comm.members[0]);
         if (of_comm[id.index()] != kNone) {
-          facts_.sink.report(Code::wrong_communicator, first.loc, "`{}` stands in two places of the communicators", name);
+          facts_.sink.report(Code::wrong_communicator, first.loc, "`{}` stands in two places of the communicators", facts_.name(comm.members[0]));
           return;
         }
         of_comm[id.index()] = c;
@@ -255,7 +254,7 @@ class Shape {
           fits = facts_.node(comm.members[m]).devices == communicator.members[m] && facts_.node(comm.members[m]).stream == communicator.stream;
         }
         if (!fits) {
-          facts_.sink.report(Code::wrong_communicator, first.loc, "`{}` does not have the members, axes or stream of its communicator", name);
+          facts_.sink.report(Code::wrong_communicator, first.loc, "`{}` does not have the members, axes or stream of its communicator", facts_.name(comm.members[0]));
           return;
         }
       }

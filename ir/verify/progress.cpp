@@ -174,35 +174,51 @@ bool check_progress(PlanFacts& plan) {
   return false;
 }
 
-HappensBefore::HappensBefore(const PlanFacts& plan) : streams(plan.num_streams()) {
+HappensBefore::HappensBefore(const PlanFacts& facts) : plan(facts) {
   // A count far below any real one: nothing is known to have ended.
   constexpr std::int32_t kNever = -(1 << 30);
-  counts.assign(plan.role_of.size() * streams, kNever);
+  const std::size_t streams = plan.num_streams();
+  const auto roles = static_cast<std::uint32_t>(plan.plan.roles.size());
+  local.assign(roles * streams, 0);
+  width.assign(roles, 0);
+  base.assign(roles, 0);
+  std::vector<std::int32_t> sizes(roles * streams, 0);  // per role, by its own numbers
+  std::size_t total = 0;
+  for (std::uint32_t r = 0; r < roles; ++r) {
+    for (std::size_t s = 0; s < streams; ++s) {
+      const std::uint32_t size = plan.stream_size[r * streams + s];
+      if (size == 0) continue;
+      local[r * streams + s] = width[r];
+      sizes[r * streams + width[r]++] = static_cast<std::int32_t>(size);
+    }
+    base[r] = total;
+    total += std::size_t{plan.first_action[r + 1] - plan.first_action[r]} * width[r];
+  }
+  counts.assign(total, kNever);
   // A path from one step to the next crosses once, so a second round knows all of them.
   for (int round = 0; round < 2; ++round) {
     for (const std::uint32_t a : plan.ended) {
       const Action& action = plan.action(a);
       const std::uint32_t role = plan.role_of[a];
-      std::int32_t* const own = counts.data() + std::size_t{a} * streams;
-      const auto join = [&](std::uint32_t b, bool previous) {
-        const Action& other = plan.action(b);
-        const std::int32_t* const theirs = counts.data() + std::size_t{b} * streams;
-        for (std::size_t s = 0; s < streams; ++s) {
-          const auto size = static_cast<std::int32_t>(plan.stream_size[role * streams + s]);
-          // Counts of the step before that reach further back mean nothing here.
-          const std::int32_t value = previous ? (theirs[s] > 0 ? theirs[s] - size : kNever) : theirs[s];
-          own[s] = std::max(own[s], value);
+      const std::uint32_t own_width = width[role];
+      const std::int32_t* const size = sizes.data() + role * streams;
+      std::int32_t* const own = counts.data() + row(role, a);
+      const auto join = [&](std::uint32_t b, dag::StreamId stream, std::uint32_t position, bool previous) {
+        const std::int32_t* const theirs = counts.data() + row(role, b);
+        if (previous) {
+          // What the step before knew of its own step; what reaches further back means nothing here.
+          for (std::uint32_t s = 0; s < own_width; ++s) own[s] = std::max(own[s], theirs[s] > 0 ? theirs[s] - size[s] : kNever);
+        } else {
+          for (std::uint32_t s = 0; s < own_width; ++s) own[s] = std::max(own[s], theirs[s]);
         }
-        const auto size = static_cast<std::int32_t>(plan.stream_size[plan.slot(role, other.stream)]);
-        const auto end = static_cast<std::int32_t>(other.position) + 1;
-        own[other.stream.index()] = std::max(own[other.stream.index()], previous ? end - size : end);
+        const std::uint32_t s = local[plan.slot(role, stream)];
+        const auto end = static_cast<std::int32_t>(position) + 1;
+        own[s] = std::max(own[s], previous ? end - size[s] : end);
       };
-      if (action.position > 0) {
-        join(plan.at(role, action.stream, action.position - 1), false);
-      } else {
-        join(plan.at(role, action.stream, plan.stream_size[plan.slot(role, action.stream)] - 1), true);
-      }
-      for (const dag::Wait& wait : plan.waits(a)) join(plan.at(role, wait.stream, wait.position), wait.distance == 1);
+      const bool first = action.position == 0;
+      const std::uint32_t before = first ? plan.stream_size[plan.slot(role, action.stream)] - 1 : action.position - 1;
+      join(plan.at(role, action.stream, before), action.stream, before, first);
+      for (const dag::Wait& wait : plan.waits(a)) join(plan.at(role, wait.stream, wait.position), wait.stream, wait.position, wait.distance == 1);
     }
   }
 }
@@ -269,7 +285,7 @@ void check_windows(PlanFacts& plan, const HappensBefore& before) {
       for (std::size_t j = 0; w > 0 && w <= messages && j < messages && !plan.facts.enough(); ++j) {
         const bool previous = j < w;
         const std::uint32_t needed = reader[previous ? j + messages - w : j - w];
-        if (needed == kNone || before.ended_before(plan, needed, actions[j], previous)) continue;
+        if (needed == kNone || before.ended_before(needed, actions[j], previous)) continue;
         plan.facts.sink
             .report(Code::window_exceeded, plan.loc(actions[j]), "`{}` is posted without waiting for `{}`{}, so more than `{}` messages may have arrived unread", plan.name(actions[j]),
                     plan.name(needed), previous ? " of the step before" : "", w)
