@@ -12,7 +12,7 @@
 namespace piper::backend {
 
 /// Compute actions up to which the step is straight-line code.
-inline constexpr std::size_t kStraightLine = 400;
+inline constexpr std::size_t kStraightLine = 200;
 
 std::string emit_program(const DeviceProgram& program, const std::vector<KernelBody>& bodies);
 
