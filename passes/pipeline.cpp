@@ -5,8 +5,10 @@
 #include "passes/build.h"
 #include "passes/communicate.h"
 #include "passes/differentiate.h"
+#include "passes/order.h"
 #include "passes/partition.h"
 #include "passes/place.h"
+#include "passes/plan.h"
 #include "passes/replicate.h"
 #include "passes/split.h"
 
@@ -47,6 +49,10 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
     pass("drop_backward", true);
   }
   if (!pass("communicate", communicate(*dag, sink))) return std::nullopt;
+  if (reached(Level::communicating)) return dag;
+  if (!pass("order", order(*dag, strategy, sink))) return std::nullopt;
+  if (reached(Level::ordered)) return dag;
+  if (!pass("plan", plan(*dag, options.workspace_bytes, sink))) return std::nullopt;
   return dag;
 }
 

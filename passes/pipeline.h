@@ -5,6 +5,7 @@
 //   auto dag = passes::compile(model, strategy, sink, {});
 //   dag->level == dag::Level::planned, and verify(*dag, sink) finds nothing
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Options {
   dag::Level stop_at = dag::Level::planned;
   /// F alone, nothing saved, no update: the program of `held_out`. Bucket state lies at the same offsets as in the training program.
   bool forward_only = false;
+  /// Bytes of scratch that one run of a body needs beside its operands: a fact of the backend. None: bodies need no scratch.
+  std::function<std::int64_t(const dag::Body&)> workspace_bytes;
   /// Runs ir/verify after every pass; a failure there is a compiler bug and says so.
   bool verify_each = false;
   /// Called after every pass with its name.

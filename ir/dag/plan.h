@@ -46,7 +46,9 @@ struct Action {
   StreamId stream;
   std::uint32_t position = 0;                             // in its stream
   std::uint32_t first_wait = 0, num_waits = 0;            // into Role::waits
-  std::uint32_t first_operand = 0, num_operands = 0;      // into Role::operands: input ports in order, then output ports in order, then workspace if any
+  // Into Role::operands: input ports in order, output ports in order, then workspace if any. An update also uses the optimizer buffer of its
+  // bucket (slot after slot, each as large as the bucket) and the scalars.
+  std::uint32_t first_operand = 0, num_operands = 0;
   CommunicatorId communicator;                            // communication
 };
 

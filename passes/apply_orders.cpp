@@ -1,0 +1,509 @@
+#include "passes/apply_orders.h"
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+#include "passes/linearise.h"
+#include "passes/list_schedule.h"
+#include "passes/order_cycle.h"
+
+namespace piper::passes {
+
+using dag::Dag;
+using dag::Instance;
+using dag::Node;
+using dag::NodeId;
+using dag::NodeKind;
+using directive::Order;
+using directive::OrderOp;
+using directive::OrderStep;
+using directive::Part;
+using directive::RankSteps;
+
+namespace {
+
+/// How many ranks are listed before the others are only counted.
+constexpr std::size_t kMaxReports = 8;
+
+std::string chunk_text(const Dag& dag, const Node& node) {
+  const dag::Chunk& chunk = dag.chunks[node.chunk.index()];
+  std::string text = std::string(pass_name(node.pass)) + " " + dag.regions.print(chunk.region, dag.context->symbols);
+  if (chunk.piece > 0) text += "." + std::to_string(chunk.piece);
+  return text;
+}
+
+/// `F stage[1] mb[3..8], B stage[1] mb[2]`: runs along the last dimension are joined.
+std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
+  const std::size_t last = dag.dims.empty() ? 0 : dag.dims.size() - 1;
+  const auto head = [&](const Node& node) {
+    Instance instance = node.instance;
+    instance.at[last] = Instance::kNone;
+    return std::tuple(node.pass, node.chunk, instance);
+  };
+  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
+    const Node &x = dag.node(a), &y = dag.node(b);
+    return std::tuple(head(x), x.instance.at[last]) < std::tuple(head(y), y.instance.at[last]);
+  });
+  std::string text;
+  std::size_t items = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++items) {
+    const Node& node = dag.node(nodes[i]);
+    std::size_t next = i + 1;
+    while (next < nodes.size() && head(dag.node(nodes[next])) == head(node) &&
+           dag.node(nodes[next]).instance.at[last] == dag.node(nodes[next - 1]).instance.at[last] + 1) {
+      ++next;
+    }
+    if (items == 6) {
+      std::size_t left = nodes.size() - i;
+      return text + " and " + std::to_string(left) + " more";
+    }
+    if (items > 0) text += ", ";
+    text += "`" + chunk_text(dag, node);
+    for (std::size_t d = 0; d < dag.dims.size(); ++d) {
+      const std::int32_t index = node.instance.at[d];
+      if (index == Instance::kNone) continue;
+      text += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(index);
+      if (d == last && next > i + 1) text += ".." + std::to_string(dag.node(nodes[next - 1]).instance.at[d] + 1);
+      text += "]";
+    }
+    text += "`";
+    i = next;
+  }
+  return text;
+}
+
+class Application {
+ public:
+  Application(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), graph_(graph), roles_(roles), selection_(selection), sink_(sink) {
+    out_.loc.resize(dag.nodes.size());
+    out_.text_position.assign(dag.nodes.size(), 0);
+    out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
+    seen_in_.assign(dag.nodes.size(), ClaimedOrder::kUnclaimed);
+  }
+
+  std::optional<ClaimedOrder> run() {
+    const std::size_t errors = sink_.error_count();
+    dag_.claims.clear();
+    dag_.group.clear();
+    for (const directive::Directive& directive : strategy_.directives) {
+      if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
+    }
+    if (sink_.error_count() > errors) return std::nullopt;
+    // From here on the operation is the line to blame, and it says where members of a group stand in the text.
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
+    }
+    return std::move(out_);
+  }
+
+ private:
+  using Units = std::vector<std::uint32_t>;
+
+  bool transforms_known(const Order& order) {
+    using Kind = Order::Transform::Kind;
+    for (const Order::Transform& transform : order.transforms) {
+      if (transform.kind == Kind::trim) {
+        const bool known = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const dag::SplitDim& dim) { return dim.name == transform.dim; });
+        if (known) continue;
+        sink_.report(Code::trim_unknown_dimension, transform.loc, "`trim` names `{}`, but the batch is not split into `{}`", dag_.context->text(transform.dim),
+                     dag_.context->text(transform.dim))
+            .hint("name a dimension of a `split` line");
+        return false;
+      }
+      const char* name = transform.kind == Kind::fill ? "fill" : transform.kind == Kind::compact ? "compact" : "squeeze";
+      sink_.report(Code::transform_unavailable, transform.loc, "the order transform `{}` is not available", name)
+          .hint("write the order that it would give with explicit operations; `trim` is available");
+      return false;
+    }
+    return true;
+  }
+
+  void apply(const Order& order) {
+    if (!transforms_known(order)) return;
+    order_ = &order;
+    for (const RankSteps& rank : order.ranks) {
+      if (!claim(rank)) continue;
+      place_rank(rank);
+    }
+  }
+
+  bool claim(const RankSteps& rank) {
+    claim_ = static_cast<std::uint32_t>(dag_.claims.size());
+    for (const std::uint32_t role : roles_.roles_of(rank.devices)) {
+      const std::uint32_t other = out_.claim_of_role[role];
+      if (other == ClaimedOrder::kUnclaimed) continue;
+      sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", set_text(rank.devices))
+          .related(dag_.claims[other].loc, "`{}` has an order here", set_text(dag_.claims[other].devices))
+          .hint("give each rank one order");
+      return false;
+    }
+    for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
+    dag_.claims.push_back({rank.devices, 0, 0, rank.loc});
+    return true;
+  }
+
+  void place_rank(const RankSteps& rank) {
+    rank_ = &rank;
+    next_position_ = 0;
+    next_group_ = 0;
+    repeated_.clear();
+    const std::size_t errors = sink_.error_count();
+    Units previous, last;
+    for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
+      place(order_->steps[order_->children[rank.first_step + i]], previous, last);
+      if (!last.empty()) previous = last;
+    }
+    if (sink_.error_count() == errors) check_complete();
+  }
+
+  /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step without work.
+  void place(const OrderStep& step, const Units& previous, Units& last) {
+    last.clear();
+    switch (step.kind) {
+      case OrderStep::Kind::op:
+        place_op(order_->ops[step.op], previous, last);
+        break;
+      case OrderStep::Kind::sequence: {
+        Units before = previous, end;
+        for (std::uint32_t i = 0; i < step.num_children; ++i) {
+          place(order_->steps[order_->children[step.first_child + i]], before, end);
+          if (end.empty()) continue;
+          before = end;
+          last = end;
+        }
+        break;
+      }
+      case OrderStep::Kind::group:
+        place_group(step, previous, last);
+        break;
+    }
+  }
+
+  void place_group(const OrderStep& step, const Units& previous, Units& last) {
+    const bool outermost = group_ == Dag::kNoGroup;
+    if (outermost) group_ = next_group_;
+    const std::size_t first_placed = placed_.size();
+    std::vector<std::size_t> starts;
+    Units end;
+    for (std::uint32_t i = 0; i < step.num_children; ++i) {
+      starts.push_back(placed_.size());
+      place(order_->steps[order_->children[step.first_child + i]], previous, end);
+      if (placed_.size() == starts.back()) starts.pop_back();
+      last.insert(last.end(), end.begin(), end.end());
+    }
+    starts.push_back(placed_.size());
+    if (starts.size() > 2) {
+      check_independent(step, starts);
+      out_.has_groups = true;
+      if (outermost) ++next_group_;
+    } else if (outermost) {  // `trim` left one member: nothing overlaps
+      for (std::size_t i = first_placed; i < placed_.size(); ++i) dag_.group[placed_[i].index()] = Dag::kNoGroup;
+    }
+    if (outermost) {
+      group_ = Dag::kNoGroup;
+      placed_.clear();
+    }
+  }
+
+  bool trimmed(const OrderOp& op) const {
+    for (const Order::Transform& transform : order_->transforms) {
+      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+        const directive::OrderCoordinate& coordinate = order_->coordinates[op.first_coordinate + i];
+        if (!coordinate.all && coordinate.name == transform.dim && coordinate.index >= transform.bound) return true;
+      }
+    }
+    return false;
+  }
+
+  void place_op(const OrderOp& op, const Units& previous, Units& last) {
+    if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
+    if (trimmed(op)) return;
+    nodes_.clear();
+    if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
+    NodeId elsewhere = nodes_.front();
+    std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
+    if (nodes_.empty()) {
+      report_elsewhere(op, elsewhere);
+      return;
+    }
+    if (op.part != Part::none) {
+      place_communication(op, previous);
+      return;
+    }
+    if (nodes_.size() > 1) sort_by_data();
+    for (const NodeId node : nodes_) {
+      if (seen_in_[node.index()] == claim_) {
+        if (repeated_.empty()) report_repeated(node, op);
+        repeated_.push_back(node);
+        continue;
+      }
+      seen_in_[node.index()] = claim_;
+      if (!out_.loc[node.index()].valid()) out_.loc[node.index()] = op.loc;
+      out_.text_position[node.index()] = next_position_++;
+      if (group_ != Dag::kNoGroup) {
+        if (dag_.group.empty()) dag_.group.assign(dag_.nodes.size(), Dag::kNoGroup);
+        dag_.group[node.index()] = group_;
+        placed_.push_back(node);
+      }
+      const std::uint32_t unit = graph_.unit_of(node);
+      if (last.empty()) {
+        for (const std::uint32_t before : previous) out_.edges.emplace_back(before, unit);
+      } else {
+        out_.edges.emplace_back(last.front(), unit);
+      }
+      last.assign(1, unit);
+    }
+  }
+
+  /// A named communication waits for the step before it.
+  void place_communication(const OrderOp& op, const Units& previous) {
+    if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
+      sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
+          .hint("`.send`, `.recv` and `.reduce` can be named");
+      return;
+    }
+    bool found = false;
+    const auto add = [&](NodeId comm) {
+      found = true;
+      for (const std::uint32_t before : previous) out_.named.emplace_back(before, graph_.unit_of(comm));
+    };
+    for (const NodeId node : nodes_) {
+      if (op.part == Part::recv) {
+        for (const dag::Input& input : dag_.inputs_of(dag_.node(node))) {
+          if (input.cls == dag::EdgeClass::data && dag_.node(input.source.node).kind == NodeKind::recv) add(input.source.node);
+        }
+        continue;
+      }
+      for (const std::uint32_t unit : graph_.successors(graph_.unit_of(node))) {
+        const Node& to = dag_.node(graph_.front(unit));
+        const bool wanted = op.part == Part::send ? to.kind == NodeKind::send : to.kind == NodeKind::all_reduce && to.bucket.valid();
+        if (wanted) add(graph_.front(unit));
+      }
+    }
+    if (found) return;
+    sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, nodes_.front()),
+                 directive::part_name(op.part), set_text(rank_->devices),
+                 op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over replicas")
+        .hint("leave the operation out");
+  }
+
+  /// Nodes of one operation in data order.
+  void sort_by_data() {
+    if (data_position_.empty()) {
+      data_position_.resize(graph_.units());
+      const std::vector<std::uint32_t> order = topological_order(graph_, Adjacency(graph_.units(), {}));
+      for (std::uint32_t i = 0; i < order.size(); ++i) data_position_[order[i]] = i;
+    }
+    std::sort(nodes_.begin(), nodes_.end(),
+              [&](NodeId a, NodeId b) { return data_position_[graph_.unit_of(a)] < data_position_[graph_.unit_of(b)]; });
+  }
+
+  /// Members of a group must not need each other. `starts`: where each member begins in `placed_`, and the end.
+  void check_independent(const OrderStep& step, const std::vector<std::size_t>& starts) {
+    for (std::size_t a = 0; a + 2 < starts.size(); ++a) {
+      for (std::size_t b = a + 1; b + 1 < starts.size(); ++b) {
+        for (std::size_t i = starts[a]; i < starts[a + 1]; ++i) {
+          for (std::size_t j = starts[b]; j < starts[b + 1]; ++j) {
+            const NodeId x = placed_[i], y = placed_[j];
+            // Chunks need each other only within one instance, as far as data flow inside a step goes.
+            if (dag_.node(x).instance != dag_.node(y).instance) continue;
+            const bool forward = reaches(x, y);
+            if (!forward && !reaches(y, x)) continue;
+            sink_.report(Code::group_members_dependent, step.loc, "`{}` and `{}` overlap in one group, but `{}` needs what `{}` makes", work_text(dag_, x),
+                         work_text(dag_, y), work_text(dag_, forward ? y : x), work_text(dag_, forward ? x : y))
+                .related(out_.loc[x.index()], "`{}` is here", work_text(dag_, x))
+                .related(out_.loc[y.index()], "`{}` is here", work_text(dag_, y))
+                .hint("put them one after the other");
+            return;
+          }
+        }
+      }
+    }
+  }
+
+  bool reaches(NodeId from, NodeId to) {
+    const Instance& instance = dag_.node(from).instance;
+    const std::uint32_t target = graph_.unit_of(to);
+    std::vector<std::uint32_t> queue(1, graph_.unit_of(from));
+    visited_.resize(graph_.units(), 0);
+    ++visit_;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const std::uint32_t next : graph_.successors(queue[i])) {
+        if (next == target) return true;
+        const Node& node = dag_.node(graph_.front(next));
+        if (visited_[next] == visit_ || node.instance != instance) continue;
+        visited_[next] = visit_;
+        queue.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  void report_elsewhere(const OrderOp& op, NodeId node) {
+    const DeviceSetId devices = dag_.node(node).devices;
+    auto report = sink_.report(Code::order_on_other_devices, op.loc, "`{}` stands in the order of `{}`, but it runs on `{}`", work_text(dag_, node),
+                               set_text(rank_->devices), set_text(devices));
+    for (const directive::Directive& directive : strategy_.directives) {
+      const auto* place = std::get_if<directive::Place>(&directive);
+      if (place == nullptr || place->devices != devices || !places(*place, node)) continue;
+      report.related(place->loc, "it is placed here");
+      break;
+    }
+    if (roles_.intersects(devices, rank_->devices)) {
+      report.hint("the order speaks of more devices than run it: claim finer ranks, `rank r in …, d in …`");
+    } else {
+      report.hint("put it into the order of a rank of `{}`", set_text(devices));
+    }
+  }
+
+  bool places(const directive::Place& place, NodeId node) {
+    DiagnosticSink ignored(sink_.locations());
+    std::vector<NodeId> nodes;
+    for (const directive::Selector& target : place.targets) {
+      nodes.clear();
+      if (selection_.nodes(target, ignored, nodes) && std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return true;
+    }
+    return false;
+  }
+
+  void report_repeated(NodeId node, const OrderOp& op) {
+    sink_.report(Code::order_repeats_work, op.loc, "`{}` stands twice in the order of `{}`", work_text(dag_, node), set_text(rank_->devices))
+        .related(out_.loc[node.index()], "it stands here first")
+        .hint("each operation runs once in a step");
+  }
+
+  /// Every chunk node on the claimed devices must have been named.
+  void check_complete() {
+    if (by_set_.empty()) {
+      by_set_.resize(dag_.device_sets.size());
+      for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+        if (dag_.nodes[i].kind == NodeKind::chunk) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
+      }
+    }
+    std::vector<NodeId> missing;
+    for (std::size_t set = 0; set < by_set_.size(); ++set) {
+      if (by_set_[set].empty()) continue;
+      const DeviceSetId id = DeviceSetId::at(set);
+      if (roles_.contains(id, rank_->devices)) {
+        for (const NodeId node : by_set_[set]) {
+          if (seen_in_[node.index()] != claim_) missing.push_back(node);
+        }
+      } else if (roles_.intersects(id, rank_->devices)) {
+        sink_.report(Code::order_claims_too_much, rank_->loc, "the order of `{}` covers devices with different work: `{}` runs on `{}` alone",
+                     set_text(rank_->devices), work_text(dag_, by_set_[set].front()), set_text(id))
+            .hint("claim finer ranks, `rank r in …, d in …`");
+        return;
+      }
+    }
+    if (missing.empty() || ++incomplete_ > kMaxReports) return;
+    sink_.report(Code::order_lacks_work, rank_->loc, "the order of `{}` lacks {}", set_text(rank_->devices), list_text(dag_, missing))
+        .hint("an order that names a rank names all of its work; without an order a default is chosen");
+  }
+
+  std::string set_text(DeviceSetId id) const { return print(dag_.device_sets[id], dag_.mesh, dag_.context->symbols); }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  const WorkGraph& graph_;
+  const RoleTable& roles_;
+  Selection& selection_;
+  DiagnosticSink& sink_;
+  ClaimedOrder out_;
+
+  const Order* order_ = nullptr;
+  const RankSteps* rank_ = nullptr;
+  std::uint32_t claim_ = 0;
+  std::uint32_t next_position_ = 0, next_group_ = 0;
+  std::uint32_t group_ = Dag::kNoGroup;
+  std::size_t incomplete_ = 0;
+  std::vector<NodeId> nodes_;                // of the current operation
+  std::vector<NodeId> placed_;               // of the current outermost group
+  std::vector<NodeId> repeated_;             // in the current rank
+  std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
+  std::vector<std::uint32_t> data_position_; // per unit, when it was needed
+  std::vector<std::vector<NodeId>> by_set_;
+  std::vector<std::uint32_t> visited_;
+  std::uint32_t visit_ = 0;
+};
+
+}  // namespace
+
+std::string work_text(const Dag& dag, NodeId id) {
+  const std::string quoted = list_text(dag, {id});
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
+  std::vector<DeviceSetId> sets;
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* order = std::get_if<Order>(&directive)) {
+      for (const RankSteps& rank : order->ranks) sets.push_back(rank.devices);
+    }
+  }
+  return sets;
+}
+
+std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection,
+                                         DiagnosticSink& sink) {
+  return Application(dag, strategy, graph, roles, selection, sink).run();
+}
+
+std::optional<std::vector<NodeId>> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
+                                                 DiagnosticSink& sink) {
+  std::vector<Adjacency::Pair> edges = claimed.edges;
+  edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
+  const Adjacency asked(graph.units(), edges);
+  std::vector<std::uint32_t> topological = topological_order(graph, asked);
+  if (topological.size() < graph.units()) {
+    report_order_cycle(dag, claimed, graph, asked, topological, sink);
+    return std::nullopt;
+  }
+  const auto is_chunk = [&](std::uint32_t unit) { return dag.node(graph.front(unit)).kind == NodeKind::chunk; };
+  const auto on_unclaimed = [&](const Node& node) {
+    const auto roles_of = roles.roles_of(node.devices);
+    return std::any_of(roles_of.begin(), roles_of.end(), [&](std::uint32_t role) { return claimed.claim_of_role[role] == ClaimedOrder::kUnclaimed; });
+  };
+  bool any_unclaimed = false;
+  for (const Node& node : dag.nodes) any_unclaimed = any_unclaimed || (node.kind == NodeKind::chunk && on_unclaimed(node));
+
+  std::vector<NodeId> compute;
+  std::vector<Priority> priorities;
+  if (any_unclaimed) priorities = default_priorities(dag, graph, topological);
+  if (claimed.has_groups) {
+    // Ready first at op-table costs, then the longest remaining path, then text order.
+    const std::vector<std::int64_t> body_cost = body_costs(dag);
+    std::vector<std::int64_t> cost(graph.units(), 0);
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      if (is_chunk(unit)) cost[unit] = body_cost[dag.node(graph.front(unit)).body.index()];
+    }
+    const std::vector<std::int64_t> path = remaining_paths(graph, asked, topological, cost);
+    std::int64_t longest = 0;
+    for (const std::int64_t length : path) longest = std::max(longest, length);
+    std::vector<Priority> by_path = any_unclaimed ? priorities : std::vector<Priority>(graph.units());
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      const NodeId node = graph.front(unit);
+      if (claimed.loc[node.index()].valid()) by_path[unit] = {static_cast<std::uint64_t>(longest - path[unit]), claimed.text_position[node.index()]};
+    }
+    compute = list_schedule(dag, graph, asked, roles, cost, by_path);
+  } else {
+    for (const std::uint32_t unit : topological) {
+      if (is_chunk(unit)) compute.push_back(graph.front(unit));
+    }
+  }
+  if (!any_unclaimed) return compute;
+
+  // The rest at unit costs, with the claimed ranks as they are.
+  std::vector<NodeId> fixed;
+  for (const NodeId node : compute) {
+    if (claimed.loc[node.index()].valid()) fixed.push_back(node);
+  }
+  std::vector<Adjacency::Pair> kept = chains(dag, graph, roles, fixed);
+  kept.insert(kept.end(), claimed.named.begin(), claimed.named.end());
+  std::vector<std::int64_t> cost(graph.units(), 0);
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) cost[unit] = unit_cost(dag.node(graph.front(unit)));
+  return list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities);
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,45 @@
+#pragma once
+// Application of `order` directives: operations become nodes, steps become edges, and what no order says is decided by list scheduling.
+//
+//   rank pp0: F stage[0] mb[0]; { F stage[0] mb[1] } & { B stage[0] mb[0] }
+//     ->   F.stage0.mb0 before F.stage0.mb1, F.stage0.mb0 before B.stage0.mb0, the last two in overlap group 0
+//
+// Checked (LANGUAGE.md section 4, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
+// rank that holds it; no rank is claimed twice; members of a group do not need each other; the orders of all ranks agree with the data flow.
+
+#include <vector>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "passes/roles.h"
+#include "passes/select.h"
+#include "passes/work_graph.h"
+
+namespace piper::passes {
+
+/// What the strategy's orders say, as edges between units.
+struct ClaimedOrder {
+  std::vector<Adjacency::Pair> edges;           // steps that follow each other
+  std::vector<Adjacency::Pair> named;           // the step before a named communication -> that communication
+  std::vector<LocId> loc;                       // per node: the operation that names it; invalid: none does
+  std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
+  std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
+  bool has_groups = false;
+  static constexpr std::uint32_t kUnclaimed = 0xFFFFFFFFu;
+};
+
+/// Device sets that the orders of a strategy claim.
+std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
+
+/// Fills `dag.claims` and `dag.group`. Nothing after reporting an error.
+std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection,
+                                         DiagnosticSink& sink);
+
+/// All chunk nodes in an order that agrees with every rank's: as claimed, and for the rest as list scheduling decides. Nothing after reporting
+/// that the orders and the data flow contradict each other.
+std::optional<std::vector<dag::NodeId>> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
+                                                      DiagnosticSink& sink);
+
+/// `F stage[1] mb[0]`.
+std::string work_text(const dag::Dag& dag, dag::NodeId node);
+
+}  // namespace piper::passes

@@ -1,0 +1,184 @@
+#include "passes/communicators.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace piper::passes {
+
+using dag::Comm;
+using dag::CommId;
+using dag::Communicator;
+using dag::CommunicatorId;
+using dag::Dag;
+using dag::Node;
+using dag::NodeId;
+using dag::NodeKind;
+
+namespace {
+
+constexpr std::uint32_t kNever = 0xFFFFFFFFu;
+
+/// The farthest pair of messages of which the later must arrive while the earlier is unread: the largest j - i with read[j] <= read[i].
+Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
+  Communicators::Swap widest;
+  std::vector<std::uint32_t> latest(read.size());  // the largest read position up to here
+  for (std::size_t i = 0; i < read.size(); ++i) latest[i] = i == 0 ? read[0] : std::max(latest[i - 1], read[i]);
+  for (std::uint32_t j = 0; j < read.size(); ++j) {
+    const std::uint32_t i = static_cast<std::uint32_t>(std::lower_bound(latest.begin(), latest.begin() + j, read[j]) - latest.begin());
+    if (i < j && j - i > widest.wanted - widest.unread) widest = {i, j};
+  }
+  return widest;
+}
+
+class Former {
+ public:
+  Former(const Dag& dag, std::span<const std::uint32_t> position) : dag_(dag), position_(position) {
+    out_.of_comm.resize(dag.comms.size());
+    out_.number.assign(dag.comms.size(), 0);
+    out_.first_reader.resize(dag.comms.size());
+    read_.assign(dag.comms.size(), kNever);
+  }
+
+  Communicators run() {
+    find_first_readers();
+    form_pairs();
+    form_groups();
+    return std::move(out_);
+  }
+
+ private:
+  const Node& front(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()); }
+
+  void find_first_readers() {
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      for (const dag::Input& input : dag_.inputs_of(dag_.nodes[i])) {
+        if (input.cls == dag::EdgeClass::param) continue;
+        const Node& source = dag_.node(input.source.node);
+        if (source.kind != NodeKind::recv || position_[i] >= read_[source.comm.index()]) continue;
+        read_[source.comm.index()] = position_[i];
+        out_.first_reader[source.comm.index()] = NodeId::at(i);
+      }
+    }
+  }
+
+  void form_pairs() {
+    // (source, destination, direction, stream), then by position of the send.
+    using Key = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;
+    std::map<Key, std::uint32_t> keys;
+    std::vector<std::vector<CommId>> groups;
+    std::uint32_t last_group = 0;
+    Key last_key{kNever, kNever, false, 0};
+    std::vector<std::pair<std::uint32_t, CommId>> sends;
+    sends.reserve(dag_.comms.size());
+    for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
+      if (front(CommId::at(i)).kind == NodeKind::send) sends.emplace_back(position_[dag_.comms[i].members.front().index()], CommId::at(i));
+    }
+    std::sort(sends.begin(), sends.end());
+    for (const auto& [at, comm] : sends) {
+      const Node& send = front(comm);
+      const Node& recv = dag_.node(dag_.comms[comm.index()].members.back());
+      const Key key{send.devices.value(), recv.devices.value(), send.pass != Pass::F, send.stream.value()};
+      if (key != last_key) {
+        const auto [entry, fresh] = keys.try_emplace(key, static_cast<std::uint32_t>(groups.size()));
+        if (fresh) groups.emplace_back();
+        last_group = entry->second;
+        last_key = key;
+      }
+      groups[last_group].push_back(comm);
+    }
+    // Groups in the order of their keys, so that the numbering does not depend on positions.
+    for (const auto& [key, group] : keys) {
+      const std::vector<CommId>& comms = groups[group];
+      if (least_window(comms) <= 2) {
+        add_pair(comms);
+        continue;
+      }
+      std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<CommId>> parts;
+      for (const CommId comm : comms) parts[{front(comm).chunk.value(), copies(front(comm))}].push_back(comm);
+      for (const auto& [part, list] : parts) add_pair(list);
+    }
+  }
+
+  /// Which copy a node belongs to: its indices along all dimensions but the last, which counts microbatches.
+  std::uint64_t copies(const Node& node) const {
+    std::uint64_t index = 0;
+    for (std::size_t d = 0; d + 1 < dag_.dims.size(); ++d) {
+      index = index * (dag_.dims[d].extent + 1) + static_cast<std::uint64_t>(node.instance.at[d] + 1);
+    }
+    return index;
+  }
+
+  std::vector<std::uint32_t> reads(std::span<const CommId> comms) const {
+    std::vector<std::uint32_t> list;
+    list.reserve(comms.size());
+    for (const CommId comm : comms) list.push_back(read_[comm.index()]);
+    return list;
+  }
+
+  std::uint32_t least_window(std::span<const CommId> comms) const {
+    const Communicators::Swap swap = widest_swap(reads(comms));
+    return 1 + swap.wanted - swap.unread;
+  }
+
+  void add_pair(const std::vector<CommId>& comms) {
+    const Comm& first = dag_.comms[comms.front().index()];
+    Communicator made;
+    made.kind = Communicator::Kind::pair;
+    made.comms = comms;
+    made.members = {dag_.node(first.members.front()).devices, dag_.node(first.members.back()).devices};
+    made.stream = front(comms.front()).stream;
+    made.loc = first.loc;
+    const Communicators::Swap swap = widest_swap(reads(comms));
+    made.least_window = 1 + swap.wanted - swap.unread;
+    made.window = std::max(2u, made.least_window);
+    if (made.stream.valid() && dag_.streams[made.stream.index()].window) made.window = *dag_.streams[made.stream.index()].window;
+    add(std::move(made), swap);
+  }
+
+  void form_groups() {
+    // Same member sets, axes, purpose and stream.
+    std::map<std::tuple<std::vector<DeviceSetId>, AxisMask, int, std::uint32_t>, std::vector<CommId>> groups;
+    for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
+      const Node& node = front(CommId::at(i));
+      if (node.kind == NodeKind::send || node.kind == NodeKind::recv) continue;
+      std::vector<DeviceSetId> sets;
+      for (const NodeId member : dag_.comms[i].members) sets.push_back(dag_.node(member).devices);
+      const int purpose = node.kind == NodeKind::all_gather ? 2 : node.bucket.valid() ? 0 : 1;
+      groups[{std::move(sets), dag_.comms[i].axes, purpose, node.stream.value()}].push_back(CommId::at(i));
+    }
+    for (auto& [key, comms] : groups) {
+      const auto at = [&](CommId comm) { return position_[dag_.comms[comm.index()].members.front().index()]; };
+      std::sort(comms.begin(), comms.end(), [&](CommId a, CommId b) { return at(a) < at(b); });
+      Communicator made;
+      made.kind = Communicator::Kind::group;
+      made.members = std::get<0>(key);
+      made.axes = std::get<1>(key);
+      made.stream = front(comms.front()).stream;
+      made.loc = dag_.comms[comms.front().index()].loc;
+      made.comms = std::move(comms);
+      add(std::move(made), {});
+    }
+  }
+
+  void add(Communicator communicator, Communicators::Swap swap) {
+    const CommunicatorId id = CommunicatorId::at(out_.list.size());
+    for (std::uint32_t i = 0; i < communicator.comms.size(); ++i) {
+      out_.of_comm[communicator.comms[i].index()] = id;
+      out_.number[communicator.comms[i].index()] = i;
+    }
+    out_.list.push_back(std::move(communicator));
+    out_.widest.push_back(swap);
+  }
+
+  const Dag& dag_;
+  std::span<const std::uint32_t> position_;
+  std::vector<std::uint32_t> read_;  // per comm: position of its first reader
+  Communicators out_;
+};
+
+}  // namespace
+
+Communicators form_communicators(const Dag& dag, std::span<const std::uint32_t> position) { return Former(dag, position).run(); }
+
+}  // namespace piper::passes

@@ -1,0 +1,34 @@
+#pragma once
+// Communicators and their windows: which messages share one numbered sequence, and how far a receiver must post ahead.
+//
+// A pair communicator carries the messages of one pass direction from one device set to another. Where the receiver reads them in another order than they are
+// sent it is cut by producing chunk and copy, which keeps windows small. A group communicator carries the collectives of one purpose over
+// the same member sets.
+//
+// Guarantee: the result is a function of the DAG, the streams of its nodes and `position`, which may be any numbering of nodes that agrees with the
+// compute order of every rank and with data flow. So `ordered` text gives the same communicators as the DAG it was printed from.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/dag/plan.h"
+
+namespace piper::passes {
+
+struct Communicators {
+  std::vector<dag::Communicator> list;          // windows filled in for pairs: max(2, least), or what the stream asks for
+  std::vector<dag::CommunicatorId> of_comm;     // per CommId
+  std::vector<std::uint32_t> number;            // per CommId: position in its communicator
+  std::vector<dag::NodeId> first_reader;        // per CommId of a pair: the node that reads the message first; invalid: none does
+  /// Two messages, farthest apart, of which the one sent later must arrive while the other is unread: it is read before it, or by the same node.
+  /// Numbers in the communicator; equal: there are none.
+  struct Swap {
+    std::uint32_t unread = 0, wanted = 0;
+  };
+  std::vector<Swap> widest;                     // per communicator
+};
+
+Communicators form_communicators(const dag::Dag& dag, std::span<const std::uint32_t> position);
+
+}  // namespace piper::passes

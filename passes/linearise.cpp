@@ -1,0 +1,134 @@
+#include "passes/linearise.h"
+
+#include <algorithm>
+
+#include "passes/list_schedule.h"
+
+namespace piper::passes {
+
+using dag::Dag;
+using dag::Node;
+using dag::NodeId;
+using dag::NodeKind;
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+bool ends_step(const Node& node) {
+  return node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm || node.kind == NodeKind::update || node.kind == NodeKind::report;
+}
+
+/// Message numbers and windows of pair communicators.
+void add_message_edges(const WorkGraph& graph, const Dag& dag, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
+  for (const dag::Communicator& communicator : communicators.list) {
+    if (communicator.kind != dag::Communicator::Kind::pair) continue;
+    std::uint32_t before = kNone;
+    for (std::size_t j = 0; j < communicator.comms.size(); ++j) {
+      const std::uint32_t unit = graph.unit_of(dag.comms[communicator.comms[j].index()].members.front());
+      if (before != kNone) edges.emplace_back(before, unit);
+      before = unit;
+      if (j < communicator.window) continue;
+      const NodeId reader = communicators.first_reader[communicator.comms[j - communicator.window].index()];
+      if (reader.valid()) edges.emplace_back(graph.unit_of(reader), unit);
+    }
+  }
+}
+
+/// The last chunk of every role before what ends its step.
+void add_end_edges(const WorkGraph& graph, const Dag& dag, const RoleTable& roles, std::span<const NodeId> compute, std::vector<Adjacency::Pair>& edges) {
+  std::vector<std::uint32_t> last(roles.size(), kNone);
+  for (const NodeId node : compute) {
+    for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) last[role] = graph.unit_of(node);
+  }
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    if (!ends_step(dag.nodes[i])) continue;
+    const std::uint32_t unit = graph.unit_of(NodeId::at(i));
+    for (const std::uint32_t role : roles.roles_of(dag.nodes[i].devices)) {
+      if (last[role] != kNone) edges.emplace_back(last[role], unit);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Adjacency::Pair> chains(const Dag& dag, const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
+  std::vector<Adjacency::Pair> edges;
+  edges.reserve(compute.size());
+  std::vector<std::uint32_t> last(roles.size(), kNone);
+  for (const NodeId node : compute) {
+    const std::uint32_t unit = graph.unit_of(node);
+    std::uint32_t added = kNone;  // roles of one set mostly have the same work before
+    for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) {
+      if (last[role] != kNone && last[role] != added) edges.emplace_back(last[role], unit);
+      added = last[role];
+      last[role] = unit;
+    }
+  }
+  return edges;
+}
+
+bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
+               std::span<const Adjacency::Pair> named) {
+  std::vector<Adjacency::Pair> edges = chains(dag, graph, roles, compute);
+  dag.temporal.clear();
+  dag.temporal.reserve(edges.size());
+  for (const Adjacency::Pair& edge : edges) dag.temporal.emplace_back(graph.front(edge.first), graph.front(edge.second));
+  edges.insert(edges.end(), named.begin(), named.end());
+  add_message_edges(graph, dag, communicators, edges);
+  add_end_edges(graph, dag, roles, compute, edges);
+  const Adjacency more(graph.units(), edges);
+  const std::vector<std::uint32_t> topological = topological_order(graph, more);
+  if (topological.size() < graph.units()) return false;
+
+  // Start times at unit costs; what ends the step counts as one, so that order by time is order by dependence there, too.
+  std::vector<std::uint32_t> start(graph.units(), 0);
+  std::uint32_t end_of_step = 0;
+  for (const std::uint32_t unit : topological) {
+    const Node& node = dag.node(graph.front(unit));
+    const std::uint32_t end = start[unit] + (ends_step(node) ? 1 : static_cast<std::uint32_t>(unit_cost(node)));
+    end_of_step = std::max(end_of_step, end);
+    for (const std::uint32_t to : graph.successors(unit)) start[to] = std::max(start[to], end);
+    for (const std::uint32_t to : more.of(unit)) start[to] = std::max(start[to], end);
+  }
+  // At one time: communication, then loads, then work.
+  std::vector<std::uint32_t> key(graph.units());
+  for (const std::uint32_t unit : topological) {
+    const Node& node = dag.node(graph.front(unit));
+    key[unit] = 3 * start[unit] + (node.comm.valid() ? 0 : node.kind == NodeKind::load ? 1 : 2);
+    if (node.kind != NodeKind::load || graph.successors(unit).empty()) continue;
+    key[unit] = 3 * end_of_step + 2;
+    for (const std::uint32_t to : graph.successors(unit)) {
+      key[unit] = std::min(key[unit], 3 * start[to] + (dag.node(graph.front(to)).comm.valid() ? 0 : 1));
+    }
+  }
+  // A stable counting sort keeps the topological order within equal keys.
+  std::vector<std::uint32_t> first(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
+  for (const std::uint32_t unit : topological) ++first[key[unit] + 1];
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<std::uint32_t> sorted(graph.units());
+  for (const std::uint32_t unit : topological) sorted[first[key[unit]]++] = unit;
+
+  dag.order.clear();
+  dag.order.reserve(dag.nodes.size());
+  for (const std::uint32_t unit : sorted) {
+    for (const NodeId member : graph.members(unit)) dag.order.push_back(member);
+  }
+  std::vector<std::uint32_t> position(dag.nodes.size());
+  for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
+  for (const Node& node : dag.nodes) {
+    const auto begin = dag.edges.begin() + node.first_input;
+    for (std::uint32_t i = 0; i < node.num_inputs;) {
+      std::uint32_t next = i + 1;
+      while (next < node.num_inputs && begin[next].port == begin[i].port) ++next;
+      std::sort(begin + i, begin + next, [&](const dag::Input& a, const dag::Input& b) {
+        const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
+        return x != y ? x < y : a.source.index < b.source.index;
+      });
+      i = next;
+    }
+  }
+  return true;
+}
+
+}  // namespace piper::passes

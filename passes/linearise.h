@@ -1,0 +1,27 @@
+#pragma once
+// One global linear order of all nodes, of which every rank's issue order is a restriction. A matched communication stands as one point.
+//
+//   F.stage0.mb0, send.F.stage0.mb0.pp1, recv.F.stage0.mb0.pp1, F.stage0.mb1, F.stage1.mb0, ...
+//
+// It is a topological sort of data flow, compute orders, message numbers and windows, along the times of a simulation at unit costs: a message
+// directly after what makes it, a load directly before its first reader, a reduction when its last contribution exists, and what
+// ends the step (norms, updates, reports) after the last chunk of the rank, so that waiting for a collective delays no chunk.
+
+#include <span>
+
+#include "passes/communicators.h"
+#include "passes/roles.h"
+#include "passes/work_graph.h"
+
+namespace piper::passes {
+
+/// Fills `dag.order` and `dag.temporal` and sorts the sources of grad ports into the order of the additions. `compute`: all chunk nodes in an order
+/// that agrees with every rank's; `named`: edges of communication that an order names. False: these contradict each other, which a
+/// checked order does not.
+bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const dag::NodeId> compute,
+               std::span<const Adjacency::Pair> named);
+
+/// Edges between units for consecutive chunks of each role.
+std::vector<Adjacency::Pair> chains(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, std::span<const dag::NodeId> compute);
+
+}  // namespace piper::passes

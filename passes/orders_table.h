@@ -1,0 +1,44 @@
+#pragma once
+// The order of work on every rank as plain data: what `show orders` and `show grid` print (DESIGN section 8 has the JSON).
+//
+// Rows are the ranks that the orders speak of, replicas collapsed; without an order, and for ranks that no order claims, the distinct device sets
+// that run chunks. Consecutive chunks of one stage, pass and instance are one operation.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/dag/dag.h"
+
+namespace piper::passes {
+
+struct OrdersTable {
+  struct Op {
+    Pass pass = Pass::F;
+    std::string region;                   // `stage[2]`
+    std::optional<std::uint32_t> stage;   // with a single partition
+    std::uint32_t mb = 0;                 // over the whole batch: copy 1 continues where copy 0 ends
+    std::uint32_t copy = 0, slice = 0;
+    std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members stand in text order
+    DeviceSetId devices;
+    LocId loc;
+  };
+  struct Row {
+    DeviceSetId devices;
+    std::vector<Op> ops;
+  };
+  std::vector<Row> rows;                                // ascending by coordinates
+  std::uint32_t stages = 0;                             // 0: no single partition
+  std::uint32_t microbatches = 1;
+  std::vector<std::vector<std::uint32_t>> placement;    // per copy: the row of every stage; empty: no single one, and every operation says its devices
+};
+
+/// `dag` is at level ordered or above. `partition`: the name that `partition_name` gives; invalid: none.
+OrdersTable orders_table(const dag::Dag& dag, Symbol partition);
+
+/// The name of the stages, when exactly one directive partitions.
+Symbol partition_name(std::span<const directive::Directive> directives);
+
+}  // namespace piper::passes

@@ -1,0 +1,84 @@
+#include "passes/plan.h"
+
+#include "passes/plan_role.h"
+#include "passes/requirements.h"
+
+namespace piper::passes {
+
+using dag::Dag;
+using dag::Node;
+using dag::NodeId;
+using dag::NodeKind;
+
+namespace {
+
+/// Sizes of all outputs that are values of the step.
+void measure_ports(const Dag& dag, PlanFacts& facts) {
+  std::vector<std::vector<std::int64_t>> body_bytes(dag.bodies.size());
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
+    for (const dag::BodyPort& port : dag.bodies[b].outputs) {
+      body_bytes[b].push_back(port.kind == dag::PortKind::grad ? 0 : dag.bodies[b].graph.type(port.value).bytes());
+    }
+  }
+  facts.first_port.reserve(dag.nodes.size() + 1);
+  facts.first_port.push_back(0);
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    const Node& node = dag.nodes[i];
+    if (node.kind == NodeKind::chunk) {
+      const std::vector<std::int64_t>& bytes = body_bytes[node.body.index()];
+      facts.port_bytes.insert(facts.port_bytes.end(), bytes.begin(), bytes.end());
+    } else {
+      const bool state = node.kind == NodeKind::update || (node.kind == NodeKind::all_reduce && node.bucket.valid());
+      for (std::uint32_t port = 0; port < node.num_outputs; ++port) {
+        facts.port_bytes.push_back(state ? 0 : dag.output_type({NodeId::at(i), port}).bytes());
+      }
+    }
+    facts.first_port.push_back(static_cast<std::uint32_t>(facts.port_bytes.size()));
+  }
+}
+
+}  // namespace
+
+bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
+  std::vector<std::uint32_t> position(dag.nodes.size(), 0);
+  for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
+  Communicators communicators = form_communicators(dag, position);
+  const RoleTable roles(dag, {});
+
+  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
+  for (const dag::Body& body : dag.bodies) facts.workspace.push_back(workspace ? workspace(body) : 0);
+  facts.action_of.assign(dag.nodes.size(), 0);
+  measure_ports(dag, facts);
+
+  // Nodes by role, in the global order.
+  std::vector<std::uint32_t> first(roles.size() + 1, 0);
+  for (const Node& node : dag.nodes) {
+    for (const std::uint32_t role : roles.roles_of(node.devices)) ++first[role + 1];
+  }
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<NodeId> nodes(first.back());
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (const NodeId node : dag.order) {
+    for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) nodes[next[role]++] = node;
+  }
+  std::vector<std::vector<dag::BucketId>> buckets(roles.size());
+  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+    for (const DeviceSetId home : dag.buckets[b].homes) {
+      for (const std::uint32_t role : roles.roles_of(home)) buckets[role].push_back(dag::BucketId::at(b));
+    }
+  }
+
+  auto made = std::make_unique<dag::Plan>();
+  made->roles.reserve(roles.size());
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    made->roles.push_back(plan_role(facts, std::span(nodes).subspan(first[role], first[role + 1] - first[role]), buckets[role]));
+    made->roles.back().name = roles.name(role);
+    made->roles.back().at = roles.at(role);
+  }
+  made->communicators = std::move(communicators.list);
+  dag.plan = std::move(made);
+  dag.level = dag::Level::planned;
+  return check_requirements(dag, sink);
+}
+
+}  // namespace piper::passes

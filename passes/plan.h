@@ -1,0 +1,22 @@
+#pragma once
+// From level ordered to planned: roles, actions, communicators with windows, buffers with offsets, waits.
+//
+// Guarantees (what ir/verify checks on the result): a rank's actions stand in the global linear order; every wait is for an earlier action of that order or one of the
+// step before, so the plan makes progress; two values share bytes only where all accesses of one happen before the first write of the other,
+// across the end of a step, too; state lies at the front of the arena at offsets that depend on the buckets alone.
+
+#include <cstdint>
+#include <functional>
+
+#include "ir/dag/plan.h"
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper::passes {
+
+/// Bytes of scratch that one run of a body needs beside its operands; a fact of the backend.
+using WorkspaceBytes = std::function<std::int64_t(const dag::Body&)>;
+
+/// Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: bodies need none.
+bool plan(dag::Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink);
+
+}  // namespace piper::passes

@@ -1,0 +1,388 @@
+#include "passes/plan_role.h"
+
+#include <algorithm>
+
+#include "llvm/ADT/DenseMap.h"
+#include "passes/events.h"
+#include "passes/memory_layout.h"
+
+namespace piper::passes {
+
+using dag::Action;
+using dag::Buffer;
+using dag::BufferClass;
+using dag::BufferId;
+using dag::BucketId;
+using dag::Dag;
+using dag::EdgeClass;
+using dag::Input;
+using dag::Node;
+using dag::NodeId;
+using dag::NodeKind;
+using dag::Operand;
+using dag::Port;
+using dag::PortKind;
+using dag::Role;
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
+
+/// A value of this step that lies in the arena.
+struct Value {
+  Port port;  // invalid: workspace of the action `first`
+  BufferClass cls = BufferClass::activations;
+  BufferId buffer;
+};
+
+class Projection {
+ public:
+  Projection(PlanFacts& facts, std::span<const NodeId> nodes, std::span<const BucketId> buckets)
+      : facts_(facts), dag_(facts.dag), nodes_(nodes), buckets_(buckets) {}
+
+  Role run() {
+    make_actions();
+    lay_out_state();
+    make_values();
+    lay_out_values();
+    make_operands();
+    make_waits();
+    return std::move(role_);
+  }
+
+ private:
+  const Node& node(std::uint32_t action) const { return dag_.node(nodes_[action]); }
+  std::uint32_t action_of(NodeId node) const { return facts_.action_of[node.index()]; }
+
+  void make_actions() {
+    role_.actions.reserve(nodes_.size());
+    slots_.reserve(nodes_.size());
+    local_stream_.assign(dag_.streams.size(), kNone);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      facts_.action_of[nodes_[a].index()] = a;
+      const Node& node = this->node(a);
+      std::uint32_t& local = local_stream_[node.stream.index()];
+      if (local == kNone) {
+        local = static_cast<std::uint32_t>(next_position_.size());
+        next_position_.push_back(0);
+      }
+      Action action;
+      action.node = nodes_[a];
+      action.stream = node.stream;
+      action.position = next_position_[local]++;
+      if (node.comm.valid()) action.communicator = facts_.communicators.of_comm[node.comm.index()];
+      slots_.push_back({local, action.position});
+      role_.actions.push_back(action);
+    }
+  }
+
+  // ---- state
+
+  BufferId add_buffer(BufferClass cls, std::int64_t offset, std::int64_t bytes, Port value, BucketId bucket) {
+    role_.buffers.push_back({cls, offset, bytes, value, bucket});
+    return BufferId::at(role_.buffers.size() - 1);
+  }
+
+  void lay_out_state() {
+    parameters_.resize(dag_.buckets.size());
+    gradients_.resize(dag_.buckets.size());
+    const std::uint32_t slots = optimizer_slots(dag_.settings);
+    std::int64_t at = 0;
+    for (const BucketId bucket : buckets_) {
+      const std::int64_t bytes = facts_.buckets[bucket.index()].bytes;
+      parameters_[bucket.index()] = add_buffer(BufferClass::parameters, at, bytes, {}, bucket);
+      gradients_[bucket.index()] = add_buffer(BufferClass::gradients, at + bytes, bytes, {}, bucket);
+      at += 2 * bytes;
+      if (slots == 0) continue;
+      add_buffer(BufferClass::optimizer, at, slots * bytes, {}, bucket);
+      at += slots * bytes;
+    }
+    add_buffer(BufferClass::scalars, at, kScalarBytes, {}, {});
+    state_bytes_ = at + kScalarBytes;
+  }
+
+  std::int64_t param_offset(tensor::ParamId param) const {
+    const ParamPlace place = facts_.params[param.index()];
+    return facts_.buckets[place.bucket.index()].offsets[place.index];
+  }
+
+  bool is_gradient(const Node& node, std::uint32_t output) const {
+    return node.kind == NodeKind::chunk && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
+  }
+
+  // ---- values of the step
+
+  /// The value of an output on this rank; kNone for state.
+  std::uint32_t value_of(Port port) const { return value_of_port_[first_value_[action_of(port.node)] + port.index]; }
+
+  void make_values() {
+    const std::size_t count = nodes_.size();
+    first_value_.assign(count + 1, 0);
+    for (std::uint32_t a = 0; a < count; ++a) first_value_[a + 1] = first_value_[a] + node(a).num_outputs;
+    value_of_port_.assign(first_value_.back(), kNone);
+    count_readers();
+    for (std::uint32_t a = 0; a < count; ++a) {
+      const Node& node = this->node(a);
+      const NodeId id = nodes_[a];
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        const std::int64_t bytes = facts_.port_bytes[facts_.first_port[id.index()] + i];
+        if (node.kind == NodeKind::update || is_gradient(node, i) || (node.kind == NodeKind::all_reduce && node.bucket.valid())) continue;
+        if (node.kind == NodeKind::all_reduce) {
+          // In place where nothing else reads the operand.
+          const Port source = dag_.inputs_of(node)[i].source;
+          const std::uint32_t operand = value_of(source);
+          if (readers_[first_value_[action_of(source.node)] + source.index] == 1) {
+            value_of_port_[first_value_[a] + i] = operand;
+            accesses_.emplace_back(operand, a);
+            continue;
+          }
+        }
+        const bool communicated = node.comm.valid();
+        add_value({Port{id, i}, communicated ? BufferClass::communication : BufferClass::activations, {}}, bytes, a);
+        value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
+      }
+      if (node.kind == NodeKind::chunk && facts_.workspace[node.body.index()] > 0) {
+        add_value({Port{}, BufferClass::workspace, {}}, facts_.workspace[node.body.index()], a);
+      }
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.cls == EdgeClass::param) continue;
+        const std::uint32_t value = value_of(input.source);
+        if (value == kNone) continue;
+        lifetimes_[value].last = a;
+        accesses_.emplace_back(value, a);
+      }
+    }
+  }
+
+  void count_readers() {
+    readers_.assign(first_value_.back(), 0);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      for (const Input& input : dag_.inputs_of(node(a))) {
+        if (input.cls != EdgeClass::param) ++readers_[first_value_[action_of(input.source.node)] + input.source.index];
+      }
+    }
+  }
+
+  void add_value(Value value, std::int64_t bytes, std::uint32_t action) {
+    values_.push_back(value);
+    lifetimes_.push_back({std::max<std::int64_t>(bytes, 1), action, action, 0});
+    accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
+  }
+
+  void lay_out_values() {
+    const LayoutSize size = lay_out(lifetimes_);
+    role_.arena_bytes = state_bytes_ + size.bytes;
+    role_.live_bytes = state_bytes_ + size.live;
+    llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      const std::int64_t offset = state_bytes_ + lifetimes_[v].offset;
+      if (values_[v].cls != BufferClass::workspace) {
+        values_[v].buffer = add_buffer(values_[v].cls, offset, lifetimes_[v].bytes, values_[v].port, {});
+        continue;
+      }
+      const auto [entry, fresh] = workspaces.try_emplace({offset, lifetimes_[v].bytes}, BufferId());
+      if (fresh) entry->second = add_buffer(BufferClass::workspace, offset, lifetimes_[v].bytes, {}, {});
+      values_[v].buffer = entry->second;
+    }
+  }
+
+  // ---- operands
+
+  Operand place_of(Port port) const {
+    const Node& node = dag_.node(port.node);
+    if (is_gradient(node, port.index)) {
+      const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[port.index].param;
+      return {gradients_[facts_.params[param.index()].bucket.index()], param_offset(param), false};
+    }
+    if (node.bucket.valid() && node.kind == NodeKind::all_reduce) {
+      return {gradients_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[port.index], false};
+    }
+    if (node.kind == NodeKind::update) {
+      return {parameters_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[port.index], false};
+    }
+    return {values_[value_of(port)].buffer, 0, false};
+  }
+
+  void make_operands() {
+    std::vector<bool> written(dag_.params.size(), false);  // gradients that hold a contribution of this step
+    std::size_t workspace = 0;
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      const Node& node = this->node(a);
+      Action& action = role_.actions[a];
+      action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
+      std::uint32_t port = kNone;
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.port == port) continue;  // further sources of a grad port lie at the same place
+        port = input.port;
+        if (input.cls == EdgeClass::param) {
+          const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
+          role_.operands.push_back({parameters_[facts_.params[param.index()].bucket.index()], param_offset(param), false});
+        } else {
+          role_.operands.push_back(place_of(input.source));
+        }
+      }
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        Operand operand = place_of({nodes_[a], i});
+        if (is_gradient(node, i)) {
+          const std::size_t param = dag_.bodies[node.body.index()].outputs[i].param.index();
+          operand.accumulate = written[param];
+          written[param] = true;
+        }
+        role_.operands.push_back(operand);
+      }
+      if (node.kind == NodeKind::chunk && facts_.workspace[node.body.index()] > 0) {
+        while (values_[workspace].cls != BufferClass::workspace) ++workspace;
+        role_.operands.push_back({values_[workspace++].buffer, 0, false});
+      }
+      action.num_operands = static_cast<std::uint32_t>(role_.operands.size()) - action.first_operand;
+    }
+  }
+
+  // ---- waits
+
+  void make_waits() {
+    if (next_position_.size() < 2) return;
+    group_accesses();
+    find_predecessors();
+    // Gradients of a bucket are written again only after their reduction in the step before.
+    std::vector<std::uint32_t> reduction(dag_.buckets.size(), kNone);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      if (node(a).kind == NodeKind::all_reduce && node(a).bucket.valid()) reduction[node(a).bucket.index()] = a;
+    }
+    std::vector<bool> touched(dag_.buckets.size(), false);
+    std::vector<std::uint32_t> first_need(1, 0);
+    first_need.reserve(nodes_.size() + 1);
+    std::size_t value = 0;
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      const Node& node = this->node(a);
+      const std::span<const Input> inputs = dag_.inputs_of(node);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const Input& input = inputs[i];
+        // Contributions to a gradient are made one after the other on the compute stream: the last of a port stands for all.
+        if (input.cls == EdgeClass::grad && i + 1 < inputs.size() && inputs[i + 1].port == input.port) continue;
+        if (input.source.node.valid()) need(a, action_of(input.source.node), input.cls == EdgeClass::param ? 1 : 0);
+      }
+      if (node.kind == NodeKind::recv) need_window(a);
+      for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
+        for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
+          const Need before = predecessors_[i];
+          for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
+            need(a, access_[k], before.distance);
+          }
+        }
+      }
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        if (!is_gradient(node, i)) continue;
+        const std::size_t bucket = facts_.params[dag_.bodies[node.body.index()].outputs[i].param.index()].bucket.index();
+        if (!touched[bucket] && reduction[bucket] != kNone) need(a, reduction[bucket], 1);
+        touched[bucket] = true;
+      }
+      first_need.push_back(static_cast<std::uint32_t>(needs_.size()));
+    }
+    const Events events = choose_waits(slots_, next_position_.size(), first_need, needs_);
+    role_.waits.reserve(events.waits.size());
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      role_.actions[a].first_wait = events.first[a];
+      role_.actions[a].num_waits = events.first[a + 1] - events.first[a];
+    }
+    for (const Need& wait : events.waits) {
+      const Action& target = role_.actions[wait.action];
+      role_.waits.push_back({target.stream, target.position, static_cast<std::uint8_t>(wait.distance)});
+    }
+  }
+
+  void need(std::uint32_t action, std::uint32_t target, std::uint32_t distance) {
+    if (slots_[action].stream != slots_[target].stream) needs_.push_back({target, distance});
+  }
+
+  /// Message j is posted after the first reader of message j - w, in this step or the one before.
+  void need_window(std::uint32_t action) {
+    const dag::CommId comm = node(action).comm;
+    const dag::Communicator& communicator = facts_.communicators.list[facts_.communicators.of_comm[comm.index()].index()];
+    const std::size_t count = communicator.comms.size();
+    std::size_t number = facts_.communicators.number[comm.index()];
+    std::uint32_t distance = 0;
+    if (number < communicator.window) {
+      number += count;
+      distance = 1;
+    }
+    if (number < communicator.window) return;  // more than a step ahead: the reader of this very message comes first
+    const NodeId reader = facts_.communicators.first_reader[communicator.comms[number - communicator.window].index()];
+    if (reader.valid()) need(action, action_of(reader), distance);
+  }
+
+  /// Accesses by value, in issue order.
+  void group_accesses() {
+    first_access_.assign(values_.size() + 1, 0);
+    for (const auto& [value, action] : accesses_) ++first_access_[value + 1];
+    for (std::size_t i = 1; i < first_access_.size(); ++i) first_access_[i] += first_access_[i - 1];
+    access_.resize(accesses_.size());
+    std::vector<std::uint32_t> next(first_access_.begin(), first_access_.end() - 1);
+    for (const auto& [value, action] : accesses_) access_[next[value]++] = action;
+  }
+
+  /// For each value those that had some of its bytes directly before it, in this step or the one before.
+  void find_predecessors() {
+    std::vector<std::int64_t> cuts;
+    cuts.reserve(2 * lifetimes_.size());
+    for (const Lifetime& lifetime : lifetimes_) {
+      cuts.push_back(lifetime.offset);
+      cuts.push_back(lifetime.offset + aligned(lifetime.bytes));
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    const auto cell = [&](std::int64_t offset) { return static_cast<std::size_t>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin()); };
+    std::vector<std::uint32_t> first_cell(values_.size()), end_cell(values_.size());
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell[v] = static_cast<std::uint32_t>(cell(lifetimes_[v].offset));
+      end_cell[v] = static_cast<std::uint32_t>(cell(lifetimes_[v].offset + aligned(lifetimes_[v].bytes)));
+    }
+    std::vector<std::uint32_t> holder(cuts.size(), kNone);
+    for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder.begin() + first_cell[v], holder.begin() + end_cell[v], v);
+    // The holders at the end of the step are those at the start of the next one.
+    std::vector<bool> this_step(cuts.size(), false);
+    first_predecessor_.assign(1, 0);
+    for (std::uint32_t v = 0; v < values_.size(); ++v) {
+      Need before{kNone, 0};
+      for (std::uint32_t c = first_cell[v]; c < end_cell[v]; ++c) {
+        const Need found{holder[c], this_step[c] ? 0u : 1u};
+        holder[c] = v;
+        this_step[c] = true;
+        if (found.action == kNone || found == before) continue;
+        before = found;
+        predecessors_.push_back(found);
+      }
+      first_predecessor_.push_back(static_cast<std::uint32_t>(predecessors_.size()));
+    }
+  }
+
+  PlanFacts& facts_;
+  const Dag& dag_;
+  std::span<const NodeId> nodes_;
+  std::span<const BucketId> buckets_;
+  Role role_;
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> local_stream_;    // per stream of the DAG: number on this rank
+  std::vector<std::uint32_t> next_position_;   // per local stream
+  std::vector<BufferId> parameters_, gradients_;  // per bucket
+  std::int64_t state_bytes_ = 0;
+
+  std::vector<std::uint32_t> first_value_;     // per action, one more: into value_of_port_
+  std::vector<std::uint32_t> value_of_port_;   // per output: its value, or kNone for state
+  std::vector<std::uint32_t> readers_;         // per output
+  std::vector<Value> values_;                  // ascending by the action that writes them
+  std::vector<Lifetime> lifetimes_;            // per value
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
+  std::vector<std::uint32_t> first_access_, access_;
+  std::vector<std::uint32_t> first_predecessor_;
+  std::vector<Need> predecessors_;             // `action` is a value here
+  std::vector<Need> needs_;
+};
+
+}  // namespace
+
+Role plan_role(PlanFacts& facts, std::span<const NodeId> nodes, std::span<const BucketId> buckets) { return Projection(facts, nodes, buckets).run(); }
+
+}  // namespace piper::passes

@@ -1,0 +1,28 @@
+#pragma once
+// Projection of the ordered DAG onto one role: its actions, where their operands lie, and what they wait for.
+
+#include <cstdint>
+#include <vector>
+
+#include "passes/communicators.h"
+#include "passes/roles.h"
+#include "passes/state_layout.h"
+
+namespace piper::passes {
+
+/// What all roles share, computed once.
+struct PlanFacts {
+  const dag::Dag& dag;
+  const Communicators& communicators;
+  std::vector<BucketLayout> buckets;
+  std::vector<ParamPlace> params;
+  std::vector<std::int64_t> workspace;       // per body: bytes of scratch
+  std::vector<std::uint32_t> first_port;     // per node, one more: into port_bytes
+  std::vector<std::int64_t> port_bytes;      // per output of every node; 0 for outputs that are state
+  std::vector<std::uint32_t> action_of;      // per node: position in the role at hand; scratch of plan_role
+};
+
+/// `nodes`: those of the role, in the global order. Fills everything but name and coordinates.
+dag::Role plan_role(PlanFacts& facts, std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
+
+}  // namespace piper::passes

@@ -1,0 +1,46 @@
+#pragma once
+// Roles: classes of devices that hold the same work. Partition refinement over the device sets in use; no loop over devices.
+//
+// Guarantees: every device of the mesh belongs to exactly one role, two devices of one role lie in the same sets, and the numbering is by
+// coordinates, so it is a function of the sets alone.
+//
+//   mesh cluster(pp: 2, dp: 64), sets cluster[pp: 0] and cluster[pp: 1]   ->   roles pp0, pp1
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/dag/dag.h"
+
+namespace piper::passes {
+
+class RoleTable {
+ public:
+  /// The roles of the sets that nodes, bucket homes and claims of `dag` use, and of `more`.
+  RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more);
+
+  std::size_t size() const { return at_.size(); }
+  /// Per mesh axis the coordinate, or DeviceSet::kWhole: any that no role singles out.
+  const std::vector<std::int32_t>& at(std::size_t role) const { return at_[role]; }
+  /// `pp0`, `pp1.dp0`; the mesh's name where no coordinate is singled out.
+  Symbol name(std::size_t role) const { return names_[role]; }
+  /// The roles that lie in a set, ascending; none for a set that was not in use.
+  std::span<const std::uint32_t> roles_of(DeviceSetId set) const {
+    return {role_pool_.data() + first_role_[set.index()], first_role_[set.index() + 1] - first_role_[set.index()]};
+  }
+  bool in(DeviceSetId set, std::size_t role) const;
+  /// Every device of `inner` is in `outer`. Both in use.
+  bool contains(DeviceSetId outer, DeviceSetId inner) const;
+  bool intersects(DeviceSetId a, DeviceSetId b) const;
+
+ private:
+  std::vector<std::vector<std::int32_t>> at_;
+  std::vector<Symbol> names_;
+  std::vector<std::uint32_t> first_role_;  // per set id, one more
+  std::vector<std::uint32_t> role_pool_;
+};
+
+/// The position in `at` (coordinates of all roles) of the role that holds a device: the one that singles out most of its coordinates.
+std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates);
+
+}  // namespace piper::passes

@@ -1,0 +1,270 @@
+#include "passes/streams.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <variant>
+
+namespace piper::passes {
+
+using dag::CommId;
+using dag::Communicator;
+using dag::CommunicatorId;
+using dag::Dag;
+using dag::Node;
+using dag::NodeId;
+using dag::StreamId;
+
+namespace {
+
+/// `pp0.dp1`; the mesh's name for all devices.
+std::string set_text(const Dag& dag, DeviceSetId id) {
+  std::string text;
+  const DeviceSet& set = dag.device_sets[id];
+  for (std::size_t i = 0; i < set.at.size(); ++i) {
+    if (set.at[i] == DeviceSet::kWhole) continue;
+    if (!text.empty()) text += '.';
+    text += dag.context->text(dag.mesh.axes[i].name);
+    text += std::to_string(set.at[i]);
+  }
+  return text.empty() ? std::string(dag.context->text(dag.mesh.name)) : text;
+}
+
+class Assignment {
+ public:
+  Assignment(Dag& dag, const directive::Strategy& strategy, Selection& selection, const RoleTable& roles, std::span<const std::uint32_t> position,
+             DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), selection_(selection), roles_(roles), position_(position), sink_(sink) {}
+
+  std::optional<Communicators> run() {
+    const std::size_t errors = sink_.error_count();
+    for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? StreamId() : StreamId(0);
+    dag_.streams.assign(1, dag::Stream{});
+    dag_.streams[0].name = dag_.context->symbol("compute");
+    names_.insert("compute");
+    for (const directive::Directive& directive : strategy_.directives) {
+      if (const auto* stream = std::get_if<directive::Stream>(&directive)) named(*stream);
+    }
+    if (sink_.error_count() > errors) return std::nullopt;
+
+    Communicators made = form_communicators(dag_, position_);
+    const std::size_t first_default = dag_.streams.size();
+    name_defaults(made);
+    if (!pool_crowded(made, first_default)) return std::nullopt;
+    // Streams cut communicators no further, so the grouping stays; numbering follows the streams.
+    made = form_communicators(dag_, position_);
+    check_windows(made);
+    if (sink_.error_count() > errors) return std::nullopt;
+    return made;
+  }
+
+ private:
+  void set_stream(CommId comm, StreamId stream) {
+    for (const NodeId member : dag_.comms[comm.index()].members) dag_.nodes[member.index()].stream = stream;
+  }
+
+  StreamId stream_of(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()).stream; }
+
+  /// One `stream` line. Lines of one name are one stream.
+  void named(const directive::Stream& directive) {
+    StreamId id;
+    for (std::size_t i = 0; i < dag_.streams.size(); ++i) {
+      if (dag_.streams[i].name == directive.name) id = StreamId::at(i);
+    }
+    const std::string_view name = dag_.context->text(directive.name);
+    if (id == StreamId(0)) {
+      sink_.report(Code::stream_refused, directive.loc, "the stream `{}` is where chunks run, communication cannot be put on it", name)
+          .hint("choose another name");
+      return;
+    }
+    if (!id.valid()) {
+      id = StreamId::at(dag_.streams.size());
+      dag_.streams.push_back({directive.name, directive.high_priority, directive.window, directive.loc});
+      names_.insert(std::string(name));
+    } else if (dag_.streams[id.index()].window != directive.window || dag_.streams[id.index()].high_priority != directive.high_priority) {
+      sink_.report(Code::stream_conflict, directive.loc, "the stream `{}` has other settings here", name)
+          .related(dag_.streams[id.index()].loc, "it is set up here")
+          .hint("give all targets of `{}` in one line, or use two names", name);
+      return;
+    }
+    if (directive.window == 0u) {
+      sink_.report(Code::window_below_least, directive.loc, "the stream `{}` has a window of 0 messages, so that nothing could be received", name)
+          .hint("write 1 or more, or leave `window` out: the least one that works is chosen");
+      return;
+    }
+    std::vector<NodeId> nodes;
+    for (const directive::Selector& target : directive.targets) {
+      if (target.part == directive::Part::none) {
+        sink_.report(Code::stream_refused, target.loc, "`{}` names work, but a stream carries communication", print_selector(target, dag_.context->symbols))
+            .hint("name a part of it: `.send`, `.recv` or `.reduce`");
+        continue;
+      }
+      nodes.clear();
+      if (!selection_.nodes(target, sink_, nodes)) continue;
+      for (const NodeId node : nodes) {
+        const CommId comm = dag_.node(node).comm;
+        if (!comm.valid() || stream_of(comm) == id) continue;
+        if (stream_of(comm).valid()) {
+          const dag::Stream& other = dag_.streams[stream_of(comm).index()];
+          sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", dag_.name(node), name,
+                       dag_.context->text(other.name))
+              .related(other.loc, "put on `{}` here", dag_.context->text(other.name))
+              .hint("both ends of a message are on one stream; name it in one of the two lines");
+          break;
+        }
+        set_stream(comm, id);
+      }
+    }
+  }
+
+  StreamId add_stream(std::string name) {
+    std::string unique = name;
+    for (int i = 2; !names_.insert(unique).second; ++i) unique = name + "." + std::to_string(i);
+    dag::Stream stream;
+    stream.name = dag_.context->symbol(unique);
+    dag_.streams.push_back(stream);
+    return StreamId::at(dag_.streams.size() - 1);
+  }
+
+  std::string default_name(const Communicator& communicator, bool cut) const {
+    const CommId first = communicator.comms.front();
+    const Node& node = dag_.node(dag_.comms[first.index()].members.front());
+    if (communicator.kind == Communicator::Kind::group) {
+      const char* purpose = node.kind == dag::NodeKind::all_gather ? "gather." : node.bucket.valid() ? "reduce." : "sum.";
+      return purpose + set_text(dag_, communicator.members.front());
+    }
+    std::string name = node.pass == Pass::F ? "act." : "grad.";
+    name += set_text(dag_, communicator.members[0]) + ".to." + set_text(dag_, communicator.members[1]);
+    if (!cut) return name;
+    name += '.';
+    name += dag_.context->text(dag_.chunks[node.chunk.index()].name);
+    for (std::size_t d = 0; d + 1 < dag_.dims.size(); ++d) {
+      if (node.instance.at[d] == dag::Instance::kNone) continue;
+      name += '.';
+      name += dag_.context->text(dag_.dims[d].name);
+      name += std::to_string(node.instance.at[d]);
+    }
+    return name;
+  }
+
+  /// Whether two neighbours of the list carry the same direction between the same sets: then one pair was cut.
+  static bool same_route(const Dag& dag, const Communicator& a, const Communicator& b) {
+    const auto direction = [&](const Communicator& c) { return dag.node(dag.comms[c.comms.front().index()].members.front()).pass != Pass::F; };
+    return a.kind == Communicator::Kind::pair && b.kind == a.kind && a.members == b.members && direction(a) == direction(b) && a.stream == b.stream;
+  }
+
+  void name_defaults(const Communicators& made) {
+    for (std::size_t i = 0; i < made.list.size(); ++i) {
+      const Communicator& communicator = made.list[i];
+      if (communicator.stream.valid()) continue;
+      const bool cut = (i > 0 && same_route(dag_, made.list[i - 1], communicator)) ||
+                       (i + 1 < made.list.size() && same_route(dag_, communicator, made.list[i + 1]));
+      const StreamId stream = add_stream(default_name(communicator, cut));
+      for (const CommId comm : communicator.comms) set_stream(comm, stream);
+    }
+  }
+
+  std::vector<std::size_t> streams_per_role(const Communicators& made) const {
+    std::vector<std::set<StreamId>> seen(roles_.size());
+    for (const Communicator& communicator : made.list) {
+      for (const DeviceSetId set : communicator.members) {
+        for (const std::uint32_t role : roles_.roles_of(set)) seen[role].insert(stream_of(communicator.comms.front()));
+      }
+    }
+    std::vector<std::size_t> count;
+    for (const auto& streams : seen) count.push_back(streams.size() + 1);
+    return count;
+  }
+
+  /// Ranks with more streams than the runtime has get their default ones pooled: 32 for messages, 8 for collectives. Messages of one route
+  /// stay together, so that they are numbered as before.
+  bool pool_crowded(const Communicators& made, std::size_t first_default) {
+    std::vector<std::size_t> count = streams_per_role(made);
+    if (std::all_of(count.begin(), count.end(), [](std::size_t n) { return n <= kMaxStreams; })) return true;
+    const auto crowded = [&](const Communicator& communicator) {
+      for (const DeviceSetId set : communicator.members) {
+        for (const std::uint32_t role : roles_.roles_of(set)) {
+          if (count[role] > kMaxStreams) return true;
+        }
+      }
+      return false;
+    };
+    std::vector<StreamId> pairs, groups;
+    std::size_t routes = 0, collectives = 0;
+    const auto pooled = [&](std::vector<StreamId>& pool, std::size_t size, std::size_t index, const char* name) {
+      if (pool.size() < size) pool.push_back(add_stream(name + std::to_string(pool.size())));
+      return pool[index % size];
+    };
+    StreamId last;
+    for (std::size_t i = 0; i < made.list.size(); ++i) {
+      const Communicator& communicator = made.list[i];
+      if (stream_of(communicator.comms.front()).index() < first_default || !crowded(communicator)) continue;
+      if (communicator.kind == Communicator::Kind::group) {
+        last = pooled(groups, 8, collectives++, "group.");
+      } else if (i == 0 || !same_route(dag_, made.list[i - 1], communicator)) {
+        last = pooled(pairs, 32, routes++, "p2p.");
+      }
+      for (const CommId comm : communicator.comms) set_stream(comm, last);
+    }
+    drop_unused_streams(first_default);
+    count = streams_per_role(made);
+    for (std::size_t role = 0; role < count.size(); ++role) {
+      if (count[role] <= kMaxStreams) continue;
+      sink_.report(Code::too_many_streams, dag_.streams[1].loc, "rank `{}` has {} streams, but there are at most {}",
+                   dag_.context->text(roles_.name(role)), count[role], kMaxStreams)
+          .hint("put several targets on one `stream`");
+      return false;
+    }
+    return true;
+  }
+
+  void drop_unused_streams(std::size_t first_default) {
+    std::vector<bool> used(dag_.streams.size(), false);
+    for (std::size_t i = 0; i < first_default; ++i) used[i] = true;
+    for (const Node& node : dag_.nodes) used[node.stream.index()] = true;
+    std::vector<StreamId> moved(dag_.streams.size());
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) continue;
+      moved[i] = StreamId::at(kept);
+      dag_.streams[kept++] = dag_.streams[i];
+    }
+    dag_.streams.resize(kept);
+    for (Node& node : dag_.nodes) node.stream = moved[node.stream.index()];
+  }
+
+  void check_windows(const Communicators& made) {
+    for (std::size_t i = 0; i < made.list.size(); ++i) {
+      const Communicator& communicator = made.list[i];
+      if (communicator.kind != Communicator::Kind::pair || communicator.window >= communicator.least_window) continue;
+      const Communicators::Swap swap = made.widest[i];
+      const CommId unread = communicator.comms[swap.unread];
+      const CommId wanted = communicator.comms[swap.wanted];
+      const dag::Stream& stream = dag_.streams[communicator.stream.index()];
+      const NodeId reader = made.first_reader[wanted.index()];
+      const auto sent = [&](CommId comm) { return dag_.name(dag_.comms[comm.index()].members.front()); };
+      sink_.report(Code::window_below_least, stream.loc, "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
+                   dag_.context->text(stream.name), communicator.window, dag_.name(reader), sent(wanted), sent(unread),
+                   swap.wanted - swap.unread == 1 ? std::string("sent directly") : "sent " + std::to_string(swap.wanted - swap.unread) + " messages")
+          .related(dag_.node(reader).loc, "`{}` comes first here", dag_.name(reader))
+          .hint("the least window for this order is {}", communicator.least_window);
+    }
+  }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  Selection& selection_;
+  const RoleTable& roles_;
+  std::span<const std::uint32_t> position_;
+  DiagnosticSink& sink_;
+  std::set<std::string, std::less<>> names_;
+};
+
+}  // namespace
+
+std::optional<Communicators> assign_streams(Dag& dag, const directive::Strategy& strategy, Selection& selection, const RoleTable& roles,
+                                            std::span<const std::uint32_t> position, DiagnosticSink& sink) {
+  return Assignment(dag, strategy, selection, roles, position, sink).run();
+}
+
+}  // namespace piper::passes

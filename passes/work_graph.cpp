@@ -1,0 +1,73 @@
+#include "passes/work_graph.h"
+
+namespace piper::passes {
+
+Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(size + 1, 0), targets_(pairs.size()) {
+  for (const Pair& pair : pairs) ++first_[pair.first + 1];
+  for (std::size_t i = 1; i <= size; ++i) first_[i] += first_[i - 1];
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (const Pair& pair : pairs) targets_[next[pair.first]++] = pair.second;
+}
+
+WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
+  members_.reserve(dag.nodes.size());
+  first_member_.reserve(dag.nodes.size() + 1);
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    const dag::Node& node = dag.nodes[i];
+    const dag::NodeId id = dag::NodeId::at(i);
+    const std::uint32_t unit = static_cast<std::uint32_t>(first_member_.size());
+    if (!node.comm.valid()) {
+      unit_of_[i] = unit;
+      first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
+      members_.push_back(id);
+      continue;
+    }
+    const std::vector<dag::NodeId>& group = dag.comms[node.comm.index()].members;
+    dag::NodeId first = group.front();
+    for (const dag::NodeId member : group) first = std::min(first, member);
+    if (first != id) continue;
+    first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
+    for (const dag::NodeId member : group) {
+      unit_of_[member.index()] = unit;
+      members_.push_back(member);
+    }
+  }
+  const std::size_t count = first_member_.size();
+  first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
+
+  std::vector<Adjacency::Pair> pairs;
+  pairs.reserve(dag.edges.size());
+  indegree_.assign(count, 0);
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    const std::uint32_t to = unit_of_[i];
+    for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
+      if (input.cls == dag::EdgeClass::param) continue;
+      pairs.emplace_back(unit_of_[input.source.node.index()], to);
+      ++indegree_[to];
+    }
+  }
+  successors_ = Adjacency(count, pairs);
+}
+
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more) {
+  std::vector<std::uint32_t> missing = graph.indegree();
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    for (const std::uint32_t to : more.of(unit)) ++missing[to];
+  }
+  std::vector<std::uint32_t> order;
+  order.reserve(graph.units());
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    if (missing[unit] == 0) order.push_back(unit);
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const std::uint32_t to : graph.successors(order[i])) {
+      if (--missing[to] == 0) order.push_back(to);
+    }
+    for (const std::uint32_t to : more.of(order[i])) {
+      if (--missing[to] == 0) order.push_back(to);
+    }
+  }
+  return order;
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,60 @@
+#pragma once
+// The DAG as a graph of units: a node, or all members of a matched communication contracted to one point. Flat adjacency for passes that
+// order work.
+//
+// Units are numbered by their first node. Edges are those of this step: data and grad; a parameter is read from the step before.
+//
+//   WorkGraph graph(dag);
+//   std::vector<std::uint32_t> order = topological_order(graph, chains);
+//   if (order.size() < graph.units()) ...   // `chains` contradict the data flow
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/dag/dag.h"
+
+namespace piper::passes {
+
+/// Adjacency of `size` vertices built from pairs (from, to) in two passes.
+class Adjacency {
+ public:
+  using Pair = std::pair<std::uint32_t, std::uint32_t>;
+  Adjacency() = default;
+  Adjacency(std::size_t size, std::span<const Pair> pairs);
+  std::span<const std::uint32_t> of(std::size_t vertex) const { return {targets_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]}; }
+  std::size_t edges() const { return targets_.size(); }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> targets_;
+};
+
+class WorkGraph {
+ public:
+  explicit WorkGraph(const dag::Dag& dag);
+
+  std::size_t units() const { return first_member_.size() - 1; }
+  std::uint32_t unit_of(dag::NodeId node) const { return unit_of_[node.index()]; }
+  /// The nodes of a unit: one, or the members of a communication in their order.
+  std::span<const dag::NodeId> members(std::uint32_t unit) const {
+    return {members_.data() + first_member_[unit], first_member_[unit + 1] - first_member_[unit]};
+  }
+  dag::NodeId front(std::uint32_t unit) const { return members_[first_member_[unit]]; }
+  std::span<const std::uint32_t> successors(std::uint32_t unit) const { return successors_.of(unit); }
+  /// Edges that arrive at each unit, repeated ones counted.
+  const std::vector<std::uint32_t>& indegree() const { return indegree_; }
+
+ private:
+  std::vector<std::uint32_t> unit_of_;       // per node
+  std::vector<std::uint32_t> first_member_;  // per unit, one more
+  std::vector<dag::NodeId> members_;
+  Adjacency successors_;
+  std::vector<std::uint32_t> indegree_;
+};
+
+/// Units in an order that respects the graph and `more`, first come first served; shorter than the graph when there is a cycle.
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more);
+
+}  // namespace piper::passes

@@ -1,0 +1,50 @@
+// Orders and plans of random legal programs against checks by definition.
+#include <gtest/gtest.h>
+
+#include "ir/verify/verify.h"
+#include "tests/passes/plan_checks.h"
+#include "tests/passes/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+TEST(Plan, OfRandomProgramsHoldsByDefinition) {
+  for_each_case(150, [](Random& random) {
+    RandomProgram program(random);
+    const std::optional<dag::Dag> dag = program.compile();
+    ASSERT_TRUE(dag) << program.reports();
+    ASSERT_EQ(dag->level, dag::Level::planned);
+    EXPECT_EQ(check_order(*dag), "");
+    EXPECT_EQ(check_plan(*dag), "");
+    EXPECT_TRUE(verify::verify(*dag, program.sink)) << program.reports();
+    EXPECT_TRUE(verify::lint(*dag, program.sink)) << program.reports();
+  });
+}
+
+TEST(Plan, OfForwardOnlyProgramsHoldsAndKeepsTheState) {
+  for_each_case(50, [](Random& random) {
+    RandomProgram program(random);
+    const std::optional<dag::Dag> train = program.compile();
+    const std::optional<dag::Dag> forward = program.compile(dag::Level::planned, true);
+    ASSERT_TRUE(train && forward) << program.reports();
+    EXPECT_EQ(check_order(*forward), "");
+    EXPECT_EQ(check_plan(*forward), "");
+    EXPECT_TRUE(verify::verify(*forward, program.sink)) << program.reports();
+    for (const dag::Role& a : train->plan->roles) {
+      for (const dag::Role& b : forward->plan->roles) {
+        if (a.at != b.at) continue;
+        std::size_t state = 0;
+        while (state < a.buffers.size() && a.buffers[state].cls != dag::BufferClass::scalars) {
+          ASSERT_LT(state, b.buffers.size());
+          EXPECT_EQ(a.buffers[state].cls, b.buffers[state].cls);
+          EXPECT_EQ(a.buffers[state].offset, b.buffers[state].offset);
+          EXPECT_EQ(a.buffers[state].bytes, b.buffers[state].bytes);
+          ++state;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,86 @@
+#include "passes/roles.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random_cases.h"
+
+namespace piper::passes {
+namespace {
+
+using test::for_each_case;
+using test::Random;
+
+constexpr std::int32_t kWhole = DeviceSet::kWhole;
+
+struct Fixture {
+  Context context;
+  dag::Dag dag{context};
+
+  explicit Fixture(std::vector<std::pair<const char*, std::uint32_t>> axes) {
+    dag.mesh.name = context.symbol("cluster");
+    for (const auto& [name, size] : axes) dag.mesh.axes.push_back({context.symbol(name), size});
+  }
+  DeviceSetId set(std::vector<std::int32_t> at) { return dag.device_sets.intern(DeviceSet{std::move(at)}); }
+};
+
+TEST(roles, one_per_stage_whatever_the_replicas) {
+  Fixture fixture({{"pp", 2}, {"dp", 1024}});
+  const DeviceSetId sets[] = {fixture.set({0, kWhole}), fixture.set({1, kWhole})};
+  const RoleTable roles(fixture.dag, sets);
+  ASSERT_EQ(roles.size(), 2u);
+  EXPECT_EQ(fixture.context.text(roles.name(0)), "pp0");
+  EXPECT_EQ(roles.at(1), (std::vector<std::int32_t>{1, kWhole}));
+  EXPECT_TRUE(roles.in(sets[0], 0));
+  EXPECT_FALSE(roles.intersects(sets[0], sets[1]));
+}
+
+TEST(roles, devices_without_work_have_one_of_their_own) {
+  Fixture fixture({{"pp", 4}});
+  const DeviceSetId sets[] = {fixture.set({1})};
+  const RoleTable roles(fixture.dag, sets);
+  ASSERT_EQ(roles.size(), 2u);
+  EXPECT_EQ(roles.roles_of(sets[0]).size(), 1u);
+  EXPECT_EQ(fixture.context.text(roles.name(1)), "cluster");
+  EXPECT_EQ(role_of_device(std::vector{roles.at(0), roles.at(1)}, {1}), 0u);
+  EXPECT_EQ(role_of_device(std::vector{roles.at(0), roles.at(1)}, {3}), 1u);
+}
+
+TEST(roles, a_finer_set_refines_only_where_it_is) {
+  Fixture fixture({{"pp", 2}, {"dp", 2}});
+  const DeviceSetId sets[] = {fixture.set({0, kWhole}), fixture.set({1, 0}), fixture.set({1, 1})};
+  const RoleTable roles(fixture.dag, sets);
+  ASSERT_EQ(roles.size(), 3u);
+  EXPECT_EQ(fixture.context.text(roles.name(0)), "pp0");
+  EXPECT_EQ(fixture.context.text(roles.name(1)), "pp1.dp0");
+}
+
+TEST(roles, devices_of_one_role_lie_in_the_same_sets) {
+  for_each_case(300, [](Random& random) {
+    Fixture fixture({{"a", static_cast<std::uint32_t>(random.between(1, 4))},
+                     {"b", static_cast<std::uint32_t>(random.between(1, 3))},
+                     {"c", static_cast<std::uint32_t>(random.between(1, 3))}});
+    std::vector<DeviceSetId> sets;
+    for (std::uint64_t i = random.below(6); i > 0; --i) {
+      std::vector<std::int32_t> at;
+      for (const MeshAxis& axis : fixture.dag.mesh.axes) at.push_back(random.chance(0.4) ? kWhole : static_cast<std::int32_t>(random.below(axis.size)));
+      sets.push_back(fixture.set(at));
+    }
+    const RoleTable roles(fixture.dag, sets);
+    std::vector<std::vector<std::int32_t>> at;
+    for (std::size_t role = 0; role < roles.size(); ++role) at.push_back(roles.at(role));
+    std::vector<bool> inhabited(roles.size(), false);
+    for (std::uint64_t rank = 0; rank < fixture.dag.mesh.devices(); ++rank) {
+      const std::vector<std::uint32_t> coordinates = coordinates_of(fixture.dag.mesh, rank);
+      const std::size_t role = role_of_device(at, coordinates);
+      ASSERT_LT(role, roles.size());
+      inhabited[role] = true;
+      for (const DeviceSetId set : sets) {
+        ASSERT_EQ(roles.in(set, role), fixture.dag.device_sets[set].contains_device(coordinates)) << "rank " << rank;
+      }
+    }
+    for (std::size_t role = 0; role < roles.size(); ++role) EXPECT_TRUE(inhabited[role]) << "role " << role;
+  });
+}
+
+}  // namespace
+}  // namespace piper::passes
