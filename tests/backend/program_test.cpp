@@ -1,0 +1,176 @@
+// Device programs: what they hold, and that interpreting and generating them computes the same bits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "backend/emit_cpp/emit_program.h"
+#include "passes/pipeline.h"
+#include "tests/backend/program_runs.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+using backend::Engine;
+using backend::Job;
+using backend::JobOptions;
+
+/// Bit for bit: NaN counts as equal to itself, 0 and -0 as different.
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0; }
+
+void expect_same(const ProgramRun& a, const ProgramRun& b, const std::string& what) {
+  EXPECT_TRUE(same_bits(a.losses, b.losses)) << what;
+  EXPECT_TRUE(same_bits(a.norms, b.norms)) << what;
+  EXPECT_TRUE(same_bits(a.held_out, b.held_out)) << what;
+  EXPECT_EQ(a.parameters.size(), b.parameters.size()) << what;
+  for (const auto& [name, values] : a.parameters) EXPECT_TRUE(b.parameters.contains(name) && same_bits(values, b.parameters.at(name))) << what << ", " << name;
+}
+
+double distance(const ProgramRun& a, const ProgramRun& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
+  for (const auto& [name, values] : a.parameters) {
+    const auto other = b.parameters.find(name);
+    if (other == b.parameters.end() || other->second.size() != values.size()) return INFINITY;
+    for (std::size_t i = 0; i < values.size(); ++i) worst = std::max(worst, std::abs(values[i] - other->second[i]));
+  }
+  return worst;
+}
+
+TEST(Interpreter, FourDevicesComputeWhatOneDoes) {
+  Context context;
+  TestProgram four = gpt_program(context, tensor::DType::f64, true);
+  ASSERT_TRUE(four);
+  Context other;
+  StrategyBuilder build(other, {{"pp", 1}});
+  build.split({{"mb", 8}}).place({}, {{"pp", 0}}).clip(0.05);
+  TestProgram one(other, small_gpt(other, {.layers = 2, .batch = 8}), build.strategy(), true);
+  ASSERT_TRUE(one);
+  const ProgramRun a = four.run({.engine = Engine::interpreter}, 3), b = one.run({.engine = Engine::interpreter}, 3);
+  ASSERT_EQ(a.losses.size(), 3u);
+  ASSERT_FALSE(a.parameters.empty());
+  EXPECT_NE(a.losses[0], a.losses[2]);
+  EXPECT_GT(a.norms[0], 0.05);  // clipping does something
+  EXPECT_LT(distance(a, b), 1e-12);
+  ASSERT_EQ(a.held_out.size(), b.held_out.size());
+  for (std::size_t i = 0; i < a.held_out.size(); ++i) EXPECT_NEAR(a.held_out[i], b.held_out[i], 1e-12);
+}
+
+TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
+  Context context;
+  TestProgram program = gpt_program(context);
+  ASSERT_TRUE(program);
+  const auto job = program.job({.engine = Engine::interpreter});
+  ASSERT_TRUE(job);
+  const PiperJob& tables = job->tables();
+  ASSERT_EQ(tables.num_ranks, 4u);
+  ASSERT_EQ(job->training().roles.size(), 2u);
+  // Row-major over pp, dp: ranks 0 and 1 replicate one stage.
+  EXPECT_EQ(tables.ranks[0].program, tables.ranks[1].program);
+  EXPECT_EQ(tables.ranks[2].program, tables.ranks[3].program);
+  EXPECT_NE(std::string(tables.ranks[0].program->hash), tables.ranks[2].program->hash);
+  EXPECT_EQ(tables.ranks[0].replica[0], 0u);
+  EXPECT_EQ(tables.ranks[1].replica[0], 1u);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> members;
+  for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
+    std::set<std::uint32_t> own;
+    for (std::uint32_t c = 0; c < tables.ranks[r].program->num_communicators; ++c) {
+      const PiperCommunicator& each = tables.ranks[r].communicators[c];
+      EXPECT_EQ(each.members[each.self], r);
+      EXPECT_TRUE(own.insert(each.id).second);
+      const std::vector<std::uint32_t> list(each.members, each.members + each.num_members);
+      EXPECT_EQ(members.try_emplace(each.id, list).first->second, list) << each.id;
+      // Stages meet stages of the same replica, replicas those of the same stage.
+      if (each.kind == 0) {
+        EXPECT_EQ(list[0] % 2, list[1] % 2);
+      }
+    }
+  }
+}
+
+TEST(DeviceProgram, MoreReplicasGiveTheSameProgram) {
+  // The share of a rank stays the same, so only tables of ranks may differ.
+  const auto hash = [](std::uint32_t replicas, std::int64_t batch) {
+    Context context;
+    StrategyBuilder build(context, {{"pp", 2}, {"dp", replicas}});
+    build.line(2, 1).replicate({"dp"});
+    tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = batch});
+    for (tensor::Loss& loss : model.losses) loss.count = 1;
+    TestProgram program(context, std::move(model), build.strategy());
+    std::string source;
+    for (const backend::DeviceProgram& role : backend::make_programs(program.training()).roles) source += role.hash;
+    return source;
+  };
+  const std::string two = hash(2, 8);
+  EXPECT_EQ(two.size(), 64u);
+  EXPECT_EQ(two, hash(4, 16));
+  EXPECT_NE(two, hash(2, 16));
+}
+
+TEST(DeviceProgram, PrintsAndEmitsAsGoldens) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}});
+  build.line(2, 2).one_f_one_b(2, 2);
+  TestProgram program(context, mlp_chain(context, {.layers = 2, .batch = 4, .dim = 2, .hidden = 3, .dtype = tensor::DType::f32}), build.strategy());
+  ASSERT_TRUE(program);
+  const backend::ProgramSet set = backend::make_programs(program.training());
+  ASSERT_EQ(set.roles.size(), 2u);
+  std::string text;
+  for (const backend::DeviceProgram& role : set.roles) text += print(role, set.bodies) + "\n";
+  expect_golden("tests/backend/testdata/program/two_stages.program", text);
+  expect_golden("tests/backend/testdata/program/two_stages.pp1.cpp.txt", emit_program(set.roles[1], set.bodies));
+}
+
+TEST(Generated, ComputesTheInterpretersBits) {
+  const TemporaryFolder cache;
+  for (const tensor::DType dtype : {tensor::DType::f64, tensor::DType::f32}) {
+    Context context;
+    TestProgram program = gpt_program(context, dtype, true);
+    ASSERT_TRUE(program);
+    JobOptions options;
+    options.jit.cache_folder = cache.path();
+    ASSERT_TRUE(program.job(options)->generated());
+    const ProgramRun generated = program.run(options, 4), interpreted = program.run({.engine = Engine::interpreter}, 4);
+    ASSERT_EQ(generated.losses.size(), 4u);
+    expect_same(generated, interpreted, std::string(tensor::dtype_name(dtype)));
+    EXPECT_TRUE(program.sink.empty());
+  }
+}
+
+TEST(Generated, ALongStepIsALoop) {
+  // More compute actions than are written out one by one.
+  const TemporaryFolder cache;
+  Context context;
+  StrategyBuilder build(context, {{"pp", 1}});
+  build.split({{"mb", 256}}).place({}, {{"pp", 0}});
+  TestProgram program(context, mlp_chain(context, {.layers = 1, .batch = 256, .dim = 2, .hidden = 3}), build.strategy());
+  ASSERT_TRUE(program);
+  const backend::ProgramSet set = backend::make_programs(program.training());
+  ASSERT_GT(set.roles[0].streams[0].action_of.size(), backend::kStraightLine);
+  EXPECT_NE(emit_program(set.roles[0], set.bodies).find("static const Action schedule[]"), std::string::npos);
+  JobOptions options;
+  options.jit.cache_folder = cache.path();
+  expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), "loop");
+}
+
+TEST(Generated, RandomProgramsComputeTheInterpretersBits) {
+  const TemporaryFolder cache;
+  for_each_case(6, [&](Random& random) {
+    Context context;
+    RandomProgram drawn = random_program(context, random);
+    TestProgram program(context, std::move(drawn.model), drawn.strategy);
+    if (!program) return;
+    JobOptions options;
+    options.jit.cache_folder = cache.path();
+    expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), drawn.story);
+  });
+}
+
+}  // namespace
+}  // namespace piper::test
