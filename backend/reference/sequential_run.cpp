@@ -1,0 +1,567 @@
+#include "backend/reference/sequential_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "backend/kernel/evaluate.h"
+#include "backend/kernel/update_body.h"
+
+namespace piper::backend {
+
+using dag::Dag;
+using dag::Node;
+using dag::NodeKind;
+
+namespace {
+
+struct FreeAligned {
+  void operator()(unsigned char* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+};
+using Memory = std::unique_ptr<unsigned char[], FreeAligned>;
+
+Memory allocate(std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 64));
+  Memory memory(static_cast<unsigned char*>(::operator new[](size, std::align_val_t(64))));
+  std::memset(memory.get(), 0, size);
+  return memory;
+}
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+PiperInitKind abi_init(tensor::Init::Kind kind) {
+  switch (kind) {
+    case tensor::Init::Kind::normal: return PIPER_NORMAL;
+    case tensor::Init::Kind::uniform: return PIPER_UNIFORM;
+    case tensor::Init::Kind::zeros: return PIPER_ZEROS;
+    case tensor::Init::Kind::ones: return PIPER_ONES;
+    case tensor::Init::Kind::constant: break;
+  }
+  return PIPER_CONSTANT;
+}
+
+PiperDType abi_dtype(tensor::DType dtype) {
+  return dtype == tensor::DType::f64 ? PIPER_F64 : dtype == tensor::DType::f32 ? PIPER_F32 : PIPER_I64;
+}
+
+template <typename T>
+void add_to(unsigned char* to, const unsigned char* from, std::int64_t elements) {
+  T* a = reinterpret_cast<T*>(to);
+  const T* b = reinterpret_cast<const T*>(from);
+  for (std::int64_t i = 0; i < elements; ++i) a[i] = a[i] + b[i];
+}
+
+}  // namespace
+
+struct SequentialRun::State {
+  const Dag& dag;
+  SequentialHost host;
+  std::uint64_t seed;
+  std::uint64_t steps = 0;
+  std::uint64_t world;
+  std::vector<std::vector<std::uint32_t>> coordinates;  // per rank
+
+  // State: one copy of parameters and slots per (parameter, home), gradients per (parameter, rank).
+  std::vector<PiperParam> params;
+  std::vector<std::string> names;
+  std::vector<std::vector<std::int64_t>> dims;
+  std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by home
+  Memory state;
+  std::vector<std::vector<Memory>> gradients;          // per parameter, per rank
+  std::vector<std::vector<std::uint8_t>> contributed;  // the same: something was added in this step
+
+  std::vector<std::size_t> first_port;  // per node
+  std::vector<std::vector<Memory>> values;  // per port of the DAG, per rank
+  std::vector<KernelBody> bodies;           // per body of the DAG
+  std::map<std::int64_t, KernelBody> updates;
+  std::vector<KernelBody> squares;          // per bucket
+  KernelBody norm;
+  std::vector<std::array<std::uint32_t, 3>> norm_order;  // parameter, bucket, position
+  std::vector<std::uint8_t> matched;        // per comm: done in this step
+
+  std::vector<std::vector<double>> losses;
+  double gradient_norm = 0;
+  PiperRank rank{};
+
+  State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in) : dag(dag_in), host(std::move(host_in)), seed(seed_in), world(dag_in.mesh.devices()) {
+    for (std::uint64_t r = 0; r < world; ++r) coordinates.push_back(coordinates_of(dag.mesh, r));
+    std::size_t ports = 0;
+    for (const Node& node : dag.nodes) {
+      first_port.push_back(ports);
+      ports += node.num_outputs;
+    }
+    values.resize(ports);
+    for (auto& each : values) each.resize(world);
+    for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
+    losses.resize(dag.losses.size());
+    matched.resize(dag.comms.size());
+    lay_out_state();
+    for (std::uint32_t b = 0; b < dag.buckets.size(); ++b) {
+      std::vector<std::int64_t> elements;
+      for (std::uint32_t i = 0; i < dag.buckets[b].params.size(); ++i) {
+        const tensor::ParamId param = dag.buckets[b].params[i];
+        elements.push_back(dag.param_types[param.index()].elements());
+        norm_order.push_back({param.value(), b, i});
+      }
+      squares.push_back(build_kernels(sum_squares_body(*dag.context, bucket_dtype(dag.buckets[b]), elements)));
+    }
+    std::sort(norm_order.begin(), norm_order.end());
+    norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
+  }
+
+  directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
+  tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
+  std::uint32_t slots() const {
+    return optimizer().kind == directive::Optimizer::Kind::adamw ? 2 : optimizer().momentum != 0 ? 1 : 0;
+  }
+
+  void lay_out_state() {
+    copies.resize(dag.params.size());
+    gradients.resize(dag.params.size());
+    contributed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
+    std::int64_t bytes = 0;
+    const auto add = [&](const dag::Bucket& bucket, std::size_t home) {
+      for (const tensor::ParamId id : bucket.params) {
+        const tensor::Type& type = dag.param_types[id.index()];
+        PiperParam param{};
+        param.offset = static_cast<std::uint64_t>(bytes);
+        bytes += aligned(type.bytes());
+        param.grad_offset = static_cast<std::uint64_t>(bytes);
+        bytes += aligned(type.bytes());
+        for (std::uint32_t s = 0; s < 2; ++s) {
+          param.slot_offsets[s] = s < slots() ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
+          if (s < slots()) bytes += aligned(type.bytes());
+        }
+        param.elements = static_cast<std::uint64_t>(type.elements());
+        param.dtype = abi_dtype(type.dtype);
+        param.init = abi_init(dag.params[id.index()].init.kind);
+        param.scale = dag.params[id.index()].init.scale;
+        param.counted = home == 0;
+        copies[id.index()].push_back(static_cast<std::uint32_t>(params.size()));
+        names.emplace_back(dag.context->text(dag.params[id.index()].name));
+        std::vector<std::int64_t> extents;
+        for (const tensor::Dim& dim : type.dims) extents.push_back(dim.extent);
+        dims.push_back(std::move(extents));
+        params.push_back(param);
+        gradients[id.index()].resize(world);
+      }
+    };
+    for (std::size_t home = 0, more = 1; more; ++home) {
+      more = 0;
+      for (const dag::Bucket& bucket : dag.buckets) {
+        if (home < bucket.homes.size()) add(bucket, home);
+        more += home + 1 < bucket.homes.size();
+      }
+    }
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      params[i].name = names[i].c_str();
+      params[i].dims = dims[i].data();
+      params[i].num_dims = static_cast<std::uint32_t>(dims[i].size());
+    }
+    state = allocate(bytes);
+  }
+
+  bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }
+
+  /// The copy of a parameter that a device reads.
+  const PiperParam& copy_at(tensor::ParamId param, std::uint64_t r) const {
+    for (const dag::Bucket& bucket : dag.buckets) {
+      for (const tensor::ParamId id : bucket.params) {
+        if (id != param) continue;
+        for (std::size_t home = 0; home < bucket.homes.size(); ++home) {
+          if (on(bucket.homes[home], r)) return params[copies[param.index()][home]];
+        }
+      }
+    }
+    return params[copies[param.index()][0]];
+  }
+
+  unsigned char* gradient_at(tensor::ParamId param, std::uint64_t r) {
+    Memory& memory = gradients[param.index()][r];
+    if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
+    return memory.get();
+  }
+
+  unsigned char* output(dag::NodeId node, std::uint32_t port, std::uint64_t r) {
+    Memory& memory = values[first_port[node.index()] + port][r];
+    if (!memory) {
+      // A vector of sums per bucket is as long as the bucket.
+      memory = allocate(dag.output_type({node, port}).bytes());
+    }
+    return memory.get();
+  }
+  unsigned char* value(dag::Port port, std::uint64_t r) { return output(port.node, port.index, r); }
+
+  /// Whole axes over which `cut` divides samples: this rank's number among the shares.
+  std::uint64_t share(AxisMask cut, std::uint64_t r) const {
+    std::uint64_t number = 0;
+    for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
+      if (cut >> a & 1u) number = number * dag.mesh.axes[a].size + coordinates[r][a];
+    }
+    return number;
+  }
+
+  void samples_of(const Node& node, std::uint64_t r, std::uint64_t& first, std::uint64_t& count) const {
+    std::int64_t batch = 0;
+    for (const tensor::Type& type : dag.input_types) {
+      for (const tensor::Dim& dim : type.dims) batch = dim.sampled ? dim.extent : batch;
+    }
+    std::int64_t index = 0, parts = 1;
+    for (std::size_t d = 0; d < dag.dims.size(); ++d) {
+      if (node.instance.at[d] == dag::Instance::kNone) continue;
+      index = index * dag.dims[d].extent + node.instance.at[d];
+      parts *= dag.dims[d].extent;
+    }
+    count = static_cast<std::uint64_t>(batch / dag.samples_divisor(node));
+    first = static_cast<std::uint64_t>(index * (batch / parts)) + share(node.cut, r) * count;
+  }
+
+  bool run(const KernelBody& body, std::vector<void*> operands, std::span<const std::uint8_t> accumulate, std::uint64_t first_sample = 0) {
+    Memory workspace;
+    if (body.scratch_bytes > 0) {
+      workspace = allocate(body.scratch_bytes);
+      operands.push_back(workspace.get());
+    }
+    const BodyCall call{host.api, &rank, 0, operands, accumulate, first_sample};
+    return evaluate(body, call) == 0;
+  }
+
+  bool chunk(dag::NodeId id, const Node& node, std::uint64_t r) {
+    const dag::Body& body = dag.bodies[node.body.index()];
+    std::vector<void*> operands(body.inputs.size());
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      if (input.cls != dag::EdgeClass::param) operands[input.port] = value(input.source, r);
+    }
+    for (std::size_t i = 0; i < body.inputs.size(); ++i) {
+      if (body.inputs[i].kind == dag::PortKind::param) operands[i] = state.get() + copy_at(input_param(node, body, i), r).offset;
+    }
+    std::vector<std::uint8_t> accumulate(body.outputs.size(), 0);
+    for (std::uint32_t o = 0; o < body.outputs.size(); ++o) {
+      if (body.outputs[o].kind != dag::PortKind::grad) {
+        operands.push_back(output(id, o, r));
+        continue;
+      }
+      const tensor::ParamId param = output_param(id, o, body);
+      operands.push_back(gradient_at(param, r));
+      accumulate[o] = std::exchange(contributed[param.index()][r], std::uint8_t{1});
+    }
+    std::uint64_t first = 0, count = 0;
+    samples_of(node, r, first, count);
+    return run(bodies[node.body.index()], std::move(operands), accumulate, first);
+  }
+
+  /// Bodies are shared between chunks with equal work, so the parameter is the one that this node's edge leads to.
+  tensor::ParamId input_param(const Node& node, const dag::Body& body, std::size_t port) const {
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      if (input.port != port || input.cls != dag::EdgeClass::param || !input.source.node.valid()) continue;
+      return dag.buckets[dag.node(input.source.node).bucket.index()].params[input.source.index];
+    }
+    return body.inputs[port].param;
+  }
+  std::vector<std::vector<tensor::ParamId>> grad_targets;  // per node, per output
+  tensor::ParamId output_param(dag::NodeId id, std::uint32_t port, const dag::Body& body) {
+    if (grad_targets.empty()) {
+      grad_targets.resize(dag.nodes.size());
+      for (const Node& node : dag.nodes) {
+        if (!node.bucket.valid()) continue;
+        for (const dag::Input& input : dag.inputs_of(node)) {
+          if (input.cls != dag::EdgeClass::grad || dag.node(input.source.node).kind != NodeKind::chunk) continue;
+          auto& targets = grad_targets[input.source.node.index()];
+          if (targets.size() <= input.source.index) targets.resize(input.source.index + 1);
+          targets[input.source.index] = dag.buckets[node.bucket.index()].params[input.port];
+        }
+      }
+    }
+    const auto& targets = grad_targets[id.index()];
+    return port < targets.size() && targets[port].valid() ? targets[port] : body.outputs[port].param;
+  }
+
+  /// The ranks that join `r` in a collective, in set order, then coordinate order; with the member node of each.
+  std::vector<std::pair<std::uint64_t, dag::NodeId>> group_of(const dag::Comm& comm, std::uint64_t r) const {
+    std::vector<std::pair<std::uint64_t, dag::NodeId>> group;
+    for (const dag::NodeId member : comm.members) {
+      const DeviceSet& set = dag.device_sets[dag.node(member).devices];
+      for (std::uint64_t other = 0; other < world; ++other) {
+        bool joins = set.contains_device(coordinates[other]);
+        for (std::size_t a = 0; joins && a < dag.mesh.axes.size(); ++a) {
+          const bool whole = set.at[a] == DeviceSet::kWhole && !(comm.axes >> a & 1u);
+          joins = !whole || coordinates[other][a] == coordinates[r][a];
+        }
+        if (joins) group.emplace_back(other, member);
+      }
+    }
+    return group;
+  }
+
+  unsigned char* collective_input(dag::NodeId member, const dag::Input& input, std::uint64_t r) {
+    const Node& node = dag.node(member);
+    if (input.cls == dag::EdgeClass::grad) return gradient_at(dag.buckets[node.bucket.index()].params[input.port], r);
+    return value(input.source, r);
+  }
+
+  /// One input per port: grad ports list all contributions, which lie in one accumulator.
+  std::vector<dag::Input> ports_of(const Node& node) const {
+    std::vector<dag::Input> ports;
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      if (ports.empty() || ports.back().port != input.port) ports.push_back(input);
+    }
+    return ports;
+  }
+
+  void all_reduce(const dag::Comm& comm) {
+    std::vector<std::uint8_t> done(world, 0);
+    for (std::uint64_t r = 0; r < world; ++r) {
+      bool member = false;
+      for (const dag::NodeId id : comm.members) member = member || on(dag.node(id).devices, r);
+      if (!member || done[r]) continue;
+      const auto group = group_of(comm, r);
+      const std::vector<dag::Input> first = ports_of(dag.node(group.front().second));
+      for (std::size_t p = 0; p < first.size(); ++p) {
+        const tensor::Type& type = dag.output_type({group.front().second, first[p].port});
+        Memory sum = allocate(type.bytes());
+        for (std::size_t g = 0; g < group.size(); ++g) {
+          const auto& [other, id] = group[g];
+          const unsigned char* part = collective_input(id, ports_of(dag.node(id))[p], other);
+          if (g == 0) {
+            std::memcpy(sum.get(), part, static_cast<std::size_t>(type.bytes()));
+          } else if (type.dtype == tensor::DType::f64) {
+            add_to<double>(sum.get(), part, type.elements());
+          } else {
+            add_to<float>(sum.get(), part, type.elements());
+          }
+        }
+        for (const auto& [other, id] : group) {
+          const dag::Input input = ports_of(dag.node(id))[p];
+          unsigned char* to = input.cls == dag::EdgeClass::grad ? collective_input(id, input, other) : output(id, input.port, other);
+          std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
+        }
+      }
+      for (const auto& [other, id] : group) done[other] = 1;
+    }
+  }
+
+  void all_gather(const dag::Comm& comm) {
+    for (const dag::NodeId receiver : comm.members) {
+      for (std::uint64_t r = 0; r < world; ++r) {
+        if (!on(dag.node(receiver).devices, r)) continue;
+        std::uint32_t port = 0;
+        for (const auto& [other, id] : group_of(comm, r)) {
+          for (const dag::Input& input : ports_of(dag.node(id))) {
+            const auto bytes = static_cast<std::size_t>(dag.output_type({receiver, port}).bytes());
+            std::memcpy(output(receiver, port, r), collective_input(id, input, other), bytes);
+            ++port;
+          }
+        }
+      }
+    }
+  }
+
+  void transfer(const dag::Comm& comm) {
+    const dag::NodeId send = comm.members[0], recv = comm.members[1];
+    const DeviceSet& source = dag.device_sets[dag.node(send).devices];
+    const DeviceSet& target = dag.device_sets[dag.node(recv).devices];
+    for (std::uint64_t r = 0; r < world; ++r) {
+      if (!target.contains_device(coordinates[r])) continue;
+      std::vector<std::uint32_t> at = coordinates[r];
+      for (std::size_t a = 0; a < at.size(); ++a) {
+        if (source.at[a] != DeviceSet::kWhole) at[a] = static_cast<std::uint32_t>(source.at[a]);
+      }
+      const std::uint64_t from = rank_of(dag.mesh, at);
+      for (const dag::Input& input : dag.inputs_of(dag.node(send))) {
+        std::memcpy(output(recv, input.port, r), value(input.source, from), static_cast<std::size_t>(dag.output_type({recv, input.port}).bytes()));
+      }
+    }
+  }
+
+  bool sum_squares(dag::NodeId id, const Node& node, std::uint64_t r) {
+    const dag::Bucket& bucket = dag.buckets[node.bucket.index()];
+    std::vector<void*> operands;
+    for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
+    auto* sums = reinterpret_cast<double*>(output(id, 0, r));
+    for (std::size_t i = 0; i < bucket.params.size(); ++i) operands.push_back(sums + i);
+    const std::vector<std::uint8_t> writes(bucket.params.size(), 0);
+    // Kernel operands start at 64-byte boundaries; the sums lie side by side, so they pass through a place of their own.
+    std::vector<Memory> places;
+    for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+      places.push_back(allocate(8));
+      operands[bucket.params.size() + i] = places.back().get();
+    }
+    if (!run(squares[node.bucket.index()], operands, writes)) return false;
+    for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(sums + i, places[i].get(), 8);
+    return true;
+  }
+
+  bool norm_of(dag::NodeId id, const Node& node, std::uint64_t r) {
+    std::vector<unsigned char*> sums(dag.buckets.size(), nullptr);
+    for (const dag::Input& input : dag.inputs_of(node)) sums[input.port] = value(input.source, r);
+    std::vector<Memory> places;
+    std::vector<void*> operands;
+    for (const auto& [param, bucket, position] : norm_order) {
+      places.push_back(allocate(8));
+      std::memcpy(places.back().get(), sums[bucket] + position * 8, 8);
+      operands.push_back(places.back().get());
+    }
+    Memory total = allocate(8), factor = allocate(8);
+    operands.push_back(total.get());
+    operands.push_back(factor.get());
+    const std::uint8_t writes[2] = {0, 0};
+    if (!run(norm, operands, writes)) return false;
+    std::memcpy(output(id, 0, r), total.get(), 8);
+    std::memcpy(output(id, 0, r) + 8, factor.get(), 8);
+    return true;
+  }
+
+  bool update(const Node& node, std::uint64_t r, PiperScalars& scalars) {
+    const dag::Bucket& bucket = dag.buckets[node.bucket.index()];
+    double one = 1;
+    double* factor = &one;
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      if (input.port == bucket.params.size()) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
+    }
+    for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+      const tensor::ParamId id = bucket.params[i];
+      const PiperParam& param = copy_at(id, r);
+      const std::int64_t elements = dag.param_types[id.index()].elements();
+      auto found = updates.find(elements);
+      if (found == updates.end()) {
+        const UpdateBody made = update_body(*dag.context, optimizer(), bucket_dtype(bucket), elements);
+        found = updates.emplace(elements, build_kernels(made.body, made.in_place)).first;
+      }
+      unsigned char* gradient = gradient_at(id, r);
+      std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate, factor};
+      for (std::uint32_t s = 0; s < slots(); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
+      if (optimizer().kind == directive::Optimizer::Kind::adamw) {
+        operands.push_back(&scalars.bias1);
+        operands.push_back(&scalars.bias2);
+      }
+      operands.push_back(state.get() + param.offset);
+      for (std::uint32_t s = 0; s < slots(); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
+      const std::vector<std::uint8_t> writes(1 + slots(), 0);
+      if (!run(found->second, operands, writes)) return false;
+      std::memcpy(state.get() + param.grad_offset, gradient, static_cast<std::size_t>(dag.param_types[id.index()].bytes()));
+    }
+    return true;
+  }
+
+  void report(const Node& node, std::uint64_t r) {
+    std::vector<double> sums;
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      const unsigned char* from = value(input.source, r);
+      double number = 0;
+      if (dag.output_type(input.source).dtype == tensor::DType::f64) {
+        std::memcpy(&number, from, 8);
+      } else {
+        float small = 0;
+        std::memcpy(&small, from, 4);
+        number = small;
+      }
+      sums.push_back(number);
+    }
+    if (node.subject == Node::kNormReport) {
+      gradient_norm = sums.empty() ? 0 : sums[0];
+    } else {
+      losses[node.subject] = std::move(sums);
+    }
+  }
+
+  bool run_node(dag::NodeId id, PiperScalars& scalars) {
+    const Node& node = dag.node(id);
+    if (node.comm.valid()) {
+      if (std::exchange(matched[node.comm.index()], std::uint8_t{1})) return true;
+      const dag::Comm& comm = dag.comms[node.comm.index()];
+      if (node.kind == NodeKind::all_reduce) {
+        all_reduce(comm);
+      } else if (node.kind == NodeKind::all_gather) {
+        all_gather(comm);
+      } else {
+        transfer(comm);
+      }
+      return true;
+    }
+    bool updated = false;
+    for (std::uint64_t r = 0; r < world; ++r) {
+      if (!on(node.devices, r)) continue;
+      switch (node.kind) {
+        case NodeKind::chunk:
+          if (!chunk(id, node, r)) return false;
+          break;
+        case NodeKind::load: {
+          std::uint64_t first = 0, count = 0;
+          samples_of(node, r, first, count);
+          host.load(node.subject, steps, first, count, output(id, 0, r));
+          break;
+        }
+        case NodeKind::sum_squares:
+          if (!sum_squares(id, node, r)) return false;
+          break;
+        case NodeKind::norm:
+          if (!norm_of(id, node, r)) return false;
+          break;
+        case NodeKind::update:
+          // The devices of a home hold equal copies; one stands for all.
+          if (!std::exchange(updated, true) && !update(node, r, scalars)) return false;
+          break;
+        case NodeKind::report: report(node, r); break;
+        default: break;
+      }
+    }
+    return true;
+  }
+};
+
+SequentialRun::SequentialRun(const Dag& dag, SequentialHost host, std::uint64_t seed) : state_(std::make_unique<State>(dag, std::move(host), seed)) {}
+SequentialRun::~SequentialRun() = default;
+
+std::span<const PiperParam> SequentialRun::params() const { return state_->params; }
+unsigned char* SequentialRun::state() { return state_->state.get(); }
+const std::vector<std::vector<double>>& SequentialRun::loss_sums() const { return state_->losses; }
+double SequentialRun::gradient_norm() const { return state_->gradient_norm; }
+
+bool SequentialRun::step(const PiperScalars& scalars) {
+  State& s = *state_;
+  for (auto& each : s.contributed) std::fill(each.begin(), each.end(), 0);
+  std::fill(s.matched.begin(), s.matched.end(), 0);
+  s.rank.seed = s.seed;
+  s.rank.global_step = s.steps;
+  PiperScalars aligned_scalars = scalars;
+  for (const dag::NodeId id : s.dag.order) {
+    if (!s.run_node(id, aligned_scalars)) return false;
+  }
+  ++s.steps;
+  return true;
+}
+
+namespace {
+
+std::vector<double> read(const unsigned char* from, const PiperParam& param) {
+  std::vector<double> out(param.elements);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (param.dtype == PIPER_F64) {
+      out[i] = reinterpret_cast<const double*>(from)[i];
+    } else {
+      out[i] = reinterpret_cast<const float*>(from)[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> SequentialRun::values(std::string_view name) const {
+  for (const PiperParam& param : state_->params) {
+    if (param.counted && name == param.name) return read(state_->state.get() + param.offset, param);
+  }
+  return {};
+}
+
+std::vector<double> SequentialRun::gradient(std::string_view name) const {
+  for (const PiperParam& param : state_->params) {
+    if (param.counted && name == param.name) return read(state_->state.get() + param.grad_offset, param);
+  }
+  return {};
+}
+
+}  // namespace piper::backend

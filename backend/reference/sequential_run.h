@@ -1,0 +1,58 @@
+#pragma once
+// The one-device run of a program: every node of its DAG for every device in turn, one after the other, on one thread.
+//
+// It shares bodies, kernels and the order of additions with the program, and nothing else: no plan, no streams, no messages, no arena, no
+// generated code. So a program must give the same bits (EXECUTION.md section 6), and differences are faults of what it does not share.
+//
+//   SequentialRun run(dag, host, seed);            // dag.level >= ordered
+//   initialise(run.params());
+//   run.step(scalars);   run.losses()[0];   run.values("head.0.out");   run.gradient("head.0.out");
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+#include "ir/dag/dag.h"
+
+namespace piper::backend {
+
+/// What surrounds the run.
+struct SequentialHost {
+  const PiperApi* api = nullptr;  // gemm, attend, attend_grad and fail are called
+  /// Writes samples [first, first + samples) of a step of model input `input`.
+  std::function<void(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to)> load;
+};
+
+class SequentialRun {
+ public:
+  SequentialRun(const dag::Dag& dag, SequentialHost host, std::uint64_t seed);
+  ~SequentialRun();
+  SequentialRun(const SequentialRun&) = delete;
+  SequentialRun& operator=(const SequentialRun&) = delete;
+
+  /// One entry per parameter and home, with its place in `state()`; the counted one of each parameter comes first.
+  std::span<const PiperParam> params() const;
+  unsigned char* state();
+
+  /// Runs the next step; false when a call failed (the reason was given to api->fail).
+  bool step(const PiperScalars& scalars);
+
+  /// Loss sums per loss and microbatch of the last step, as reported, and the gradient norm.
+  const std::vector<std::vector<double>>& loss_sums() const;
+  double gradient_norm() const;
+
+  /// A parameter at its counted home, and its reduced gradient of the last step; row-major. Empty for an unknown name.
+  std::vector<double> values(std::string_view name) const;
+  std::vector<double> gradient(std::string_view name) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace piper::backend

@@ -1,0 +1,238 @@
+#include "frontend/tools/arguments.h"
+
+#include <charconv>
+
+#include "llvm/ADT/StringRef.h"
+
+namespace piper::tools {
+namespace {
+
+constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
+constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | bit(Command::train) | bit(Command::build);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
+
+constexpr CommandRow kCommands[] = {
+    {Command::check, "check", "piper check IN [NAME]", "find everything that can be known before launch",
+     "Compiles every train of IN (or the one called NAME) to a plan, proves that it makes progress and has no race, and checks its requirements.\n"
+     "A .pir file is verified as it stands."},
+    {Command::show, "show", "piper show KIND IN [NAME]", "print what a program becomes",
+     "KIND is one of:\n"
+     "  ast      the syntax tree of the file\n"
+     "  graph    the tensor graph, forward and backward\n"
+     "  orders   the order of operations on each rank (text, json)\n"
+     "  grid     the same as a time x rank grid at unit times\n"
+     "  dag      the training DAG (--level: built, split, placed, communicating, ordered, planned)\n"
+     "  program  the device program of each role"},
+    {Command::train, "train", "piper train FILE [NAME]", "run a train on local devices",
+     "Compiles, builds and runs a train, shows its progress, evaluates held-out data at the end. With --reference it compares the first steps\n"
+     "with the one-device step instead, in f64 and in the train's own type."},
+    {Command::build, "build", "piper build FILE [NAME] -o DIR", "write the generated sources of each role",
+     "Writes one C++ file per role and a table of kernels and bytes per body."},
+    {Command::explain, "explain", "piper explain P1234", "explain a diagnostic", "Prints the page of a diagnostic; without a code, the list of all codes."},
+    {Command::help, "help", "piper help [COMMAND]", "show this help", ""},
+};
+
+constexpr OptionRow kOptions[] = {
+    {"-D", "name=value", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
+    {"--format", "FORMAT", "text", "text or json (show dag: pir)", kAll},
+    {"-o", "PATH", "", "write the output there instead of to standard output; build: the folder", bit(Command::show) | bit(Command::build)},
+    {"--level", "LEVEL", "planned", "the level that show dag prints", bit(Command::show)},
+    {"--print-after", "PASS", "", "print the training DAG after a pass, or after each with all, to standard error", kOnInput},
+    {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
+    {"--device", "cpu", "cpu", "what the ranks run on", bit(Command::train)},
+    {"--transport", "local", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
+    {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
+    {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
+    {"--out", "DIR", "", "write metrics.jsonl and flight records there", bit(Command::train)},
+    {"--reference", "", "", "compare with the one-device step and exit", bit(Command::train)},
+    {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
+    {"--help", "", "", "show the help of the command", kAll},
+};
+
+std::optional<std::uint64_t> parse_count(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool one_of(const std::string& word, std::initializer_list<const char*> words) {
+  for (const char* candidate : words) {
+    if (word == candidate) return true;
+  }
+  return false;
+}
+
+/// Stores the value of an option; an error text when it is no such value.
+std::string store(const OptionRow& option, const std::string& value, Arguments& arguments) {
+  const std::string name = option.name;
+  if (name == "-D") {
+    const std::size_t equals = value.find('=');
+    if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `name=value`";
+    arguments.overrides.push_back({value.substr(0, equals), value.substr(equals + 1)});
+  } else if (name == "--format") {
+    if (!one_of(value, {"text", "json", "pir"})) return "`--format " + value + "` is not available: write `text`, `json` or `pir`";
+    arguments.format = value;
+  } else if (name == "-o") {
+    arguments.output = value;
+  } else if (name == "--level") {
+    if (!one_of(value, {"built", "split", "placed", "communicating", "ordered", "planned"})) {
+      return "`--level " + value + "` is no level: write `built`, `split`, `placed`, `communicating`, `ordered` or `planned`";
+    }
+    arguments.level = value;
+  } else if (name == "--print-after") {
+    arguments.print_after = value;
+  } else if (name == "--device") {
+    if (value != "cpu") return "`--device " + value + "` is not available: write `--device cpu`";
+    arguments.device = value;
+  } else if (name == "--transport") {
+    if (value != "local") return "`--transport " + value + "` is not available: write `--transport local`";
+    arguments.transport = value;
+  } else if (name == "--out") {
+    arguments.out_folder = value;
+  } else if (name == "--reference") {
+    arguments.reference = true;
+  } else if (name == "--interpret") {
+    arguments.interpret = true;
+  } else if (name == "--help") {
+    arguments.help = true;
+  } else {
+    const auto count = parse_count(value);
+    if (!count) return "`" + name + " " + value + "` is no whole number";
+    if (name == "-n") arguments.ranks = count;
+    if (name == "--steps") arguments.steps = count;
+    if (name == "--threads") {
+      if (*count == 0 || *count > 1024) return "`--threads " + value + "` is outside 1 to 1024";
+      arguments.threads = count;
+    }
+  }
+  return {};
+}
+
+const CommandRow& row_of(Command command) { return kCommands[static_cast<unsigned>(command)]; }
+
+}  // namespace
+
+std::span<const CommandRow> command_rows() { return kCommands; }
+std::span<const OptionRow> option_rows() { return kOptions; }
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  unsigned best_distance = static_cast<unsigned>(word.size() / 3 + 1);
+  for (const std::string& candidate : candidates) {
+    const unsigned distance = llvm::StringRef(word.data(), word.size()).edit_distance(candidate, true, best_distance + 1);
+    if (distance <= best_distance && (!best || distance < best_distance)) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error) {
+  std::size_t at = 0;
+  if (words.empty()) return true;
+  if (words[0] == "--help" || words[0] == "-h") {
+    arguments.help = true;
+    return true;
+  }
+  const CommandRow* command = nullptr;
+  for (const CommandRow& row : kCommands) {
+    if (words[0] == row.name) command = &row;
+  }
+  if (!command) {
+    std::vector<std::string> names;
+    for (const CommandRow& row : kCommands) names.push_back(row.name);
+    const auto meant = nearest(words[0], names);
+    error = "`" + words[0] + "` is no command" + (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them");
+    return false;
+  }
+  arguments.command = command->command;
+  bool options_end = false;
+  for (at = 1; at < words.size(); ++at) {
+    std::string word = words[at];
+    if (options_end || word.size() < 2 || word[0] != '-') {
+      arguments.positional.push_back(word);
+      continue;
+    }
+    if (word == "--") {
+      options_end = true;
+      continue;
+    }
+    if (word == "-h") word = "--help";
+    std::string name = word, value;
+    bool attached = false;
+    if (word.starts_with("--")) {
+      const std::size_t equals = word.find('=');
+      attached = equals != std::string::npos;
+      name = word.substr(0, equals);
+      if (attached) value = word.substr(equals + 1);
+    } else if (word.size() > 2) {
+      name = word.substr(0, 2);
+      value = word.substr(2);
+      attached = true;
+    }
+    const OptionRow* option = nullptr;
+    std::vector<std::string> names;
+    for (const OptionRow& row : kOptions) {
+      if (!(row.commands & bit(command->command))) continue;
+      names.push_back(row.name);
+      if (name == row.name) option = &row;
+    }
+    if (!option) {
+      const auto meant = nearest(name, names);
+      error = "`" + name + "` is no option of `piper " + command->name + "`" +
+              (meant ? "; did you mean `" + *meant + "`?" : "; `piper " + std::string(command->name) + " --help` lists them");
+      return false;
+    }
+    const bool takes_value = option->value[0] != '\0';
+    if (!takes_value && attached) {
+      error = "`" + name + "` takes no value";
+      return false;
+    }
+    if (takes_value && !attached) {
+      if (++at == words.size()) {
+        error = "`" + name + "` lacks its value: write `" + name + " " + option->value + "`";
+        return false;
+      }
+      value = words[at];
+    }
+    error = store(*option, value, arguments);
+    if (!error.empty()) return false;
+  }
+  return true;
+}
+
+std::string help_text(std::optional<Command> command) {
+  std::string text;
+  const auto option_lines = [&](std::uint32_t commands) {
+    std::string lines;
+    for (const OptionRow& option : kOptions) {
+      if (!(option.commands & commands)) continue;
+      std::string head = "  " + std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : "");
+      head.resize(std::max<std::size_t>(head.size() + 2, 24), ' ');
+      lines += head + option.summary + (option.initial[0] ? " [" + std::string(option.initial) + "]" : "") + "\n";
+    }
+    return lines;
+  };
+  if (command && *command != Command::help) {
+    const CommandRow& row = row_of(*command);
+    text = std::string(row.usage) + "\n\n" + row.details + "\n\nOptions:\n" + option_lines(bit(*command));
+    if (bit(*command) & kOnInput) {
+      text +=
+          "\nIN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
+          "  piper show grid zbv -D p=4 -D m=8\n";
+    }
+  } else {
+    text = "piper: a compiler and runtime for distributed training\n\nusage: piper COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:\n";
+    for (const CommandRow& row : kCommands) {
+      std::string head = "  " + std::string(row.name);
+      head.resize(12, ' ');
+      text += head + row.summary + "\n";
+    }
+    text += "\n`piper COMMAND --help` shows the options of a command.\n";
+  }
+  return text + "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 usage, 130 interrupted.\n";
+}
+
+}  // namespace piper::tools

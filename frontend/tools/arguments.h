@@ -1,0 +1,67 @@
+#pragma once
+// The command line: one table of commands and one of options, read by the parser and by `--help`.
+//
+//   Arguments arguments;
+//   if (!parse_arguments({"show", "grid", "zbv", "-D", "p=4"}, arguments, error)) ...;
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/lower/lower.h"
+
+namespace piper::tools {
+
+enum class Command : std::uint8_t { check, show, train, build, explain, help };
+
+struct Arguments {
+  Command command = Command::help;
+  std::vector<std::string> positional;          // behind the command
+  std::vector<lower::Override> overrides;       // -D name=value, in order
+  std::string format;                           // --format; empty: the command's own
+  std::string output;                           // -o
+  std::string level = "planned";                // show dag --level
+  std::string print_after;                      // --print-after
+  std::string device = "cpu";                   // --device
+  std::string transport = "local";              // --transport
+  std::optional<std::uint64_t> ranks;           // -n
+  std::optional<std::uint64_t> steps;           // --steps
+  std::optional<std::uint64_t> threads;         // --threads
+  std::string out_folder;                       // --out
+  bool reference = false;                       // --reference
+  bool interpret = false;                       // --interpret
+  bool help = false;                            // --help
+};
+
+struct CommandRow {
+  Command command;
+  const char* name;
+  const char* usage;
+  const char* summary;
+  const char* details;
+};
+
+struct OptionRow {
+  const char* name;      // `--steps`
+  const char* value;     // `N`; empty: a switch
+  const char* initial;   // shown default; empty: none
+  const char* summary;
+  std::uint32_t commands;  // bit per Command
+};
+
+std::span<const CommandRow> command_rows();
+std::span<const OptionRow> option_rows();
+
+/// False, and `error` says what is wrong and what to write instead.
+bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error);
+
+/// The text of `piper --help`, or of `piper COMMAND --help`.
+std::string help_text(std::optional<Command> command);
+
+/// The candidate nearest to `word` by edit distance, if it is near enough to be meant.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace piper::tools

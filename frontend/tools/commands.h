@@ -1,0 +1,15 @@
+#pragma once
+// The commands. Each takes the parsed arguments and gives the exit code; output and diagnostics go to the console.
+
+#include "frontend/tools/arguments.h"
+#include "frontend/tools/console.h"
+
+namespace piper::tools {
+
+int run_check(Console& console, const Arguments& arguments);
+int run_show(Console& console, const Arguments& arguments);
+int run_train(Console& console, const Arguments& arguments);
+int run_build(Console& console, const Arguments& arguments);
+int run_explain(Console& console, const Arguments& arguments);
+
+}  // namespace piper::tools

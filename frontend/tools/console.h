@@ -1,0 +1,25 @@
+#pragma once
+// What the driver needs from its surroundings. Passed in, so that tests run the same object in process.
+
+#include <atomic>
+#include <map>
+#include <ostream>
+#include <string>
+
+#include "frontend/source/source_manager.h"
+
+namespace piper::tools {
+
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  const source::FileSystem& files;
+  std::map<std::string, std::string> environment;
+  bool interactive = false;              // `err` is a terminal: progress may rewrite its line
+  const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C; null: cannot be interrupted
+};
+
+/// Exit codes of every command.
+enum ExitCode : int { kClean = 0, kDiagnostics = 1, kUsage = 2, kInterrupted = 130 };
+
+}  // namespace piper::tools

@@ -1,0 +1,41 @@
+#include "frontend/tools/driver.h"
+
+#include "frontend/tools/arguments.h"
+#include "frontend/tools/commands.h"
+
+namespace piper::tools {
+
+int run(std::span<const std::string> words, Console& console) {
+  Arguments arguments;
+  std::string error;
+  if (!parse_arguments(words, arguments, error)) {
+    console.err << "piper: " << error << "\n";
+    return kUsage;
+  }
+  if (words.empty()) {
+    console.err << help_text(std::nullopt);
+    return kUsage;
+  }
+  if (arguments.help) {
+    console.out << help_text(arguments.command == Command::help ? std::nullopt : std::optional(arguments.command));
+    return kClean;
+  }
+  switch (arguments.command) {
+    case Command::check: return run_check(console, arguments);
+    case Command::show: return run_show(console, arguments);
+    case Command::train: return run_train(console, arguments);
+    case Command::build: return run_build(console, arguments);
+    case Command::explain: return run_explain(console, arguments);
+    case Command::help: break;
+  }
+  for (const CommandRow& row : command_rows()) {
+    if (!arguments.positional.empty() && arguments.positional[0] == row.name) {
+      console.out << help_text(row.command);
+      return kClean;
+    }
+  }
+  console.out << help_text(std::nullopt);
+  return kClean;
+}
+
+}  // namespace piper::tools

@@ -1,0 +1,173 @@
+#include "frontend/tools/session.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "backend/kernel/kernel.h"
+#include "frontend/parse/parse.h"
+#include "ir/dag/parse.h"
+#include "ir/dag/print.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline.h"
+
+namespace piper::tools {
+
+Session::Session(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments), sink_(context_.locations) {}
+
+std::optional<ast::Module> Session::parse_only(const std::string& input) {
+  const auto file = source::open(input, {}, console_.files, context_.locations.files(), sink_);
+  if (!file) return std::nullopt;
+  return parse::parse(context_.locations.files(), *file, sink_);
+}
+
+bool Session::open(const std::string& input) {
+  if (input.ends_with(".pir")) return open_pir(input);
+  // A name without a folder and an ending is one of the library.
+  if (!input.ends_with(".pipe") && input.find('/') == std::string::npos) return open_library(input);
+  const auto file = source::open(input, {}, console_.files, context_.locations.files(), sink_);
+  if (!file) return false;
+  program_ = sema::analyse(*file, console_.files, context_, sink_);
+  return program_->ok;
+}
+
+bool Session::open_library(const std::string& name) {
+  const auto file = sema::open_library("std.schedules." + name, context_.locations.files());
+  if (!file) {
+    std::vector<std::string> known;
+    for (const std::string& module : sema::library_modules()) {
+      constexpr std::string_view kPrefix = "std.schedules.";
+      if (module.starts_with(kPrefix)) known.push_back(module.substr(kPrefix.size()));
+    }
+    const auto meant = nearest(name, known);
+    auto&& builder = sink_.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
+    if (meant) builder.hint("did you mean `{}`?", *meant);
+    return false;
+  }
+  program_ = sema::analyse(*file, console_.files, context_, sink_);
+  library_schedule_ = name;
+  return program_->ok;
+}
+
+bool Session::open_pir(const std::string& path) {
+  const auto file = source::open(path, {}, console_.files, context_.locations.files(), sink_);
+  if (!file) return false;
+  pir_ = dag::parse(*file, context_, sink_, &pir_directives_);
+  if (pir_) verify::verify(*pir_, sink_);
+  return pir_ && !sink_.has_errors();
+}
+
+std::optional<Session::Subject> Session::lower(sema::TrainId train, sema::FunctionId schedule) {
+  auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_)
+                               : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_);
+  if (!lowered) return std::nullopt;
+  const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
+  return Subject{std::string(name), train.valid(), std::move(*lowered)};
+}
+
+std::list<Session::Subject> Session::subjects(const std::string& name) {
+  std::list<Subject> subjects;
+  const auto add = [&](sema::TrainId train, sema::FunctionId schedule) {
+    if (auto subject = lower(train, schedule)) subjects.push_back(std::move(*subject));
+  };
+  const std::string& wanted = name.empty() ? library_schedule_ : name;
+  if (wanted.empty()) {
+    for (std::size_t i = 0; i < program_->trains.size(); ++i) {
+      if (program_->trains[i].module.index() == 0) add(sema::TrainId::at(i), {});
+    }
+    return subjects;
+  }
+  const sema::TrainId train = program_->find_train(wanted);
+  const sema::FunctionId schedule = program_->find_schedule(wanted);
+  if (train.valid() || schedule.valid()) {
+    add(train, schedule);
+    return subjects;
+  }
+  std::vector<std::string> known;
+  for (const sema::Train& candidate : program_->trains) known.emplace_back(candidate.name());
+  for (const sema::Function& candidate : program_->functions) {
+    if (candidate.sort() == ast::FunctionSort::schedule && candidate.module.index() == 0) known.emplace_back(candidate.name());
+  }
+  auto&& builder = sink_.report(Code::unknown_subject, SourceRange(), "the file has no train or schedule named `{}`", wanted);
+  if (const auto meant = nearest(wanted, known)) builder.hint("did you mean `{}`?", *meant);
+  return subjects;
+}
+
+std::optional<Session::Subject> Session::subject(const std::string& name, bool train_only) {
+  if (!program_) {
+    sink_.report(Code::unknown_subject, SourceRange(), "this needs a .pipe file or a schedule of the standard library");
+    return std::nullopt;
+  }
+  if (name.empty() && library_schedule_.empty()) {
+    std::vector<std::string> trains;
+    for (const sema::Train& train : program_->trains) {
+      if (train.module.index() == 0) trains.emplace_back(train.name());
+    }
+    if (trains.size() != 1) {
+      std::string list;
+      for (const std::string& train : trains) list += (list.empty() ? "`" : ", `") + train + "`";
+      auto&& builder = sink_.report(Code::unknown_subject, SourceRange(), "the file has {} trains; say which one is meant", trains.size());
+      if (trains.empty()) {
+        builder.hint("write `train NAME = model(...) on mesh { ... }`, or name a schedule of the file behind it");
+      } else {
+        builder.hint("they are {}", list);
+      }
+      return std::nullopt;
+    }
+  }
+  std::list<Subject> found = subjects(name);
+  if (found.empty()) return std::nullopt;
+  if (train_only && !found.front().is_train) {
+    sink_.report(Code::unknown_subject, SourceRange(), "`{}` is a schedule; this needs a train, which has a model and data", found.front().name);
+    return std::nullopt;
+  }
+  return std::move(found.front());
+}
+
+std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
+  passes::Options options;
+  options.stop_at = level;
+  options.forward_only = forward_only;
+  options.workspace_bytes = backend::scratch_bytes;
+  std::string before;
+  if (!arguments_.print_after.empty()) {
+    options.after = [&, before](std::string_view pass, const dag::Dag& dag) mutable {
+      if (arguments_.print_after != "all" && arguments_.print_after != pass) return;
+      std::string text = dag::print(dag);
+      console_.err << "// after " << pass << (text == before ? " (unchanged)\n" : "\n");
+      if (text != before) console_.err << text;
+      before = std::move(text);
+    };
+  }
+  return passes::compile(subject.lowered.model, subject.lowered.strategy, sink_, options);
+}
+
+int Session::finish() {
+  const std::vector<Diagnostic> diagnostics = sink_.sorted();
+  const SourceTable& files = context_.locations.files();
+  if (arguments_.format == "json") {
+    // `check` prints its list even when it is empty; other commands print their own JSON when all went well.
+    if (!diagnostics.empty() || arguments_.command == Command::check) console_.out << render_json(diagnostics, files) << "\n";
+  } else if (!diagnostics.empty()) {
+    console_.err << render_text(diagnostics, files);
+  }
+  return sink_.has_errors() ? kDiagnostics : kClean;
+}
+
+bool Session::write(const std::string& text) {
+  if (arguments_.output.empty()) {
+    console_.out << text;
+    console_.out.flush();
+    if (console_.out) return true;
+    sink_.report(Code::unwritable_output, SourceRange(), "standard output takes no more: the output is not complete");
+    return false;
+  }
+  std::ofstream file(arguments_.output, std::ios::binary);
+  file << text;
+  file.close();
+  if (file) return true;
+  sink_.report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", arguments_.output, std::strerror(errno));
+  return false;
+}
+
+}  // namespace piper::tools

@@ -1,0 +1,74 @@
+#pragma once
+// One compilation as the tools see it: an input, its diagnostics, and the values of every phase on demand.
+//
+//   Session session(console, arguments);
+//   if (!session.open("demo.pipe")) return session.finish();
+//   for (Session::Subject& subject : session.subjects(name)) session.compile(subject, dag::Level::planned);
+//   return session.finish();   // prints the diagnostics, gives the exit code
+
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/lower/lower.h"
+#include "frontend/tools/arguments.h"
+#include "frontend/tools/console.h"
+#include "ir/dag/plan.h"
+
+namespace piper::tools {
+
+class Session {
+ public:
+  /// A train, or a schedule that is shown by itself.
+  struct Subject {
+    std::string name;
+    bool is_train = false;
+    lower::Lowered lowered;
+  };
+
+  Session(Console& console, const Arguments& arguments);
+
+  /// Reads IN: a .pipe or .pir file, or the name of a library schedule. False when there is nothing to go on with.
+  bool open(const std::string& input);
+  /// The syntax tree of a .pipe file alone, without analysis.
+  std::optional<ast::Module> parse_only(const std::string& input);
+
+  /// The DAG of a .pir file, verified; null for other inputs.
+  dag::Dag* pir() { return pir_ ? &*pir_ : nullptr; }
+  const std::vector<directive::Directive>& pir_directives() const { return pir_directives_; }
+
+  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out.
+  std::list<Subject> subjects(const std::string& name);
+  /// The one subject that `show`, `train` and `build` speak of; nothing, and a diagnostic, when there are several.
+  std::optional<Subject> subject(const std::string& name, bool train_only);
+
+  /// Compiles up to `level`; prints DAGs for --print-after.
+  std::optional<dag::Dag> compile(Subject& subject, dag::Level level, bool forward_only = false);
+
+  Context& context() { return context_; }
+  DiagnosticSink& sink() { return sink_; }
+  Console& console() { return console_; }
+  const Arguments& arguments() const { return arguments_; }
+  /// Prints all diagnostics not printed yet (text to err, JSON to out); kClean or kDiagnostics.
+  int finish();
+  /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that fails.
+  bool write(const std::string& text);
+
+ private:
+  bool open_library(const std::string& name);
+  bool open_pir(const std::string& path);
+  std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule);
+
+  Console& console_;
+  const Arguments& arguments_;
+  Context context_;
+  DiagnosticSink sink_;
+  std::optional<sema::Program> program_;
+  std::string library_schedule_;  // when IN names one
+  std::optional<dag::Dag> pir_;
+  std::vector<directive::Directive> pir_directives_;
+};
+
+}  // namespace piper::tools
