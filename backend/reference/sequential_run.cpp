@@ -524,6 +524,7 @@ bool SequentialRun::step(const PiperScalars& scalars) {
   State& s = *state_;
   for (auto& each : s.contributed) std::fill(each.begin(), each.end(), 0);
   std::fill(s.matched.begin(), s.matched.end(), 0);
+  s.rank.runtime = s.host.runtime;
   s.rank.seed = s.seed;
   s.rank.global_step = s.steps;
   PiperScalars aligned_scalars = scalars;

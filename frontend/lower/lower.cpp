@@ -47,7 +47,7 @@ class Lowering {
     evaluator_.schedule = &schedule_;
   }
 
-  std::optional<Lowered> train(const sema::Train& train) {
+  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype) {
     evaluate_params();
     if (!evaluator_.failed()) refuse_unused_overrides();
     if (!evaluator_.failed()) make_mesh(program_.meshes[train.mesh.index()]);
@@ -61,6 +61,7 @@ class Lowering {
     evaluator_.execute(*train.syntax->body, frame);
     schedule_.finish();
     if (evaluator_.failed()) return std::nullopt;
+    if (dtype) settings.dtype = *dtype;
     lowered_.model.name = std::string(program_.functions[train.model.index()].name());
     ModelBuilder model(evaluator_, lowered_.model, settings);
     evaluator_.model = &model;
@@ -219,8 +220,8 @@ class Lowering {
 }  // namespace
 
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink) {
-  return Lowering(program, overrides, context, sink).train(program.trains[train.index()]);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype) {
+  return Lowering(program, overrides, context, sink).train(program.trains[train.index()], dtype);
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,

@@ -27,8 +27,9 @@ struct Lowered {
 
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
 /// least one error, when something does not fit. The program must be `ok`.
+/// `dtype` replaces the train's own (a comparison runs in f64).
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {});
 
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model
 /// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.

@@ -124,6 +124,12 @@ std::optional<Session::Subject> Session::subject(const std::string& name, bool t
   return std::move(found.front());
 }
 
+std::optional<Session::Subject> Session::relower(const Subject& subject, tensor::DType dtype) {
+  auto lowered = lower::lower_train(*program_, program_->find_train(subject.name), arguments_.overrides, context_, sink_, dtype);
+  if (!lowered) return std::nullopt;
+  return Subject{subject.name, true, std::move(*lowered)};
+}
+
 std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
   passes::Options options;
   options.stop_at = level;

@@ -44,6 +44,9 @@ class Session {
   /// The one subject that `show`, `train` and `build` speak of; nothing, and a diagnostic, when there are several.
   std::optional<Subject> subject(const std::string& name, bool train_only);
 
+  /// A train lowered again, with another element type.
+  std::optional<Subject> relower(const Subject& subject, tensor::DType dtype);
+
   /// Compiles up to `level`; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(Subject& subject, dag::Level level, bool forward_only = false);
 

@@ -1,0 +1,105 @@
+#include <cstdio>
+
+#include "frontend/tools/commands.h"
+#include "frontend/tools/reference.h"
+#include "frontend/tools/train_job.h"
+#include "runtime/data/bigram.h"
+#include "runtime/launch/interrupt.h"
+#include "runtime/launch/train.h"
+
+namespace piper::tools {
+namespace {
+
+std::string number(double value, const char* format = "%.4f") {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// `3.3 M`.
+std::string count_text(double value) {
+  if (value >= 1e9) return number(value / 1e9, "%.1f") + " G";
+  if (value >= 1e6) return number(value / 1e6, "%.1f") + " M";
+  if (value >= 1e3) return number(value / 1e3, "%.1f") + " k";
+  return number(value, "%.0f");
+}
+
+void print_start(Console& console, const Session::Subject& subject, const dag::Dag& dag, const backend::Job& job) {
+  double parameters = 0;
+  for (const tensor::Type& type : dag.param_types) parameters += static_cast<double>(type.elements());
+  double peak = 0;
+  for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
+  console.out << "train " << subject.name << ": " << count_text(parameters) << " parameters on " << dag.mesh.devices() << " devices, "
+              << dag.plan->roles.size() << " roles, arena " << number(peak / (1024 * 1024), "%.1f") << " MiB at most, "
+              << (job.generated() ? "generated code" : "interpreted") << "\n";
+  console.out.flush();
+}
+
+/// The held-out loss of a bigram model, where the data is bytes.
+void print_bigram(Session& session, const directive::Settings& settings, double held_out_loss) {
+  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes) return;
+  runtime::Failure failure;
+  const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, failure);
+  if (!bigram) return report_failure(session, failure);
+  session.console().out << "bigram model on the same text " << number(*bigram) << (held_out_loss < *bigram ? ": the model is better\n" : ": the model is no better\n");
+}
+
+int run_steps(Session& session, Session::Subject& subject) {
+  Console& console = session.console();
+  const auto made = make_train_job(session, subject, true);
+  if (!made) return session.finish();
+  print_start(console, subject, made->training, *made->job);
+  runtime::TrainOptions options;
+  options.out_folder = session.arguments().out_folder;
+  options.terminal = console.interactive;
+  options.write = [&](const std::string& text) {
+    console.err << text;
+    console.err.flush();
+  };
+  runtime::TrainResult result;
+  {
+    const runtime::Interrupt interrupt(*made->executor);
+    result = runtime::train(*made->executor, made->job->tables(), options);
+  }
+  if (result.failure) {
+    report_failure(session, *result.failure);
+    return session.finish();
+  }
+  if (result.ended == runtime::Ended::stopped) {
+    console.out << "stopped after step " << made->executor->next_step() << "\n";
+    session.finish();
+    return kInterrupted;
+  }
+  console.out << result.steps << " steps in " << number(result.seconds, "%.1f") << " s";
+  if (result.tokens_per_second > 0) console.out << ", " << count_text(result.tokens_per_second) << " tokens/s";
+  if (result.last_loss) console.out << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
+  console.out << "\n";
+  if (result.held_out_loss) {
+    console.out << "held-out loss " << number(*result.held_out_loss) << " over " << result.held_out_steps << " batches\n";
+    print_bigram(session, made->training.settings, *result.held_out_loss);
+  }
+  return session.finish();
+}
+
+}  // namespace
+
+int run_train(Console& console, const Arguments& arguments) {
+  if (arguments.positional.empty() || arguments.positional.size() > 2) {
+    console.err << "piper: `train` takes a .pipe file, and the name of a train in it\n";
+    return kUsage;
+  }
+  Session session(console, arguments);
+  if (!session.open(arguments.positional[0])) return session.finish();
+  auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);
+  if (!subject) return session.finish();
+  const std::uint64_t devices = subject->lowered.strategy.mesh.devices();
+  if (arguments.ranks && *arguments.ranks != devices) {
+    session.sink()
+        .report(Code::wrong_number_of_ranks, subject->lowered.strategy.mesh.loc, "`-n {}` does not fit the mesh, which has {} devices", *arguments.ranks, devices)
+        .hint("write `-n {}` or leave it out", devices);
+    return session.finish();
+  }
+  return arguments.reference ? compare_with_one_device(session, *subject) : run_steps(session, *subject);
+}
+
+}  // namespace piper::tools

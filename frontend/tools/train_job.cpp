@@ -1,0 +1,69 @@
+#include "frontend/tools/train_job.h"
+
+#include "ir/verify/verify.h"
+
+namespace piper::tools {
+namespace {
+
+/// The place of an action in the files of the session; invalid where it has none.
+SourceRange range_of(Session& session, const runtime::Place& place) {
+  if (place.line == 0 || place.file.empty()) return {};
+  SourceTable& files = session.context().locations.files();
+  const FileId file = files.add_without_text(place.file);
+  const std::uint32_t begin = files.offset(file, {place.line, place.column});
+  return {file, begin, begin + 1};
+}
+
+}  // namespace
+
+void report_failure(Session& session, const runtime::Failure& failure) {
+  std::string message;
+  if (failure.rank != runtime::Failure::kNoRank) message += "rank " + std::to_string(failure.rank) + ", step " + std::to_string(failure.step + 1) + ", ";
+  if (!failure.place.action.empty()) message += "`" + failure.place.action + "`: ";
+  message += failure.message;
+  auto&& builder = session.sink().report(static_cast<Code>(failure.code), range_of(session, failure.place), "{}", message);
+  for (const runtime::Note& note : failure.notes) builder.related(range_of(session, note.place), "{}", note.text);
+  if (!failure.hint.empty()) builder.hint("{}", failure.hint);
+}
+
+std::optional<runtime::Options> runtime_options(Session& session) {
+  runtime::Options options;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : session.console().environment) entries.push_back(name + "=" + value);
+  std::vector<const char*> environment;
+  for (const std::string& entry : entries) environment.push_back(entry.c_str());
+  environment.push_back(nullptr);
+  if (const auto failure = options.read_environment(environment.data())) {
+    report_failure(session, *failure);
+    return std::nullopt;
+  }
+  if (session.arguments().threads) options.threads = static_cast<std::uint32_t>(*session.arguments().threads);
+  return options;
+}
+
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out) {
+  const auto options = runtime_options(session);
+  if (!options) return nullptr;
+  auto training = session.compile(subject, dag::Level::planned);
+  if (!training || !verify::verify(*training, session.sink())) return nullptr;
+  auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr});
+  if (with_held_out && subject.lowered.strategy.settings.held_out) {
+    made->evaluation = session.compile(subject, dag::Level::planned, true);
+    if (!made->evaluation || !verify::verify(*made->evaluation, session.sink())) return nullptr;
+  }
+  backend::JobOptions job_options;
+  job_options.engine = session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
+  job_options.steps = session.arguments().steps;
+  made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr, job_options, session.sink());
+  if (!made->job) return nullptr;
+  runtime::ExecutorOptions executor_options;
+  executor_options.runtime = *options;
+  executor_options.out_folder = session.arguments().out_folder;
+  runtime::Failure failure;
+  made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
+  if (made->executor) return made;
+  report_failure(session, failure);
+  return nullptr;
+}
+
+}  // namespace piper::tools

@@ -1,0 +1,30 @@
+#pragma once
+// From a compiled train to an executor: what `train` and `--reference` share.
+
+#include <memory>
+#include <optional>
+
+#include "backend/device_program/job.h"
+#include "frontend/tools/session.h"
+#include "runtime/executor/executor.h"
+
+namespace piper::tools {
+
+/// A train that is ready to run. The job outlives the executor.
+struct TrainJob {
+  dag::Dag training;
+  std::optional<dag::Dag> evaluation;
+  std::unique_ptr<backend::Job> job;
+  std::unique_ptr<runtime::Executor> executor;
+};
+
+/// Compiles, verifies, builds and loads. Nothing, and a diagnostic, when something fails.
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out);
+
+/// The runtime's options: the environment's, then the command line's.
+std::optional<runtime::Options> runtime_options(Session& session);
+
+/// A failure of the runtime as a diagnostic at its `.pipe` line.
+void report_failure(Session& session, const runtime::Failure& failure);
+
+}  // namespace piper::tools
