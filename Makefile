@@ -47,8 +47,11 @@ tsan: build/tsan/build.ninja
 	@$(call ninja,tsan,all)
 	@$(fixed_addresses) ctest --preset tsan --parallel $(JOBS)
 
+# Real text that every machine has after set-up: the headers inside the LibTorch wheel, split by file.
 demo: build
-	@build/release/piper train examples/gpt/gpt.pipe
+	@python3 examples/gpt/make_corpus.py "$$(python3 .deps/fetch_wheels.py --path)/torch/include" build/demo
+	@build/release/piper train examples/gpt/gpt.pipe -D corpus=build/demo/train.txt -D held_out=build/demo/held_out.txt --out build/demo/run
+	@build/release/piper train examples/gpt/gpt.pipe -D corpus=build/demo/train.txt -D held_out=build/demo/held_out.txt --reference
 
 bench: build
 	@$(call ninja,release,piper_bench)

@@ -59,6 +59,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   runtime::ExecutorOptions executor_options;
   executor_options.runtime = *options;
   executor_options.out_folder = session.arguments().out_folder;
+  executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   runtime::Failure failure;
   made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;

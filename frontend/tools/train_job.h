@@ -18,6 +18,9 @@ struct TrainJob {
   std::unique_ptr<runtime::Executor> executor;
 };
 
+/// Held-out data is evaluated on at most so many batches, spread evenly over it.
+inline constexpr std::uint64_t kMaxHeldOutBatches = 64;
+
 /// Compiles, verifies, builds and loads. Nothing, and a diagnostic, when something fails.
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out);
 
