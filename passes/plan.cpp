@@ -37,6 +37,22 @@ void measure_ports(const Dag& dag, PlanFacts& facts) {
   }
 }
 
+/// Chunks ask once per body.
+std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceBytes& workspace) {
+  std::vector<std::int64_t> bytes(dag.nodes.size(), 0), of_body(dag.bodies.size(), -1);
+  for (std::size_t i = 0; workspace && i < dag.nodes.size(); ++i) {
+    const Node& node = dag.nodes[i];
+    if (node.kind == NodeKind::chunk) {
+      std::int64_t& known = of_body[node.body.index()];
+      if (known < 0) known = workspace(dag, node);
+      bytes[i] = known;
+    } else if (node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm || node.kind == NodeKind::update) {
+      bytes[i] = workspace(dag, node);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
@@ -46,7 +62,7 @@ bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
   const RoleTable roles(dag, {});
 
   PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
-  for (const dag::Body& body : dag.bodies) facts.workspace.push_back(workspace ? workspace(body) : 0);
+  facts.workspace = workspace_of_nodes(dag, workspace);
   facts.action_of.assign(dag.nodes.size(), 0);
   measure_ports(dag, facts);
 

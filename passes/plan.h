@@ -13,10 +13,10 @@
 
 namespace piper::passes {
 
-/// Bytes of scratch that one run of a body needs beside its operands; a fact of the backend.
-using WorkspaceBytes = std::function<std::int64_t(const dag::Body&)>;
+/// Bytes of scratch that one run of a node (chunk, sum_squares, norm, update) needs beside its operands; a fact of the backend.
+using WorkspaceBytes = std::function<std::int64_t(const dag::Dag&, const dag::Node&)>;
 
-/// Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: bodies need none.
+/// Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
 bool plan(dag::Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -142,8 +142,8 @@ class Projection {
         add_value({Port{id, i}, communicated ? BufferClass::communication : BufferClass::activations, {}}, bytes, a);
         value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
       }
-      if (node.kind == NodeKind::chunk && facts_.workspace[node.body.index()] > 0) {
-        add_value({Port{}, BufferClass::workspace, {}}, facts_.workspace[node.body.index()], a);
+      if (facts_.workspace[id.index()] > 0) {
+        add_value({Port{}, BufferClass::workspace, {}}, facts_.workspace[id.index()], a);
       }
       for (const Input& input : dag_.inputs_of(node)) {
         if (input.cls == EdgeClass::param) continue;
@@ -231,7 +231,7 @@ class Projection {
         }
         role_.operands.push_back(operand);
       }
-      if (node.kind == NodeKind::chunk && facts_.workspace[node.body.index()] > 0) {
+      if (facts_.workspace[action.node.index()] > 0) {
         while (values_[workspace].cls != BufferClass::workspace) ++workspace;
         role_.operands.push_back({values_[workspace++].buffer, 0, false});
       }

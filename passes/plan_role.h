@@ -16,7 +16,7 @@ struct PlanFacts {
   const Communicators& communicators;
   std::vector<BucketLayout> buckets;
   std::vector<ParamPlace> params;
-  std::vector<std::int64_t> workspace;       // per body: bytes of scratch
+  std::vector<std::int64_t> workspace;       // per node: bytes of scratch
   std::vector<std::uint32_t> first_port;     // per node, one more: into port_bytes
   std::vector<std::int64_t> port_bytes;      // per output of every node; 0 for outputs that are state
   std::vector<std::uint32_t> action_of;      // per node: position in the role at hand; scratch of plan_role

@@ -86,6 +86,9 @@ struct ProgramSet {
   std::vector<DeviceProgram> roles;   // as in dag::Plan::roles
 };
 
+/// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs: what the plan reserves as its last operand.
+std::int64_t workspace_bytes(const dag::Dag& dag, const dag::Node& node);
+
 /// Projects a planned DAG. Reads it alone; names and types that the optimizer's bodies need are interned in its context.
 ProgramSet make_programs(const dag::Dag& dag);
 

@@ -242,7 +242,9 @@ class Projection {
     for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
     const std::uint64_t sums = offset(action, num_inputs);
     for (std::uint32_t i = 0; i < num_inputs; ++i) operand(sums + i * kScalar);
-    finish_run(made, bodies_.sum_squares(dag_.buckets[node.bucket.index()]));
+    const std::uint32_t body = bodies_.sum_squares(dag_.buckets[node.bucket.index()]);
+    if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + node.num_outputs));
+    finish_run(made, body);
   }
 
   void run_norm(const dag::Action& action, std::uint32_t num_inputs, Instruction& made) {
@@ -250,7 +252,9 @@ class Projection {
     const std::uint64_t out = offset(action, num_inputs);
     operand(out);
     operand(out + kScalar);
-    finish_run(made, bodies_.norm());
+    const std::uint32_t body = bodies_.norm();
+    if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + 1));
+    finish_run(made, body);
   }
 
   /// The whole bucket at once: parameters, gradients and slots are flat, with the same gaps.

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "backend/kernel/kernel.h"
+#include "backend/device_program/device_program.h"
 #include "frontend/parse/parse.h"
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
@@ -134,7 +134,7 @@ std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, boo
   passes::Options options;
   options.stop_at = level;
   options.forward_only = forward_only;
-  options.workspace_bytes = backend::scratch_bytes;
+  options.workspace_bytes = backend::workspace_bytes;
   std::string before;
   if (!arguments_.print_after.empty()) {
     options.after = [&, before](std::string_view pass, const dag::Dag& dag) mutable {

@@ -181,7 +181,9 @@ std::optional<dag::Dag> RandomProgram::compile(Level level, bool forward_only) {
   passes::Options options;
   options.stop_at = level;
   options.forward_only = forward_only;
-  options.workspace_bytes = [](const dag::Body& body) { return static_cast<std::int64_t>(body.graph.nodes().size() % 3) * 100; };
+  options.workspace_bytes = [](const dag::Dag& dag, const dag::Node& node) {
+    return node.kind == dag::NodeKind::chunk ? static_cast<std::int64_t>(dag.bodies[node.body.index()].graph.nodes().size() % 3) * 100 : std::int64_t{64};
+  };
   return passes::compile(graph, strategy, sink, options);
 }
 
