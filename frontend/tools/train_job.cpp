@@ -1,5 +1,7 @@
 #include "frontend/tools/train_job.h"
 
+#include <filesystem>
+
 #include "ir/verify/verify.h"
 
 namespace piper::tools {
@@ -56,6 +58,11 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   job_options.steps = session.arguments().steps;
   made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr, job_options, session.sink());
   if (!made->job) return nullptr;
+  if (!session.arguments().out_folder.empty()) {
+    // A folder that cannot be made is named by the first file that cannot be written there.
+    std::error_code ignored;
+    std::filesystem::create_directories(session.arguments().out_folder, ignored);
+  }
   runtime::ExecutorOptions executor_options;
   executor_options.runtime = *options;
   executor_options.out_folder = session.arguments().out_folder;
