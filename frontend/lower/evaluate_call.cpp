@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "frontend/lower/model_builder.h"
 #include "frontend/lower/schedule_builder.h"
@@ -26,10 +27,7 @@ Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallE
   for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
     const std::int32_t position = call.matched[i];
     if (position >= 0) {
-      frame.slots[i] = eval(*call.args[static_cast<std::size_t>(position)].value, caller);
-      // A cursor, list or selector passes as it is; an axis given where an int is meant passes its size.
-      if (function.params[i].is(sema::TypeKind::integer)) frame.slots[i] = Value(to_int(frame.slots[i]));
-      if (function.params[i].is(sema::TypeKind::floating) && frame.slots[i].get<std::int64_t>()) frame.slots[i] = Value(to_float(frame.slots[i]));
+      frame.slots[i] = convert(eval(*call.args[static_cast<std::size_t>(position)].value, caller), function.params[i]);
     }
   }
   return frame;
@@ -39,20 +37,14 @@ void Evaluator::bind_defaults(const sema::Function& function, const ast::CallExp
   const auto params = function.syntax->params;
   for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
     if (call.matched[i] >= 0) continue;
-    callee.slots[i] = eval(*params[i].default_value, callee);
-    if (function.params[i].is(sema::TypeKind::integer)) callee.slots[i] = Value(to_int(callee.slots[i]));
+    callee.slots[i] = convert(eval(*params[i].default_value, callee), function.params[i]);
   }
 }
 
 Value Evaluator::run(const sema::Function& function, Frame& frame) {
-  if (++depth_ > kMaxDepth) {
-    fail(Code::calls_too_deep, function.syntax->name.range, frame, "calls are nested more than {} deep", kMaxDepth);
-    return {};
-  }
   returned_ = Value();
   execute(*function.syntax->body, frame);
-  --depth_;
-  return std::exchange(returned_, Value());
+  return convert(std::exchange(returned_, Value()), function.result);
 }
 
 std::optional<Value> Evaluator::argument(const ast::CallExpr& call, std::size_t param, Frame& frame) {
@@ -77,6 +69,10 @@ Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {
 }
 
 namespace {
+
+const ast::Expr& argument_expr(const ast::CallExpr& call, std::size_t param) {
+  return *call.args[static_cast<std::size_t>(call.matched[param])].value;
+}
 
 bool takes_tensor(const sema::Signature& signature) {
   return !signature.params.empty() && (signature.params[0].type.is_tensor());
@@ -126,61 +122,100 @@ Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
     case Builtin::number_sum: {
       Values values;
       if (id == Builtin::number_sum) {
-        values = elements(arg(0));
+        const Value given = arg(0);
+        if (failed_ || !step(expr.range, frame, length(given))) return {};
+        values = elements(given);
       } else {
         for (const std::uint32_t position : expr.rest) {
-          for (Value& value : elements(eval(*expr.args[position].value, frame))) values.push_back(std::move(value));
+          const Value given = eval(*expr.args[position].value, frame);
+          if (failed_ || !step(expr.range, frame, length(given))) return {};
+          for (Value& value : elements(given)) values.push_back(std::move(value));
         }
       }
       if (failed_) return {};
       if (values.empty()) {
-        if (id == Builtin::number_sum) return Value(std::int64_t{0});
-        fail(Code::empty_list, expr.range, frame, "`{}` of an empty list has no value", sema::signature(id).name);
+        if (id == Builtin::number_sum) return convert(Value(std::int64_t{0}), sema::type_of(expr));
+        fail(Code::empty_list, expr.range, frame, "`{}` of an empty list has no value", sema::signature(id).name)
+            .hint("add a value that always stands, such as `{}(0, ...)`", sema::signature(id).name);
         return {};
       }
-      Value best = values[0].get<AxisValue>() ? Value(to_int(values[0])) : values[0];
+      // The analysis knows the common type of the values; a lone list may still mix numbers.
+      const sema::Type type = sema::type_of(expr);
+      Value best = convert(values[0], type);
       for (std::size_t i = 1; i < values.size(); ++i) {
-        const Value& next = values[i];
-        const bool real = best.get<double>() || next.get<double>();
-        if (id == Builtin::number_sum) {
-          if (real) {
-            best = Value(to_float(best) + to_float(next));
-          } else if (best.get<ByteCount>()) {
-            best = Value(ByteCount{best.get<ByteCount>()->bytes + next.get<ByteCount>()->bytes});
-          } else {
-            best = Value(to_int(best) + to_int(next));
-          }
-        } else if (id == Builtin::number_max ? to_float(next) > to_float(best) : to_float(next) < to_float(best)) {
-          best = next.get<AxisValue>() ? Value(to_int(next)) : next;
+        const Value next = convert(values[i], type);
+        if (id != Builtin::number_sum) {
+          const bool better = best.get<std::int64_t>() ? (id == Builtin::number_max ? to_int(next) > to_int(best) : to_int(next) < to_int(best))
+                                                       : (id == Builtin::number_max ? to_float(next) > to_float(best) : to_float(next) < to_float(best));
+          if (better) best = next;
+          continue;
         }
+        if (best.get<double>()) {
+          best = Value(to_float(best) + to_float(next));
+          continue;
+        }
+        std::int64_t total = 0;
+        const bool bytes = best.get<ByteCount>() != nullptr;
+        const auto raw = [&](const Value& v) { return bytes ? v.get<ByteCount>()->bytes : to_int(v); };
+        if (__builtin_add_overflow(raw(best), raw(next), &total)) {
+          fail(Code::integer_overflow, expr.range, frame, "the sum does not fit into 64 bits");
+          return {};
+        }
+        best = bytes ? Value(ByteCount{total}) : Value(total);
       }
       return best;
     }
-    case Builtin::len: return Value(static_cast<std::int64_t>(elements(arg(0)).size()));
+    case Builtin::len: {
+      const Value list = arg(0);
+      if (const Range* range = list.get<Range>()) return Value(range->size());
+      return Value(static_cast<std::int64_t>(elements(list).size()));
+    }
     case Builtin::reversed: {
-      Values values = elements(arg(0));
+      const Value list = arg(0);
+      if (failed_ || !step(expr.range, frame, length(list))) return {};
+      Values values = elements(list);
       std::reverse(values.begin(), values.end());
-      return failed_ ? Value() : share(std::move(values));
+      return share(std::move(values));
     }
     case Builtin::abs: {
       const Value value = arg(0);
+      if (failed_) return {};
       if (const double* real = value.get<double>()) return Value(std::fabs(*real));
-      if (const ByteCount* bytes = value.get<ByteCount>()) return Value(ByteCount{std::abs(bytes->bytes)});
-      return Value(std::abs(to_int(value)));
+      const ByteCount* bytes = value.get<ByteCount>();
+      const std::int64_t integer = bytes ? bytes->bytes : to_int(value);
+      if (integer == std::numeric_limits<std::int64_t>::min()) {
+        fail(Code::integer_overflow, expr.range, frame, "`abs({})` does not fit into 64 bits", integer);
+        return {};
+      }
+      return bytes ? Value(ByteCount{std::abs(integer)}) : Value(std::abs(integer));
     }
     case Builtin::ceil_div: {
       const std::int64_t a = to_int(arg(0)), b = to_int(arg(1));
       if (failed_) return {};
       if (b == 0) {
-        fail(Code::division_by_zero, expr.range, frame, "`ceil_div` divides by 0");
+        fail(Code::division_by_zero, argument_expr(expr, 1).range, frame, "`{}` is 0 here and divides", ast::source_text(argument_expr(expr, 1)));
+        return {};
+      }
+      if (b == -1 && a == std::numeric_limits<std::int64_t>::min()) {
+        fail(Code::integer_overflow, expr.range, frame, "`ceil_div({}, {})` does not fit into 64 bits", a, b);
         return {};
       }
       return Value(a / b + (a % b != 0 && (a < 0) == (b < 0) ? 1 : 0));
     }
-    case Builtin::ceil: return Value(static_cast<std::int64_t>(std::ceil(to_float(arg(0)))));
-    case Builtin::floor: return Value(static_cast<std::int64_t>(std::floor(to_float(arg(0)))));
-    case Builtin::round: return Value(static_cast<std::int64_t>(std::llround(to_float(arg(0)))));
-    case Builtin::number_exp: return Value(std::exp(to_float(arg(0))));
+    case Builtin::ceil:
+    case Builtin::floor:
+    case Builtin::round: {
+      const double x = to_float(arg(0));
+      if (failed_) return {};
+      const auto integer = rounded_to_int(id == Builtin::ceil ? std::ceil(x) : id == Builtin::floor ? std::floor(x) : x);
+      if (integer) return Value(*integer);
+      fail(Code::integer_overflow, expr.range, frame, "`{}` of `{}` does not fit into 64 bits", sema::signature(id).name, x);
+      return {};
+    }
+    case Builtin::number_exp: {
+      const double x = to_float(arg(0));
+      return Value(std::exp(x));
+    }
     case Builtin::number_log:
     case Builtin::number_sqrt: {
       const double x = to_float(arg(0));

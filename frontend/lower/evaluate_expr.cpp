@@ -12,11 +12,14 @@ namespace piper::lower {
 using llvm::cast;
 using llvm::dyn_cast;
 
-bool Evaluator::step(SourceRange range, const Frame& frame) {
-  if (++steps_ <= kMaxSteps) return !failed_;
+bool Evaluator::step(SourceRange range, const Frame& frame, std::uint64_t count) {
+  if (count <= kMaxSteps - steps_) {
+    steps_ += count;
+    return !failed_;
+  }
   if (!failed_) {
     fail(Code::evaluation_too_long, range, frame, "the program is not evaluated after {} steps", kMaxSteps)
-        .hint("make its loops shorter: their bounds multiply");
+        .hint("make its loops and lists shorter: their bounds multiply");
   }
   return false;
 }
@@ -25,18 +28,32 @@ LocId Evaluator::here(SourceRange range, const Frame& frame) { return context_->
 
 Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   if (!step(expr.range, frame)) return {};
+  if (nesting_ == kMaxNesting) {
+    fail(Code::calls_too_deep, expr.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting);
+    return {};
+  }
+  ++nesting_;
+  Value value = eval_node(expr, frame);
+  --nesting_;
+  if (failed_) return {};
+  return value;
+}
+
+Value Evaluator::eval_node(const ast::Expr& expr, Frame& frame) {
   switch (expr.kind) {
     case ast::ExprKind::name: return eval_name(cast<ast::NameExpr>(expr), frame);
     case ast::ExprKind::number: return eval_number(cast<ast::NumberExpr>(expr));
     case ast::ExprKind::string: return share(std::string(cast<ast::StringExpr>(expr).value));
     case ast::ExprKind::boolean: return Value(cast<ast::BoolExpr>(expr).value);
-    case ast::ExprKind::list: return eval_list(cast<ast::ListExpr>(expr).elements, frame);
-    case ast::ExprKind::comprehension: return eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame);
+    case ast::ExprKind::list: return convert(eval_list(cast<ast::ListExpr>(expr).elements, frame), sema::type_of(expr));
+    case ast::ExprKind::comprehension: return convert(eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame), sema::type_of(expr));
     case ast::ExprKind::unary: return eval_unary(cast<ast::UnaryExpr>(expr), frame);
     case ast::ExprKind::binary: return eval_binary(cast<ast::BinaryExpr>(expr), frame);
     case ast::ExprKind::conditional: {
       const auto& conditional = cast<ast::ConditionalExpr>(expr);
-      return eval(eval_bool(*conditional.condition, frame) ? *conditional.then_value : *conditional.else_value, frame);
+      const bool holds = eval_bool(*conditional.condition, frame);
+      if (failed_) return {};
+      return convert(eval(holds ? *conditional.then_value : *conditional.else_value, frame), sema::type_of(expr));
     }
     case ast::ExprKind::index:
       if (is_written_selector(expr)) return share(eval_selector(expr, frame));
@@ -55,7 +72,7 @@ Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
 Value Evaluator::eval_name(const ast::NameExpr& expr, Frame& frame) {
   switch (expr.referent) {
     case ast::Referent::local: return frame.slots[expr.target];
-    case ast::Referent::param: return params[expr.target];
+    case ast::Referent::param: return param(expr.target);
     case ast::Referent::builtin: return eval_builtin_value(static_cast<sema::Builtin>(expr.target));
     case ast::Referent::label: return share(eval_selector(expr, frame));
     case ast::Referent::function:
@@ -65,8 +82,23 @@ Value Evaluator::eval_name(const ast::NameExpr& expr, Frame& frame) {
   return {};
 }
 
+Value Evaluator::param(std::size_t position) {
+  std::optional<Value>& known = params[position];
+  if (!known) {
+    // The analysis has refused params that need each other.
+    Frame frame;
+    frame.slots.resize(program_->params[position].frame_size);
+    Value value = convert(eval(*program_->params[position].syntax->value, frame), program_->params[position].type);
+    if (failed_) return {};
+    known = std::move(value);
+  }
+  return *known;
+}
+
 Value Evaluator::eval_number(const ast::NumberExpr& expr) const {
-  const auto bytes = [&](double factor) { return Value(ByteCount{static_cast<std::int64_t>(std::llround(expr.real * factor))}); };
+  const auto bytes = [&](double factor) {
+    return Value(ByteCount{rounded_to_int(expr.real * factor).value_or(std::numeric_limits<std::int64_t>::max())});
+  };
   switch (expr.unit) {
     case ast::Unit::none: return expr.is_integer ? Value(expr.integer) : Value(expr.real);
     case ast::Unit::kib: return bytes(1024.0);
@@ -96,10 +128,9 @@ void splice(Values& list, Value value) {
 Value Evaluator::eval_list(std::span<ast::Expr* const> elements, Frame& frame) {
   Values list;
   for (const ast::Expr* element : elements) {
-    const std::size_t before = list.size();
-    splice(list, eval(*element, frame));
-    steps_ += list.size() - before;
-    if (failed_) return {};
+    const Value value = eval(*element, frame);
+    if (failed_ || !step(element->range, frame, length(value))) return {};
+    splice(list, value);
   }
   return share(std::move(list));
 }
@@ -109,10 +140,9 @@ Value Evaluator::eval_comprehension(const ast::ComprehensionExpr& expr, Frame& f
   const auto each = [&](const auto& self, std::size_t depth) -> void {
     if (depth == expr.bindings.size()) {
       for (const ast::Expr* element : expr.elements) {
-        const std::size_t before = list.size();
-        splice(list, eval(*element, frame));
-        steps_ += list.size() - before;
-        if (failed_) return;
+        const Value value = eval(*element, frame);
+        if (failed_ || !step(element->range, frame, length(value))) return;
+        splice(list, value);
       }
       return;
     }
@@ -157,24 +187,28 @@ Value Evaluator::eval_binary(const ast::BinaryExpr& expr, Frame& frame) {
   switch (expr.op) {
     case ast::BinaryOp::range: {
       const Range range{to_int(left), to_int(right), 1};
-      // A range is spliced into lists and walked by loops: its elements count as steps.
       std::int64_t size = 0;
-      if (__builtin_sub_overflow(range.end, range.begin, &size) || size > static_cast<std::int64_t>(kMaxSteps - steps_)) {
-        steps_ = kMaxSteps;
-        step(expr.range, frame);
+      if (__builtin_sub_overflow(range.end, range.begin, &size)) {
+        fail(Code::integer_overflow, expr.range, frame, "the length of `{}..{}` does not fit into 64 bits", range.begin, range.end);
         return {};
       }
       return Value(range);
     }
     case ast::BinaryOp::by: {
-      Range range = *left.get<Range>();
+      if (const Values* list = left.shared<Values>()) {
+        const std::int64_t every = to_int(right);
+        Values kept;
+        for (std::size_t i = 0; every > 0 && i < list->size(); i += static_cast<std::size_t>(every)) kept.push_back((*list)[i]);
+        if (every > 0) return share(std::move(kept));
+      }
+      Range range = left.get<Range>() ? *left.get<Range>() : Range{};
       const std::int64_t step = to_int(right);
       if (step <= 0) {
         fail(Code::step_not_positive, expr.right->range, frame, "a range goes by `{}`; the step must be positive", step)
             .hint("write `reversed({})` to count down", ast::source_text(*expr.left));
         return {};
       }
-      range.step *= step;
+      if (__builtin_mul_overflow(range.step, step, &range.step)) range.step = std::numeric_limits<std::int64_t>::max();
       return Value(range);
     }
     case ast::BinaryOp::equal:
@@ -249,7 +283,8 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
     fail(Code::division_by_zero, expr.right->range, frame, "`{}` is 0 here and divides", ast::source_text(*expr.right));
     return {};
   }
-  if (!integral) {
+  const bool ratio = expr.op == ast::BinaryOp::divide && left.get<ByteCount>() && right.get<ByteCount>();
+  if (!integral || ratio) {
     const double a = to_float(left), b = to_float(right);
     double result = 0;
     switch (expr.op) {
@@ -259,7 +294,11 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
       case ast::BinaryOp::add: result = a + b; break;
       default: result = a - b; break;
     }
-    return bytes ? Value(ByteCount{static_cast<std::int64_t>(std::llround(result))}) : Value(result);
+    if (!bytes || ratio) return Value(result);
+    const std::optional<std::int64_t> rounded = rounded_to_int(result);
+    if (rounded) return Value(ByteCount{*rounded});
+    fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a, ast::op_text(expr.op), b);
+    return {};
   }
   const auto raw = [&](const Value& value) { return value.get<ByteCount>() ? value.get<ByteCount>()->bytes : to_int(value); };
   const std::int64_t a = raw(left), b = raw(right);
@@ -282,31 +321,65 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
     fail(Code::integer_overflow, expr.range, frame, "`{} {} {}` does not fit into 64 bits", a, ast::op_text(expr.op), b);
     return {};
   }
-  const bool ratio = expr.op == ast::BinaryOp::divide && left.get<ByteCount>() && right.get<ByteCount>();
-  return bytes && !ratio ? Value(ByteCount{result}) : Value(result);
+  return bytes ? Value(ByteCount{result}) : Value(result);
 }
 
 Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const Value base = eval(*expr.base, frame);
   if (failed_) return {};
-  const std::int64_t index = eval_int(*expr.indices[0], frame);
+  const Value at = eval(*expr.indices[0], frame);
   if (failed_) return {};
-  const auto check = [&](std::int64_t size, std::string_view what) {
+  const Values indices = elements(at);
+  const bool one = !sema::type_of(*expr.indices[0]).list;
+  const auto in_range = [&](std::int64_t index, std::int64_t size, std::string_view what) {
     if (index >= 0 && index < size) return true;
     fail(Code::index_out_of_range, expr.indices[0]->range, frame, "index `{}` is outside {} of {}", index, what, size);
     return false;
   };
   if (const AxisValue* axis = base.get<AxisValue>()) {
-    if (!check(axis->size, "an axis")) return {};
+    if (indices.size() != 1) {
+      fail(Code::wrong_number_of_values, expr.indices[0]->range, frame, "an axis is given {} coordinates; a device set fixes one", indices.size())
+          .hint("write `{}[i]` in a loop over the coordinates", ast::source_text(*expr.base));
+      return {};
+    }
+    const std::int64_t index = to_int(indices[0]);
+    if (!in_range(index, axis->size, "an axis")) return {};
     DeviceSet set{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)};
     set.at[axis->axis] = static_cast<std::int32_t>(index);
     return Value(device_sets->intern(set));
   }
-  if (const Range* range = base.get<Range>()) {
-    return check(range->size(), "a range") ? Value(range->begin + index * range->step) : Value();
-  }
+  if (!step(expr.range, frame, length(base))) return {};
+  Values picked;
+  const Range* range = base.get<Range>();
   const Values* list = base.shared<Values>();
-  return check(static_cast<std::int64_t>(list->size()), "a list") ? (*list)[static_cast<std::size_t>(index)] : Value();
+  const std::int64_t size = range ? range->size() : static_cast<std::int64_t>(list->size());
+  for (const Value& value : indices) {
+    const std::int64_t index = to_int(value);
+    if (!in_range(index, size, range ? "a range" : "a list")) return {};
+    picked.push_back(range ? Value(range->begin + index * range->step) : (*list)[static_cast<std::size_t>(index)]);
+  }
+  return one ? picked[0] : share(std::move(picked));
+}
+
+Value Evaluator::convert(Value value, sema::Type type) const {
+  if (type.kind != sema::TypeKind::integer && type.kind != sema::TypeKind::floating && type.kind != sema::TypeKind::bytes) return value;
+  if (!type.list) {
+    if (value.get<AxisValue>()) value = Value(to_int(value));
+    const std::int64_t* integer = value.get<std::int64_t>();
+    if (integer && type.kind == sema::TypeKind::floating) return Value(static_cast<double>(*integer));
+    if (integer && type.kind == sema::TypeKind::bytes) return Value(ByteCount{*integer});
+    return value;
+  }
+  const sema::Type element = type.element();
+  const auto wrong = [&](const Value& v) {
+    return v.get<AxisValue>() || (type.kind != sema::TypeKind::integer && v.get<std::int64_t>());
+  };
+  const Values* list = value.shared<Values>();
+  const bool range = value.get<Range>() && type.kind != sema::TypeKind::integer;
+  if (!range && (!list || std::none_of(list->begin(), list->end(), wrong))) return value;
+  Values converted = elements(value);
+  for (Value& v : converted) v = convert(std::move(v), element);
+  return share(std::move(converted));
 }
 
 std::int64_t Evaluator::to_int(const Value& value) const {

@@ -12,7 +12,11 @@ bool is_written_selector(const ast::Expr& expr) {
     case ast::ExprKind::model:
     case ast::ExprKind::selector: return true;
     case ast::ExprKind::name: return cast<ast::NameExpr>(expr).referent == ast::Referent::label;
-    case ast::ExprKind::index: return is_written_selector(*cast<ast::IndexExpr>(expr).base);
+    case ast::ExprKind::index: {
+      // An element of a list is held, a name with indices is written: `stage[0]`, also where a local holds `stage`.
+      const ast::Expr& base = *cast<ast::IndexExpr>(expr).base;
+      return !sema::type_of(base).list && (is_written_selector(base) || sema::type_of(base).is(sema::TypeKind::selector));
+    }
     case ast::ExprKind::field: return true;
     default: return false;
   }
@@ -43,15 +47,23 @@ void Evaluator::append_indices(directive::Coordinate& coordinate, std::span<ast:
     const Value value = eval(*expr, frame);
     if (failed_) return;
     if (const Range* range = value.get<Range>()) {
-      if (range->size() > 0) append(range->begin, *expr);
-      for (std::int64_t i = 1; i < range->size() && !failed_; ++i) append(range->begin + i * range->step, *expr);
-      steps_ += static_cast<std::uint64_t>(range->size());
+      if (!step(expr->range, frame, length(value))) return;
+      coordinate.indices.reserve(coordinate.indices.size() + static_cast<std::size_t>(range->size()));
+      for (std::int64_t i = 0; i < range->size() && !failed_; ++i) append(range->begin + i * range->step, *expr);
     } else if (const Values* list = value.shared<Values>()) {
       for (const Value& element : *list) append(to_int(element), *expr);
     } else {
       append(to_int(value), *expr);
     }
   }
+}
+
+void Evaluator::append_value(directive::Selector& selector, const Value& value) {
+  const directive::Selector* held = value.shared<directive::Selector>();
+  if (!held) return;
+  selector.coordinates.insert(selector.coordinates.end(), held->coordinates.begin(), held->coordinates.end());
+  if (held->pass) selector.pass = held->pass;
+  if (held->part != directive::Part::none) selector.part = held->part;
 }
 
 void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame) {
@@ -67,20 +79,20 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
         selector.coordinates.push_back(std::move(coordinate));
         return;
       }
-      const Value value = eval(expr, frame);
-      if (const directive::Selector* held = value.shared<directive::Selector>()) {
-        selector.coordinates.insert(selector.coordinates.end(), held->coordinates.begin(), held->coordinates.end());
-        if (held->pass) selector.pass = held->pass;
-        if (held->part != directive::Part::none) selector.part = held->part;
-      }
+      append_value(selector, eval(expr, frame));
       return;
     }
     case ast::ExprKind::index: {
       const auto& index = cast<ast::IndexExpr>(expr);
+      if (sema::type_of(*index.base).list) {
+        append_value(selector, eval_index(index, frame));
+        return;
+      }
       append_selector(selector, *index.base, frame);
       if (failed_) return;
       if (selector.coordinates.empty() || !selector.coordinates.back().all) {
-        fail(Code::selector_indexed_twice, expr.range, frame, "`{}` has an index already", ast::source_text(*index.base));
+        fail(Code::selector_indexed_twice, expr.range, frame, "`{}` has an index already", ast::source_text(*index.base))
+            .hint("write all indices in one bracket: `stage[0, 1]`");
         return;
       }
       append_indices(selector.coordinates.back(), index.indices, frame);
@@ -107,14 +119,20 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
         directive::Coordinate coordinate;
         coordinate.name = context_->symbol(part.dimension.name);
         coordinate.loc = here(part.range, frame);
+        for (const directive::Coordinate& earlier : selector.coordinates) {
+          if (earlier.name != coordinate.name) continue;
+          fail(Code::selector_indexed_twice, part.range, frame, "this selector says `{}` twice", part.dimension.name)
+              .related(earlier.loc, "the first one is here")
+              .hint("write all indices in one bracket: `{}[0, 1]`", part.dimension.name);
+          return;
+        }
         append_indices(coordinate, part.indices, frame);
         selector.coordinates.push_back(std::move(coordinate));
       }
       return;
     }
     default: {
-      const Value value = eval(expr, frame);
-      if (const directive::Selector* held = value.shared<directive::Selector>()) selector = *held;
+      append_value(selector, eval(expr, frame));
       return;
     }
   }

@@ -5,7 +5,8 @@
 // statements go to the builder in force, which exists exactly where the analysis allows such statements. After the first
 // diagnostic everything unwinds: callers check `failed()` and give up.
 //
-// Guarantees: ends within kMaxSteps evaluation steps and kMaxDepth nested calls, or reports which bound was passed.
+// Guarantees: ends within kMaxSteps evaluation steps and kMaxNesting expressions and statements inside each other, calls included, or
+// reports which bound was passed.
 
 #include <cstdint>
 #include <optional>
@@ -25,8 +26,9 @@ class OrderBuilder;
 class RankBuilder;
 class ScheduleBuilder;
 
-inline constexpr std::uint64_t kMaxSteps = 100'000'000;
-inline constexpr std::uint32_t kMaxDepth = 200;
+inline constexpr std::uint64_t kMaxSteps = 50'000'000;
+/// Each level takes stack; a call is at least three levels.
+inline constexpr std::uint32_t kMaxNesting = 2000;
 
 /// The locals of one call; slots are numbered by the analysis.
 struct Frame {
@@ -65,6 +67,8 @@ class Evaluator {
   DeviceSetId eval_devices(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_target(const ast::Target& target, Frame& frame);
+  /// The value as its place takes it: ints become floats or byte counts, axes their sizes; in lists too. The analysis allows no other conversion.
+  Value convert(Value value, sema::Type type) const;
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
   /// The elements of a list, range or axis (its coordinates); a lone value is a list of one.
@@ -79,8 +83,8 @@ class Evaluator {
   }
   DiagnosticSink& sink() { return *sink_; }
   void set_failed() { failed_ = true; }
-  /// Counts one step; false, and a diagnostic, past the bound.
-  bool step(SourceRange range, const Frame& frame);
+  /// Counts steps; false, and a diagnostic, past the bound.
+  bool step(SourceRange range, const Frame& frame, std::uint64_t count = 1);
 
   // ---- what is in force
   /// The mesh that axes and devices refer to.
@@ -91,12 +95,15 @@ class Evaluator {
   RankBuilder* rank = nullptr;
   ScheduleBuilder* schedule = nullptr;
 
-  /// Values of the program's params, overrides applied; by position in Program::params.
-  std::vector<Value> params;
+  /// The value of a param: an override, or its expression evaluated when it is first asked for.
+  Value param(std::size_t position);
+  /// By position in Program::params; what `-D` gives stands here from the beginning.
+  std::vector<std::optional<Value>> params;
   /// Strings given by `-D`: paths in them are relative to the working directory, others to the file that holds them.
   std::unordered_set<const std::string*> override_strings;
 
  private:
+  Value eval_node(const ast::Expr& expr, Frame& frame);
   Value eval_name(const ast::NameExpr& expr, Frame& frame);
   Value eval_number(const ast::NumberExpr& expr) const;
   Value eval_list(std::span<ast::Expr* const> elements, Frame& frame);
@@ -111,8 +118,10 @@ class Evaluator {
   Value eval_builtin_value(sema::Builtin id);
   Value eval_setting_call(sema::Builtin id, const ast::CallExpr& expr, Frame& frame);
   void append_selector(directive::Selector& selector, const ast::Expr& expr, Frame& frame);
+  void append_value(directive::Selector& selector, const Value& value);
   void append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices, Frame& frame);
   Flow execute(const ast::Stmt& stmt, Frame& frame);
+  Flow execute_node(const ast::Stmt& stmt, Frame& frame);
   Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
   Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
   Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
@@ -123,7 +132,7 @@ class Evaluator {
   DiagnosticSink* sink_;
   Value returned_;
   std::uint64_t steps_ = 0;
-  std::uint32_t depth_ = 0;
+  std::uint32_t nesting_ = 0;
   bool failed_ = false;
 };
 

@@ -17,6 +17,17 @@ Flow Evaluator::execute(const ast::Block& block, Frame& frame) {
 
 Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
   if (!step(stmt.range, frame)) return Flow::failed;
+  if (nesting_ == kMaxNesting) {
+    fail(Code::calls_too_deep, stmt.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting);
+    return Flow::failed;
+  }
+  ++nesting_;
+  const Flow flow = execute_node(stmt, frame);
+  --nesting_;
+  return flow;
+}
+
+Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
   switch (stmt.kind) {
     case ast::StmtKind::let: {
       const auto& let = cast<ast::LetStmt>(stmt);
@@ -41,7 +52,10 @@ Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
     }
     case ast::StmtKind::assign: {
       const auto& assign = cast<ast::AssignStmt>(stmt);
-      frame.slots[assign.name.binding] = eval(*assign.value, frame);
+      Value& slot = frame.slots[assign.name.binding];
+      const sema::Type type{slot.get<double>() ? sema::TypeKind::floating : slot.get<ByteCount>() ? sema::TypeKind::bytes : sema::TypeKind::error, false};
+      Value value = convert(eval(*assign.value, frame), type);
+      slot = std::move(value);
       break;
     }
     case ast::StmtKind::expr: return execute_call(cast<ast::ExprStmt>(stmt), frame);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "frontend/lower/chain_model.h"
 #include "frontend/lower/model_builder.h"
@@ -27,7 +28,16 @@ std::optional<Value> parse_override(const std::string& text, sema::Type type) {
     case sema::TypeKind::floating: {
       double value = 0;
       const auto [rest, error] = std::from_chars(begin, end, value);
-      return error == std::errc() && rest == end ? std::optional(Value(value)) : std::nullopt;
+      return error == std::errc() && rest == end && std::isfinite(value) ? std::optional(Value(value)) : std::nullopt;
+    }
+    case sema::TypeKind::bytes: {
+      double value = 0;
+      const auto [rest, error] = std::from_chars(begin, end, value);
+      if (error != std::errc()) return std::nullopt;
+      const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+      const double factor = unit.empty() ? 1 : unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
+      const auto bytes = rounded_to_int(value * factor);
+      return factor > 0 && bytes ? std::optional(Value(ByteCount{*bytes})) : std::nullopt;
     }
     case sema::TypeKind::boolean:
       if (text == "true" || text == "false") return Value(text == "true");
@@ -114,22 +124,16 @@ class Lowering {
   }
 
   void evaluate_params() {
-    for (const sema::Param& param : program_.params) {
-      Frame frame;
-      frame.slots.resize(param.frame_size);
-      Value value;
+    evaluator_.params.resize(program_.params.size());
+    for (std::size_t i = 0; i < program_.params.size(); ++i) {
+      const sema::Param& param = program_.params[i];
       // The command line speaks of the entry file's params.
       const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
-      if (override) {
-        const auto given = override_value(*override, param.type);
-        if (!given) return;
-        value = *given;
-      } else {
-        value = evaluator_.eval(*param.syntax->value, frame);
-        if (evaluator_.failed()) return;
-      }
-      evaluator_.params.push_back(std::move(value));
+      if (!override) continue;
+      evaluator_.params[i] = override_value(*override, param.type);
+      if (!evaluator_.params[i]) return;
     }
+    for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) evaluator_.param(i);
   }
 
   void refuse_unused_overrides(const sema::Function* schedule = nullptr) {
@@ -204,7 +208,7 @@ class Lowering {
     }
     if (missing.empty()) return;
     evaluator_.fail(Code::parameter_missing, function.syntax->name.range, frame, "`{}` is shown by itself and lacks values of its parameters", function.name())
-        .hint("add {}", missing);
+        .hint("add `{}`", missing);
   }
 
   const sema::Program& program_;

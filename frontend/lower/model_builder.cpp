@@ -129,7 +129,9 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
         .hint("a loss has the dimension `batch` and a floating type; it is averaged over all its elements");
     return;
   }
-  state_->place(stmt.range, frame);
+  // The sum stands where its elements are made, so that whoever places that region places the loss.
+  const tensor::NodeId maker = state_->graph.value(elements).def;
+  state_->place(stmt.range, frame, maker.valid() ? state_->graph.node(maker).region : state_->calls.back().region);
   ModelCall& call = state_->calls.back();
   const Built built = state_->build.loss(call.path + "loss." + std::to_string(call.counters["loss"]++), elements);
   state_->check(built, stmt.value->range, frame);

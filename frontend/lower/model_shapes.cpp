@@ -6,9 +6,9 @@
 
 namespace piper::lower {
 
-void ModelBuilder::State::place(SourceRange range, const Frame& frame) {
+void ModelBuilder::State::place(SourceRange range, const Frame& frame, RegionId region) {
   const std::string& path = calls.back().path;
-  build.at(calls.back().region, evaluator.here(range, frame), path.empty() ? path : path.substr(0, path.size() - 1));
+  build.at(region, evaluator.here(range, frame), path.empty() ? path : path.substr(0, path.size() - 1));
 }
 
 Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, const Frame& frame) {
@@ -61,13 +61,13 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
     for (const auto& [known, size] : data.extents) {
       if (known == name) extent = size;
     }
-    // A name that has a value already, a parameter or a dimension of an earlier input, is a size as well.
-    const Value& bound = frame.slots[dim.name.binding];
-    if (dim.size || !bound.none()) {
-      const std::int64_t written = dim.size ? evaluator.eval_int(*dim.size, frame) : evaluator.to_int(bound);
+    // A size beside the name, or what the name stands for already: a parameter of the model, a dimension of an earlier input.
+    const Value& known = frame.slots[dim.name.binding];
+    if (dim.size || (!known.none() && name != batch)) {
+      const std::int64_t written = dim.size ? evaluator.eval_int(*dim.size, frame) : evaluator.to_int(known);
       if (evaluator.failed()) return std::nullopt;
       if (extent && *extent != written) {
-        evaluator.fail(Code::input_extent, dim.range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name, dim.name.name,
+        evaluator.fail(Code::input_extent, dim.size ? dim.size->range : dim.range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name, dim.name.name,
                        written, *extent)
             .related(data.loc, "the data");
         return std::nullopt;

@@ -25,7 +25,8 @@ struct ModelBuilder::State {
       : evaluator(evaluator_in), graph(graph_in), settings(settings_in), build(graph_in) {}
 
   /// Ops that follow stand at `range` of the current call.
-  void place(SourceRange range, const Frame& frame);
+  void place(SourceRange range, const Frame& frame) { place(range, frame, calls.back().region); }
+  void place(SourceRange range, const Frame& frame, RegionId region);
   /// The value, or a diagnostic with the shapes.
   Value check(const tensor::Built& built, SourceRange range, const Frame& frame);
   /// The type of an input: extents by name from the train's data.

@@ -43,7 +43,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   if (evaluator_->failed()) return;
   directive::RankSteps steps;
   steps.devices = evaluator_->device_sets->intern(claim);
-  steps.loc = evaluator_->here(stmt.range, frame);
+  steps.loc = evaluator_->here(cover({stmt.range.file, stmt.range.begin, stmt.range.begin}, stmt.bindings.back().range), frame);
   builder.finish(frame, steps);
   if (evaluator_->failed()) return;
   const auto position = static_cast<std::uint32_t>(value_.order.ranks.size());
@@ -82,11 +82,13 @@ std::string RankBuilder::list_text(std::span<const Element> elements) const {
 }
 
 void RankBuilder::expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame) {
-  std::size_t count = 1;
-  for (const directive::Coordinate& c : selector.coordinates) count *= c.all ? 1 : c.indices.size();
+  std::uint64_t count = 1;
+  for (const directive::Coordinate& c : selector.coordinates) {
+    if (__builtin_mul_overflow(count, c.all ? 1 : c.indices.size(), &count)) count = ~std::uint64_t{0};
+  }
+  if (!evaluator_->step(range, frame, count)) return;
   std::vector<std::uint32_t> at(selector.coordinates.size(), 0);
-  for (std::size_t n = 0; n < count; ++n) {
-    if (!evaluator_->step(range, frame)) return;
+  for (std::uint64_t n = 0; n < count; ++n) {
     Element element{static_cast<std::uint32_t>(order_->coordinates.size()), static_cast<std::uint32_t>(at.size())};
     for (std::size_t i = 0; i < at.size(); ++i) {
       const directive::Coordinate& c = selector.coordinates[i];
@@ -144,50 +146,58 @@ void RankBuilder::cursor(const ast::CursorStmt& stmt, Frame& frame) {
 
 std::int64_t RankBuilder::left(const ast::OpExpr& op, Frame& frame) {
   const auto count = [](std::size_t all, std::size_t used) { return static_cast<std::int64_t>(all - used); };
-  if (!op.operand) {
-    std::int64_t pending = 0;
-    for (std::size_t i = queue_head_; i < queue_.size(); ++i) pending += queue_[i].taken ? 0 : 1;
-    return pending;
-  }
+  if (!op.operand) return pending_;
   const Value operand = evaluator_->eval(*op.operand, frame);
   const CursorValue* value = operand.get<CursorValue>();
-  if (!value) {
-    evaluator_->fail(Code::left_needs_cursor, op.operand->range, frame, "`left` counts what a cursor has left, and this is {}", describe(operand));
+  if (!value) {  // refused by the analysis
+    evaluator_->set_failed();
     return 0;
   }
-  Cursor& cursor = cursors_[value->index];
+  const Cursor& cursor = cursors_[value->index];
   if (op.pass == Pass::F) return count(cursor.forward.size(), cursor.next_forward);
   if (op.pass != Pass::BW) return count(cursor.backward_elements().size(), cursor.next_backward);
-  std::int64_t pending = 0;
-  for (std::size_t i = cursor.next_queued; i < cursor.queued.size(); ++i) pending += queue_[cursor.queued[i]].taken ? 0 : 1;
-  return pending;
+  return cursor.pending;
 }
 
 // ---- the queue of pending weight gradients ---------------------------------------------------------------------------
 
 void RankBuilder::enqueue(Element element, std::int32_t cursor, LocId loc) {
-  if (cursor >= 0) cursors_[static_cast<std::size_t>(cursor)].queued.push_back(static_cast<std::uint32_t>(queue_.size()));
-  queue_.push_back({element, false, loc});
+  if (cursor >= 0) {
+    Cursor& from = cursors_[static_cast<std::size_t>(cursor)];
+    from.queued.push_back(static_cast<std::uint32_t>(queue_.size()));
+    ++from.pending;
+  }
+  queue_.push_back({element, false, loc, cursor});
+  ++pending_;
+}
+
+RankBuilder::Element RankBuilder::take(Queued& queued) {
+  queued.taken = true;
+  --pending_;
+  if (queued.cursor >= 0) --cursors_[static_cast<std::size_t>(queued.cursor)].pending;
+  while (queue_head_ < queue_.size() && queue_[queue_head_].taken) ++queue_head_;
+  return queued.element;
+}
+
+bool RankBuilder::take_same(const Element& element) {
+  const auto queued = std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(queue_head_), queue_.end(),
+                                   [&](const Queued& q) { return !q.taken && same(q.element, element); });
+  if (queued == queue_.end()) return false;
+  take(*queued);
+  return true;
 }
 
 std::optional<RankBuilder::Element> RankBuilder::take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame) {
   if (cursor >= 0) {
     Cursor& from = cursors_[static_cast<std::size_t>(cursor)];
     while (from.next_queued < from.queued.size() && queue_[from.queued[from.next_queued]].taken) ++from.next_queued;
-    if (from.next_queued < from.queued.size()) {
-      Queued& queued = queue_[from.queued[from.next_queued++]];
-      queued.taken = true;
-      return queued.element;
-    }
+    if (from.next_queued < from.queued.size()) return take(queue_[from.queued[from.next_queued++]]);
     evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient of `{}` is pending here", from.name)
+        .related(from.loc, "the cursor is made here")
         .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW {}) > 0`", from.name);
     return std::nullopt;
   }
-  while (queue_head_ < queue_.size() && queue_[queue_head_].taken) ++queue_head_;
-  if (queue_head_ < queue_.size()) {
-    queue_[queue_head_].taken = true;
-    return queue_[queue_head_++].element;
-  }
+  if (queue_head_ < queue_.size()) return take(queue_[queue_head_]);
   evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient is pending here")
       .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW) > 0`");
   return std::nullopt;
@@ -246,11 +256,6 @@ std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector
 std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   const LocId loc = op_location(op, frame);
   if (!op.operand) {
-    if (op.pass != Pass::BW) {
-      evaluator_->fail(Code::pass_without_operand, op.range, frame, "`{}` does not say of what", pass_name(op.pass))
-          .hint("write a cursor or a selector after it; only `BW` alone has a meaning, the oldest pending weight gradient");
-      return 0;
-    }
     if (in_slot_) {
       deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), -1, &op});
       return emit(Pass::BW, {}, directive::Part::none, loc);
@@ -276,7 +281,7 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   if (next == list.size()) {
     evaluator_->fail(Code::cursor_exhausted, op.range, frame, "`{} {}` has nothing left: all {} are used", pass_name(op.pass), cursor.name, list.size())
         .related(cursor.loc, "the cursor is made here")
-        .hint("guard it with `if left({} {}) > 0`", pass_name(op.pass), cursor.name);
+        .hint("guard it with `if left({} {}) > 0`", op.pass == Pass::F ? "F" : "B", cursor.name);
     return 0;
   }
   const Element element = list[next++];
@@ -308,13 +313,11 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
     } else if (work && op.pass == Pass::BI) {
       enqueue(element, -1, loc);
     } else if (work && op.pass == Pass::BW) {
-      const auto queued = std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(queue_head_), queue_.end(),
-                                       [&](const Queued& q) { return !q.taken && same(q.element, element); });
-      if (queued == queue_.end()) {
-        evaluator_->fail(Code::no_pending_gradient, op.range, frame, "`BW {}` has no `BI` before it that is still pending", text(element));
+      if (!take_same(element)) {
+        evaluator_->fail(Code::no_pending_gradient, op.range, frame, "`BW {}` has no `BI` before it on this rank that is still pending", text(element))
+            .hint("write `BI {}` earlier, or `B` for the whole backward", text(element));
         return 0;
       }
-      queued->taken = true;
     }
     children.push_back(emit(op.pass, element, selector.part, loc));
   }
@@ -396,13 +399,11 @@ void RankBuilder::resolve_queue_in_slot_order(std::uint32_t step, Frame& frame) 
   const Element element{op.first_coordinate, op.num_coordinates};
   if (op.pass == Pass::BI) return enqueue(element, found->cursor, op.loc);
   if (element.count > 0) {
-    const auto queued = std::find_if(queue_.begin(), queue_.end(), [&](const Queued& q) { return !q.taken && same(q.element, element); });
-    if (queued != queue_.end()) {
-      queued->taken = true;
-      return;
-    }
+    if (take_same(element)) return;
     evaluator_->set_failed();
-    evaluator_->sink().report(Code::no_pending_gradient, op.loc, "`BW {}` has no `BI` in an earlier slot that is still pending", text(element));
+    evaluator_->sink()
+        .report(Code::no_pending_gradient, op.loc, "`BW {}` has no `BI` in an earlier slot of this rank that is still pending", text(element))
+        .hint("give `BI {}` an earlier slot, or write `B` for the whole backward", text(element));
     return;
   }
   if (const auto taken = take_queued(*found->expr, found->cursor, frame)) {
@@ -419,13 +420,13 @@ void RankBuilder::finish(Frame& frame, directive::RankSteps& rank) {
       if (next == list.size()) return true;
       evaluator_->set_failed();
       evaluator_->sink()
-          .report(Code::cursor_not_used_up, cursor.loc, "the rank ends and `{}` still has {} {}: {}", cursor.name, list.size() - next, what,
-                  list_text(std::span(list).subspan(next)))
+          .report(Code::cursor_not_used_up, cursor.loc, "the rank ends and `{}` still has {} {}{}: {}", cursor.name, list.size() - next, what,
+                  list.size() - next == 1 ? "" : "s", list_text(std::span(list).subspan(next)))
           .hint("add `repeat left({} {}) { {} {} }`", letter, cursor.name, letter, cursor.name);
       return false;
     };
-    if (!check(cursor.forward, cursor.next_forward, "forwards", "F")) return;
-    if (!check(cursor.backward_elements(), cursor.next_backward, "backwards", "B")) return;
+    if (!check(cursor.forward, cursor.next_forward, "forward", "F")) return;
+    if (!check(cursor.backward_elements(), cursor.next_backward, "backward", "B")) return;
   }
   rank.first_step = static_cast<std::uint32_t>(order_->children.size());
   rank.num_steps = static_cast<std::uint32_t>(lists_[0].size());

@@ -30,6 +30,11 @@ bool covers(const directive::Selector& outer, const directive::Selector& inner) 
 
 }  // namespace
 
+bool ScheduleBuilder::encloses(std::uint32_t outer, std::uint32_t inner) const {
+  while (inner != outer && inner != 0) inner = parents_[inner];
+  return inner == outer;
+}
+
 void ScheduleBuilder::resolve_partitions() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto* a = std::get_if<directive::Partition>(&entries_[i].directive);
@@ -37,15 +42,19 @@ void ScheduleBuilder::resolve_partitions() {
       const auto* b = std::get_if<directive::Partition>(&entries_[j].directive);
       if (!b || entries_[j].replaced || b->into.name != a->into.name || !same_names(a->region, b->region)) continue;
       const std::string_view name = evaluator_->context().text(a->into.name);
-      if (entries_[i].depth == entries_[j].depth) {
+      const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
+      const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
+      if (outer_is_a == outer_is_b) {  // in one body, or in two that do not call each other
         evaluator_->set_failed();
-        evaluator_->sink().report(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name).related(b->loc, "the other partition");
+        evaluator_->sink()
+            .report(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
+            .related(b->loc, "the other partition")
+            .hint("keep one; a second cut of the same work takes another name");
         return;
       }
-      if (a->into.extent != b->into.extent) {
-        const bool outer_is_a = entries_[i].depth < entries_[j].depth;
-        const directive::Partition& outer = outer_is_a ? *a : *b;
-        const directive::Partition& inner = outer_is_a ? *b : *a;
+      const directive::Partition& outer = outer_is_a ? *a : *b;
+      const directive::Partition& inner = outer_is_a ? *b : *a;
+      if (outer.into.extent != inner.into.extent) {
         evaluator_->set_failed();
         evaluator_->sink()
             .report(Code::extents_differ, outer.loc, "this partition makes {} of `{}`, the schedule's own makes {}", outer.into.extent, name,
@@ -54,7 +63,7 @@ void ScheduleBuilder::resolve_partitions() {
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
         return;
       }
-      (entries_[i].depth < entries_[j].depth ? entries_[j] : entries_[i]).replaced = true;
+      (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }
   }
 }
@@ -66,22 +75,33 @@ void ScheduleBuilder::resolve_splits() {
       const auto* b = std::get_if<directive::Split>(&entries_[j].directive);
       if (!b || entries_[j].replaced || b->dim != a->dim || !a->targets.empty() || !b->targets.empty()) continue;
       const std::string_view name = evaluator_->context().text(a->dim);
-      if (entries_[i].depth == entries_[j].depth) {
+      const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
+      const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
+      if (outer_is_a == outer_is_b) {
         evaluator_->set_failed();
         evaluator_->sink()
             .report(Code::dimension_split_twice, a->loc, "`{}` is split twice", name)
             .related(b->loc, "the other split")
-            .hint("write one split with all dimensions: `split {} into copy: 2, mb: 4`", name);
+            .hint("write one split with all parts, such as `split {} into copy: 2, mb: 4`", name);
         return;
       }
       const bool equal = std::equal(a->into.begin(), a->into.end(), b->into.begin(), b->into.end(),
                                     [](const auto& x, const auto& y) { return x.name == y.name && x.extent == y.extent; });
-      const bool outer_is_a = entries_[i].depth < entries_[j].depth;
+      const directive::Split& outer = outer_is_a ? *a : *b;
+      const directive::Split& inner = outer_is_a ? *b : *a;
       if (!equal) {
+        const auto parts = [&](const directive::Split& split) {
+          std::string text;
+          for (const directive::NamedExtent& part : split.into) {
+            text += (text.empty() ? "" : ", ") + std::string(evaluator_->context().text(part.name)) + ": " + std::to_string(part.extent);
+          }
+          return text;
+        };
         evaluator_->set_failed();
         evaluator_->sink()
-            .report(Code::extents_differ, (outer_is_a ? *a : *b).loc, "this split of `{}` differs from the schedule's own", name)
-            .related((outer_is_a ? *b : *a).loc, "the schedule's split");
+            .report(Code::extents_differ, outer.loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
+            .related(inner.loc, "the schedule's split")
+            .hint("pass the number to the schedule, and leave this line out");
         return;
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
@@ -90,21 +110,21 @@ void ScheduleBuilder::resolve_splits() {
 }
 
 void ScheduleBuilder::resolve_places() {
-  const auto deepest = std::max_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.depth < b.depth; });
-  if (deepest == entries_.end() || deepest->depth == 0) return;
   std::vector<std::size_t> places;
+  std::vector<bool> has_place(parents_.size(), false);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (std::holds_alternative<directive::Place>(entries_[i].directive)) places.push_back(i);
+    if (!std::holds_alternative<directive::Place>(entries_[i].directive)) continue;
+    places.push_back(i);
+    has_place[entries_[i].scope] = true;
   }
-  const std::uint32_t lowest = places.empty() ? 0 : entries_[*std::min_element(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-                                                      return entries_[a].depth < entries_[b].depth;
-                                                    })].depth;
   for (const std::size_t inner : places) {
-    if (entries_[inner].depth == lowest) continue;
+    bool beside = false;
+    for (std::uint32_t scope = entries_[inner].scope; scope != 0 && !beside;) beside = has_place[scope = parents_[scope]];
+    if (!beside) continue;
     auto& place = std::get<directive::Place>(entries_[inner].directive);
     std::erase_if(place.targets, [&](const directive::Selector& target) {
       return std::any_of(places.begin(), places.end(), [&](std::size_t outer) {
-        if (entries_[outer].depth >= entries_[inner].depth) return false;
+        if (entries_[outer].scope == entries_[inner].scope || !encloses(entries_[outer].scope, entries_[inner].scope)) return false;
         const auto& targets = std::get<directive::Place>(entries_[outer].directive).targets;
         return std::any_of(targets.begin(), targets.end(), [&](const directive::Selector& o) { return covers(o, target); });
       });

@@ -24,9 +24,10 @@ void ScheduleBuilder::require(directive::Require require) { add(std::move(requir
 void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame) {
   Frame callee = evaluator_->bind(function, expr, frame);
   if (evaluator_->failed()) return;
-  ++depth_;
+  parents_.push_back(scope_);
+  scope_ = static_cast<std::uint32_t>(parents_.size() - 1);
   evaluator_->run(function, callee);
-  --depth_;
+  scope_ = parents_[scope_];
 }
 
 std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view what, Frame& frame) {
@@ -65,13 +66,7 @@ void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
   split.loc = evaluator_->here(stmt.range, frame);
   split.dim = evaluator_->context().symbol(stmt.dimension.name);
   for (const ast::Pair& pair : stmt.into) {
-    const Symbol name = evaluator_->context().symbol(pair.name.name);
-    for (const directive::NamedExtent& earlier : split.into) {
-      if (earlier.name != name) continue;
-      evaluator_->fail(Code::dimension_split_twice, pair.name.range, frame, "`{}` stands twice in this split", pair.name.name);
-      return;
-    }
-    split.into.push_back({name, positive(*pair.value, "the number of parts", frame)});
+    split.into.push_back({evaluator_->context().symbol(pair.name.name), positive(*pair.value, "the number of parts", frame)});
   }
   for (const ast::Target& target : stmt.targets) split.targets.push_back(evaluator_->eval_target(target, frame));
   add(std::move(split));
@@ -149,7 +144,9 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
     if (evaluator_->failed()) return;
     value = builder.take();
   }
-  value.order.loc = evaluator_->here(stmt.range, frame);
+  // A block is shown by its first word.
+  const std::uint32_t end = stmt.value ? stmt.range.end : stmt.range.begin + static_cast<std::uint32_t>(std::string_view("order").size());
+  value.order.loc = evaluator_->here({stmt.range.file, stmt.range.begin, end}, frame);
   if (!value.pending.empty()) {
     const PendingGradient& first = value.pending.front();
     std::string text;
@@ -159,8 +156,8 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
     }
     evaluator_->set_failed();
     evaluator_->sink()
-        .report(Code::weight_gradients_left, first.op.loc, "{} weight gradients are still pending when the order ends, the oldest is `BW {}`",
-                value.pending.size(), text)
+        .report(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
+                value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
         .related(value.order.loc, "the order is applied here")
         .hint("end the rank with `repeat left(BW) { BW }`");
     return;

@@ -30,7 +30,9 @@ class ScheduleBuilder {
   void stream(const ast::StreamStmt& stmt, Frame& frame);
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
-  void add(directive::Directive directive) { entries_.push_back({std::move(directive), depth_}); }
+  void add(directive::Directive directive) { entries_.push_back({std::move(directive), scope_}); }
+  /// Whether what stands in scope `outer` stands beside the call that led to `inner`, directly or through further calls.
+  bool encloses(std::uint32_t outer, std::uint32_t inner) const;
   void resolve_partitions();
   void resolve_splits();
   void resolve_places();
@@ -38,13 +40,14 @@ class ScheduleBuilder {
 
   struct Entry {
     directive::Directive directive;
-    std::uint32_t depth;  // nesting of schedule calls; the train is 0
+    std::uint32_t scope;  // the call of a schedule that it stands in
     bool replaced = false;
   };
   Evaluator* evaluator_;
   directive::Strategy* strategy_;
   std::vector<Entry> entries_;
-  std::uint32_t depth_ = 0;
+  std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
+  std::uint32_t scope_ = 0;
 };
 
 /// Collects the ranks of one order.
@@ -87,12 +90,14 @@ class RankBuilder {
     std::size_t next_forward = 0, next_backward = 0;
     std::vector<std::uint32_t> queued;  // positions in queue_, in order
     std::size_t next_queued = 0;
+    std::int64_t pending = 0;           // of these, not taken
     const std::vector<Element>& backward_elements() const { return backward.empty() ? forward : backward; }
   };
   struct Queued {
     Element element;
     bool taken = false;
     LocId loc;
+    std::int32_t cursor = -1;  // that made it; -1: none
   };
   /// A step whose queue operations wait until all slots are known.
   struct Slot {
@@ -113,6 +118,9 @@ class RankBuilder {
   std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc);
   std::uint32_t emit(Pass pass, Element element, directive::Part part, LocId loc);
   std::uint32_t explicit_op(const ast::OpExpr& op, Frame& frame);
+  Element take(Queued& queued);
+  /// Takes the pending weight gradient of these coordinates; false when there is none.
+  bool take_same(const Element& element);
   std::optional<Element> take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
   void enqueue(Element element, std::int32_t cursor, LocId loc);
   std::vector<Element> expand(const ast::Expr& expr, Frame& frame);
@@ -130,6 +138,7 @@ class RankBuilder {
   std::vector<Cursor> cursors_;
   std::vector<Queued> queue_;
   std::size_t queue_head_ = 0;
+  std::int64_t pending_ = 0;                       // not taken
   std::vector<std::vector<std::uint32_t>> lists_;  // open step lists, the innermost last
   std::vector<Slot> slots_;
   std::vector<Deferred> deferred_;

@@ -34,7 +34,7 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
   const auto count = [&](std::size_t i, std::int64_t otherwise) {
     const auto value = argument(expr, i, frame);
     const std::int64_t n = value ? to_int(*value) : otherwise;
-    within(i, static_cast<double>(n), i == 0 ? 0 : 0, 9e15, "a count");
+    within(i, static_cast<double>(n), 0, 9e15, "at least 0");
     return n;
   };
   const double inf = std::numeric_limits<double>::infinity();

@@ -1,5 +1,7 @@
 #include "frontend/lower/value.h"
 
+#include <cmath>
+
 namespace piper::lower {
 namespace {
 
@@ -19,6 +21,18 @@ std::string number(double value) {
 }
 
 }  // namespace
+
+std::uint64_t length(const Value& value) {
+  if (const Values* list = value.shared<Values>()) return list->size();
+  if (const Range* range = value.get<Range>()) return static_cast<std::uint64_t>(range->size());
+  return 1;
+}
+
+std::optional<std::int64_t> rounded_to_int(double value) {
+  const double rounded = std::round(value);
+  if (!(rounded >= -0x1p63 && rounded < 0x1p63)) return std::nullopt;
+  return static_cast<std::int64_t>(rounded);
+}
 
 std::string describe(const Value& value) {
   return std::visit(

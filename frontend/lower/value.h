@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,7 @@ using Values = std::vector<Value>;
 /// `0..m`, `0..m by g`: integers, not stored.
 struct Range {
   std::int64_t begin = 0, end = 0, step = 1;
-  std::int64_t size() const { return end <= begin ? 0 : (end - begin + step - 1) / step; }
+  std::int64_t size() const { return end <= begin ? 0 : (end - begin - 1) / step + 1; }
 };
 
 /// An axis of the mesh in force.
@@ -98,6 +99,12 @@ struct Value {
 
 template <typename T>
 Value share(T value) { return Value(Shared<T>(std::make_shared<const T>(std::move(value)))); }
+
+/// How many elements a value has as part of a list: those of a list or a range, else 1.
+std::uint64_t length(const Value& value);
+
+/// The nearest integer; nothing when it does not fit into 64 bits or there is none.
+std::optional<std::int64_t> rounded_to_int(double value);
 
 /// The value in words, for messages: `3`, `0..8`, `a list of 4`, `an axis of 2`, `"corpus.txt"`.
 std::string describe(const Value& value);

@@ -158,7 +158,7 @@ void Analyser::weight(const ast::WeightStmt& stmt) {
     if (type.is_number()) {
       diagnostic.hint("write `constant({})`", ast::source_text(*stmt.init));
     } else {
-      diagnostic.hint("write `normal(0.02)`, `uniform(-0.1, 0.1)`, `constant(0.5)`, `ones` or `zeros`");
+      diagnostic.hint("write `normal(0.02)`, `uniform(0.1)`, `constant(0.5)`, `ones` or `zeros`");
     }
   }
 }

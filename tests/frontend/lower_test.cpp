@@ -1,0 +1,272 @@
+// Lowering: mistakes to caret expectations, models and strategies to goldens, examples and library through the passes, robustness.
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <sstream>
+
+#include "ir/tensor/graph_text.h"
+#include "passes/pipeline.h"
+#include "tests/diagnostics/findings.h"
+#include "tests/frontend/lowered.h"
+#include "tests/support/file_test.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_cases.h"
+
+namespace piper {
+namespace {
+
+using test::Lowered;
+
+/// The `-D name=value` of the first line that concern `function` (its parameters and the file's params).
+std::vector<lower::Override> overrides_of(const std::string& text, const sema::Program& program, const sema::Function* function) {
+  std::vector<lower::Override> overrides;
+  std::istringstream words(text.substr(0, text.find('\n')));
+  std::string word;
+  while (words >> word) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = word.substr(0, equals);
+    bool known = false;
+    for (const sema::Param& param : program.params) known |= param.module.index() == 0 && param.syntax->name.name == name;
+    for (std::size_t i = 0; function && i < function->syntax->params.size(); ++i) known |= function->syntax->params[i].name.name == name;
+    if (known) overrides.push_back({name, word.substr(equals + 1)});
+  }
+  return overrides;
+}
+
+/// Lowers every train and every schedule of the entry file; what each reports lies in the sink.
+void lower_everything(Lowered& lowered, const std::string& text) {
+  if (!lowered.program.ok) return;
+  for (std::size_t i = 0; i < lowered.program.functions.size(); ++i) {
+    const sema::Function& function = lowered.program.functions[i];
+    if (function.module.index() != 0 || function.sort() != ast::FunctionSort::schedule) continue;
+    const std::size_t before = lowered.sink.error_count();
+    const bool fine = lowered.schedule(sema::FunctionId::at(i), overrides_of(text, lowered.program, &function));
+    EXPECT_EQ(fine, lowered.sink.error_count() == before) << function.name();
+  }
+  for (std::size_t i = 0; i < lowered.program.trains.size(); ++i) {
+    const std::size_t before = lowered.sink.error_count();
+    const bool fine = lowered.train(sema::TrainId::at(i), overrides_of(text, lowered.program, nullptr));
+    EXPECT_EQ(fine, lowered.sink.error_count() == before) << lowered.program.trains[i].name();
+  }
+}
+
+const auto check_errors = [](const test::FileTest& test) {
+  test::expect_findings(test, [&](const std::string& path, const std::string& source) {
+    Lowered lowered(source, path);
+    lower_everything(lowered, source);
+    return test::findings(lowered.sink, lowered.file);
+  });
+};
+PIPER_FILE_TEST(LowerErrors, "tests/frontend/testdata/lower/errors", ".pipe", check_errors);
+PIPER_FILE_TEST(ModelErrors, "tests/frontend/testdata/models/errors", ".pipe", check_errors);
+
+/// The model of every train of the file as tensor graph, beside it its directives.
+PIPER_FILE_TEST(ModelGoldens, "tests/frontend/testdata/models/goldens", ".pipe", [](const test::FileTest& test) {
+  Lowered lowered(test.text, test.path);
+  ASSERT_TRUE(lowered.program.ok) << lowered.report();
+  std::string text;
+  for (std::size_t i = 0; i < lowered.program.trains.size(); ++i) {
+    ASSERT_TRUE(lowered.train(sema::TrainId::at(i))) << lowered.report();
+    EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink)) << lowered.report();
+    text += "// train " + std::string(lowered.program.trains[i].name()) + "\n" + tensor::print(lowered.result->model, {.locations = false});
+  }
+  test::expect_golden(test.beside(".pir"), text);
+});
+
+PIPER_FILE_TEST(StrategyGoldens, "tests/frontend/testdata/lower/goldens", ".pipe", [](const test::FileTest& test) {
+  Lowered lowered(test.text, test.path);
+  std::string text;
+  for (std::size_t i = 0; lowered.program.ok && i < lowered.program.functions.size(); ++i) {
+    const sema::Function& function = lowered.program.functions[i];
+    if (function.sort() != ast::FunctionSort::schedule) continue;
+    const auto overrides = overrides_of(test.text, lowered.program, &function);
+    if (overrides.empty()) continue;
+    ASSERT_TRUE(lowered.schedule(sema::FunctionId::at(i), overrides)) << lowered.report();
+    text += "// schedule " + std::string(function.name()) + "\n" + lowered.strategy();
+  }
+  ASSERT_TRUE(lowered.sink.empty()) << lowered.report();
+  test::expect_golden(test.beside(".strategy"), text);
+});
+
+/// Every train of an example is lowered and goes through the passes.
+PIPER_FILE_TEST(Examples, "examples", ".pipe", [](const test::FileTest& test) {
+  Lowered lowered(test.text, test.path);
+  ASSERT_TRUE(lowered.program.ok) << lowered.report();
+  ASSERT_FALSE(lowered.program.trains.empty());
+  for (std::size_t i = 0; i < lowered.program.trains.size(); ++i) {
+    ASSERT_TRUE(lowered.train(sema::TrainId::at(i))) << lowered.report();
+    EXPECT_TRUE(tensor::verify(lowered.result->model, lowered.sink)) << lowered.report();
+    passes::Options options;
+    options.verify_each = true;
+    EXPECT_TRUE(passes::compile(lowered.result->model, lowered.result->strategy, lowered.sink, options).has_value());
+    EXPECT_TRUE(lowered.sink.empty()) << lowered.report();
+  }
+});
+
+// ---- values from the command line ----------------------------------------------------------------------------------
+
+constexpr const char* kWithParams =
+    "param corpus = \"corpus.txt\"\n"
+    "param rate = 1e-3\n"
+    "param layers = half * 2\n"
+    "param half = 1\n"
+    "param tight = true\n"
+    "param bucket = 25MiB\n"
+    "mesh pair(p: layers)\n"
+    "model net(depth: int) {\n"
+    "    input tokens: i64[batch, seq]\n"
+    "    weight token[vocab: 256, dim: 4] = normal(0.1)\n"
+    "    var x = lookup(token, tokens)\n"
+    "    for l in 0..depth { x = tanh(x) }\n"
+    "    loss square(x)\n"
+    "}\n"
+    "train small = net(depth: layers) on pair {\n"
+    "    data: bytes(corpus, batch: 4, seq: 8)\n"
+    "    optim: sgd(lr: if tight then rate else 1)\n"
+    "    steps: 1\n"
+    "    replicate model over p with bucket: bucket\n"
+    "}\n";
+
+TEST(LowerOverrides, ReplaceParamsOfAnyType) {
+  Lowered lowered(kWithParams, "folder/net.pipe");
+  ASSERT_TRUE(lowered.train("small")) << lowered.report();
+  EXPECT_EQ(lowered.result->strategy.settings.data->path, "folder/corpus.txt");
+  EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 1e-3);
+  EXPECT_EQ(lowered.result->strategy.mesh.devices(), 2u);
+  ASSERT_TRUE(lowered.train("small", {{"corpus", "data/b.txt"}, {"half", "2"}, {"rate", "2.5e-1"}, {"bucket", "1.5KiB"}})) << lowered.report();
+  EXPECT_EQ(lowered.result->strategy.settings.data->path, "data/b.txt");  // as the shell gave it
+  EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 0.25);
+  EXPECT_EQ(lowered.result->strategy.mesh.devices(), 4u);
+  EXPECT_EQ(std::get<directive::Replicate>(lowered.result->strategy.directives[0]).bucket_bytes, 1536);
+  ASSERT_TRUE(lowered.train("small", {{"tight", "false"}, {"rate", "3"}, {"half", "8"}, {"half", "1"}})) << lowered.report();
+  EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 1);
+  EXPECT_EQ(lowered.result->strategy.mesh.devices(), 2u);  // the last one wins
+}
+
+TEST(LowerOverrides, ThatDoNotFitAreRefused) {
+  for (const lower::Override& override : std::vector<lower::Override>{{"half", "two"}, {"half", ""}, {"half", "1.5"}, {"half", "99999999999999999999"}, {"rate", "inf"},
+                                                                      {"rate", "1e-3x"}, {"tight", "yes"}, {"bucket", "25MB"}, {"bucket", "1e300GiB"}}) {
+    SCOPED_TRACE(override.name + "=" + override.value);
+    Lowered lowered(kWithParams);
+    EXPECT_FALSE(lowered.train("small", {override}));
+    EXPECT_EQ(lowered.codes(), std::vector<Code>{Code::override_bad_value}) << lowered.report();
+  }
+  Lowered lowered(kWithParams);
+  EXPECT_FALSE(lowered.train("small", {{"corpse", "a"}}));
+  ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::override_unknown}) << lowered.report();
+  EXPECT_EQ(lowered.sink.sorted()[0].hint, "known are `corpus`, `rate`, `layers`, `half`, `tight`, `bucket`");
+}
+
+TEST(LowerOverrides, AScheduleByItselfNeedsItsParameters) {
+  Lowered lowered(Lowered::use("interleaved"));
+  EXPECT_FALSE(lowered.schedule("interleaved", {{"p", "2"}}));
+  ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::parameter_missing}) << lowered.report();
+  EXPECT_EQ(lowered.sink.sorted()[0].hint, "add `-D m=...`");
+  Lowered unknown(Lowered::use("interleaved"));
+  EXPECT_FALSE(unknown.schedule("interleaved", {{"p", "2"}, {"m", "4"}, {"w", "4"}}));
+  EXPECT_EQ(unknown.codes(), std::vector<Code>{Code::override_unknown}) << unknown.report();
+  Lowered empty(Lowered::use("gpipe"));
+  EXPECT_FALSE(empty.schedule("gpipe", {{"p", "0"}, {"m", "4"}}));
+  EXPECT_EQ(empty.codes(), std::vector<Code>{Code::bad_mesh}) << empty.report();
+}
+
+// ---- robustness ----------------------------------------------------------------------------------------------------
+
+/// A chain of functions with deep expressions ends in a diagnostic, not in a broken stack.
+TEST(LowerRobust, CallsNestedTooDeep) {
+  std::string text = "def f0(n: int) -> int { return n }\n";
+  for (int i = 1; i <= 300; ++i) {
+    text += "def f" + std::to_string(i) + "(n: int) -> int { return ";
+    for (int k = 0; k < 12; ++k) text += "(1 + ";
+    text += "f" + std::to_string(i - 1) + "(n)" + std::string(12, ')') + " }\n";
+  }
+  for (const auto& [last, fine] : {std::pair(100, true), std::pair(300, false)}) {
+    Lowered lowered(text + "schedule s(p: axis) { require f" + std::to_string(last) + "(1) > 0 }\n");
+    ASSERT_TRUE(lowered.program.ok) << lowered.report();
+    EXPECT_EQ(lowered.schedule("s", {{"p", "2"}}), fine);
+    if (!fine) EXPECT_EQ(lowered.codes(), std::vector<Code>{Code::calls_too_deep}) << lowered.report();
+  }
+}
+
+TEST(LowerRobust, ValuesAreConvertedWhereTheyGo) {
+  Lowered lowered(
+      "def half(x: float = 7) -> float { return x / 2 }\n"
+      "def whole(n: int) -> float { return n }\n"
+      "schedule s(p: axis) {\n"
+      "    let mixed = [1, 2.5]\n"
+      "    let chosen = if p > 100 then 0.5 else 7\n"
+      "    var growing = 0.5\n"
+      "    growing = 7\n"
+      "    let picked = [10, 20, 30, 40][[for i in 0..2: i + 1]]\n"
+      "    let held = [stage[4], stage[5]]\n"
+      "    require half() == 3.5 and half(9) == 4.5 and whole(7) / 2 == 3.5\n"
+      "    require mixed[0] / 2 == 0.5 and chosen / 2 == 3.5 and growing / 2 == 3.5\n"
+      "    require max(3, 2.5) / 2 == 1.5 and sum([1GiB, 5]) == 5 + 1GiB and 3GiB / 2GiB == 1.5\n"
+      "    require len(picked) == 2 and picked[1] == 30 and -7 / 2 == 0 - 4 and -7 % 2 == 1\n"
+      "    require max(9223372036854775806, 9223372036854775807) % 2 == 1\n"
+      "    require sum(0..5 by 2) == 6 and len(reversed(0..9 by 4)) == 3 and ceil_div(7, 2) == 4\n"
+      "    place held[1] on p[p - 1]\n"
+      "}\n");
+  ASSERT_TRUE(lowered.program.ok) << lowered.report();
+  ASSERT_TRUE(lowered.schedule("s", {{"p", "2"}})) << lowered.report();
+  EXPECT_EQ(lowered.strategy(), "place stage[5] on mesh[p: 1]\n");
+}
+
+/// Damaged programs: lowering ends, and fails only with an error.
+TEST(LowerFuzz, DamagedPrograms) {
+  std::vector<std::string> texts;
+  for (const char* folder : {"examples", "stdlib", "tests/frontend/testdata/lower", "tests/frontend/testdata/models"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() == ".pipe") texts.push_back(test::read_text(entry.path()).value_or(""));
+    }
+  }
+  std::sort(texts.begin(), texts.end());
+  // Long loops are tested once; here they would cost the time of a thousand other programs.
+  std::erase_if(texts, [](const std::string& text) { return text.find("100000") != std::string::npos; });
+  ASSERT_GE(texts.size(), 20u);
+  const auto pieces = [](const std::string& text) {
+    std::vector<std::string> list;
+    for (std::size_t i = 0; i < text.size();) {
+      std::size_t end = i + 1;
+      const auto word = [&](std::size_t at) { return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'); };
+      if (word(i)) {
+        while (word(end)) ++end;
+      }
+      list.push_back(text.substr(i, end - i));
+      i = end;
+    }
+    return list;
+  };
+  int whole = 0;
+  test::for_each_case(3000, [&](test::Random& random) {
+    std::vector<std::string> list = pieces(random.pick(texts));
+    std::vector<std::size_t> words;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (std::isalnum(static_cast<unsigned char>(list[i][0]))) words.push_back(i);
+    }
+    for (std::int64_t count = random.between(1, 3); count > 0; --count) {
+      std::string& word = list[random.pick(words)];
+      switch (random.below(6)) {
+        case 0: word = std::to_string(random.between(0, 9)); break;
+        case 1: word = "(" + word + " - 1)"; break;
+        case 2: word = std::vector<std::string>{"+", "-", "*", "/", "%", "..", "by", "@", "&", "=="}[random.below(10)]; break;
+        case 3: word = std::vector<std::string>{"F", "B", "BI", "BW", "at 3:", "9223372036854775807", "0.5", "[]", "p", "m", "r"}[random.below(11)]; break;
+        default: word = list[random.pick(words)]; break;
+      }
+    }
+    std::string text = "// -D p=2 -D m=4 -D v=2\n";
+    for (const std::string& piece : list) text += piece;
+    SCOPED_TRACE(text);
+    Lowered lowered(text);
+    ASSERT_EQ(lowered.program.ok, !lowered.sink.has_errors());
+    whole += lowered.program.ok;
+    lower_everything(lowered, text);
+    render_text(lowered.sink.sorted(), lowered.context.locations.files());
+  });
+  EXPECT_GT(whole, 300) << "too few damaged programs reach lowering";
+}
+
+}  // namespace
+}  // namespace piper
