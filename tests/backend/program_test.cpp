@@ -159,6 +159,21 @@ TEST(Generated, ALongStepIsALoop) {
   expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), "loop");
 }
 
+TEST(Generated, ANormOverManyParametersHasScratch) {
+  const TemporaryFolder cache;
+  Context context;
+  StrategyBuilder build(context, {{"pp", 1}});
+  build.split({{"mb", 2}}).place({}, {{"pp", 0}}).clip(0.01);
+  TestProgram program(context, mlp_chain(context, {.layers = 14, .batch = 4, .dim = 2, .hidden = 2}), build.strategy());
+  ASSERT_TRUE(program);
+  JobOptions options;
+  options.jit.cache_folder = cache.path();
+  const ProgramRun generated = program.run(options, 2);
+  ASSERT_EQ(generated.norms.size(), 2u);
+  EXPECT_GT(generated.norms[0], 0.01);
+  expect_same(generated, program.run({.engine = Engine::interpreter}, 2), "28 parameters");
+}
+
 TEST(Generated, RandomProgramsComputeTheInterpretersBits) {
   const TemporaryFolder cache;
   for_each_case(6, [&](Random& random) {
