@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace piper::passes {
 
 using dag::Comm;
@@ -51,44 +53,51 @@ class Former {
   const Node& front(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()); }
 
   void find_first_readers() {
+    // The communication of each receive in an array of its own: nodes are large, and edges visit them in no order.
+    std::vector<CommId> received(dag_.nodes.size());
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (dag_.nodes[i].kind == NodeKind::recv) received[i] = dag_.nodes[i].comm;
+    }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       for (const dag::Input& input : dag_.inputs_of(dag_.nodes[i])) {
         if (input.cls == dag::EdgeClass::param) continue;
-        const Node& source = dag_.node(input.source.node);
-        if (source.kind != NodeKind::recv || position_[i] >= read_[source.comm.index()]) continue;
-        read_[source.comm.index()] = position_[i];
-        out_.first_reader[source.comm.index()] = NodeId::at(i);
+        const CommId comm = received[input.source.node.index()];
+        if (!comm.valid() || position_[i] >= read_[comm.index()]) continue;
+        read_[comm.index()] = position_[i];
+        out_.first_reader[comm.index()] = NodeId::at(i);
       }
     }
   }
 
   void form_pairs() {
-    // (source, destination, direction, stream), then by position of the send.
-    using Key = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;
-    std::map<Key, std::uint32_t> keys;
-    std::vector<std::vector<CommId>> groups;
-    std::uint32_t last_group = 0;
-    Key last_key{kNever, kNever, false, 0};
-    std::vector<std::pair<std::uint32_t, CommId>> sends;
-    sends.reserve(dag_.comms.size());
+    // By position of the send, which no two messages share.
+    std::vector<CommId> at_position;
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
-      if (front(CommId::at(i)).kind == NodeKind::send) sends.emplace_back(position_[dag_.comms[i].members.front().index()], CommId::at(i));
+      if (front(CommId::at(i)).kind != NodeKind::send) continue;
+      const std::uint32_t at = position_[dag_.comms[i].members.front().index()];
+      if (at >= at_position.size()) at_position.resize(std::max<std::size_t>(at + 1, 2 * at_position.size()));
+      at_position[at] = CommId::at(i);
     }
-    std::sort(sends.begin(), sends.end());
-    for (const auto& [at, comm] : sends) {
+    using Route = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;  // source, destination, direction, stream
+    std::map<Route, std::uint32_t> routes;
+    llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> group_of;
+    std::vector<std::vector<CommId>> groups;
+    for (const CommId comm : at_position) {
+      if (!comm.valid()) continue;
       const Node& send = front(comm);
       const Node& recv = dag_.node(dag_.comms[comm.index()].members.back());
-      const Key key{send.devices.value(), recv.devices.value(), send.pass != Pass::F, send.stream.value()};
-      if (key != last_key) {
-        const auto [entry, fresh] = keys.try_emplace(key, static_cast<std::uint32_t>(groups.size()));
-        if (fresh) groups.emplace_back();
-        last_group = entry->second;
-        last_key = key;
+      const Route route{send.devices.value(), recv.devices.value(), send.pass != Pass::F, send.stream.value()};
+      const auto [entry, fresh] =
+          group_of.try_emplace({std::uint64_t{std::get<0>(route)} << 32 | std::get<1>(route), std::uint64_t{std::get<3>(route)} << 1 | (std::get<2>(route) ? 1 : 0)},
+                               static_cast<std::uint32_t>(groups.size()));
+      if (fresh) {
+        routes.emplace(route, entry->second);
+        groups.emplace_back();
       }
-      groups[last_group].push_back(comm);
+      groups[entry->second].push_back(comm);
     }
-    // Groups in the order of their keys, so that the numbering does not depend on positions.
-    for (const auto& [key, group] : keys) {
+    // Groups in the order of their routes, so that the numbering does not depend on positions.
+    for (const auto& [route, group] : routes) {
       const std::vector<CommId>& comms = groups[group];
       if (least_window(comms) <= 2) {
         add_pair(comms);

@@ -52,16 +52,36 @@ class Projection {
   }
 
  private:
-  const Node& node(std::uint32_t action) const { return dag_.node(nodes_[action]); }
+  /// An input with its source as an action of this role; kNone: a parameter that no update of this program leaves.
+  struct Source {
+    std::uint32_t action = kNone;
+    std::uint32_t output = 0;
+    std::uint32_t port = 0;
+    EdgeClass cls = EdgeClass::data;
+  };
+
+  // Nodes and inputs of the role side by side: the DAG's tables are large, and a role's part of them is scattered.
+  const Node& node(std::uint32_t action) const { return node_[action]; }
+  std::span<const Source> inputs(std::uint32_t action) const { return {inputs_.data() + first_input_[action], first_input_[action + 1] - first_input_[action]}; }
   std::uint32_t action_of(NodeId node) const { return facts_.action_of[node.index()]; }
 
   void make_actions() {
     role_.actions.reserve(nodes_.size());
     slots_.reserve(nodes_.size());
+    node_.reserve(nodes_.size());
+    first_input_.reserve(nodes_.size() + 1);
+    first_input_.push_back(0);
     local_stream_.assign(dag_.streams.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       facts_.action_of[nodes_[a].index()] = a;
-      const Node& node = this->node(a);
+      node_.push_back(dag_.node(nodes_[a]));
+    }
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      const Node& node = node_[a];
+      for (const Input& input : dag_.inputs_of(node)) {
+        inputs_.push_back({input.source.node.valid() ? facts_.action_of[input.source.node.index()] : kNone, input.source.index, input.port, input.cls});
+      }
+      first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       std::uint32_t& local = local_stream_[node.stream.index()];
       if (local == kNone) {
         local = static_cast<std::uint32_t>(next_position_.size());
@@ -114,7 +134,7 @@ class Projection {
   // ---- values of the step
 
   /// The value of an output on this rank; kNone for state.
-  std::uint32_t value_of(Port port) const { return value_of_port_[first_value_[action_of(port.node)] + port.index]; }
+  std::uint32_t value_of(std::uint32_t action, std::uint32_t output) const { return value_of_port_[first_value_[action] + output]; }
 
   void make_values() {
     const std::size_t count = nodes_.size();
@@ -122,6 +142,9 @@ class Projection {
     for (std::uint32_t a = 0; a < count; ++a) first_value_[a + 1] = first_value_[a] + node(a).num_outputs;
     value_of_port_.assign(first_value_.back(), kNone);
     count_readers();
+    values_.reserve(value_of_port_.size());
+    lifetimes_.reserve(value_of_port_.size());
+    accesses_.reserve(value_of_port_.size() + inputs_.size());
     for (std::uint32_t a = 0; a < count; ++a) {
       const Node& node = this->node(a);
       const NodeId id = nodes_[a];
@@ -130,9 +153,9 @@ class Projection {
         if (node.kind == NodeKind::update || is_gradient(node, i) || (node.kind == NodeKind::all_reduce && node.bucket.valid())) continue;
         if (node.kind == NodeKind::all_reduce) {
           // In place where nothing else reads the operand.
-          const Port source = dag_.inputs_of(node)[i].source;
-          const std::uint32_t operand = value_of(source);
-          if (readers_[first_value_[action_of(source.node)] + source.index] == 1) {
+          const Source& source = inputs(a)[i];
+          const std::uint32_t operand = value_of(source.action, source.output);
+          if (readers_[first_value_[source.action] + source.output] == 1) {
             value_of_port_[first_value_[a] + i] = operand;
             accesses_.emplace_back(operand, a);
             continue;
@@ -145,9 +168,9 @@ class Projection {
       if (facts_.workspace[id.index()] > 0) {
         add_value({Port{}, BufferClass::workspace, {}}, facts_.workspace[id.index()], a);
       }
-      for (const Input& input : dag_.inputs_of(node)) {
+      for (const Source& input : inputs(a)) {
         if (input.cls == EdgeClass::param) continue;
-        const std::uint32_t value = value_of(input.source);
+        const std::uint32_t value = value_of(input.action, input.output);
         if (value == kNone) continue;
         lifetimes_[value].last = a;
         accesses_.emplace_back(value, a);
@@ -158,8 +181,8 @@ class Projection {
   void count_readers() {
     readers_.assign(first_value_.back(), 0);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      for (const Input& input : dag_.inputs_of(node(a))) {
-        if (input.cls != EdgeClass::param) ++readers_[first_value_[action_of(input.source.node)] + input.source.index];
+      for (const Source& input : inputs(a)) {
+        if (input.cls != EdgeClass::param) ++readers_[first_value_[input.action] + input.output];
       }
     }
   }
@@ -174,6 +197,7 @@ class Projection {
     const LayoutSize size = lay_out(lifetimes_);
     role_.arena_bytes = state_bytes_ + size.bytes;
     role_.live_bytes = state_bytes_ + size.live;
+    role_.buffers.reserve(role_.buffers.size() + values_.size());
     llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
     for (std::size_t v = 0; v < values_.size(); ++v) {
       const std::int64_t offset = state_bytes_ + lifetimes_[v].offset;
@@ -189,22 +213,23 @@ class Projection {
 
   // ---- operands
 
-  Operand place_of(Port port) const {
-    const Node& node = dag_.node(port.node);
-    if (is_gradient(node, port.index)) {
-      const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[port.index].param;
+  Operand place_of(std::uint32_t action, std::uint32_t output) const {
+    const Node& node = node_[action];
+    if (is_gradient(node, output)) {
+      const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
       return {gradients_[facts_.params[param.index()].bucket.index()], param_offset(param), false};
     }
     if (node.bucket.valid() && node.kind == NodeKind::all_reduce) {
-      return {gradients_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[port.index], false};
+      return {gradients_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[output], false};
     }
     if (node.kind == NodeKind::update) {
-      return {parameters_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[port.index], false};
+      return {parameters_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[output], false};
     }
-    return {values_[value_of(port)].buffer, 0, false};
+    return {values_[value_of(action, output)].buffer, 0, false};
   }
 
   void make_operands() {
+    role_.operands.reserve(inputs_.size() + value_of_port_.size());
     std::vector<bool> written(dag_.params.size(), false);  // gradients that hold a contribution of this step
     std::size_t workspace = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
@@ -212,18 +237,18 @@ class Projection {
       Action& action = role_.actions[a];
       action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
       std::uint32_t port = kNone;
-      for (const Input& input : dag_.inputs_of(node)) {
+      for (const Source& input : inputs(a)) {
         if (input.port == port) continue;  // further sources of a grad port lie at the same place
         port = input.port;
         if (input.cls == EdgeClass::param) {
           const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
           role_.operands.push_back({parameters_[facts_.params[param.index()].bucket.index()], param_offset(param), false});
         } else {
-          role_.operands.push_back(place_of(input.source));
+          role_.operands.push_back(place_of(input.action, input.output));
         }
       }
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        Operand operand = place_of({nodes_[a], i});
+        Operand operand = place_of(a, i);
         if (is_gradient(node, i)) {
           const std::size_t param = dag_.bodies[node.body.index()].outputs[i].param.index();
           operand.accumulate = written[param];
@@ -256,12 +281,12 @@ class Projection {
     std::size_t value = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
-      const std::span<const Input> inputs = dag_.inputs_of(node);
+      const std::span<const Source> inputs = this->inputs(a);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Input& input = inputs[i];
+        const Source& input = inputs[i];
         // Contributions to a gradient are made one after the other on the compute stream: the last of a port stands for all.
         if (input.cls == EdgeClass::grad && i + 1 < inputs.size() && inputs[i + 1].port == input.port) continue;
-        if (input.source.node.valid()) need(a, action_of(input.source.node), input.cls == EdgeClass::param ? 1 : 0);
+        if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (node.kind == NodeKind::recv) need_window(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
@@ -324,19 +349,26 @@ class Projection {
 
   /// For each value those that had some of its bytes directly before it, in this step or the one before.
   void find_predecessors() {
+    // Cells between the places where values begin or end, in units of the alignment. Places are used over and over: few of them differ.
     std::vector<std::int64_t> cuts;
-    cuts.reserve(2 * lifetimes_.size());
-    for (const Lifetime& lifetime : lifetimes_) {
-      cuts.push_back(lifetime.offset);
-      cuts.push_back(lifetime.offset + aligned(lifetime.bytes));
-    }
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    const auto cell = [&](std::int64_t offset) { return static_cast<std::size_t>(std::lower_bound(cuts.begin(), cuts.end(), offset) - cuts.begin()); };
+    llvm::DenseMap<std::int64_t, std::uint32_t> cell;
     std::vector<std::uint32_t> first_cell(values_.size()), end_cell(values_.size());
+    const auto cut = [&](std::int64_t offset) {
+      const auto [entry, fresh] = cell.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts.size()));
+      if (fresh) cuts.push_back(offset / kAlignment);
+      return entry->second;
+    };
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      first_cell[v] = static_cast<std::uint32_t>(cell(lifetimes_[v].offset));
-      end_cell[v] = static_cast<std::uint32_t>(cell(lifetimes_[v].offset + aligned(lifetimes_[v].bytes)));
+      first_cell[v] = cut(lifetimes_[v].offset);
+      end_cell[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
+    }
+    std::vector<std::uint32_t> by_place(cuts.size()), number(cuts.size());
+    for (std::uint32_t i = 0; i < cuts.size(); ++i) by_place[i] = i;
+    std::sort(by_place.begin(), by_place.end(), [&](std::uint32_t x, std::uint32_t y) { return cuts[x] < cuts[y]; });
+    for (std::uint32_t i = 0; i < cuts.size(); ++i) number[by_place[i]] = i;
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell[v] = number[first_cell[v]];
+      end_cell[v] = number[end_cell[v]];
     }
     std::vector<std::uint32_t> holder(cuts.size(), kNone);
     for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder.begin() + first_cell[v], holder.begin() + end_cell[v], v);
@@ -363,6 +395,9 @@ class Projection {
   std::span<const BucketId> buckets_;
   Role role_;
 
+  std::vector<Node> node_;                     // per action
+  std::vector<std::uint32_t> first_input_;     // per action, one more
+  std::vector<Source> inputs_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> local_stream_;    // per stream of the DAG: number on this rank
   std::vector<std::uint32_t> next_position_;   // per local stream

@@ -51,8 +51,12 @@ class Assignment {
     const std::size_t first_default = dag_.streams.size();
     name_defaults(made);
     if (!pool_crowded(made, first_default)) return std::nullopt;
-    // Streams cut communicators no further, so the grouping stays; numbering follows the streams.
-    made = form_communicators(dag_, position_);
+    // Streams cut communicators no further: the grouping stays.
+    for (Communicator& communicator : made.list) {
+      communicator.stream = stream_of(communicator.comms.front());
+      const std::optional<std::uint32_t> window = dag_.streams[communicator.stream.index()].window;
+      if (communicator.kind == Communicator::Kind::pair && window) communicator.window = *window;
+    }
     check_windows(made);
     if (sink_.error_count() > errors) return std::nullopt;
     return made;

@@ -1,6 +1,7 @@
 // Orders, streams and requirements: what they mean, and what is refused with which words.
 #include <gtest/gtest.h>
 
+#include "passes/orders_table.h"
 #include "passes/requirements.h"
 #include "tests/passes/random_programs.h"
 
@@ -173,6 +174,64 @@ TEST(Order, HeldOutProgramRunsItsForwards) {
   const auto dag = passes::compile(model, program.build.strategy(), program.sink, options);
   ASSERT_TRUE(dag) << program.reports();
   EXPECT_EQ(program.sequence(*dag, 0), "F0.0 F0.1");
+}
+
+// ---- as a table --------------------------------------------------------------------------------------------------------------
+
+TEST(OrdersTable, HasRowsPlacementAndGroupsInTextOrder) {
+  Program program;
+  program.build.add(program.order({{program.rank(0), program.gpipe(0)},
+                                   {program.rank(1),
+                                    {program.op(Pass::F, 1, 0), program.op(Pass::F, 1, 1, 1), program.op(Pass::B, 1, 0, 1), program.op(Pass::B, 1, 1)}}}));
+  const directive::Strategy strategy = program.build.strategy();
+  const auto dag = program.compile();
+  ASSERT_TRUE(dag) << program.reports();
+  const Symbol stage = passes::partition_name(strategy.directives);
+  EXPECT_EQ(program.context.text(stage), "stage");
+  const passes::OrdersTable table = passes::orders_table(*dag, stage);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.stages, 2u);
+  EXPECT_EQ(table.microbatches, 2u);
+  EXPECT_EQ(table.placement, (std::vector<std::vector<std::uint32_t>>{{0, 1}}));
+  std::string text;
+  for (const passes::OrdersTable::Op& op : table.rows[1].ops) {
+    text += std::string(pass_name(op.pass)) + " " + op.region + " " + std::to_string(op.mb) + (op.group ? " in " + std::to_string(*op.group) : "") + "; ";
+  }
+  EXPECT_EQ(text, "F stage[1] 0; F stage[1] 1 in 0; B stage[1] 0 in 0; B stage[1] 1; ");
+}
+
+TEST(OrdersTable, CountsMicrobatchesOverCopies) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  StrategyBuilder build(context, {{"pp", 2}});
+  build.partition("stage", 2).split({{"copy", 2}, {"mb", 2}});
+  for (std::uint32_t s = 0; s < 2; ++s) {
+    build.place({{"stage", s}, {"copy", 0}}, {{"pp", s}}).place({{"stage", s}, {"copy", 1}}, {{"pp", 1 - s}});
+  }
+  tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
+  const auto dag = passes::compile(model, build.strategy(), sink, {});
+  ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+  const passes::OrdersTable table = passes::orders_table(*dag, context.symbol("stage"));
+  EXPECT_EQ(table.microbatches, 4u);
+  EXPECT_EQ(table.placement, (std::vector<std::vector<std::uint32_t>>{{0, 1}, {1, 0}}));
+  std::uint32_t most = 0;
+  for (const passes::OrdersTable::Op& op : table.rows[0].ops) {
+    EXPECT_EQ(op.mb / 2, op.copy);
+    EXPECT_EQ(*op.stage, op.copy == 0 ? 0u : 1u);
+    most = std::max(most, op.mb);
+  }
+  EXPECT_EQ(most, 3u);
+}
+
+TEST(OrdersTable, PlacementPerInstanceHasNone) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  StrategyBuilder build(context, {{"pp", 2}});
+  build.partition("stage", 1).split({{"mb", 2}}).place({{"stage", 0}, {"mb", 0}}, {{"pp", 0}}).place({{"stage", 0}, {"mb", 1}}, {{"pp", 1}});
+  tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
+  const auto dag = passes::compile(model, build.strategy(), sink, {});
+  ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+  EXPECT_TRUE(passes::orders_table(*dag, context.symbol("stage")).placement.empty());
 }
 
 // ---- what is refused ---------------------------------------------------------------------------------------------------------
