@@ -1,6 +1,8 @@
 // Orders and plans of random legal programs against checks by definition.
 #include <gtest/gtest.h>
 
+#include "ir/dag/parse.h"
+#include "ir/dag/print.h"
 #include "ir/verify/verify.h"
 #include "tests/passes/plan_checks.h"
 #include "tests/passes/random_programs.h"
@@ -18,6 +20,14 @@ TEST(Plan, OfRandomProgramsHoldsByDefinition) {
     EXPECT_EQ(check_plan(*dag), "");
     EXPECT_TRUE(verify::verify(*dag, program.sink)) << program.reports();
     EXPECT_TRUE(verify::lint(*dag, program.sink)) << program.reports();
+    // The text alone says as much.
+    const std::string text = dag::print(*dag);
+    Context context;
+    DiagnosticSink sink(context.locations);
+    const std::optional<dag::Dag> again = dag::parse(text, context, sink);
+    ASSERT_TRUE(again) << render_text(sink.sorted(), context.locations.files());
+    EXPECT_EQ(dag::print(*again), text);
+    EXPECT_TRUE(verify::verify(*again, sink)) << render_text(sink.sorted(), context.locations.files());
   });
 }
 
