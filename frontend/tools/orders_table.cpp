@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -40,6 +41,79 @@ Symbol partition_name(std::span<const directive::Directive> directives) {
   return name;
 }
 
+/// Positions of an order's operations in its text, by pass and coordinates.
+class TextPositions {
+ public:
+  TextPositions(const dag::Dag& dag, std::span<const directive::Directive> directives) : dag_(dag) {
+    for (const directive::Directive& directive : directives) {
+      const auto* order = std::get_if<directive::Order>(&directive);
+      if (!order) continue;
+      for (const directive::RankSteps& rank : order->ranks) {
+        for (std::uint32_t i = 0; i < rank.num_steps; ++i) add(*order, order->children[rank.first_step + i]);
+      }
+    }
+  }
+
+  std::uint32_t of(const dag::Node& node) const {
+    for (const std::vector<Symbol>& names : signatures_) {
+      std::vector<std::uint32_t> key{static_cast<std::uint32_t>(node.pass)};
+      for (const Symbol name : names) {
+        const auto index = coordinate(node, name);
+        if (!index) break;
+        key.push_back(name.value());
+        key.push_back(*index);
+      }
+      if (const auto found = positions_.find(key); found != positions_.end()) return found->second;
+    }
+    return 0;
+  }
+
+ private:
+  void add(const directive::Order& order, std::uint32_t id) {
+    const directive::OrderStep& step = order.steps[id];
+    if (step.kind != directive::OrderStep::Kind::op) {
+      for (std::uint32_t i = 0; i < step.num_children; ++i) add(order, order.children[step.first_child + i]);
+      return;
+    }
+    const directive::OrderOp& op = order.ops[step.op];
+    std::vector<Symbol> names;
+    std::vector<std::uint32_t> key{static_cast<std::uint32_t>(op.pass)};
+    for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+      const directive::OrderCoordinate& at = order.coordinates[op.first_coordinate + i];
+      if (at.all) continue;
+      names.push_back(at.name);
+      key.push_back(at.name.value());
+      key.push_back(at.index);
+    }
+    if (std::find(signatures_.begin(), signatures_.end(), names) == signatures_.end()) signatures_.push_back(names);
+    positions_.try_emplace(std::move(key), next_++);
+  }
+
+  std::optional<std::uint32_t> coordinate(const dag::Node& node, Symbol name) const {
+    for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+      if (dag_.dims[d].name == name) return static_cast<std::uint32_t>(node.instance.at[d]);
+    }
+    return dag_.regions.coordinate(dag_.chunks[node.chunk.index()].region, name);
+  }
+
+  const dag::Dag& dag_;
+  std::vector<std::vector<Symbol>> signatures_;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> positions_;
+  std::uint32_t next_ = 1;
+};
+
+/// The operations of a rank with the members of each overlap group in text order.
+std::vector<OrdersTable::Op> in_text_order(std::vector<OrdersTable::Op> ops) {
+  for (std::size_t begin = 0; begin < ops.size();) {
+    std::size_t end = begin + 1;
+    while (end < ops.size() && ops[begin].group && ops[end].group == ops[begin].group) ++end;
+    std::stable_sort(ops.begin() + static_cast<std::ptrdiff_t>(begin), ops.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](const OrdersTable::Op& a, const OrdersTable::Op& b) { return a.text_position < b.text_position; });
+    begin = end;
+  }
+  return ops;
+}
+
 std::string label(const OrdersTable::Op& op, bool with_stage) {
   std::string text(pass_name(op.pass));
   if (with_stage) text += op.stage ? std::to_string(*op.stage) : op.region;
@@ -60,6 +134,8 @@ OrdersTable orders_table(const dag::Dag& dag, std::span<const directive::Directi
   const std::uint32_t per_copy = extent(dag, dims.mb);
   table.microbatches = per_copy * extent(dag, dims.copy);
   const Symbol partition = partition_name(directives);
+  const bool grouped = std::any_of(dag.group.begin(), dag.group.end(), [](std::uint32_t group) { return group != dag::Dag::kNoGroup; });
+  const TextPositions positions(dag, grouped ? directives : std::span<const directive::Directive>());
 
   for (const directive::RankSteps& claim : dag.claims) table.ranks.push_back(claim.devices);
   if (table.ranks.empty()) {
@@ -113,6 +189,7 @@ OrdersTable orders_table(const dag::Dag& dag, std::span<const directive::Directi
     op.slice = index(node, dims.slice);
     op.mb = op.copy * per_copy + index(node, dims.mb);
     if (!dag.group.empty() && dag.group[id.index()] != dag::Dag::kNoGroup) op.group = dag.group[id.index()];
+    if (op.group) op.text_position = positions.of(node);
     op.devices = node.devices;
     op.start = ready;
     op.end = ready + (node.pass == Pass::B ? 2 : 1);
@@ -153,7 +230,8 @@ std::string orders_text(const OrdersTable& table) {
     const bool with_stage = needs_stage(table.orders[r]);
     text += "rank " + std::to_string(r) + ":";
     const OrdersTable::Op* before = nullptr;
-    for (const OrdersTable::Op& op : table.orders[r]) {
+    const std::vector<OrdersTable::Op> ops = in_text_order(table.orders[r]);
+    for (const OrdersTable::Op& op : ops) {
       text += before && op.group && before->group == op.group ? "&" : " ";
       text += label(op, with_stage);
       before = &op;
@@ -168,7 +246,7 @@ std::string orders_json(const OrdersTable& table, const dag::Dag& dag) {
   Array orders;
   for (const auto& order : table.orders) {
     Array ops;
-    for (const OrdersTable::Op& op : order) {
+    for (const OrdersTable::Op& op : in_text_order(order)) {
       Object object{{"op", llvm::StringRef(pass_name(op.pass))}, {"region", op.region}, {"mb", op.mb}};
       if (!table.placement.empty()) object["stage"] = *op.stage;
       if (op.copy) object["copy"] = op.copy;

@@ -21,10 +21,11 @@ struct OrdersTable {
     std::uint32_t copy = 0, slice = 0;
     std::optional<std::uint32_t> group;
     DeviceSetId devices;
+    std::uint32_t text_position = 0;    // members of an overlap group: where the order's text has them
     double start = 0, end = 0;          // at unit times: F, BI and BW take 1 share of a rank's stage, B takes 2
   };
   std::vector<DeviceSetId> ranks;
-  std::vector<std::vector<Op>> orders;  // per rank
+  std::vector<std::vector<Op>> orders;  // per rank, as executed
   std::uint32_t stages = 0;             // 0: no single partition
   std::uint32_t microbatches = 1;
   std::vector<std::vector<std::uint32_t>> placement;  // per copy, per stage: the rank; empty without single partition
@@ -33,6 +34,7 @@ struct OrdersTable {
 /// `dag` is at level ordered or planned; `directives` are those it was made with.
 OrdersTable orders_table(const dag::Dag& dag, std::span<const directive::Directive> directives);
 
+/// Members of an overlap group stand in text order.
 std::string orders_text(const OrdersTable& table);
 /// The schema of `show orders --format json`.
 std::string orders_json(const OrdersTable& table, const dag::Dag& dag);
