@@ -53,6 +53,7 @@ class Table {
       op.mb = op.copy * per_copy + Dims::at(node.instance, dims_.mb);
       op.devices = node.devices;
       op.loc = node.loc;
+      op.first = op.last = id;
       if (!dag_.group.empty() && dag_.group[id.index()] != Dag::kNoGroup) op.group = dag_.group[id.index()];
       for (const std::uint32_t row : rows_of_[node.devices.index()]) {
         std::vector<OrdersTable::Op>& ops = out_.rows[row].ops;
@@ -60,6 +61,7 @@ class Table {
                            ops.back().devices == op.devices && ops.back().group == op.group;
         last_instance[row] = node.instance;
         if (joins) {
+          ops.back().last = id;
           ops.back().region = stage_text(*op.stage);
           continue;
         }

@@ -24,6 +24,7 @@ struct OrdersTable {
     std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members stand in text order
     DeviceSetId devices;
     LocId loc;
+    dag::NodeId first, last;              // its chunks, as they run
   };
   struct Row {
     DeviceSetId devices;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "frontend/tools/commands.h"
-#include "frontend/tools/orders_table.h"
+#include "frontend/tools/orders_view.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "ir/dag/print.h"
@@ -27,9 +27,9 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
 }
 
 std::string show_orders(const Arguments& arguments, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
-  const OrdersTable table = orders_table(dag, directives);
+  const passes::OrdersTable table = passes::orders_table(dag, passes::partition_name(directives));
   if (arguments.format == "json") return orders_json(table, dag);
-  return grid ? grid_text(table) : orders_text(table);
+  return grid ? grid_text(table, dag) : orders_text(table);
 }
 
 int show_pir(Session& session, const std::string& kind) {

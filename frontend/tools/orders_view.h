@@ -1,0 +1,19 @@
+#pragma once
+// What `show orders` and `show grid` print of an orders table.
+
+#include <string>
+
+#include "passes/orders_table.h"
+
+namespace piper::tools {
+
+/// One line per rank; `&` joins the members of an overlap group.
+std::string orders_text(const passes::OrdersTable& table);
+
+/// The schema of `show orders --format json`.
+std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
+
+/// One row per rank, one column per unit of time: F, BI and BW take one, B takes two, messages none. `dag` is the one of the table.
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag);
+
+}  // namespace piper::tools
