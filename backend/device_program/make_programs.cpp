@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 
+#include "backend/device_program/abi_types.h"
 #include "backend/device_program/device_program.h"
 #include "backend/kernel/update_body.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,19 +21,6 @@ using tensor::DType;
 namespace {
 
 constexpr std::uint64_t kScalar = sizeof(double);
-
-PiperDType abi_dtype(DType dtype) { return dtype == DType::f64 ? PIPER_F64 : dtype == DType::f32 ? PIPER_F32 : PIPER_I64; }
-
-PiperInitKind abi_init(tensor::Init::Kind kind) {
-  switch (kind) {
-    case tensor::Init::Kind::normal: return PIPER_NORMAL;
-    case tensor::Init::Kind::uniform: return PIPER_UNIFORM;
-    case tensor::Init::Kind::zeros: return PIPER_ZEROS;
-    case tensor::Init::Kind::ones: return PIPER_ONES;
-    case tensor::Init::Kind::constant: break;
-  }
-  return PIPER_CONSTANT;
-}
 
 /// The kernel bodies of a DAG, built once each.
 class Bodies {
@@ -268,7 +256,7 @@ class Projection {
     const std::uint64_t scalars = out_.scalars_offset;
     const std::uint64_t factor = clipped ? offset(action, num_inputs - 1) + kScalar : scalars + offsetof(PiperScalars, one);
     for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
-    const std::uint32_t slots = slots_of(bodies_.optimizer());
+    const std::uint32_t slots = optimizer_slots(bodies_.optimizer());
     const std::uint64_t first_slot = optimizer_state(node.bucket);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().kind == directive::Optimizer::Kind::adamw) {
@@ -286,11 +274,6 @@ class Projection {
       if (buffer.cls == dag::BufferClass::optimizer && buffer.bucket == bucket) return static_cast<std::uint64_t>(buffer.offset);
     }
     return 0;
-  }
-
-  static std::uint32_t slots_of(const directive::Optimizer& optimizer) {
-    if (optimizer.kind == directive::Optimizer::Kind::adamw) return 2;
-    return optimizer.momentum != 0 ? 1 : 0;
   }
 
   void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
@@ -363,7 +346,7 @@ class Projection {
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
       if (buffer.cls == dag::BufferClass::optimizer) state.optimizer = offset;
     }
-    const std::uint32_t slots = slots_of(bodies_.optimizer());
+    const std::uint32_t slots = optimizer_slots(bodies_.optimizer());
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       std::uint64_t at = 0;

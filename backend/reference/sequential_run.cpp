@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "backend/device_program/abi_types.h"
 #include "backend/kernel/evaluate.h"
 #include "backend/kernel/update_body.h"
 
@@ -31,21 +32,6 @@ Memory allocate(std::int64_t bytes) {
 }
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-PiperInitKind abi_init(tensor::Init::Kind kind) {
-  switch (kind) {
-    case tensor::Init::Kind::normal: return PIPER_NORMAL;
-    case tensor::Init::Kind::uniform: return PIPER_UNIFORM;
-    case tensor::Init::Kind::zeros: return PIPER_ZEROS;
-    case tensor::Init::Kind::ones: return PIPER_ONES;
-    case tensor::Init::Kind::constant: break;
-  }
-  return PIPER_CONSTANT;
-}
-
-PiperDType abi_dtype(tensor::DType dtype) {
-  return dtype == tensor::DType::f64 ? PIPER_F64 : dtype == tensor::DType::f32 ? PIPER_F32 : PIPER_I64;
-}
 
 template <typename T>
 void add_to(unsigned char* to, const unsigned char* from, std::int64_t elements) {
@@ -114,9 +100,7 @@ struct SequentialRun::State {
 
   directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
   tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
-  std::uint32_t slots() const {
-    return optimizer().kind == directive::Optimizer::Kind::adamw ? 2 : optimizer().momentum != 0 ? 1 : 0;
-  }
+  std::uint32_t slots() const { return optimizer_slots(optimizer()); }
 
   void lay_out_state() {
     copies.resize(dag.params.size());

@@ -1,7 +1,6 @@
 #pragma once
 // What the driver needs from its surroundings. Passed in, so that tests run the same object in process.
 
-#include <atomic>
 #include <map>
 #include <ostream>
 #include <string>
@@ -16,7 +15,6 @@ struct Console {
   const source::FileSystem& files;
   std::map<std::string, std::string> environment;
   bool interactive = false;              // `err` is a terminal: progress may rewrite its line
-  const std::atomic<bool>* interrupted = nullptr;  // set by Ctrl-C; null: cannot be interrupted
 };
 
 /// Exit codes of every command.

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <string>
@@ -10,26 +9,10 @@
 
 #include "frontend/tools/driver.h"
 
-namespace {
-
-std::atomic<bool> interrupted{false};
-
-/// The first Ctrl-C asks the run to end at a step boundary, the second one ends the process.
-void on_interrupt(int signal) {
-  if (interrupted.exchange(true)) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of the process
   const piper::source::RealFileSystem disk;
-  piper::tools::Console console{std::cout, std::cerr, disk, {}, isatty(STDERR_FILENO) != 0, &interrupted};
+  piper::tools::Console console{std::cout, std::cerr, disk, {}, isatty(STDERR_FILENO) != 0};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);

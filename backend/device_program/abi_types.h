@@ -1,0 +1,31 @@
+#pragma once
+// Types of the IR as the runtime's ABI numbers them.
+
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+#include "runtime/abi.h"
+
+namespace piper::backend {
+
+constexpr PiperDType abi_dtype(tensor::DType dtype) {
+  return dtype == tensor::DType::f64 ? PIPER_F64 : dtype == tensor::DType::f32 ? PIPER_F32 : PIPER_I64;
+}
+
+constexpr PiperInitKind abi_init(tensor::Init::Kind kind) {
+  switch (kind) {
+    case tensor::Init::Kind::normal: return PIPER_NORMAL;
+    case tensor::Init::Kind::uniform: return PIPER_UNIFORM;
+    case tensor::Init::Kind::zeros: return PIPER_ZEROS;
+    case tensor::Init::Kind::ones: return PIPER_ONES;
+    case tensor::Init::Kind::constant: break;
+  }
+  return PIPER_CONSTANT;
+}
+
+/// State tensors that an optimizer keeps per parameter.
+inline std::uint32_t optimizer_slots(const directive::Optimizer& optimizer) {
+  if (optimizer.kind == directive::Optimizer::Kind::adamw) return 2;
+  return optimizer.momentum != 0 ? 1 : 0;
+}
+
+}  // namespace piper::backend
