@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "llvm/ADT/StringRef.h"
+#include "runtime/options.h"
 
 namespace piper::tools {
 namespace {
@@ -11,40 +12,50 @@ constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned
 constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | bit(Command::train) | bit(Command::build);
 constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
 
+constexpr const char* kAnyInput =
+    "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
+    "  piper show grid zbv -D p=4 -D m=8\n";
+
 constexpr CommandRow kCommands[] = {
-    {Command::check, "check", "piper check IN [NAME]", "find everything that can be known before launch",
-     "Compiles every train of IN (or the one called NAME) to a plan, proves that it makes progress and has no race, and checks its requirements.\n"
-     "A .pir file is verified as it stands."},
-    {Command::show, "show", "piper show KIND IN [NAME]", "print what a program becomes",
+    {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
+     "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it makes progress and has no race, and checks\n"
+     "its requirements. A .pir file is verified as it stands. Prints nothing when all is well.",
+     kAnyInput},
+    {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print what a program becomes",
      "KIND is one of:\n"
      "  ast      the syntax tree of the file\n"
      "  graph    the tensor graph, forward and backward\n"
-     "  orders   the order of operations on each rank (text, json)\n"
-     "  grid     the same as a time x rank grid at unit times\n"
-     "  dag      the training DAG (--level: built, split, placed, communicating, ordered, planned)\n"
-     "  program  the device program of each role"},
-    {Command::train, "train", "piper train FILE [NAME]", "run a train on local devices",
-     "Compiles, builds and runs a train, shows its progress, evaluates held-out data at the end. With --reference it compares the first steps\n"
-     "with the one-device step instead, in f64 and in the train's own type."},
-    {Command::build, "build", "piper build FILE [NAME] -o DIR", "write the generated sources of each role",
-     "Writes one C++ file per role and a table of kernels and bytes per body."},
-    {Command::explain, "explain", "piper explain P1234", "explain a diagnostic", "Prints the page of a diagnostic; without a code, the list of all codes."},
-    {Command::help, "help", "piper help [COMMAND]", "show this help", ""},
+     "  orders   the order of operations on each rank\n"
+     "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two\n"
+     "  dag      the training DAG, as text that `piper check` reads back\n"
+     "  program  the device program of each role",
+     kAnyInput},
+    {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
+     "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --reference it runs three steps\n"
+     "and compares them with the one-device step instead, in f64 and in the train's own type.",
+     "FILE is a .pipe file; NAME is needed when it has several trains.\n"},
+    {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
+     "Writes one C++ file per role with the two headers that they include, and a table of kernels, library calls and bytes per body.",
+     "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
+    {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
+     "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
+    {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
 constexpr OptionRow kOptions[] = {
-    {"-D", "name=value", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
-    {"--format", "FORMAT", "text", "text or json (show dag: pir)", kAll},
-    {"-o", "PATH", "", "write the output there instead of to standard output; build: the folder", bit(Command::show) | bit(Command::build)},
-    {"--level", "LEVEL", "planned", "the level that show dag prints", bit(Command::show)},
-    {"--print-after", "PASS", "", "print the training DAG after a pass, or after each with all, to standard error", kOnInput},
+    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
+    {"--format", "FORMAT", "text", "text or json; show dag: pir, the same as text", kOnInput | bit(Command::explain)},
+    {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show)},
+    {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
+    {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
+    {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "cpu", "cpu", "what the ranks run on", bit(Command::train)},
-    {"--transport", "local", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
+    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu", bit(Command::train)},
+    {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
-    {"--out", "DIR", "", "write metrics.jsonl and flight records there", bit(Command::train)},
-    {"--reference", "", "", "compare with the one-device step and exit", bit(Command::train)},
+    {"--out", "DIR", "", "write metrics.jsonl and flight records there; made when it is missing", bit(Command::train)},
+    {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--help", "", "", "show the help of the command", kAll},
 };
@@ -68,10 +79,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
   const std::string name = option.name;
   if (name == "-D") {
     const std::size_t equals = value.find('=');
-    if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `name=value`";
+    if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `NAME=VALUE`";
     arguments.overrides.push_back({value.substr(0, equals), value.substr(equals + 1)});
   } else if (name == "--format") {
-    if (!one_of(value, {"text", "json", "pir"})) return "`--format " + value + "` is not available: write `text`, `json` or `pir`";
+    if (!one_of(value, {"text", "json", "pir"})) return "`--format " + value + "` is no format: write `text` or `json`, or `pir` with `show dag`";
     arguments.format = value;
   } else if (name == "-o") {
     arguments.output = value;
@@ -106,6 +117,20 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
       arguments.threads = count;
     }
   }
+  return {};
+}
+
+/// What is wrong with the words and options taken together; empty when nothing is.
+std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
+  const std::size_t words = arguments.positional.size();
+  if (words < command.least_words || words > command.most_words) {
+    std::string counts = std::to_string(command.least_words);
+    if (command.most_words > command.least_words) counts += " or " + std::to_string(command.most_words);
+    return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
+           command.usage + "`";
+  }
+  if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
+  if (arguments.format == "pir" && (arguments.command != Command::show || arguments.positional[0] != "dag")) return "`--format pir` is only for `show dag`";
   return {};
 }
 
@@ -174,15 +199,25 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
     }
     const OptionRow* option = nullptr;
     std::vector<std::string> names;
+    std::string owner;  // another command that has the option
     for (const OptionRow& row : kOptions) {
-      if (!(row.commands & bit(command->command))) continue;
-      names.push_back(row.name);
-      if (name == row.name) option = &row;
+      const bool here = (row.commands & bit(command->command)) != 0;
+      if (name == row.name && here) option = &row;
+      if (here && row.name[1] == '-') names.push_back(row.name);
+      for (const CommandRow& other : kCommands) {
+        if (name == row.name && owner.empty() && (row.commands & bit(other.command))) owner = other.name;
+      }
     }
     if (!option) {
+      error = "`" + name + "` is no option of `piper " + command->name + "`";
       const auto meant = nearest(name, names);
-      error = "`" + name + "` is no option of `piper " + command->name + "`" +
-              (meant ? "; did you mean `" + *meant + "`?" : "; `piper " + std::string(command->name) + " --help` lists them");
+      if (!owner.empty()) {
+        error += ", but of `piper " + owner + "`";
+      } else if (meant) {
+        error += "; did you mean `" + *meant + "`?";
+      } else {
+        error += "; `piper " + std::string(command->name) + " --help` lists them";
+      }
       return false;
     }
     const bool takes_value = option->value[0] != '\0';
@@ -200,39 +235,39 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
     error = store(*option, value, arguments);
     if (!error.empty()) return false;
   }
-  return true;
+  if (!arguments.help) error = wrong_use(*command, arguments);
+  return error.empty();
 }
 
 std::string help_text(std::optional<Command> command) {
-  std::string text;
-  const auto option_lines = [&](std::uint32_t commands) {
-    std::string lines;
-    for (const OptionRow& option : kOptions) {
-      if (!(option.commands & commands)) continue;
-      std::string head = "  " + std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : "");
-      head.resize(std::max<std::size_t>(head.size() + 2, 24), ' ');
-      lines += head + option.summary + (option.initial[0] ? " [" + std::string(option.initial) + "]" : "") + "\n";
-    }
-    return lines;
+  // A row of two columns; a long first one gets a line of its own.
+  const auto row = [](const std::string& head, std::size_t width, const std::string& text) {
+    std::string line = "  " + head;
+    if (line.size() + 2 > width) return line + "\n" + std::string(width, ' ') + text + "\n";
+    line.resize(width, ' ');
+    return line + text + "\n";
   };
+  std::string text;
   if (command && *command != Command::help) {
-    const CommandRow& row = row_of(*command);
-    text = std::string(row.usage) + "\n\n" + row.details + "\n\nOptions:\n" + option_lines(bit(*command));
-    if (bit(*command) & kOnInput) {
-      text +=
-          "\nIN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
-          "  piper show grid zbv -D p=4 -D m=8\n";
+    const CommandRow& shown = row_of(*command);
+    text = "usage: " + std::string(shown.usage) + " [OPTIONS]\n\n" + shown.details + "\n\n" + shown.input + (shown.input[0] ? "\n" : "") + "Options:\n";
+    for (const OptionRow& option : kOptions) {
+      if (!(option.commands & bit(*command))) continue;
+      const std::string initial = option.initial[0] ? " [" + std::string(option.initial) + "]" : "";
+      text += row(std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : ""), 24, option.summary + initial);
+    }
+    if (*command == Command::train) {
+      text += "\nEnvironment:\n";
+      for (const runtime::OptionRow& option : runtime::option_rows()) {
+        text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
+      }
     }
   } else {
     text = "piper: a compiler and runtime for distributed training\n\nusage: piper COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:\n";
-    for (const CommandRow& row : kCommands) {
-      std::string head = "  " + std::string(row.name);
-      head.resize(12, ' ');
-      text += head + row.summary + "\n";
-    }
-    text += "\n`piper COMMAND --help` shows the options of a command.\n";
+    for (const CommandRow& shown : kCommands) text += row(shown.name, 12, shown.summary);
+    text += "\n`piper COMMAND --help` shows the arguments and options of a command.\n";
   }
-  return text + "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 usage, 130 interrupted.\n";
+  return text + "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
 }
 
 }  // namespace piper::tools

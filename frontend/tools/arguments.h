@@ -40,8 +40,10 @@ struct CommandRow {
   Command command;
   const char* name;
   const char* usage;
+  std::size_t least_words, most_words;  // behind the command, without options
   const char* summary;
   const char* details;
+  const char* input;  // what IN or FILE may be; empty: the command reads none
 };
 
 struct OptionRow {
@@ -58,7 +60,7 @@ std::span<const OptionRow> option_rows();
 /// False, and `error` says what is wrong and what to write instead.
 bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error);
 
-/// The text of `piper --help`, or of `piper COMMAND --help`.
+/// The text of `piper --help`, or of `piper COMMAND --help`; `train` lists the environment of the runtime too.
 std::string help_text(std::optional<Command> command);
 
 /// The candidate nearest to `word` by edit distance, if it is near enough to be meant.

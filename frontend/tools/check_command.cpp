@@ -5,10 +5,6 @@
 namespace piper::tools {
 
 int run_check(Console& console, const Arguments& arguments) {
-  if (arguments.positional.empty() || arguments.positional.size() > 2) {
-    console.err << "piper: `check` takes an input, and the name of a train or schedule in it\n";
-    return kUsage;
-  }
   Session session(console, arguments);
   if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
   for (Session::Subject& subject : session.subjects(arguments.positional.size() > 1 ? arguments.positional[1] : "")) {

@@ -28,14 +28,21 @@ int run(std::span<const std::string> words, Console& console) {
     case Command::explain: return run_explain(console, arguments);
     case Command::help: break;
   }
+  if (arguments.positional.empty()) {
+    console.out << help_text(std::nullopt);
+    return kClean;
+  }
+  std::vector<std::string> names;
   for (const CommandRow& row : command_rows()) {
-    if (!arguments.positional.empty() && arguments.positional[0] == row.name) {
+    if (arguments.positional[0] == row.name) {
       console.out << help_text(row.command);
       return kClean;
     }
+    names.push_back(row.name);
   }
-  console.out << help_text(std::nullopt);
-  return kClean;
+  const auto meant = nearest(arguments.positional[0], names);
+  console.err << "piper: `" << arguments.positional[0] << "` is no command" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them") << "\n";
+  return kUsage;
 }
 
 }  // namespace piper::tools

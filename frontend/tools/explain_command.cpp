@@ -22,10 +22,6 @@ int run_explain(Console& console, const Arguments& arguments) {
     }
     return kClean;
   }
-  if (arguments.positional.size() > 1) {
-    console.err << "piper: `explain` takes one code\n";
-    return kUsage;
-  }
   const auto code = parse_code(arguments.positional[0]);
   if (!code) {
     console.err << "piper: `" << arguments.positional[0] << "` is no code; `piper explain` lists them all\n";

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "backend/device_program/device_program.h"
@@ -12,6 +13,16 @@
 #include "passes/pipeline.h"
 
 namespace piper::tools {
+namespace {
+
+/// The system's words for an error, in lower case like every message.
+std::string reason(int error) {
+  std::string text = std::strerror(error);
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+}  // namespace
 
 Session::Session(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments), sink_(context_.locations) {}
 
@@ -41,7 +52,13 @@ bool Session::open_library(const std::string& name) {
     }
     const auto meant = nearest(name, known);
     auto&& builder = sink_.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
-    if (meant) builder.hint("did you mean `{}`?", *meant);
+    if (meant) {
+      builder.hint("did you mean `{}`?", *meant);
+    } else {
+      std::string list;
+      for (const std::string& schedule : known) list += (list.empty() ? "`" : ", `") + schedule + "`";
+      builder.hint("its schedules are {}", list);
+    }
     return false;
   }
   program_ = sema::analyse(*file, console_.files, context_, sink_);
@@ -168,11 +185,24 @@ bool Session::write(const std::string& text) {
     sink_.report(Code::unwritable_output, SourceRange(), "standard output takes no more: the output is not complete");
     return false;
   }
-  std::ofstream file(arguments_.output, std::ios::binary);
+  return write_file(arguments_.output, text);
+}
+
+bool Session::write_file(const std::string& path, const std::string& text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
   if (file) return true;
-  sink_.report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", arguments_.output, std::strerror(errno));
+  sink_.report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(errno));
+  return false;
+}
+
+bool Session::make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return true;
+  sink_.report(Code::unwritable_output, SourceRange(), "the folder `{}` cannot be made: {}", path, reason(error.value()));
   return false;
 }
 

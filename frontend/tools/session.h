@@ -58,6 +58,9 @@ class Session {
   int finish();
   /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that fails.
   bool write(const std::string& text);
+  /// Writes a file, and makes a folder; false, and a diagnostic, when that fails.
+  bool write_file(const std::string& path, const std::string& text);
+  bool make_folder(const std::string& path);
 
  private:
   bool open_library(const std::string& name);

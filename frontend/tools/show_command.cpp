@@ -52,14 +52,10 @@ int show_pir(Session& session, const std::string& kind) {
 int run_show(Console& console, const Arguments& arguments) {
   static constexpr const char* kKinds[] = {"ast", "graph", "orders", "grid", "dag", "program"};
   const std::vector<std::string> kinds(std::begin(kKinds), std::end(kKinds));
-  if (arguments.positional.size() < 2 || arguments.positional.size() > 3) {
-    console.err << "piper: `show` takes a kind and an input: `piper show grid zbv -D p=4 -D m=8`\n";
-    return kUsage;
-  }
   const std::string& kind = arguments.positional[0];
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
     const auto meant = nearest(kind, kinds);
-    console.err << "piper: `show " << kind << "` is not available" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
+    console.err << "piper: `" << kind << "` is nothing that `show` prints" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
     return kUsage;
   }
   const std::string& input = arguments.positional[1];

@@ -84,10 +84,6 @@ int run_steps(Session& session, Session::Subject& subject) {
 }  // namespace
 
 int run_train(Console& console, const Arguments& arguments) {
-  if (arguments.positional.empty() || arguments.positional.size() > 2) {
-    console.err << "piper: `train` takes a .pipe file, and the name of a train in it\n";
-    return kUsage;
-  }
   Session session(console, arguments);
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);

@@ -1,8 +1,7 @@
 #include "frontend/tools/train_job.h"
 
-#include <filesystem>
-
 #include "ir/verify/verify.h"
+#include "runtime/data/file_text.h"
 
 namespace piper::tools {
 namespace {
@@ -43,9 +42,27 @@ std::optional<runtime::Options> runtime_options(Session& session) {
   return options;
 }
 
+namespace {
+
+/// Unreadable data is told before the minutes that compiling may take.
+bool data_is_readable(Session& session, const directive::Settings& settings) {
+  for (const auto* data : {&settings.data, &settings.held_out}) {
+    if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
+    runtime::Failure failure;
+    if (runtime::read_text((*data)->path, failure)) continue;
+    session.sink().report(static_cast<Code>(failure.code), (*data)->loc, "{}", failure.message).hint("{}", failure.hint);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out) {
   const auto options = runtime_options(session);
-  if (!options) return nullptr;
+  if (!options || !data_is_readable(session, subject.lowered.strategy.settings)) return nullptr;
+  const std::string& out_folder = session.arguments().out_folder;
+  if (!out_folder.empty() && !session.make_folder(out_folder)) return nullptr;
   auto training = session.compile(subject, dag::Level::planned);
   if (!training || !verify::verify(*training, session.sink())) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr});
@@ -58,14 +75,9 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   job_options.steps = session.arguments().steps;
   made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr, job_options, session.sink());
   if (!made->job) return nullptr;
-  if (!session.arguments().out_folder.empty()) {
-    // A folder that cannot be made is named by the first file that cannot be written there.
-    std::error_code ignored;
-    std::filesystem::create_directories(session.arguments().out_folder, ignored);
-  }
   runtime::ExecutorOptions executor_options;
   executor_options.runtime = *options;
-  executor_options.out_folder = session.arguments().out_folder;
+  executor_options.out_folder = out_folder;
   executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   runtime::Failure failure;
   made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);

@@ -1,0 +1,260 @@
+// The commands in process: transcripts, and what they cannot say.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "frontend/tools/arguments.h"
+#include "llvm/Support/JSON.h"
+#include "tests/support/file_test.h"
+#include "tests/support/golden.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/tools/transcript.h"
+
+namespace piper::test {
+namespace {
+
+using testing::HasSubstr;
+
+PIPER_FILE_TEST(Transcript, "tests/tools/testdata", ".transcript", [](const FileTest& test) {
+  const TemporaryFolder folder;
+  const std::string replayed = replay_transcript(test.text, folder.path());
+  ASSERT_THAT(replayed, HasSubstr("-- exit ")) << "the transcript has no command";
+  expect_golden(test.path, replayed);
+});
+
+constexpr const char* kTiny =
+    "use std.models.mlp\n"
+    "use std.schedules.one_f_one_b\n"
+    "mesh pair(pp: 2)\n"
+    "param rate = 0.05\n"
+    "train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {\n"
+    "    data:  synthetic(batch: 8, classes: 3)\n"
+    "    optim: sgd(lr: rate)\n"
+    "    steps: 3\n"
+    "    one_f_one_b(pp, 2)\n"
+    "}\n";
+const std::map<std::string, std::string> kFiles = {{"tiny.pipe", kTiny}};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST(Help, EveryCommandAnswers) {
+  for (const tools::CommandRow& row : tools::command_rows()) {
+    const ToolResult asked = run_tool({row.name, "--help"});
+    EXPECT_EQ(asked.exit_code, 0) << row.name;
+    EXPECT_EQ(asked.err, "");
+    EXPECT_EQ(run_tool({"help", row.name}).out, asked.out);
+    for (const std::string& line : lines_of(asked.out)) EXPECT_LE(line.size(), 150u) << line;
+  }
+}
+
+// What `show dag -o` writes at each level is a program that `check` reads, finds right, and prints again as it was.
+TEST(DagFile, EveryLevelRoundTrips) {
+  const TemporaryFolder folder;
+  for (const char* level : {"built", "split", "placed", "communicating", "ordered", "planned"}) {
+    const std::string path = (folder.path() / (std::string(level) + ".pir")).string();
+    const ToolResult shown = run_tool({"show", "dag", "tiny.pipe", "--level", level, "-o", path}, kFiles);
+    ASSERT_EQ(shown.exit_code, 0) << level << ": " << shown.err;
+    EXPECT_EQ(shown.out, "");
+    const ToolResult checked = run_tool({"check", path});
+    EXPECT_EQ(checked.exit_code, 0) << level << ": " << checked.err;
+    EXPECT_EQ(run_tool({"show", "dag", path}).out, read_text(path)) << level;
+  }
+}
+
+TEST(DagFile, OrdersAreThoseOfTheSource) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "tiny.pir").string();
+  ASSERT_EQ(run_tool({"show", "dag", "tiny.pipe", "-o", path}, kFiles).exit_code, 0);
+  for (const char* kind : {"orders", "grid"}) {
+    const ToolResult of_source = run_tool({"show", kind, "tiny.pipe"}, kFiles);
+    EXPECT_EQ(of_source.exit_code, 0);
+    EXPECT_EQ(run_tool({"show", kind, path}).out, of_source.out);
+  }
+  EXPECT_EQ(run_tool({"show", "orders", path, "--format", "json"}).out, run_tool({"show", "orders", "tiny.pipe", "--format", "json"}, kFiles).out);
+}
+
+// `check` verifies the text itself: without any one of its actions the plan is refused.
+TEST(DagFile, EveryMissingActionIsFound) {
+  const ToolResult shown = run_tool({"show", "dag", "tiny.pipe"}, kFiles);
+  ASSERT_EQ(shown.exit_code, 0);
+  const std::vector<std::string> lines = lines_of(shown.out);
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string word = lines[i].substr(0, lines[i].find(' ', 2));
+    if (word != "  send" && word != "  recv" && word != "  update" && word != "  chunk" && word != "  load") continue;
+    std::vector<std::string> damaged = lines;
+    damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(i));
+    const ToolResult checked = run_tool({"check", "damaged.pir"}, {{"damaged.pir", joined(damaged)}});
+    EXPECT_EQ(checked.exit_code, 1) << "without line " << i + 1 << ": " << lines[i];
+    EXPECT_THAT(checked.err, HasSubstr("error P")) << lines[i];
+    ++tried;
+  }
+  EXPECT_GT(tried, 5u) << shown.out;
+}
+
+// Text cut off anywhere gives diagnostics, never a crash.
+TEST(DagFile, TruncatedTextIsADiagnostic) {
+  const std::string text = run_tool({"show", "dag", "tiny.pipe"}, kFiles).out;
+  for (std::size_t part = 0; part < 8; ++part) {
+    const std::string cut = text.substr(0, text.size() * part / 8 + 3);
+    const ToolResult checked = run_tool({"check", "cut.pir"}, {{"cut.pir", cut}});
+    EXPECT_EQ(checked.exit_code, 1) << part;
+    EXPECT_THAT(checked.err, HasSubstr("cut.pir:")) << part;
+  }
+}
+
+// DESIGN section 8: what the JSON of orders holds, for a program with a single partition.
+TEST(OrdersJson, HasEveryFieldOfItsSchema) {
+  const ToolResult shown = run_tool({"show", "orders", "dual_pipe_v", "-D", "p=2", "-D", "m=6", "--format", "json"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  auto parsed = llvm::json::parse(shown.out);
+  ASSERT_TRUE(static_cast<bool>(parsed));
+  const llvm::json::Object& root = *parsed->getAsObject();
+  EXPECT_EQ(root.getInteger("schema"), 1);
+  EXPECT_EQ(root.getInteger("ranks"), 2);
+  EXPECT_EQ(root.getInteger("stages"), 4);
+  EXPECT_EQ(root.getInteger("microbatches"), 6);
+  EXPECT_EQ(*root.getArray("placement"), (llvm::json::Array{llvm::json::Array{0, 1, 1, 0}}));
+  const llvm::json::Array& orders = *root.getArray("orders");
+  ASSERT_EQ(orders.size(), 2u);
+  std::map<std::string, int> count;
+  std::set<std::int64_t> groups;
+  for (const llvm::json::Value& order : orders) {
+    std::int64_t last_group = -1;
+    for (const llvm::json::Value& value : *order.getAsArray()) {
+      const llvm::json::Object& op = *value.getAsObject();
+      const std::int64_t stage = *op.getInteger("stage");
+      EXPECT_EQ(op.getString("region"), "stage[" + std::to_string(stage) + "]");
+      EXPECT_EQ(op.get("copy"), nullptr);
+      EXPECT_EQ(op.get("slice"), nullptr);
+      EXPECT_EQ(op.get("devices"), nullptr);
+      ++count[std::to_string(stage) + "." + std::to_string(*op.getInteger("mb")) + op.getString("op")->str()];
+      if (const auto group = op.getInteger("group")) {
+        EXPECT_TRUE(*group == last_group || *group == last_group + 1) << "groups are numbered from 0 per rank";
+        last_group = *group;
+        groups.insert(*group);
+      }
+    }
+  }
+  EXPECT_FALSE(groups.empty());
+  // Every instance runs F once, and B once or BI and BW once.
+  for (int stage = 0; stage < 4; ++stage) {
+    for (int mb = 0; mb < 6; ++mb) {
+      const std::string at = std::to_string(stage) + "." + std::to_string(mb);
+      EXPECT_EQ(count[at + "F"], 1) << at;
+      EXPECT_EQ(count[at + "B"] + count[at + "BI"], 1) << at;
+      EXPECT_EQ(count[at + "BI"], count[at + "BW"]) << at;
+    }
+  }
+}
+
+TEST(OrdersJson, CopiesContinueTheMicrobatches) {
+  const ToolResult shown = run_tool({"show", "orders", "dual_pipe", "-D", "p=4", "-D", "m=16", "--format", "json"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  auto parsed = llvm::json::parse(shown.out);
+  ASSERT_TRUE(static_cast<bool>(parsed));
+  const llvm::json::Object& root = *parsed->getAsObject();
+  const std::int64_t microbatches = *root.getInteger("microbatches");
+  const std::size_t copies = root.getArray("placement")->size();
+  EXPECT_EQ(copies, 2u);
+  std::set<std::int64_t> seen[2];
+  for (const llvm::json::Value& order : *root.getArray("orders")) {
+    for (const llvm::json::Value& value : *order.getAsArray()) {
+      const llvm::json::Object& op = *value.getAsObject();
+      const std::int64_t copy = op.getInteger("copy").value_or(0);
+      ASSERT_LT(copy, 2);
+      seen[copy].insert(*op.getInteger("mb"));
+    }
+  }
+  EXPECT_EQ(*seen[0].begin(), 0);
+  EXPECT_EQ(*seen[0].rbegin(), microbatches / 2 - 1);
+  EXPECT_EQ(*seen[1].begin(), microbatches / 2);
+  EXPECT_EQ(*seen[1].rbegin(), microbatches - 1);
+}
+
+// Without a single partition every operation names its devices.
+TEST(OrdersJson, WithoutAPartitionOperationsNameDevices) {
+  const ToolResult shown = run_tool({"show", "orders", "examples/two_towers/two_towers.pipe", "--format", "json"});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  auto parsed = llvm::json::parse(shown.out);
+  ASSERT_TRUE(static_cast<bool>(parsed));
+  const llvm::json::Object& root = *parsed->getAsObject();
+  EXPECT_EQ(root.get("stages"), nullptr);
+  EXPECT_EQ(root.get("placement"), nullptr);
+  std::int64_t rank = 0;
+  for (const llvm::json::Value& order : *root.getArray("orders")) {
+    EXPECT_FALSE(order.getAsArray()->empty());
+    for (const llvm::json::Value& op : *order.getAsArray()) {
+      EXPECT_EQ(*op.getAsObject()->getArray("devices"), llvm::json::Array{rank});
+      EXPECT_EQ(op.getAsObject()->get("stage"), nullptr);
+    }
+    ++rank;
+  }
+  EXPECT_EQ(rank, 2);
+}
+
+TEST(Train, KeepsMetricsAndFlightRecords) {
+  const TemporaryFolder folder;
+  const std::string out = (folder.path() / "new" / "run").string();
+  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--out", out}, kFiles);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("3 steps in "));
+  const std::vector<std::string> metrics = lines_of(read_text(out + "/metrics.jsonl").value_or(""));
+  ASSERT_EQ(metrics.size(), 3u);
+  for (const std::string& line : metrics) {
+    auto parsed = llvm::json::parse(line);
+    ASSERT_TRUE(static_cast<bool>(parsed)) << line;
+    EXPECT_GT(parsed->getAsObject()->getNumber("loss").value_or(0), 0) << line;
+  }
+  EXPECT_TRUE(std::filesystem::exists(out + "/flight.0"));
+  EXPECT_TRUE(std::filesystem::exists(out + "/flight.1"));
+}
+
+// Ctrl-C ends a run between two steps, with a code of its own.
+TEST(Train, StopsAtAStepAfterCtrlC) {
+  const TemporaryFolder folder;
+  const std::string metrics = (folder.path() / "metrics.jsonl").string();
+  std::jthread presses([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() && lines_of(read_text(metrics).value_or("")).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!stop.stop_requested()) std::raise(SIGINT);
+  });
+  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--steps", "100000000", "--out", folder.path().string()}, kFiles);
+  presses.request_stop();
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("stopped after step "));
+}
+
+TEST(Build, WritesSourcesPerRole) {
+  const TemporaryFolder folder;
+  const std::string out = (folder.path() / "sources").string();
+  const ToolResult built = run_tool({"build", "tiny.pipe", "-o", out}, kFiles);
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  for (const char* role : {"pp0", "pp1"}) {
+    const std::string source = read_text(out + "/" + role + ".cpp").value_or("");
+    EXPECT_THAT(source, HasSubstr("#include \"runtime/abi.h\"")) << role;
+    EXPECT_THAT(built.out, HasSubstr(std::string(role) + ".cpp\n"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(out + "/runtime/abi.h"));
+  EXPECT_TRUE(std::filesystem::exists(out + "/runtime/kernel_math.h"));
+  EXPECT_THAT(built.out, HasSubstr(read_text(out + "/kernels.txt").value_or("missing")));
+}
+
+}  // namespace
+}  // namespace piper::test
