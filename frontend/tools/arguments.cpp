@@ -44,7 +44,8 @@ constexpr CommandRow kCommands[] = {
 
 constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
-    {"--format", "FORMAT", "text", "text or json; show dag: pir, the same as text", kOnInput | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text or json; of show dag also pir, the same as text", bit(Command::show)},
     {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show)},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
@@ -92,6 +93,9 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     }
     arguments.level = value;
   } else if (name == "--print-after") {
+    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "plan", "all"})) {
+      return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `plan` or `all`";
+    }
     arguments.print_after = value;
   } else if (name == "--device") {
     if (value != "cpu") return "`--device " + value + "` is not available: write `--device cpu`";

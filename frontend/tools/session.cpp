@@ -123,11 +123,11 @@ std::optional<Session::Subject> Session::subject(const std::string& name, bool t
     if (trains.size() != 1) {
       std::string list;
       for (const std::string& train : trains) list += (list.empty() ? "`" : ", `") + train + "`";
-      auto&& builder = sink_.report(Code::unknown_subject, SourceRange(), "the file has {} trains; say which one is meant", trains.size());
       if (trains.empty()) {
-        builder.hint("write `train NAME = model(...) on mesh { ... }`, or name a schedule of the file behind it");
+        sink_.report(Code::unknown_subject, SourceRange(), "the file has no train")
+            .hint("write `train NAME = model(...) on mesh { ... }`, or name a schedule of the file behind it");
       } else {
-        builder.hint("they are {}", list);
+        sink_.report(Code::unknown_subject, SourceRange(), "the file has {} trains, and none is named", trains.size()).hint("write one of {} behind the file", list);
       }
       return std::nullopt;
     }

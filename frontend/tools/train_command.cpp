@@ -70,7 +70,7 @@ int run_steps(Session& session, Session::Subject& subject) {
     session.finish();
     return kInterrupted;
   }
-  console.out << result.steps << " steps in " << number(result.seconds, "%.1f") << " s";
+  console.out << result.steps << (result.steps == 1 ? " step in " : " steps in ") << number(result.seconds, "%.1f") << " s";
   if (result.tokens_per_second > 0) console.out << ", " << count_text(result.tokens_per_second) << " tokens/s";
   if (result.last_loss) console.out << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   console.out << "\n";

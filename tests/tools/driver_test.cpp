@@ -96,9 +96,14 @@ TEST(DagFile, EveryMissingActionIsFound) {
   ASSERT_EQ(shown.exit_code, 0);
   const std::vector<std::string> lines = lines_of(shown.out);
   std::size_t tried = 0;
+  bool in_graph = false, in_role = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string word = lines[i].substr(0, lines[i].find(' ', 2));
-    if (word != "  send" && word != "  recv" && word != "  update" && word != "  chunk" && word != "  load") continue;
+    if (!lines[i].starts_with("  ")) {
+      in_graph = lines[i].starts_with("graph ");
+      in_role = lines[i].starts_with("role ");
+      continue;
+    }
+    if ((!in_graph && !in_role) || lines[i].starts_with("  buffer ")) continue;
     std::vector<std::string> damaged = lines;
     damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(i));
     const ToolResult checked = run_tool({"check", "damaged.pir"}, {{"damaged.pir", joined(damaged)}});
@@ -106,7 +111,20 @@ TEST(DagFile, EveryMissingActionIsFound) {
     EXPECT_THAT(checked.err, HasSubstr("error P")) << lines[i];
     ++tried;
   }
-  EXPECT_GT(tried, 5u) << shown.out;
+  EXPECT_GT(tried, 40u) << shown.out;
+}
+
+// After every pass there is something to see, and the passes that `--print-after` knows are those that run.
+TEST(PrintAfter, AllShowsEveryPass) {
+  const ToolResult shown = run_tool({"check", "tiny.pipe", "--print-after", "all"}, kFiles);
+  EXPECT_EQ(shown.exit_code, 0);
+  std::vector<std::string> passes;
+  for (const std::string& line : lines_of(shown.err)) {
+    if (line.starts_with("// after ")) passes.push_back(line.substr(9, line.find(' ', 9) - 9));
+  }
+  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "plan"));
+  for (const std::string& pass : passes) EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err, HasSubstr("// after " + pass)) << pass;
+  EXPECT_THAT(shown.err, HasSubstr("// after replicate (unchanged)\n// after communicate\n"));
 }
 
 // Text cut off anywhere gives diagnostics, never a crash.
@@ -227,6 +245,17 @@ TEST(Train, KeepsMetricsAndFlightRecords) {
   EXPECT_TRUE(std::filesystem::exists(out + "/flight.1"));
 }
 
+// Two ranks see that the step went wrong, the one its loss, the other its norm; either may be the first.
+TEST(Train, ALossThatIsNoNumberEndsTheRun) {
+  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300"}, kFiles);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, testing::ContainsRegex("tiny.pipe:[57]:[0-9]+: error P6001: rank [01], step 2, .*is nan at step `2`"));
+  EXPECT_THAT(run.err, HasSubstr("hint: a smaller learning rate"));
+  const ToolResult as_json = run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300", "--format", "json"}, kFiles);
+  EXPECT_EQ(as_json.exit_code, 1);
+  EXPECT_THAT(as_json.out, HasSubstr("{\"schema\":1,\"diagnostics\":[{\"code\":\"P6001\",\"severity\":\"error\""));
+}
+
 // Ctrl-C ends a run between two steps, with a code of its own.
 TEST(Train, StopsAtAStepAfterCtrlC) {
   const TemporaryFolder folder;
@@ -239,6 +268,31 @@ TEST(Train, StopsAtAStepAfterCtrlC) {
   presses.request_stop();
   EXPECT_EQ(run.exit_code, 130) << run.err;
   EXPECT_THAT(run.out, HasSubstr("stopped after step "));
+}
+
+// A model that amplifies rounding: two equal values in two ways, whose gradients cancel but for it. The sums of two devices round in another way than one.
+TEST(Reference, ADifferenceIsSeen) {
+  const std::map<std::string, std::string> files = {{"cancel.pipe",
+                                                     "mesh pair(d: 2)\n"
+                                                     "model cancel() {\n"
+                                                     "    input x: tensor[batch, features: 4], label: i64[batch]\n"
+                                                     "    weight w[features, class: 3] = normal(1.0)\n"
+                                                     "    let left = x @ (w * 1e12)\n"
+                                                     "    let right = (x @ w) * 1e12\n"
+                                                     "    loss cross_entropy(left - right, label)\n"
+                                                     "}\n"
+                                                     "train rounding = cancel() on pair {\n"
+                                                     "    data:  synthetic(batch: 8, classes: 3)\n"
+                                                     "    optim: sgd(lr: 1e-3)\n"
+                                                     "    steps: 3\n"
+                                                     "    replicate model over d\n"
+                                                     "}\n"}};
+  const ToolResult run = run_tool({"train", "cancel.pipe", "--interpret", "--reference"}, files);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("  beyond the bound\n"));
+  EXPECT_THAT(run.err, HasSubstr("error P6106: "));
+  // The same additions in the same order give the same bits all the same.
+  EXPECT_THAT(run.out.substr(run.out.find("3 steps in f32")), testing::Not(HasSubstr("beyond the bound")));
 }
 
 TEST(Build, WritesSourcesPerRole) {
