@@ -17,36 +17,44 @@ class Flow {
   }
 
  private:
-  /// Kahn's algorithm over data and grad edges; on the way every node gets its place in a topological order.
+  /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and an all_gather the inputs
+  /// of all members. Those hang on one gather per communication, which the others follow. On the way every node gets its place in a topological order.
   bool acyclic() {
     const std::size_t n = dag_.nodes.size();
-    std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0);
-    const auto counts = [](const Input& input) { return input.cls != EdgeClass::param && input.source.node.valid(); };
-    // A recv follows its send, though no edge says so.
-    const auto sender = [&](const Node& node) {
-      if (node.kind != NodeKind::recv) return NodeId();
-      const NodeId send = dag_.comms[node.comm.index()].members.front();
-      return facts_.node(send).kind == NodeKind::send ? send : NodeId();
-    };
+    std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), gather(dag_.comms.size(), kNone);
     for (std::size_t i = 0; i < n; ++i) {
       const Node& node = dag_.nodes[i];
-      for (const Input& input : dag_.inputs_of(node)) {
-        if (!counts(input)) continue;
-        ++first[input.source.node.index() + 1];
-        ++pending[i];
+      if (node.kind == NodeKind::all_gather && gather[node.comm.index()] == kNone) gather[node.comm.index()] = static_cast<std::uint32_t>(i);
+    }
+    const auto for_each_source = [&](std::uint32_t i, auto visit) {
+      const auto inputs = [&](const Node& of) {
+        for (const Input& input : dag_.inputs_of(of)) {
+          if (input.cls != EdgeClass::param && input.source.node.valid()) visit(input.source.node.value());
+        }
+      };
+      const Node& node = dag_.nodes[i];
+      inputs(node);
+      if (node.kind == NodeKind::recv) {
+        const NodeId send = dag_.comms[node.comm.index()].members.front();
+        if (send.value() != i) visit(send.value());
+      } else if (node.kind == NodeKind::all_gather && gather[node.comm.index()] != i) {
+        visit(gather[node.comm.index()]);
+      } else if (node.kind == NodeKind::all_gather) {
+        for (const NodeId member : dag_.comms[node.comm.index()].members) {
+          if (member.value() != i) inputs(facts_.node(member));
+        }
       }
-      if (const NodeId send = sender(node); send.valid()) {
-        ++first[send.index() + 1];
+    };
+    for (std::uint32_t i = 0; i < n; ++i) {
+      for_each_source(i, [&](std::uint32_t source) {
+        ++first[source + 1];
         ++pending[i];
-      }
+      });
     }
     for (std::size_t i = 0; i < n; ++i) first[i + 1] += first[i];
     std::vector<std::uint32_t> readers(first[n]), fill(first.begin(), first.end() - 1);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
-        if (counts(input)) readers[fill[input.source.node.index()]++] = static_cast<std::uint32_t>(i);
-      }
-      if (const NodeId send = sender(dag_.nodes[i]); send.valid()) readers[fill[send.index()]++] = static_cast<std::uint32_t>(i);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      for_each_source(i, [&](std::uint32_t source) { readers[fill[source]++] = i; });
     }
     topological_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -67,10 +75,9 @@ class Flow {
       seen[at] = static_cast<std::uint32_t>(path.size());
       path.push_back(at);
       std::uint32_t next = kNone;
-      for (const Input& input : dag_.inputs_of(dag_.nodes[at])) {
-        if (counts(input) && pending[input.source.node.index()] > 0) next = input.source.node.value();
-      }
-      if (next == kNone) next = sender(dag_.nodes[at]).value();
+      for_each_source(at, [&](std::uint32_t source) {
+        if (pending[source] > 0) next = source;
+      });
       at = next;
     }
     auto report = facts_.sink.report(Code::cyclic_dag, dag_.nodes[at].loc, "the value of `{}` depends on itself", facts_.name(NodeId(at)));
@@ -84,24 +91,18 @@ class Flow {
   void origins() {
     facts_.origin.resize(facts_.owner.size());
     for (std::size_t i = 0; i < facts_.origin.size(); ++i) facts_.origin[i] = static_cast<std::uint32_t>(i);
-    // Sources come first in topological order, except those of an all_gather's other members: two rounds resolve them.
-    for (int round = 0; round < 2; ++round) {
-      bool gathers = false;
-      for (const std::uint32_t i : topological_) {
-        const Node& node = dag_.nodes[i];
-        if (node.kind != NodeKind::recv && node.kind != NodeKind::all_gather) continue;
-        gathers = gathers || node.kind == NodeKind::all_gather;
-        std::uint32_t next = facts_.output_base[i];
-        for (const NodeId member : dag_.comms[node.comm.index()].members) {
-          const Node& other = facts_.node(member);
-          if (node.kind == NodeKind::recv && other.kind != NodeKind::send) continue;
-          for_each_port(dag_, other, [&](std::span<const Input> sources) {
-            if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) facts_.origin[next] = facts_.origin[facts_.output(sources[0].source)];
-            ++next;
-          });
-        }
+    for (const std::uint32_t i : topological_) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind != NodeKind::recv && node.kind != NodeKind::all_gather) continue;
+      std::uint32_t next = facts_.output_base[i];
+      for (const NodeId member : dag_.comms[node.comm.index()].members) {
+        const Node& other = facts_.node(member);
+        if (node.kind == NodeKind::recv && other.kind != NodeKind::send) continue;
+        for_each_port(dag_, other, [&](std::span<const Input> sources) {
+          if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) facts_.origin[next] = facts_.origin[facts_.output(sources[0].source)];
+          ++next;
+        });
       }
-      if (!gathers) break;
     }
   }
 

@@ -1,0 +1,79 @@
+// A norm over two stages: every device gathers the sums of squares of both.
+pir 1 communicating
+train clipped loc("clipped.pipe":20:7-20:14) {
+  steps 2
+  dtype f32
+  seed 0
+  data synthetic(classes: 0, batch: 2) loc("clipped.pipe":21:12-21:31)
+  optim sgd(lr: constant(0.01, warmup: 0, floor: 0), momentum: 0, weight_decay: 0, clip: 0.1) loc("clipped.pipe":22:12-22:36)
+}
+mesh cluster(pp: 2) loc("clipped.pipe":18:1-18:20)
+split batch into mb: 1 loc("clipped.pipe":25:5-25:27)
+param first.0.w: f32[wide: 2, mid: 2] = normal(0.1) loc("clipped.pipe":7:12-7:27)
+param last.0.w: f32[mid: 2, out: 2] = normal(0.1) loc("clipped.pipe":12:12-12:26)
+input x: f32[batch: 2*, wide: 2] loc("clipped.pipe":2:5-2:36)
+loss loss.0: 4 loc("clipped.pipe":3:5-3:33)
+chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("clipped.pipe":8:12-8:17)
+chunk stage1 of stage[1] F @stage1.F B @stage1.B loc("clipped.pipe":13:12-13:17)
+bucket stage0.0 (first.0.w) on cluster[pp: 0] loc("clipped.pipe":7:12-7:27)
+bucket stage1.0 (last.0.w) on cluster[pp: 1] loc("clipped.pipe":12:12-12:26)
+body @stage0.F(%x: data f32[batch: 2*, wide: 2] input x,
+    %first.0.w: param f32[wide: 2, mid: 2] param first.0.w)
+    -> (%first.0.contract: data f32[batch: 2*, mid: 2]) {
+  %x = port f32[batch: 2*, wide: 2]
+  %first.0.w = port f32[wide: 2, mid: 2]
+  %first.0.contract = contract(%x, %first.0.w) {dims: [wide]} : f32[batch: 2*, mid: 2] @F loc("clipped.pipe":8:12-8:17)
+}
+body @stage0.B(%x: data f32[batch: 2*, wide: 2] input x,
+    %d.first.0.contract.contract: data f32[batch: 2*, mid: 2])
+    -> (%d.first.0.w.contract: grad f32[wide: 2, mid: 2] param first.0.w as first.0.w) {
+  %x = port f32[batch: 2*, wide: 2]
+  %d.first.0.contract.contract = port f32[batch: 2*, mid: 2]
+  %d.first.0.w.contract = contract(%x, %d.first.0.contract.contract) {dims: [batch]} : f32[wide: 2, mid: 2] @BW loc("clipped.pipe":8:12-8:17)
+}
+body @stage1.F(%first.0.contract: data f32[batch: 2*, mid: 2],
+    %last.0.w: param f32[mid: 2, out: 2] param last.0.w)
+    -> (%last.0.contract: saved f32[batch: 2*, out: 2],
+    %sum: loss_sum f32[] loss loss.0) {
+  %first.0.contract = port f32[batch: 2*, mid: 2]
+  %last.0.w = port f32[mid: 2, out: 2]
+  %last.0.contract = contract(%first.0.contract, %last.0.w) {dims: [mid]} : f32[batch: 2*, out: 2] @F loc("clipped.pipe":13:12-13:17)
+  %squares.0.mul = mul(%last.0.contract, %last.0.contract) : f32[batch: 2*, out: 2] @F loc("clipped.pipe":16:69-16:74)
+  %sum = sum(%squares.0.mul) {dims: [batch, out]} : f32[] @F loc("clipped.pipe":3:5-3:33)
+}
+body @stage1.B(%first.0.contract: saved f32[batch: 2*, mid: 2],
+    %last.0.contract: saved f32[batch: 2*, out: 2],
+    %last.0.w: param f32[mid: 2, out: 2] param last.0.w)
+    -> (%d.first.0.contract.contract: data f32[batch: 2*, mid: 2],
+    %d.last.0.w.contract: grad f32[mid: 2, out: 2] param last.0.w as last.0.w) {
+  %first.0.contract = port f32[batch: 2*, mid: 2]
+  %last.0.contract = port f32[batch: 2*, out: 2]
+  %last.0.w = port f32[mid: 2, out: 2]
+  %d.squares.0.mul.fill = fill() {scalar: 0.25, shape: f32[batch: 2*, out: 2]} : f32[batch: 2*, out: 2] @BI loc("clipped.pipe":3:5-3:33)
+  %d.last.0.contract.mul = mul(%d.squares.0.mul.fill, %last.0.contract) : f32[batch: 2*, out: 2] @BI loc("clipped.pipe":16:69-16:74)
+  %d.last.0.contract.mul.1 = mul(%d.squares.0.mul.fill, %last.0.contract) : f32[batch: 2*, out: 2] @BI loc("clipped.pipe":16:69-16:74)
+  %d.last.0.contract.add = add(%d.last.0.contract.mul, %d.last.0.contract.mul.1) : f32[batch: 2*, out: 2] @BI loc("clipped.pipe":13:12-13:17)
+  %d.first.0.contract.contract = contract(%d.last.0.contract.add, %last.0.w) {dims: [out]} : f32[batch: 2*, mid: 2] @BI loc("clipped.pipe":13:12-13:17)
+  %d.last.0.w.contract = contract(%first.0.contract, %d.last.0.contract.add) {dims: [batch]} : f32[mid: 2, out: 2] @BW loc("clipped.pipe":13:12-13:17)
+}
+graph {
+  F.stage0.mb0 = F stage0 [mb: 0] @stage0.F (load.x.mb0.pp0, param update.stage0.0) on cluster[pp: 0] loc("clipped.pipe":8:12-8:17)
+  B.stage0.mb0 = B stage0 [mb: 0] @stage0.B (load.x.mb0.pp0, recv.B.stage1.mb0.pp0) on cluster[pp: 0] loc("clipped.pipe":8:12-8:17)
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (recv.F.stage0.mb0.pp1, param update.stage1.0) on cluster[pp: 1] loc("clipped.pipe":13:12-13:17)
+  B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (recv.F.stage0.mb0.pp1, F.stage1.mb0, param update.stage1.0) on cluster[pp: 1] loc("clipped.pipe":13:12-13:17)
+  send.F.stage0.mb0.pp1 = send F stage0 [mb: 0] (F.stage0.mb0) to recv.F.stage0.mb0.pp1 on cluster[pp: 0] loc("clipped.pipe":8:12-8:17)
+  recv.F.stage0.mb0.pp1 = recv F stage1 [mb: 0] from send.F.stage0.mb0.pp1 on cluster[pp: 1] loc("clipped.pipe":8:12-8:17)
+  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on cluster[pp: 1] loc("clipped.pipe":13:12-13:17)
+  recv.B.stage1.mb0.pp0 = recv B stage0 [mb: 0] from send.B.stage1.mb0.pp0 on cluster[pp: 0] loc("clipped.pipe":13:12-13:17)
+  load.x.mb0.pp0 = load x [mb: 0] on cluster[pp: 0] loc("clipped.pipe":2:5-2:36)
+  sum_squares.stage0.0 = sum_squares bucket stage0.0 (grad B.stage0.mb0) on cluster[pp: 0] loc("clipped.pipe":7:12-7:27)
+  sum_squares.stage1.0 = sum_squares bucket stage1.0 (grad B.stage1.mb0:1) on cluster[pp: 1] loc("clipped.pipe":12:12-12:26)
+  all_gather.norm.pp0 = all_gather (sum_squares.stage0.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 0] loc("clipped.pipe":22:12-22:36)
+  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on cluster[pp: 0] loc("clipped.pipe":22:12-22:36)
+  all_gather.norm.pp1 = all_gather (sum_squares.stage1.0) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on cluster[pp: 1] loc("clipped.pipe":22:12-22:36)
+  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on cluster[pp: 1] loc("clipped.pipe":22:12-22:36)
+  report.norm = report norm (norm.pp0) on cluster[pp: 0] loc("clipped.pipe":22:12-22:36)
+  update.stage0.0 = update bucket stage0.0 (grad B.stage0.mb0, norm.pp0) on cluster[pp: 0] loc("clipped.pipe":7:12-7:27)
+  update.stage1.0 = update bucket stage1.0 (grad B.stage1.mb0:1, norm.pp1) on cluster[pp: 1] loc("clipped.pipe":12:12-12:26)
+  report.loss.0 = report loss loss.0 (F.stage1.mb0:1) on cluster[pp: 1] loc("clipped.pipe":3:5-3:33)
+}
