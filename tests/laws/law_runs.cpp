@@ -1,0 +1,236 @@
+#include "tests/laws/law_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/reference/sequential_run.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline.h"
+#include "runtime/data/step_data.h"
+#include "runtime/device/library_calls.h"
+#include "runtime/executor/state.h"
+
+namespace piper::test {
+
+namespace {
+
+std::string reports(const DiagnosticSink& sink) { return render_text(sink.sorted(), sink.locations().files()); }
+
+runtime::Options runtime_options() {
+  runtime::Options options;
+  options.math = runtime::Math::builtin;
+  options.huge_pages = false;
+  options.check_memory = true;
+  options.stall_seconds = 60;
+  return options;
+}
+
+// ---- the sequential run's surroundings: library calls that keep their failure
+
+struct Calls {
+  const runtime::LibraryCalls& library = runtime::builtin_library_calls();
+  std::string failure;
+
+  int finish(int status, const runtime::LibraryReport& report) {
+    if (status != runtime::kLibraryDone) failure = report.error ? report.error : "a library call failed";
+    return status;
+  }
+};
+
+Calls& calls_of(PiperRank* rank) { return *static_cast<Calls*>(rank->runtime); }
+
+int call_gemm(PiperRank* rank, std::uint32_t, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
+  runtime::LibraryReport report;
+  return calls_of(rank).finish(calls_of(rank).library.gemm(call, a, b, c, accumulate, &report), report);
+}
+int call_attend(PiperRank* rank, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t bytes) {
+  runtime::LibraryReport report;
+  return calls_of(rank).finish(calls_of(rank).library.attend(call, q, k, v, out, lse, workspace, bytes, &report), report);
+}
+int call_attend_grad(PiperRank* rank, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse,
+                     const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t bytes) {
+  runtime::LibraryReport report;
+  return calls_of(rank).finish(calls_of(rank).library.attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace, bytes, &report), report);
+}
+int call_fail(PiperRank* rank, std::uint32_t, const char* message, std::int64_t value) {
+  calls_of(rank).failure = std::string(message) + " (" + std::to_string(value) + ")";
+  return 1;
+}
+
+// ---- comparisons
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+/// Not a number on either side counts as different.
+bool within(const std::vector<double>& a, const std::vector<double>& b, double bound) {
+  if (a.size() != b.size()) return false;
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  return std::sqrt(difference) <= bound * std::max(std::sqrt(norm), 1e-3);
+}
+
+template <typename Same>
+std::string compare(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b, const std::string& what, const Same& same) {
+  if (a.size() != b.size()) return what + ": " + std::to_string(a.size()) + " steps against " + std::to_string(b.size());
+  for (std::size_t step = 0; step < a.size(); ++step) {
+    if (same(a[step], b[step])) continue;
+    for (std::size_t i = 0; i < std::min(a[step].size(), b[step].size()); ++i) {
+      if (same({a[step][i]}, {b[step][i]})) continue;
+      return what + ", step " + std::to_string(step) + ", element " + std::to_string(i) + ": " + testing::PrintToString(a[step][i]) + " against " +
+             testing::PrintToString(b[step][i]);
+    }
+    return what + ", step " + std::to_string(step) + ": " + std::to_string(a[step].size()) + " elements against " + std::to_string(b[step].size());
+  }
+  return "";
+}
+
+template <typename Same>
+std::string compare(const std::map<std::string, std::vector<std::vector<double>>>& a, const std::map<std::string, std::vector<std::vector<double>>>& b,
+                    const std::string& what, const Same& same) {
+  if (a.empty() || a.size() != b.size()) return what + ": " + std::to_string(a.size()) + " tensors against " + std::to_string(b.size());
+  for (const auto& [name, values] : a) {
+    const auto other = b.find(name);
+    if (other == b.end()) return what + " of " + name + " is missing";
+    if (const std::string found = compare(values, other->second, what + " of " + name, same); !found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace
+
+LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy) : sink_(context.locations) {
+  if (!strategy.settings.data) strategy.settings.data.emplace();
+  strategy.settings.data->kind = directive::Data::Kind::synthetic;
+  strategy.settings.data->classes = 5;
+  const Symbol batch = context.symbol("batch");
+  for (const tensor::Dim& dim : model.value(model.inputs.front().value).type.dims) {
+    if (dim.name == batch) strategy.settings.data->batch = dim.extent;
+  }
+  passes::Options options;
+  options.workspace_bytes = backend::workspace_bytes;
+  dag_ = passes::compile(model, strategy, sink_, options);
+  if (dag_ && !verify::verify(*dag_, sink_)) dag_.reset();
+  EXPECT_TRUE(dag_) << reports(sink_);
+}
+
+std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options) {
+  backend::JobOptions job_options;
+  job_options.engine = options.engine;
+  job_options.jit.cache_folder = options.cache_folder;
+  auto job = backend::make_job(*dag_, nullptr, job_options, sink_);
+  EXPECT_TRUE(job) << reports(sink_);
+  return job;
+}
+
+LawRun LawProgram::run(const LawRunOptions& options) {
+  LawRun result;
+  const auto job = make_job(options);
+  if (!job) return result;
+  runtime::ExecutorOptions settings;
+  settings.runtime = runtime_options();
+  settings.delays = options.delays;
+  runtime::Failure failure;
+  const auto executor = runtime::Executor::create(job->tables(), settings, failure);
+  EXPECT_TRUE(executor) << describe(failure);
+  if (!executor) return result;
+  for (int step = 0; step < kLawSteps; ++step) {
+    const runtime::RunResult ran = executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& record) {
+      result.losses.push_back(record.loss);
+      result.norms.push_back(record.gradient_norm.value_or(-1));
+      std::vector<double>& sums = result.sums.emplace_back();
+      for (const std::vector<double>& of_loss : record.microbatch_sums) sums.insert(sums.end(), of_loss.begin(), of_loss.end());
+      return std::nullopt;
+    });
+    EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
+    if (ran.ended != runtime::Ended::finished) return result;
+    for (const std::string& name : executor->parameter_names()) {
+      auto gradient = executor->read_parameter(name, runtime::Part::gradient);
+      auto values = executor->read_parameter(name, runtime::Part::values);
+      EXPECT_TRUE(gradient && values) << name;
+      if (gradient) result.gradients[name].push_back(std::move(gradient->values));
+      if (values) result.parameters[name].push_back(std::move(values->values));
+    }
+  }
+  result.arena_bytes = executor->arena_bytes();
+  result.touched_bytes = executor->touched_bytes();
+  return result;
+}
+
+LawRun LawProgram::run_sequential() {
+  LawRun result;
+  const auto job = make_job({});
+  if (!job) return result;
+  const PiperJob& tables = job->tables();
+  runtime::Failure failure;
+  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, 0, failure);
+  EXPECT_TRUE(data) << describe(failure);
+  if (!data) return result;
+  Calls calls;
+  PiperApi api{};
+  api.abi_version = PIPER_ABI_VERSION;
+  api.gemm = call_gemm;
+  api.attend = call_attend;
+  api.attend_grad = call_attend_grad;
+  api.fail = call_fail;
+  backend::SequentialHost host;
+  host.api = &api;
+  host.runtime = &calls;
+  host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
+  backend::SequentialRun run(*dag_, std::move(host), tables.seed);
+  PiperProgram state{};
+  state.params = run.params().data();
+  state.num_params = static_cast<std::uint32_t>(run.params().size());
+  runtime::initialise_parameters(state, tables.seed, run.state());
+  for (int step = 0; step < kLawSteps; ++step) {
+    const bool done = run.step(runtime::scalars_of_step(tables.optimizer, static_cast<std::uint64_t>(step)));
+    EXPECT_TRUE(done) << calls.failure;
+    if (!done) return result;
+    result.norms.push_back(run.gradient_norm());
+    std::vector<double>& sums = result.sums.emplace_back();
+    for (const std::vector<double>& of_loss : run.loss_sums()) sums.insert(sums.end(), of_loss.begin(), of_loss.end());
+    for (const PiperParam& param : run.params()) {
+      const std::string name = param.name;
+      // A parameter with several homes has several entries and one counted value.
+      if (result.parameters[name].size() > static_cast<std::size_t>(step)) continue;
+      result.gradients[name].push_back(run.gradient(name));
+      result.parameters[name].push_back(run.values(name));
+    }
+  }
+  return result;
+}
+
+directive::Strategy one_device(Context& context, const directive::Strategy& strategy) {
+  directive::Strategy single = strategy;
+  single.directives.clear();
+  single.device_sets = {};
+  single.mesh.axes = {{context.symbol("device"), 1}};
+  return single;
+}
+
+std::string first_bit_difference(const LawRun& a, const LawRun& b) {
+  if (const std::string found = compare(a.sums, b.sums, "microbatch sums", same_bits); !found.empty()) return found;
+  if (const std::string found = compare(a.gradients, b.gradients, "gradient", same_bits); !found.empty()) return found;
+  return compare(a.parameters, b.parameters, "value", same_bits);
+}
+
+std::string first_difference(const LawRun& a, const LawRun& b, double bound) {
+  const auto same = [bound](const std::vector<double>& x, const std::vector<double>& y) { return within(x, y, bound); };
+  if (a.losses.empty()) return "nothing ran";
+  const std::vector<std::vector<double>> of_a{a.losses, a.norms}, of_b{b.losses, b.norms};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!same(of_a[i], of_b[i])) return std::string(i == 0 ? "losses " : "norms ") + testing::PrintToString(of_a[i]) + " against " + testing::PrintToString(of_b[i]);
+  }
+  if (const std::string found = compare(a.gradients, b.gradients, "gradient", same); !found.empty()) return found;
+  return compare(a.parameters, b.parameters, "value", same);
+}
+
+}  // namespace piper::test

@@ -1,0 +1,68 @@
+#pragma once
+// Runs a program in the three ways that the law of values speaks of, and compares what came out.
+//
+// Guarantees: a run takes kLawSteps optimizer steps in f64 on synthetic data whose samples all differ; losses, gradients and parameters are recorded
+// after every step; library calls are the runtime's own loops; arenas are poisoned and guarded.
+//
+//   LawProgram program(context, model, strategy);
+//   const LawRun run = program.run({});
+//   EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+//   EXPECT_EQ(first_difference(run, LawProgram(context, model, one_device(context, strategy)).run({}), 1e-10), "");
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/device_program/job.h"
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+#include "runtime/executor/executor.h"
+
+namespace piper::test {
+
+inline constexpr int kLawSteps = 3;
+
+/// What a run leaves behind; a vector has one entry per step.
+struct LawRun {
+  std::vector<double> losses, norms;                                // norms: -1 where the program has none
+  std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
+  std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
+  std::vector<std::uint64_t> arena_bytes, touched_bytes;            // per rank
+};
+
+struct LawRunOptions {
+  backend::Engine engine = backend::Engine::interpreter;
+  std::string cache_folder = {};        // of generated objects
+  runtime::RandomDelays delays = {};
+};
+
+class LawProgram {
+ public:
+  /// Compiles up to level planned and verifies; fails the test, and is false, when there are errors.
+  LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy);
+
+  explicit operator bool() const { return dag_.has_value(); }
+  const dag::Dag& dag() const { return *dag_; }
+
+  /// Through the executor, all ranks in this process; fails the test when the run fails.
+  LawRun run(const LawRunOptions& options);
+  /// Node after node on one device, without plan.
+  LawRun run_sequential();
+
+ private:
+  std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);
+
+  DiagnosticSink sink_;
+  std::optional<dag::Dag> dag_;
+};
+
+/// The same train without directives, on one device: nothing is cut, split or ordered.
+directive::Strategy one_device(Context& context, const directive::Strategy& strategy);
+
+/// Where the runs differ first in losses, microbatch sums, gradients or parameters, bit for bit; empty: nowhere.
+std::string first_bit_difference(const LawRun& a, const LawRun& b);
+/// As above, in losses, norms, gradients and parameters, by more than `bound` relative to the norm of `b`'s tensor (at least 1e-3).
+std::string first_difference(const LawRun& a, const LawRun& b, double bound);
+
+}  // namespace piper::test

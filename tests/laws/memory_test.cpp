@@ -1,0 +1,61 @@
+// Law 3: the planned peak is what the runtime uses.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "passes/roles.h"
+#include "tests/laws/law_runs.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+const dag::Role& role_of(const dag::Dag& dag, std::uint64_t rank) {
+  std::vector<std::uint32_t> coordinates(dag.mesh.axes.size());
+  for (std::size_t axis = coordinates.size(); axis-- > 0; rank /= dag.mesh.axes[axis].size) {
+    coordinates[axis] = static_cast<std::uint32_t>(rank % dag.mesh.axes[axis].size);
+  }
+  std::vector<std::vector<std::int32_t>> at;
+  for (const dag::Role& role : dag.plan->roles) at.push_back(role.at);
+  return dag.plan->roles[passes::role_of_device(at, coordinates)];
+}
+
+/// One past the last planned byte that every step writes: workspace may stay partly unused.
+std::int64_t written_end(const dag::Role& role) {
+  std::int64_t end = 0;
+  for (const dag::Buffer& buffer : role.buffers) {
+    if (buffer.cls != dag::BufferClass::workspace) end = std::max(end, buffer.offset + buffer.bytes);
+  }
+  return end;
+}
+
+TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
+  std::size_t dense = 0;
+  for_each_case(25, [&](Random& random) {
+    Context context;
+    const RandomProgram drawn = random_program(context, random);
+    SCOPED_TRACE(drawn.story);
+    LawProgram program(context, drawn.model, drawn.strategy);
+    ASSERT_TRUE(program);
+    const LawRun run = program.run({});
+    ASSERT_EQ(run.touched_bytes.size(), run.arena_bytes.size());
+    for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
+      SCOPED_TRACE(testing::Message() << "rank " << rank);
+      const dag::Role& role = role_of(program.dag(), rank);
+      const auto arena = static_cast<std::int64_t>(run.arena_bytes[rank]), touched = static_cast<std::int64_t>(run.touched_bytes[rank]);
+      EXPECT_EQ(arena, role.arena_bytes);
+      EXPECT_LE(role.live_bytes, role.arena_bytes);
+      EXPECT_LE(touched, arena);
+      // Buffers begin at multiples of 64, so their last line may be padding.
+      EXPECT_GT(touched, written_end(role) - 64);
+      dense += written_end(role) == role.arena_bytes;
+    }
+  });
+  EXPECT_GT(dense, 0u);  // some arenas end with a buffer that is written
+}
+
+}  // namespace
+}  // namespace piper::test

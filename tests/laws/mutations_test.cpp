@@ -1,0 +1,59 @@
+// Any change to a planned text is refused: on what the compiler makes of library schedules and of sample programs.
+
+#include "tests/mutations/mutations.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/device_program/device_program.h"
+#include "frontend/lower/lower.h"
+#include "ir/dag/print.h"
+#include "passes/pipeline.h"
+#include "tests/support/sample_models.h"
+
+namespace piper::test {
+namespace {
+
+/// The planned text; empty, and the test fails, when the strategy does not compile.
+std::string planned(Context& context, tensor::Graph model, const directive::Strategy& strategy) {
+  DiagnosticSink sink(context.locations);
+  passes::Options options;
+  options.workspace_bytes = backend::workspace_bytes;
+  const auto dag = passes::compile(model, strategy, sink, options);
+  EXPECT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+  return dag ? dag::print(*dag) : "";
+}
+
+std::string planned_schedule(const std::string& name, const std::vector<lower::Override>& values) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const source::MemoryFileSystem nothing;
+  const auto file = sema::open_library("std.schedules." + name, context.locations.files());
+  EXPECT_TRUE(file);
+  if (!file) return "";
+  const sema::Program program = sema::analyse(*file, nothing, context, sink);
+  auto lowered = program.ok ? lower::lower_schedule(program, program.find_schedule(name), values, context, sink) : std::nullopt;
+  EXPECT_TRUE(lowered) << render_text(sink.sorted(), context.locations.files());
+  return lowered ? planned(context, std::move(lowered->model), lowered->strategy) : "";
+}
+
+void expect_all_refused(const std::string& text, std::size_t limit) {
+  ASSERT_TRUE(is_legal(text));
+  const MutationReport report = run_mutations(text, limit);
+  EXPECT_GE(report.tried, limit / 2);
+  for (const std::string& survivor : report.survivors) ADD_FAILURE() << "not refused: " << survivor;
+}
+
+TEST(LawMutations, OneFOneB) { expect_all_refused(planned_schedule("one_f_one_b", {{"p", "3"}, {"m", "4"}}), 250); }
+TEST(LawMutations, HalvesOnAV) { expect_all_refused(planned_schedule("zbv", {{"p", "2"}, {"m", "3"}}), 250); }
+TEST(LawMutations, OverlapGroupsOnAV) { expect_all_refused(planned_schedule("dual_pipe_v", {{"p", "2"}, {"m", "4"}}), 250); }
+TEST(LawMutations, TwoCopiesInOppositeDirections) { expect_all_refused(planned_schedule("dual_pipe", {{"p", "2"}, {"m", "4"}}), 250); }
+
+TEST(LawMutations, ReplicatedInBucketsWithTiedWeights) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+  build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256).clip(0.1);
+  expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}), build.strategy()), 250);
+}
+
+}  // namespace
+}  // namespace piper::test

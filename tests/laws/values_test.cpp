@@ -1,0 +1,125 @@
+// Law 1: a program computes what the unsplit model computes on one device, and the bits of the same microbatches on one device.
+// Law 2, as far as running shows it: whatever the timing, it ends, with the same bits.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/laws/law_runs.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+constexpr double kRounding = 1e-10;
+
+struct Drawn {
+  tensor::Graph model;
+  directive::Strategy strategy;
+  std::string story;
+};
+
+/// A random program with a random optimizer and seed.
+Drawn draw(Context& context, Random& random) {
+  RandomProgram program = random_program(context, random);
+  directive::Settings& settings = program.strategy.settings;
+  settings.seed = random.next();
+  directive::Optimizer& optimizer = *settings.optimizer;
+  optimizer.lr.base = 1e-2;
+  if (random.chance(0.4)) {
+    optimizer.kind = directive::Optimizer::Kind::sgd;
+    optimizer.momentum = 0.9;
+    optimizer.weight_decay = 0.01;
+    program.story += ", sgd";
+  } else {
+    // Where gradients are rounding noise around zero, their sign would decide on whole steps of size lr; a large eps takes them as zero.
+    optimizer.eps = 1e-4;
+    program.story += ", adamw";
+  }
+  if (random.chance(0.3)) {
+    optimizer.lr.kind = directive::LearningRate::Kind::cosine;
+    optimizer.lr.warmup = 2;
+    program.story += ", cosine";
+  }
+  if (optimizer.clip) program.story += ", clip";
+  return {std::move(program.model), std::move(program.strategy), std::move(program.story)};
+}
+
+TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
+  for_each_case(60, [](Random& random) {
+    Context context;
+    const Drawn drawn = draw(context, random);
+    SCOPED_TRACE(drawn.story);
+    LawProgram program(context, drawn.model, drawn.strategy);
+    LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
+    ASSERT_TRUE(program && unsplit);
+    const LawRun run = program.run({}), whole = unsplit.run({});
+    ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_NE(run.losses.front(), run.losses.back());
+    EXPECT_EQ(first_difference(run, whole, kRounding), "");
+    EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+  });
+}
+
+TEST(Values, ADelayOfAnyActionChangesNoBit) {
+  for_each_case(12, [](Random& random) {
+    Context context;
+    const Drawn drawn = draw(context, random);
+    SCOPED_TRACE(drawn.story);
+    LawProgram program(context, drawn.model, drawn.strategy);
+    ASSERT_TRUE(program);
+    const LawRun run = program.run({});
+    for (int again = 0; again < 2; ++again) {
+      LawRunOptions options;
+      options.delays = {random.next(), 300};
+      EXPECT_EQ(first_bit_difference(run, program.run(options)), "") << "delays of seed " << options.delays.seed;
+    }
+  });
+}
+
+TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
+  const TemporaryFolder cache;
+  for_each_case(2, [&](Random& random) {
+    Context context;
+    const Drawn drawn = draw(context, random);
+    SCOPED_TRACE(drawn.story);
+    LawProgram program(context, drawn.model, drawn.strategy);
+    ASSERT_TRUE(program);
+    LawRunOptions options;
+    options.engine = backend::Engine::generated;
+    options.cache_folder = cache.path();
+    EXPECT_EQ(first_bit_difference(program.run(options), program.run({})), "");
+  });
+}
+
+TEST(Values, ComparisonsSeeOneBit) {
+  LawRun a;
+  a.losses = {1, 2, 3};
+  a.norms = {1, 1, 1};
+  a.sums = {{1, 2}, {3}};
+  a.gradients["w"] = {{1, 2, 3}};
+  a.parameters["w"] = {{4, 5}};
+  EXPECT_EQ(first_bit_difference(a, a), "");
+  EXPECT_EQ(first_difference(a, a, 0), "");
+  LawRun b = a;
+  b.parameters["w"][0][1] = 5 + 1e-15;
+  EXPECT_NE(first_bit_difference(a, b), "");
+  EXPECT_EQ(first_difference(a, b, 1e-14), "");
+  b.parameters["w"][0][1] = 5 + 1e-9;
+  EXPECT_NE(first_difference(a, b, kRounding), "");
+  b = a;
+  b.gradients["w"][0][0] = -1;
+  EXPECT_NE(first_bit_difference(a, b), "");
+  EXPECT_NE(first_difference(a, b, kRounding), "");
+  b = a;
+  b.sums[1][0] = 4;
+  EXPECT_NE(first_bit_difference(a, b), "");
+  b = a;
+  b.losses[2] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_NE(first_difference(a, b, kRounding), "");
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,92 @@
+// Windows bound how far messages run ahead: the least one that is legal and any larger one give the same bits, a smaller one is refused.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "passes/pipeline.h"
+#include "tests/laws/law_runs.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/sample_models.h"
+
+namespace piper::test {
+namespace {
+
+constexpr std::uint32_t kMicrobatches = 5;
+constexpr std::uint32_t kAmple = 100;
+
+/// Two stages; the second reads the microbatches in `forward` order and gives gradients back in `backward` order.
+struct Orders {
+  std::vector<std::uint32_t> forward, backward;
+};
+
+directive::Strategy strategy_of(Context& context, const Orders& orders, std::optional<std::uint32_t> window) {
+  StrategyBuilder build(context, {{"pp", 2}});
+  build.line(2, kMicrobatches);
+  build.rank({{"pp", 0}});
+  for (std::uint32_t i = 0; i < kMicrobatches; ++i) build.op(Pass::F, {{"stage", 0}, {"mb", i}});
+  for (std::uint32_t i = 0; i < kMicrobatches; ++i) build.op(Pass::B, {{"stage", 0}, {"mb", i}});
+  build.rank({{"pp", 1}});
+  for (const std::uint32_t i : orders.forward) build.op(Pass::F, {{"stage", 1}, {"mb", i}});
+  for (const std::uint32_t i : orders.backward) build.op(Pass::B, {{"stage", 1}, {"mb", i}});
+  directive::Stream stream;
+  stream.name = context.symbol("p2p");
+  stream.targets.assign(2, build.selector({}));
+  stream.targets[0].part = directive::Part::send;
+  stream.targets[1].part = directive::Part::recv;
+  stream.window = window;
+  stream.loc = build.next_line();
+  for (directive::Selector& target : stream.targets) target.loc = stream.loc;
+  build.add(std::move(stream));
+  return build.strategy();
+}
+
+tensor::Graph model_of(Context& context) { return mlp_chain(context, {.layers = 2, .batch = kMicrobatches * 2, .dim = 3, .hidden = 4}); }
+
+TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
+  std::uint32_t widest = 0;
+  for_each_case(8, [&](Random& random) {
+    Orders orders;
+    for (std::uint32_t i = 0; i < kMicrobatches; ++i) orders.forward.push_back(i);
+    orders.backward = orders.forward;
+    random.shuffle(orders.forward);
+    random.shuffle(orders.backward);
+    SCOPED_TRACE("forward " + testing::PrintToString(orders.forward) + ", backward " + testing::PrintToString(orders.backward));
+    Context context;
+    LawProgram chosen(context, model_of(context), strategy_of(context, orders, {}));
+    ASSERT_TRUE(chosen);
+    std::uint32_t least = 1;
+    for (const dag::Communicator& communicator : chosen.dag().plan->communicators) {
+      if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.least_window);
+    }
+    widest = std::max(widest, least);
+    const LawRun run = chosen.run({});
+    ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+    for (const std::uint32_t window : {least, least + 1, kAmple}) {
+      LawProgram program(context, model_of(context), strategy_of(context, orders, window));
+      ASSERT_TRUE(program) << "window " << window;
+      for (const dag::Communicator& communicator : program.dag().plan->communicators) {
+        if (communicator.kind == dag::Communicator::Kind::pair) {
+          EXPECT_EQ(communicator.window, window);
+        }
+      }
+      LawRunOptions delayed;
+      delayed.delays = {random.next(), 200};
+      EXPECT_EQ(first_bit_difference(program.run(delayed), run), "") << "window " << window;
+    }
+    // One below the least.
+    DiagnosticSink sink(context.locations);
+    tensor::Graph model = model_of(context);
+    EXPECT_FALSE(passes::compile(model, strategy_of(context, orders, least - 1), sink, {}));
+    bool told = false;
+    for (const Diagnostic& diagnostic : sink.sorted()) {
+      EXPECT_EQ(diagnostic.code, Code::window_below_least) << diagnostic.message;
+      told = told || least == 1 || diagnostic.hint == "the least window for this order is " + std::to_string(least);
+    }
+    EXPECT_TRUE(told) << render_text(sink.sorted(), context.locations.files());
+  });
+  EXPECT_GT(widest, 2u);
+}
+
+}  // namespace
+}  // namespace piper::test
