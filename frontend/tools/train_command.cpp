@@ -16,6 +16,12 @@ std::string number(double value, const char* format = "%.4f") {
   return text;
 }
 
+/// `14.1 KiB`.
+std::string bytes_text(double bytes) {
+  if (bytes >= 1024 * 1024) return number(bytes / (1024 * 1024), "%.1f") + " MiB";
+  return number(bytes / 1024, "%.1f") + " KiB";
+}
+
 /// `3.3 M`.
 std::string count_text(double value) {
   if (value >= 1e9) return number(value / 1e9, "%.1f") + " G";
@@ -30,7 +36,7 @@ void print_start(Console& console, const Session::Subject& subject, const dag::D
   double peak = 0;
   for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
   console.out << "train " << subject.name << ": " << count_text(parameters) << " parameters on " << dag.mesh.devices() << " devices, "
-              << dag.plan->roles.size() << " roles, arena " << number(peak / (1024 * 1024), "%.1f") << " MiB at most, "
+              << dag.plan->roles.size() << " roles, arena " << bytes_text(peak) << " at most, "
               << (job.generated() ? "generated code" : "interpreted") << "\n";
   console.out.flush();
 }

@@ -295,6 +295,46 @@ TEST(Reference, ADifferenceIsSeen) {
   EXPECT_THAT(run.out.substr(run.out.find("3 steps in f32")), testing::Not(HasSubstr("beyond the bound")));
 }
 
+// What README.md shows of the commands is what they print.
+TEST(Readme, ShowsWhatIsPrinted) {
+  std::map<std::string, std::string> files;
+  std::string block, command, shown;
+  int commands = 0;
+  const auto compare = [&] {
+    if (command.empty()) return;
+    std::istringstream stream(command);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    ASSERT_EQ(words.at(0), "piper");
+    words.erase(words.begin());
+    const ToolResult run = run_tool(words, files);
+    EXPECT_EQ(run.out + run.err, shown) << command;
+    ++commands;
+    command.clear();
+  };
+  for (const std::string& line : lines_of(read_text("README.md").value_or(""))) {
+    if (line.starts_with("```")) {
+      compare();
+      if (block == "pipe") {
+        std::string& wrong = files["wrong.pipe"] = files["net.pipe"];
+        const std::size_t at = wrong.find("{ F a; B a }");
+        ASSERT_NE(at, std::string::npos);
+        wrong.replace(at, 12, "{ B a; F a }");
+      }
+      block = line.substr(3);
+    } else if (block == "pipe") {
+      files["net.pipe"] += line + "\n";
+    } else if (block == "console" && line.starts_with("$ ")) {
+      compare();
+      command = line.substr(2);
+      shown.clear();
+    } else if (block == "console") {
+      shown += line + "\n";
+    }
+  }
+  EXPECT_GE(commands, 5);
+}
+
 TEST(Build, WritesSourcesPerRole) {
   const TemporaryFolder folder;
   const std::string out = (folder.path() / "sources").string();
