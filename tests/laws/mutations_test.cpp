@@ -8,6 +8,8 @@
 #include "frontend/lower/lower.h"
 #include "ir/dag/print.h"
 #include "passes/pipeline.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
 #include "tests/support/sample_models.h"
 
 namespace piper::test {
@@ -53,6 +55,15 @@ TEST(LawMutations, ReplicatedInBucketsWithTiedWeights) {
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256).clip(0.1);
   expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}), build.strategy()), 250);
+}
+
+TEST(LawMutations, RandomPrograms) {
+  for_each_case(12, [](Random& random) {
+    Context context;
+    RandomProgram drawn = random_program(context, random, {.max_devices = 6});
+    SCOPED_TRACE(drawn.story);
+    expect_all_refused(planned(context, std::move(drawn.model), drawn.strategy), 30);
+  });
 }
 
 }  // namespace

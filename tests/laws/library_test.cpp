@@ -1,0 +1,106 @@
+// The law of values from `.pipe` text: every schedule of the standard library, replicated in small buckets, on a small GPT and on a model that draws
+// random numbers.
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "frontend/lower/lower.h"
+#include "tests/laws/law_runs.h"
+
+namespace piper::test {
+namespace {
+
+struct LibraryCase {
+  const char* schedule;
+  const char* call;
+  int devices;
+};
+void PrintTo(const LibraryCase& each, std::ostream* to) { *to << each.call; }
+
+std::string gpt_source(const LibraryCase& each) {
+  return std::string("use std.models.gpt\nuse std.schedules.") + each.schedule + "\nmesh cluster(pp: " + std::to_string(each.devices) + R"(, dp: 2)
+train small = gpt(layers: 6, dim: 8, heads: 2, vocab: 11, tied: true) on cluster {
+    data:  synthetic(batch: 16, seq: 3, classes: 11)
+    optim: adamw(lr: 1e-2, eps: 1e-4, weight_decay: 0.1, clip: 0.1)
+    steps: 3
+    )" + each.call + R"(
+    replicate model over dp with bucket: 1KiB
+}
+)";
+}
+
+std::string dropout_source(const LibraryCase& each, const std::string& rate) {
+  return std::string("use std.schedules.") + each.schedule + R"(
+model noisy(layers: int) {
+    input x: tensor[batch, wide: 4]
+    var h = x
+    for l in 0..layers { h = layer(h) }
+    loss squares(h)
+}
+model layer(x: tensor[batch, wide]) -> tensor[batch, wide] {
+    weight up[wide, inner: 2*wide] = normal(0.3)
+    weight down[inner, wide] = normal(0.3)
+    return x + dropout(gelu(x @ up), )" + rate + R"() @ down
+}
+model squares(x: tensor[batch, wide]) -> tensor[batch, wide] { return x * x }
+mesh cluster(pp: )" + std::to_string(each.devices) + R"(, dp: 2)
+train small = noisy(layers: 8) on cluster {
+    data:  synthetic(batch: 16)
+    optim: sgd(lr: 1e-3, momentum: 0.9)
+    steps: 3
+    seed:  7
+    )" + each.call + R"(
+    replicate model over dp
+}
+)";
+}
+
+class Library : public testing::TestWithParam<LibraryCase> {};
+
+/// Compares the program's run, held up at random, with both one-device runs.
+void expect_values_of_one_device(const std::string& text, LawRun& run) {
+  SCOPED_TRACE(text);
+  source::MemoryFileSystem files;
+  files.add("small.pipe", text);
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const auto file = source::open("small.pipe", {}, files, context.locations.files(), sink);
+  ASSERT_TRUE(file);
+  const sema::Program analysed = sema::analyse(*file, files, context, sink);
+  ASSERT_TRUE(analysed.ok) << render_text(sink.sorted(), context.locations.files());
+  const auto lowered = lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink, tensor::DType::f64);
+  ASSERT_TRUE(lowered) << render_text(sink.sorted(), context.locations.files());
+  LawProgram program(context, lowered->model, lowered->strategy);
+  LawProgram unsplit(context, lowered->model, one_device(context, lowered->strategy));
+  ASSERT_TRUE(program && unsplit);
+  LawRunOptions delayed;
+  delayed.delays = {1, 100};
+  run = program.run(delayed);
+  ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+  EXPECT_EQ(first_difference(run, unsplit.run({}), 1e-10), "");
+  EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+}
+
+TEST_P(Library, ComputesWhatOneDeviceDoes) {
+  LawRun run;
+  expect_values_of_one_device(gpt_source(GetParam()), run);
+}
+
+TEST_P(Library, DrawsTheRandomNumbersOfOneDevice) {
+  LawRun half, none;
+  expect_values_of_one_device(dropout_source(GetParam(), "0.5"), half);
+  expect_values_of_one_device(dropout_source(GetParam(), "0.0"), none);
+  ASSERT_FALSE(half.losses.empty() || none.losses.empty());
+  EXPECT_NE(half.losses[0], none.losses[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, Library,
+                         testing::Values(LibraryCase{"gpipe", "gpipe(pp, 4)", 3}, LibraryCase{"one_f_one_b", "one_f_one_b(pp, 4)", 3},
+                                         LibraryCase{"interleaved", "interleaved(pp, 4)", 2},
+                                         LibraryCase{"zb_h1", "zb_h1(pp, 4)", 3}, LibraryCase{"zbv", "zbv(pp, 4)", 2},
+                                         LibraryCase{"dual_pipe", "dual_pipe(pp, 4)", 2}, LibraryCase{"dual_pipe_v", "dual_pipe_v(pp, 4)", 2}),
+                         [](const auto& each) { return std::string(each.param.schedule); });
+
+}  // namespace
+}  // namespace piper::test
