@@ -48,7 +48,7 @@ Drawn draw(Context& context, Random& random) {
 }
 
 TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
-  for_each_case(60, [](Random& random) {
+  for_each_case(40, [](Random& random) {
     Context context;
     const Drawn drawn = draw(context, random);
     SCOPED_TRACE(drawn.story);
@@ -64,7 +64,7 @@ TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
 }
 
 TEST(Values, ADelayOfAnyActionChangesNoBit) {
-  for_each_case(12, [](Random& random) {
+  for_each_case(10, [](Random& random) {
     Context context;
     const Drawn drawn = draw(context, random);
     SCOPED_TRACE(drawn.story);
