@@ -6,6 +6,7 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
+#include "llvm/Support/JSON.h"
 
 namespace piper::tools {
 
@@ -23,12 +24,20 @@ int run_build(Console& console, const Arguments& arguments) {
     return session.finish();
   }
   const backend::ProgramSet programs = backend::make_programs(*dag);
+  llvm::json::Array files;
   for (const backend::DeviceProgram& role : programs.roles) {
     if (!session.write_file((folder / (role.role + ".cpp")).string(), backend::emit_program(role, programs.bodies))) return session.finish();
-    console.out << (folder / (role.role + ".cpp")).string() << "\n";
+    files.push_back((folder / (role.role + ".cpp")).string());
+    session.words() << (folder / (role.role + ".cpp")).string() << "\n";
   }
   const std::string table = kernel_table(*dag);
-  if (session.write_file((folder / "kernels.txt").string(), table)) console.out << table;
+  if (!session.write_file((folder / "kernels.txt").string(), table)) return session.finish();
+  session.words() << table;
+  if (arguments.format == "json") {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"files", std::move(files)}, {"kernels", table}});
+    console.out << text << "\n";
+  }
   return session.finish();
 }
 

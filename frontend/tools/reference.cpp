@@ -8,6 +8,7 @@
 
 #include "backend/reference/sequential_run.h"
 #include "frontend/tools/train_job.h"
+#include "llvm/Support/JSON.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_calls.h"
 #include "runtime/executor/state.h"
@@ -195,20 +196,27 @@ std::string scientific(double value) {
 
 /// Prints three lines; false when one is beyond the bound.
 bool print(Session& session, const std::string& title, const Differences& differences, double bound) {
-  Console& console = session.console();
-  console.out << title << "\n";
+  std::ostream& words = session.words();
+  words << title << "\n";
   bool within = true;
   const auto line = [&](const char* what, const Largest& largest) {
     const bool good = largest.difference <= bound;
     within = within && good;
-    console.out << "  largest difference of " << what << "  " << (largest.difference == 0 ? "0" : scientific(largest.difference))
-                << (largest.difference == 0 ? "" : "  (" + largest.where + ")") << (good ? "" : "  beyond the bound") << "\n";
+    words << "  largest difference of " << what << "  " << (largest.difference == 0 ? "0" : scientific(largest.difference))
+          << (largest.difference == 0 ? "" : "  (" + largest.where + ")") << (good ? "" : "  beyond the bound") << "\n";
   };
   line("loss      ", differences.loss);
   line("gradients ", differences.gradient);
   line("parameters", differences.parameter);
-  console.out.flush();
+  words.flush();
   return within;
+}
+
+/// The same as JSON; what is no number is null.
+llvm::json::Object json_of(const char* against, std::string_view dtype, const Differences& differences, double bound) {
+  const auto value = [](const Largest& largest) { return std::isfinite(largest.difference) ? llvm::json::Value(largest.difference) : llvm::json::Value(nullptr); };
+  return llvm::json::Object{{"against", against}, {"dtype", std::string(dtype)}, {"bound", bound}, {"loss", value(differences.loss)},
+                            {"gradients", value(differences.gradient)}, {"parameters", value(differences.parameter)}};
 }
 
 }  // namespace
@@ -221,6 +229,12 @@ int compare_with_one_device(Session& session, Session::Subject& subject) {
   const auto sequential = against_sequential(session, subject);
   if (!sequential) return session.finish();
   within = print(session, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", *sequential, 0) && within;
+  if (session.arguments().format == "json" && within) {
+    llvm::json::Array comparisons{json_of("unsplit", "f64", *unsplit, kReferenceBound), json_of("same microbatches", dtype, *sequential, 0)};
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"train", subject.name}, {"reference", std::move(comparisons)}});
+    session.console().out << text << "\n";
+  }
   if (!within) {
     session.sink().report(Code::reference_differs, SourceRange(), "the program does not compute what the one-device step computes");
   }

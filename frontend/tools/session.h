@@ -56,6 +56,8 @@ class Session {
   const Arguments& arguments() const { return arguments_; }
   /// Prints all diagnostics not printed yet (text to err, JSON to out); kClean or kDiagnostics.
   int finish();
+  /// Where words for the reader go: standard output, or standard error where that is for JSON.
+  std::ostream& words() { return arguments_.format == "json" ? console_.err : console_.out; }
   /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that fails.
   bool write(const std::string& text);
   /// Writes a file, and makes a folder; false, and a diagnostic, when that fails.

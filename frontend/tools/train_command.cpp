@@ -3,6 +3,7 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/reference.h"
 #include "frontend/tools/train_job.h"
+#include "llvm/Support/JSON.h"
 #include "runtime/data/bigram.h"
 #include "runtime/launch/interrupt.h"
 #include "runtime/launch/train.h"
@@ -30,31 +31,54 @@ std::string count_text(double value) {
   return number(value, "%.0f");
 }
 
-void print_start(Console& console, const Session::Subject& subject, const dag::Dag& dag, const backend::Job& job) {
+void print_start(std::ostream& words, const Session::Subject& subject, const dag::Dag& dag, const backend::Job& job) {
   double parameters = 0;
   for (const tensor::Type& type : dag.param_types) parameters += static_cast<double>(type.elements());
   double peak = 0;
   for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
-  console.out << "train " << subject.name << ": " << count_text(parameters) << " parameters on " << dag.mesh.devices() << " devices, "
+  words << "train " << subject.name << ": " << count_text(parameters) << " parameters on " << dag.mesh.devices() << " devices, "
               << dag.plan->roles.size() << " roles, arena " << bytes_text(peak) << " at most, "
               << (job.generated() ? "generated code" : "interpreted") << "\n";
-  console.out.flush();
+  words.flush();
 }
 
 /// The held-out loss of a bigram model, where the data is bytes.
-void print_bigram(Session& session, const directive::Settings& settings, double held_out_loss) {
-  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes) return;
+std::optional<double> bigram_of(Session& session, const directive::Settings& settings) {
+  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes) return std::nullopt;
   runtime::Failure failure;
   const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, failure);
-  if (!bigram) return report_failure(session, failure);
-  session.console().out << "bigram model on the same text " << number(*bigram) << (held_out_loss < *bigram ? ": the model is better\n" : ": the model is no better\n");
+  if (!bigram) report_failure(session, failure);
+  return bigram;
+}
+
+/// The words at the end of a run.
+void print_end(std::ostream& words, const runtime::TrainResult& result, std::optional<double> bigram) {
+  words << result.steps << (result.steps == 1 ? " step in " : " steps in ") << number(result.seconds, "%.1f") << " s";
+  if (result.tokens_per_second > 0) words << ", " << count_text(result.tokens_per_second) << " tokens/s";
+  if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
+  words << "\n";
+  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << result.held_out_steps << " batches\n";
+  if (bigram) words << "bigram model on the same text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
+}
+
+/// The same as JSON.
+void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram) {
+  llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
+                            {"tokens_per_second", result.tokens_per_second}};
+  if (result.first_loss) object["first_loss"] = *result.first_loss;
+  if (result.last_loss) object["last_loss"] = *result.last_loss;
+  if (result.held_out_loss) object["held_out_loss"] = *result.held_out_loss;
+  if (bigram) object["bigram_loss"] = *bigram;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
+  out << text << "\n";
 }
 
 int run_steps(Session& session, Session::Subject& subject) {
   Console& console = session.console();
   const auto made = make_train_job(session, subject, true);
   if (!made) return session.finish();
-  print_start(console, subject, made->training, *made->job);
+  print_start(session.words(), subject, made->training, *made->job);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
   options.terminal = console.interactive;
@@ -72,18 +96,13 @@ int run_steps(Session& session, Session::Subject& subject) {
     return session.finish();
   }
   if (result.ended == runtime::Ended::stopped) {
-    console.out << "stopped after step " << made->executor->next_step() << "\n";
+    session.words() << "stopped after step " << made->executor->next_step() << "\n";
     session.finish();
     return kInterrupted;
   }
-  console.out << result.steps << (result.steps == 1 ? " step in " : " steps in ") << number(result.seconds, "%.1f") << " s";
-  if (result.tokens_per_second > 0) console.out << ", " << count_text(result.tokens_per_second) << " tokens/s";
-  if (result.last_loss) console.out << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
-  console.out << "\n";
-  if (result.held_out_loss) {
-    console.out << "held-out loss " << number(*result.held_out_loss) << " over " << result.held_out_steps << " batches\n";
-    print_bigram(session, made->training.settings, *result.held_out_loss);
-  }
+  const auto bigram = result.held_out_loss ? bigram_of(session, made->training.settings) : std::nullopt;
+  print_end(session.words(), result, bigram);
+  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram);
   return session.finish();
 }
 

@@ -256,6 +256,29 @@ TEST(Train, ALossThatIsNoNumberEndsTheRun) {
   EXPECT_THAT(as_json.out, HasSubstr("{\"schema\":1,\"diagnostics\":[{\"code\":\"P6001\",\"severity\":\"error\""));
 }
 
+// With --format json standard output is one object, and the words for the reader are beside it.
+TEST(Json, OfRunsIsAllOfStandardOutput) {
+  const TemporaryFolder folder;
+  const auto object = [](const ToolResult& result) {
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    auto parsed = llvm::json::parse(result.out);
+    EXPECT_TRUE(static_cast<bool>(parsed)) << result.out;
+    return parsed ? *parsed->getAsObject() : llvm::json::Object();
+  };
+  const llvm::json::Object train = object(run_tool({"train", "tiny.pipe", "--interpret", "--format", "json"}, kFiles));
+  EXPECT_EQ(train.getString("train"), "tiny");
+  EXPECT_EQ(train.getInteger("steps"), 3);
+  for (const char* field : {"seconds", "tokens_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
+  const llvm::json::Object reference = object(run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
+  ASSERT_EQ(reference.getArray("reference")->size(), 2u);
+  for (const llvm::json::Value& comparison : *reference.getArray("reference")) {
+    for (const char* field : {"loss", "gradients", "parameters"}) EXPECT_LE(*comparison.getAsObject()->getNumber(field), *comparison.getAsObject()->getNumber("bound"));
+  }
+  const llvm::json::Object built = object(run_tool({"build", "tiny.pipe", "-o", folder.path().string(), "--format", "json"}, kFiles));
+  EXPECT_EQ(built.getArray("files")->size(), 2u);
+  EXPECT_TRUE(built.getString("kernels").has_value());
+}
+
 // Ctrl-C ends a run between two steps, with a code of its own.
 TEST(Train, StopsAtAStepAfterCtrlC) {
   const TemporaryFolder folder;
