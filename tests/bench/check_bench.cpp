@@ -1,0 +1,43 @@
+// What `piper check` of a large schedule costs as a whole process, beside the start of the same program with next to nothing to do.
+// Goal: at most 0.1 s for 64 ranks and 256 microbatches.
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/bench/measure.h"
+
+namespace piper::bench {
+namespace {
+
+/// The program of this build lies beside this one.
+std::string piper_path() { return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "piper").string(); }
+
+void BM_CheckProcess(benchmark::State& state, const std::string& schedule) {
+  const std::vector<std::string> check{piper_path(), "check", schedule, "-D", "p=64", "-D", "m=256"};
+  const std::vector<std::string> start{piper_path(), "explain", "P1010"};
+  std::vector<double> wall, user, start_wall, wall_ratio, cpu_ratio;
+  measure_process(start);  // the program's pages are in memory from here on
+  for (auto _ : state) {
+    // Side by side, so that load on the machine falls on both.
+    const ProcessRun base = measure_process(start), run = measure_process(check);
+    if (!base.ok || !run.ok) return state.SkipWithError("`piper` did not run: build the target `piper` of this preset, and see what `piper check` says");
+    state.SetIterationTime(run.cost.wall);
+    wall.push_back(run.cost.wall);
+    user.push_back(run.user);
+    start_wall.push_back(base.cost.wall);
+    wall_ratio.push_back(run.cost.wall / base.cost.wall);
+    cpu_ratio.push_back(run.cost.cpu / base.cost.cpu);
+  }
+  state.counters["wall_ms"] = 1e3 * median(wall);
+  state.counters["user_ms"] = 1e3 * median(user);
+  state.counters["start_wall_ms"] = 1e3 * median(start_wall);
+  state.counters["wall_ratio_to_start"] = median(wall_ratio);
+  state.counters["cpu_ratio_to_start"] = median(cpu_ratio);
+}
+
+BENCHMARK_CAPTURE(BM_CheckProcess, one_f_one_b, std::string("one_f_one_b"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(15);
+BENCHMARK_CAPTURE(BM_CheckProcess, zbv, std::string("zbv"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(15);
+
+}  // namespace
+}  // namespace piper::bench

@@ -1,0 +1,39 @@
+#pragma once
+// The program of examples/gpt/gpt.pipe on a text of random bytes, through the phases that `piper train` goes through.
+//
+//   DemoProgram demo;
+//   if (!demo.open()) return state.SkipWithError(demo.error().c_str());
+//   std::unique_ptr<tools::TrainJob> job = tools::make_train_job(demo.session(), demo.subject(), false);
+
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "frontend/tools/session.h"
+#include "tests/bench/measure.h"
+
+namespace piper::bench {
+
+class DemoProgram {
+ public:
+  DemoProgram();
+
+  /// Lowers the program; false: `error` says why. The working directory is the project's root.
+  bool open();
+
+  tools::Session& session() { return *session_; }
+  tools::Session::Subject& subject() { return *subject_; }
+  /// All diagnostics of the session as text, with what they say when there are none.
+  std::string error();
+
+ private:
+  ScratchFolder folder_;
+  std::ostringstream out_, err_;
+  source::RealFileSystem disk_;
+  tools::Console console_{out_, err_, disk_, {}};
+  tools::Arguments arguments_;
+  std::optional<tools::Session> session_;
+  std::optional<tools::Session::Subject> subject_;
+};
+
+}  // namespace piper::bench
