@@ -20,20 +20,23 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/InferenceMode.h>
 
 namespace piper::bench {
 namespace {
 
-/// Eager operators allocate as in any other program; the plugin of the runtime puts an allocator of its own into the process, and gets it back.
-class OrdinaryAllocator {
+/// Eager operators allocate and record as in any other program. The plugin of the runtime puts an allocator of its own into the process,
+/// which it gets back, and turns autograd off on threads that it has begun.
+class EagerScope {
  public:
-  OrdinaryAllocator() { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), kHighest); }
-  ~OrdinaryAllocator() { c10::SetCPUAllocator(before_, kHighest); }
-  OrdinaryAllocator(const OrdinaryAllocator&) = delete;
+  EagerScope() { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), kHighest); }
+  ~EagerScope() { c10::SetCPUAllocator(before_, kHighest); }
+  EagerScope(const EagerScope&) = delete;
 
  private:
   static constexpr std::uint8_t kHighest = 255;  // a lower priority than that of the one in place has no effect
   c10::Allocator* before_ = c10::GetCPUAllocator();
+  c10::InferenceMode autograd_{false};
 };
 
 struct Block {
@@ -97,7 +100,7 @@ struct EagerGpt::Model {
 
 EagerGpt::EagerGpt(const Sizes& sizes, int threads, const std::function<std::vector<double>(const std::string&)>& read)
     : model_(std::make_unique<Model>()) {
-  const OrdinaryAllocator ordinary;
+  const EagerScope scope;
   Model& model = *model_;
   model.sizes = sizes;
   model.threads = threads;
@@ -124,7 +127,7 @@ EagerGpt::~EagerGpt() = default;
 
 double EagerGpt::step(const std::int64_t* tokens, const std::int64_t* targets, std::int64_t batch, double learning_rate) {
   Model& model = *model_;
-  const OrdinaryAllocator ordinary;
+  const EagerScope scope;
   at::set_num_threads(model.threads);
   const auto view = [&](const std::int64_t* from) { return at::from_blob(const_cast<std::int64_t*>(from), {batch, model.sizes.seq}, at::kLong); };
   const at::Tensor loss = model.loss(view(tokens), view(targets));
