@@ -290,7 +290,14 @@ LoadedProgram::~LoadedProgram() {
   if (handle_ != nullptr) dlclose(handle_);
 }
 
-std::string compiler_flags() { return std::string(kKernelFlags) + " -march=native -fPIC -shared -fno-exceptions -fno-rtti -g1"; }
+std::string compiler_flags() {
+  std::string flags = std::string(kKernelFlags) + " -march=native -fPIC -shared -fno-exceptions -fno-rtti -g1";
+#ifdef __SANITIZE_THREAD__
+  // The counters that a program moves order its threads: the sanitizer must see them.
+  flags += " -fsanitize=thread";
+#endif
+  return flags;
+}
 
 bool write_headers(const std::string& folder) {
   const ObjectCache files(folder);
