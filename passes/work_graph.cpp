@@ -1,5 +1,7 @@
 #include "passes/work_graph.h"
 
+#include <algorithm>
+
 namespace piper::passes {
 
 Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(size + 1, 0), targets_(pairs.size()) {
@@ -8,6 +10,35 @@ Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(siz
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
   for (const Pair& pair : pairs) targets_[next[pair.first]++] = pair.second;
 }
+
+namespace {
+
+/// The backward of an instance comes after its forward, also where it reads nothing of it (a chunk that only feeds the loss). On one device that is order
+/// alone; between devices values carry it.
+void add_forward_before_backward(const dag::Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
+  std::size_t instances = 1;
+  for (const dag::SplitDim& dim : dag.dims) instances *= dim.extent;
+  const auto place = [&](const dag::Node& node) {
+    std::size_t index = 0;
+    for (std::size_t d = 0; d < dag.dims.size(); ++d) {
+      index = index * dag.dims[d].extent + static_cast<std::size_t>(std::max(node.instance.at[d], 0));
+    }
+    return node.chunk.index() * instances + index;
+  };
+  std::vector<dag::NodeId> forward(dag.chunks.size() * instances);
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    const dag::Node& node = dag.nodes[i];
+    if (node.kind == dag::NodeKind::chunk && node.pass == Pass::F) forward[place(node)] = dag::NodeId::at(i);
+  }
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+    const dag::Node& node = dag.nodes[i];
+    if (node.kind != dag::NodeKind::chunk || (node.pass != Pass::B && node.pass != Pass::BI)) continue;
+    const dag::NodeId before = forward[place(node)];
+    if (before.valid() && dag.node(before).devices == node.devices) units.emplace_back(unit_of[before.index()], unit_of[i]);
+  }
+}
+
+}  // namespace
 
 WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
   members_.reserve(dag.nodes.size());
@@ -43,9 +74,10 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
     for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
       if (input.cls == dag::EdgeClass::param) continue;
       pairs.emplace_back(unit_of_[input.source.node.index()], to);
-      ++indegree_[to];
     }
   }
+  add_forward_before_backward(dag, pairs, unit_of_);
+  for (const Adjacency::Pair& pair : pairs) ++indegree_[pair.second];
   successors_ = Adjacency(count, pairs);
 }
 

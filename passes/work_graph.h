@@ -2,7 +2,8 @@
 // The DAG as a graph of units: a node, or all members of a matched communication contracted to one point. Flat adjacency for passes that
 // order work.
 //
-// Units are numbered by their first node. Edges are those of this step: data and grad; a parameter is read from the step before.
+// Units are numbered by their first node. Edges are those of this step: data and grad (a parameter is read from the step before), and the forward
+// of an instance before its backward.
 //
 //   WorkGraph graph(dag);
 //   std::vector<std::uint32_t> order = topological_order(graph, chains);
