@@ -1,5 +1,9 @@
 #include "passes/plan.h"
 
+#include <tuple>
+#include <unordered_map>
+
+#include "passes/localise.h"
 #include "passes/plan_role.h"
 #include "passes/requirements.h"
 
@@ -37,19 +41,60 @@ void measure_ports(const Dag& dag, PlanFacts& facts) {
   }
 }
 
-/// Chunks ask once per body.
-std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceBytes& workspace) {
-  std::vector<std::int64_t> bytes(dag.nodes.size(), 0), of_body(dag.bodies.size(), -1);
-  for (std::size_t i = 0; workspace && i < dag.nodes.size(); ++i) {
-    const Node& node = dag.nodes[i];
-    if (node.kind == NodeKind::chunk) {
-      std::int64_t& known = of_body[node.body.index()];
-      if (known < 0) known = workspace(dag, node);
-      bytes[i] = known;
-    } else if (node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm || node.kind == NodeKind::update) {
-      bytes[i] = workspace(dag, node);
+/// Asks once for all bodies that run the same code, for all norms, and for all buckets of equal parameters.
+class Workspaces {
+ public:
+  Workspaces(const Dag& dag, const WorkspaceBytes& ask) : dag_(dag), ask_(ask), of_body_(dag.bodies.size(), kUnknown) {}
+
+  std::int64_t of(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::chunk: {
+        std::int64_t& bytes = of_body_[node.body.index()];
+        if (bytes == kUnknown) bytes = of_equal_bodies(node);
+        return bytes;
+      }
+      case NodeKind::norm:
+        if (norm_ == kUnknown) norm_ = ask_(dag_, node);
+        return norm_;
+      case NodeKind::sum_squares:
+      case NodeKind::update: {
+        std::vector<tensor::Type> types;
+        for (const tensor::ParamId param : dag_.buckets[node.bucket.index()].params) types.push_back(dag_.param_types[param.index()]);
+        for (const auto& [kind, known, bytes] : buckets_) {
+          if (kind == node.kind && known == types) return bytes;
+        }
+        return std::get<2>(buckets_.emplace_back(node.kind, std::move(types), ask_(dag_, node)));
+      }
+      default: return 0;
     }
   }
+
+ private:
+  static constexpr std::int64_t kUnknown = -1;
+
+  std::int64_t of_equal_bodies(const Node& node) {
+    const dag::Body& body = dag_.bodies[node.body.index()];
+    std::vector<dag::BodyId>& equal = by_hash_[hash_body(body)];
+    for (const dag::BodyId other : equal) {
+      if (same_body(dag_.bodies[other.index()], body)) return of_body_[other.index()];
+    }
+    equal.push_back(node.body);
+    return ask_(dag_, node);
+  }
+
+  const Dag& dag_;
+  const WorkspaceBytes& ask_;
+  std::vector<std::int64_t> of_body_;
+  std::unordered_map<std::size_t, std::vector<dag::BodyId>> by_hash_;
+  std::int64_t norm_ = kUnknown;
+  std::vector<std::tuple<NodeKind, std::vector<tensor::Type>, std::int64_t>> buckets_;  // few kinds of buckets differ
+};
+
+std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceBytes& workspace) {
+  std::vector<std::int64_t> bytes(dag.nodes.size(), 0);
+  if (!workspace) return bytes;
+  Workspaces known(dag, workspace);
+  for (std::size_t i = 0; i < dag.nodes.size(); ++i) bytes[i] = known.of(dag.nodes[i]);
   return bytes;
 }
 
