@@ -183,7 +183,7 @@ TEST(Generated, RandomProgramsComputeTheInterpretersBits) {
     if (!program) return;
     JobOptions options;
     options.jit.cache_folder = cache.path();
-    expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), drawn.story);
+    expect_same(program.run(options, 2), program.run({.engine = Engine::interpreter}, 2), drawn.source);
   });
 }
 

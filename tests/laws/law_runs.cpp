@@ -108,12 +108,13 @@ std::string compare(const std::map<std::string, std::vector<std::vector<double>>
 }  // namespace
 
 LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy) : sink_(context.locations) {
-  if (!strategy.settings.data) strategy.settings.data.emplace();
-  strategy.settings.data->kind = directive::Data::Kind::synthetic;
-  strategy.settings.data->classes = 5;
-  const Symbol batch = context.symbol("batch");
-  for (const tensor::Dim& dim : model.value(model.inputs.front().value).type.dims) {
-    if (dim.name == batch) strategy.settings.data->batch = dim.extent;
+  if (!strategy.settings.data) {
+    directive::Data& data = strategy.settings.data.emplace();
+    data.classes = 5;
+    const Symbol batch = context.symbol("batch");
+    for (const tensor::Dim& dim : model.value(model.inputs.front().value).type.dims) {
+      if (dim.name == batch) data.batch = dim.extent;
+    }
   }
   passes::Options options;
   options.workspace_bytes = backend::workspace_bytes;

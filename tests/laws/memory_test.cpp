@@ -37,7 +37,7 @@ TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
   for_each_case(25, [&](Random& random) {
     Context context;
     const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.story);
+    SCOPED_TRACE(drawn.source);
     LawProgram program(context, drawn.model, drawn.strategy);
     ASSERT_TRUE(program);
     const LawRun run = program.run({});

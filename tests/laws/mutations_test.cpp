@@ -61,7 +61,7 @@ TEST(LawMutations, RandomPrograms) {
   for_each_case(12, [](Random& random) {
     Context context;
     RandomProgram drawn = random_program(context, random, {.max_devices = 6});
-    SCOPED_TRACE(drawn.story);
+    SCOPED_TRACE(drawn.source);
     expect_all_refused(planned(context, std::move(drawn.model), drawn.strategy), 30);
   });
 }

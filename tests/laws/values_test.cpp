@@ -15,43 +15,11 @@ namespace {
 
 constexpr double kRounding = 1e-10;
 
-struct Drawn {
-  tensor::Graph model;
-  directive::Strategy strategy;
-  std::string story;
-};
-
-/// A random program with a random optimizer and seed.
-Drawn draw(Context& context, Random& random) {
-  RandomProgram program = random_program(context, random);
-  directive::Settings& settings = program.strategy.settings;
-  settings.seed = random.next();
-  directive::Optimizer& optimizer = *settings.optimizer;
-  optimizer.lr.base = 1e-2;
-  if (random.chance(0.4)) {
-    optimizer.kind = directive::Optimizer::Kind::sgd;
-    optimizer.momentum = 0.9;
-    optimizer.weight_decay = 0.01;
-    program.story += ", sgd";
-  } else {
-    // Where gradients are rounding noise around zero, their sign would decide on whole steps of size lr; a large eps takes them as zero.
-    optimizer.eps = 1e-4;
-    program.story += ", adamw";
-  }
-  if (random.chance(0.3)) {
-    optimizer.lr.kind = directive::LearningRate::Kind::cosine;
-    optimizer.lr.warmup = 2;
-    program.story += ", cosine";
-  }
-  if (optimizer.clip) program.story += ", clip";
-  return {std::move(program.model), std::move(program.strategy), std::move(program.story)};
-}
-
 TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
   for_each_case(40, [](Random& random) {
     Context context;
-    const Drawn drawn = draw(context, random);
-    SCOPED_TRACE(drawn.story);
+    const RandomProgram drawn = random_program(context, random);
+    SCOPED_TRACE(drawn.source);
     LawProgram program(context, drawn.model, drawn.strategy);
     LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
     ASSERT_TRUE(program && unsplit);
@@ -66,8 +34,8 @@ TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
 TEST(Values, ADelayOfAnyActionChangesNoBit) {
   for_each_case(10, [](Random& random) {
     Context context;
-    const Drawn drawn = draw(context, random);
-    SCOPED_TRACE(drawn.story);
+    const RandomProgram drawn = random_program(context, random);
+    SCOPED_TRACE(drawn.source);
     LawProgram program(context, drawn.model, drawn.strategy);
     ASSERT_TRUE(program);
     const LawRun run = program.run({});
@@ -83,8 +51,8 @@ TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
   for_each_case(2, [&](Random& random) {
     Context context;
-    const Drawn drawn = draw(context, random);
-    SCOPED_TRACE(drawn.story);
+    const RandomProgram drawn = random_program(context, random);
+    SCOPED_TRACE(drawn.source);
     LawProgram program(context, drawn.model, drawn.strategy);
     ASSERT_TRUE(program);
     LawRunOptions options;

@@ -107,6 +107,11 @@ class Mutator {
 
   // ---- nodes -------------------------------------------------------------------------------------------------------------
 
+  /// Where an attribute begins; a location's chain of calls has words of its own.
+  static std::size_t attribute(const std::string& line, const std::string& key) {
+    const std::size_t at = line.find(key);
+    return at < line.find(" loc(") ? at : std::string::npos;
+  }
   static std::string node_name(const std::string& line) { return line.substr(2, line.find(" = ") - 2); }
   static std::string node_kind(const std::string& line) {
     const std::size_t from = line.find(" = ") + 3;
@@ -123,15 +128,15 @@ class Mutator {
       if (node_kind(lines_[other]) == node_kind(text)) alike = other;
     }
     for (const char* key : {" to ", " from "}) {
-      const std::size_t from = text.find(key);
+      const std::size_t from = attribute(text, key);
       if (from == std::string::npos || !alike) continue;
-      const std::size_t theirs = lines_[*alike].find(key);
+      const std::size_t theirs = attribute(lines_[*alike], key);
       if (theirs == std::string::npos) continue;
       const std::size_t skip = std::string(key).size();
       add("redirect peer", line, with(text, word(text, from + skip), at(lines_[*alike], word(lines_[*alike], theirs + skip))));
     }
     for (const char* key : {" on ", " stream "}) {
-      const std::size_t from = text.find(key);
+      const std::size_t from = attribute(text, key);
       if (from == std::string::npos) continue;
       // Up to the next attribute.
       const std::size_t skip = std::string(key).size();
@@ -148,7 +153,7 @@ class Mutator {
       };
       const Token own = value(text, from + skip);
       for (const std::size_t other : nodes) {
-        const std::size_t theirs = lines_[other].find(key);
+        const std::size_t theirs = attribute(lines_[other], key);
         if (theirs == std::string::npos) continue;
         const std::string replacement = at(lines_[other], value(lines_[other], theirs + skip));
         if (replacement == at(text, own)) continue;

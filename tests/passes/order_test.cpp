@@ -2,14 +2,16 @@
 #include <gtest/gtest.h>
 
 #include "passes/orders_table.h"
+#include "passes/pipeline.h"
 #include "passes/requirements.h"
-#include "tests/passes/random_programs.h"
+#include "tests/passes/ordered_ops.h"
+#include "tests/support/sample_models.h"
 
 namespace piper::test {
 namespace {
 
 using directive::Part;
-using Op = RandomProgram::Op;
+using Op = OrderedOp;
 
 /// Two stages on two ranks and two microbatches, unless told otherwise; each test adds an order.
 struct Program {
@@ -27,7 +29,7 @@ struct Program {
     return {pass, {{context.symbol("stage"), stage}, {context.symbol("mb"), mb}}, group};
   }
   DeviceSetId rank(std::uint32_t r) { return build.devices({{"pp", r}}); }
-  directive::Order order(const std::vector<std::pair<DeviceSetId, std::vector<Op>>>& ranks) { return RandomProgram::make_order(context, ranks); }
+  directive::Order order(const std::vector<std::pair<DeviceSetId, std::vector<Op>>>& ranks) { return make_order(context, ranks); }
   /// All forwards, then all backwards.
   std::vector<Op> gpipe(std::uint32_t stage) {
     std::vector<Op> ops;

@@ -1,191 +1,162 @@
 #include "tests/support/random_programs.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 
+#include "frontend/lower/lower.h"
 #include "passes/pipeline.h"
+#include "tests/support/random_models.h"
+#include "tests/support/random_orders.h"
 
 namespace piper::test {
 
 namespace {
 
-std::uint32_t between(Random& random, std::uint32_t low, std::uint32_t high) { return static_cast<std::uint32_t>(random.between(low, high)); }
-
-/// One operation of the order: all work of a stage (or region) in one instance and pass.
-struct Work {
-  Pass pass;
-  std::vector<Index> coordinates;
-  DeviceSetId devices;
-  std::vector<std::uint32_t> waits_for;
-};
+std::string number(std::uint64_t value) { return std::to_string(value); }
 
 class ProgramMaker {
  public:
   ProgramMaker(Context& context, Random& random, const RandomProgramOptions& options) : context_(context), random_(random), options_(options) {}
-  RandomProgram make();
+
+  RandomProgram make() {
+    pp_ = between(1, std::min(4u, options_.max_devices));
+    dp_ = between(1, std::min(3u, options_.max_devices / pp_));
+    ep_ = random_.chance(0.15) ? between(1, std::min(2u, options_.max_devices / (pp_ * dp_))) : 0;
+    microbatches_ = between(1, 4);
+    copies_ = random_.chance(0.25) ? 2 : 1;
+    const std::uint64_t batch = std::uint64_t{copies_} * microbatches_ * dp_ * std::max(1u, ep_) * between(1, 2);
+    // How the work gets its regions: 0 stages, 1 stages that the model marks, 2 its own calls.
+    const std::uint64_t cut = random_.chance(0.7) ? 0 : random_.between(1, 2);
+    stages_ = between(1, std::min(5u, 2 * pp_));
+    const RandomModel model = random_model(random_, {.stages = cut == 1 ? stages_ : 0, .dropout = options_.dropout});
+
+    std::string axes = random_.chance(0.8) ? "pp: " + number(pp_) + ", dp: " + number(dp_) : "dp: " + number(dp_) + ", pp: " + number(pp_);
+    if (ep_ > 0) axes += ", ep: " + number(ep_);
+    std::string text = model.text + "mesh grid(" + axes + ")\ntrain drawn = " + model.call + " on grid {\n    data:  synthetic(batch: " + number(batch) + model.extents + ")\n" + settings();
+    if (cut < 2) {
+      text += "    partition model into stage: " + number(stages_) + "\n";
+      for (std::uint32_t s = 0; s < stages_; ++s) regions_.push_back("stage[" + number(s) + "]");
+      numbered_ = true;
+    } else {
+      for (const auto& [name, index] : model.regions) regions_.push_back(name + "[" + number(index) + "]");
+    }
+    if (copies_ == 2) {
+      text += "    split batch into copy: 2, mb: " + number(microbatches_) + "\n";
+    } else {
+      text += "    split batch into mb: " + number(microbatches_) + "\n";
+    }
+    text += place();
+    if (cut > 0) text += "    place model on pp[" + number(random_.below(pp_)) + "]\n";
+    text += replicate();
+
+    RandomProgram program = read_program(context_, text + "}\n");
+    if (!options_.order || random_.chance(0.25)) return with_streams(std::move(program));
+    const std::string order = random_order(context_, random_, program.model, program.strategy, "pp", {.halves = options_.halves});
+    return with_streams(order.empty() ? std::move(program) : read_program(context_, text + order + "}\n"));
+  }
 
  private:
-  std::uint32_t pick_extents();
-  tensor::Graph pick_model(std::int64_t batch);
-  void place(StrategyBuilder& build, std::uint32_t stages);
-  void add_order(StrategyBuilder& build, const tensor::Graph& model, bool halves);
-  std::vector<Index> instance_of(const dag::Dag& dag, const dag::Node& node) const;
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) { return static_cast<std::uint32_t>(random_.between(low, high)); }
+
+  std::string settings() {
+    std::string rate = random_.pick(std::vector<std::string>{"1e-2", "1e-2", "cosine(1e-2, warmup: 1)", "linear(1e-2, warmup: 2, floor: 1e-3)", "flat(5e-3, warmup: 2)"});
+    const std::string clip = random_.chance(0.5) ? ", clip: " + random_.pick(std::vector<std::string>{"0.1", "1.0", "100.0"}) : "";
+    std::string optimizer;
+    if (random_.chance(0.4)) {
+      optimizer = "sgd(lr: " + rate + (random_.chance(0.6) ? ", momentum: 0.9" : "") + (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip + ")";
+    } else {
+      // Where gradients are rounding noise around zero, their sign would decide on whole steps of size lr; a large eps takes them as zero.
+      optimizer = "adamw(lr: " + rate + (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" + (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
+    }
+    return "    optim: " + optimizer + "\n    steps: 3\n    dtype: f64\n    seed:  " + number(random_.below(1u << 31)) + "\n";
+  }
+
+  std::string on(std::uint32_t device) { return " on pp[" + number(device) + "]\n"; }
+
+  std::string place() {
+    const std::uint64_t kind = random_.below(7);
+    const std::string stages = number(stages_), p = number(pp_), last = number(2 * pp_ - 1);
+    if (numbered_ && copies_ == 1 && kind == 0) return "    for s in 0.." + stages + " { place stage[s] on pp[s % " + p + "] }\n";
+    if (numbered_ && copies_ == 1 && kind == 1) return "    for s in 0.." + stages + " { place stage[s] on pp[min(s % " + number(2 * pp_) + ", " + last + " - s % " + number(2 * pp_) + ")] }\n";
+    if (numbered_ && copies_ == 1 && kind == 2) {
+      const std::string each = "    for s in 0.." + stages + ", i in 0.." + number(microbatches_);
+      // A rank that holds a weight must also make a gradient for it.
+      if (microbatches_ >= pp_ && random_.chance(0.5)) return each + " { place F stage[s] mb[i] on pp[(s + i) % " + p + "]; place B stage[s] mb[i] on pp[(s + i + 1) % " + p + "] }\n";
+      return each + " { place F stage[s] mb[i] on pp[(s + i / " + number(between(1, 2)) + ") % " + p + "] }\n";
+    }
+    std::string text;
+    for (std::size_t k = 0; k < regions_.size(); ++k) {
+      const std::uint32_t device = kind < 3 ? static_cast<std::uint32_t>(k) % pp_ : between(0, pp_ - 1);
+      if (copies_ == 2) {
+        text += "    place " + regions_[k] + " copy[0]" + on(device) + "    place " + regions_[k] + " copy[1]" + on(random_.chance(0.7) ? pp_ - 1 - device : between(0, pp_ - 1));
+      } else {
+        text += "    place " + regions_[k] + on(device);
+        if (kind == 5 && random_.chance(0.4)) text += "    place " + regions_[k] + " mb[" + number(between(0, microbatches_ - 1)) + "]" + on(between(0, pp_ - 1));
+      }
+    }
+    return text;
+  }
+
+  std::string replicate() {
+    std::vector<std::string> over;
+    if (dp_ > 1 && random_.chance(0.8)) over.push_back("dp");
+    if (ep_ > 1 && random_.chance(0.8)) over.push_back("ep");
+    if (over.empty()) return "";
+    std::string text = "    replicate model over " + over.front() + (over.size() > 1 ? ", " + over.back() : "");
+    if (random_.chance(0.5)) text += " with bucket: " + number(static_cast<std::uint64_t>(random_.between(1, 400)));
+    return text + "\n";
+  }
+
+  /// Puts communication that there is on streams of its own, with a window that is ample.
+  RandomProgram with_streams(RandomProgram program) {
+    if (random_.chance(0.6)) return program;
+    tensor::Graph model = program.model;
+    DiagnosticSink sink(context_.locations);
+    passes::Options options;
+    options.stop_at = dag::Level::communicating;
+    const auto dag = passes::compile(model, program.strategy, sink, options);
+    EXPECT_TRUE(dag) << render_text(sink.sorted(), context_.locations.files()) << program.source;
+    if (!dag) return program;
+    const auto has = [&](dag::NodeKind kind) {
+      return std::any_of(dag->nodes.begin(), dag->nodes.end(), [&](const dag::Node& node) { return node.kind == kind && (kind != dag::NodeKind::all_reduce || node.bucket.valid()); });
+    };
+    std::string source = program.source;
+    if (has(dag::NodeKind::send) && random_.chance(0.7)) source = with_line(source, "stream p2p: model.send, model.recv with window: 100");
+    if (has(dag::NodeKind::all_reduce) && random_.chance(0.7)) source = with_line(source, "stream grads: model.reduce");
+    return source == program.source ? std::move(program) : read_program(context_, source);
+  }
 
   Context& context_;
   Random& random_;
   const RandomProgramOptions& options_;
-  std::string story_;
-  std::uint32_t pp_ = 1, dp_ = 1, microbatches_ = 1, copies_ = 1;
+  std::uint32_t pp_ = 1, dp_ = 1, ep_ = 0, microbatches_ = 1, copies_ = 1, stages_ = 1;
+  std::vector<std::string> regions_;  // what is placed
+  bool numbered_ = false;             // they are stages
 };
-
-tensor::Graph ProgramMaker::pick_model(std::int64_t batch) {
-  switch (random_.below(5)) {
-    case 0:
-      story_ += "mlp";
-      return mlp_chain(context_, {.layers = between(random_, 2, 5), .batch = batch, .dim = 4, .hidden = 6});
-    case 1:
-    case 2: {
-      const bool tied = random_.chance(0.5), auxiliary = random_.chance(0.4);
-      story_ += std::string("gpt") + (tied ? " tied" : "") + (auxiliary ? " auxiliary" : "");
-      return small_gpt(context_, {.layers = between(random_, 1, 3), .batch = batch, .seq = 3, .dim = 4, .vocab = 7, .tied = tied, .auxiliary_loss = auxiliary});
-    }
-    default: {
-      const bool tied = random_.chance(0.5);
-      story_ += std::string("towers") + (tied ? " tied" : "");
-      return two_towers(context_, {.layers = between(random_, 1, 2), .batch = batch, .dim = 4, .out = 3, .tied = tied});
-    }
-  }
-}
-
-void ProgramMaker::place(StrategyBuilder& build, std::uint32_t stages) {
-  const auto kind = random_.below(5);
-  story_ += ", place " + std::to_string(kind);
-  for (std::uint32_t s = 0; s < stages; ++s) {
-    const std::uint32_t lap = s / pp_, at = s % pp_;
-    std::uint32_t device = at;                                           // 0: loop
-    if (kind == 1) device = lap % 2 == 0 ? at : pp_ - 1 - at;            // 1: V, W, ...
-    if (kind == 2) device = between(random_, 0, pp_ - 1);                // 2: anywhere
-    if (copies_ == 2) {
-      build.place({{"stage", s}, {"copy", 0}}, {{"pp", device}});
-      build.place({{"stage", s}, {"copy", 1}}, {{"pp", pp_ - 1 - device}});
-    } else if (kind == 3) {                                              // 3: every instance on its own
-      for (std::uint32_t i = 0; i < microbatches_; ++i) build.place({{"stage", s}, {"mb", i}}, {{"pp", (device + i) % pp_}}, Pass::F);
-    } else {
-      build.place({{"stage", s}}, {{"pp", device}});
-      if (kind == 4 && s == 0) build.place({{"stage", 0}, {"mb", 0}}, {{"pp", between(random_, 0, pp_ - 1)}});
-    }
-  }
-}
-
-std::vector<Index> ProgramMaker::instance_of(const dag::Dag& dag, const dag::Node& node) const {
-  std::vector<Index> coordinates;
-  const RegionId region = dag.chunks[node.chunk.index()].region;
-  coordinates.push_back({context_.text(dag.regions.name(region)), dag.regions.index(region)});
-  for (std::size_t d = 0; d < dag.dims.size(); ++d) coordinates.push_back({context_.text(dag.dims[d].name), static_cast<std::uint32_t>(node.instance.at[d])});
-  return coordinates;
-}
-
-/// Draws which backwards are split, then walks the data dependencies of all work at random and writes each rank's part down.
-void ProgramMaker::add_order(StrategyBuilder& build, const tensor::Graph& model, bool halves) {
-  passes::Options options;
-  options.stop_at = dag::Level::placed;
-  DiagnosticSink sink(context_.locations);
-  StrategyBuilder with_halves = build;
-  if (halves) {
-    tensor::Graph copy = model;
-    const std::optional<dag::Dag> whole = passes::compile(copy, build.strategy(), sink, options);
-    if (!whole) return;
-    with_halves.rank({});
-    for (const dag::Node& node : whole->nodes) {
-      if (node.kind == dag::NodeKind::chunk && node.pass == Pass::B && random_.chance(0.5)) with_halves.op(Pass::BW, instance_of(*whole, node));
-    }
-  }
-  tensor::Graph copy = model;
-  const std::optional<dag::Dag> dag = passes::compile(copy, with_halves.strategy(), sink, options);
-  if (!dag) return;
-
-  std::vector<Work> work;
-  std::vector<std::uint32_t> work_of(dag->nodes.size(), 0xFFFFFFFFu);
-  for (std::size_t n = 0; n < dag->nodes.size(); ++n) {
-    const dag::Node& node = dag->nodes[n];
-    if (node.kind != dag::NodeKind::chunk) continue;
-    work_of[n] = static_cast<std::uint32_t>(work.size());
-    work.push_back({node.pass, instance_of(*dag, node), node.devices, {}});
-  }
-  for (std::size_t n = 0; n < dag->nodes.size(); ++n) {
-    if (work_of[n] == 0xFFFFFFFFu) continue;
-    for (const dag::Input& input : dag->inputs_of(dag->nodes[n])) {
-      if (input.cls == dag::EdgeClass::data && work_of[input.source.node.index()] != 0xFFFFFFFFu) work[work_of[n]].waits_for.push_back(work_of[input.source.node.index()]);
-    }
-  }
-  // A preference per piece of work, redrawn now and then, makes long runs of one kind as likely as changes.
-  std::vector<std::uint32_t> order, waits(work.size(), 0), ready;
-  std::vector<std::vector<std::uint32_t>> readers(work.size());
-  for (std::uint32_t w = 0; w < work.size(); ++w) {
-    for (const std::uint32_t v : work[w].waits_for) {
-      readers[v].push_back(w);
-      ++waits[w];
-    }
-    if (waits[w] == 0) ready.push_back(w);
-  }
-  const bool eager = random_.chance(0.5), lifo = random_.chance(0.5);
-  while (!ready.empty()) {
-    std::size_t at = random_.below(ready.size());
-    if (eager && random_.chance(0.8)) at = lifo ? ready.size() - 1 : 0;
-    const std::uint32_t w = ready[at];
-    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
-    order.push_back(w);
-    for (const std::uint32_t r : readers[w]) {
-      if (--waits[r] == 0) ready.push_back(r);
-    }
-  }
-  for (std::uint32_t p = 0; p < pp_; ++p) {
-    const DeviceSetId claimed = build.devices({{"pp", p}});
-    bool any = false;
-    for (const std::uint32_t w : order) {
-      if (dag->device_sets[work[w].devices] != build.edit().device_sets[claimed]) continue;
-      if (!any) build.rank({{"pp", p}});
-      any = true;
-      build.op(work[w].pass, work[w].coordinates);
-    }
-  }
-}
-
-RandomProgram ProgramMaker::make() {
-  pp_ = between(random_, 1, std::min(4u, options_.max_devices));
-  dp_ = between(random_, 1, std::min(3u, options_.max_devices / pp_));
-  microbatches_ = between(random_, 1, 4);
-  copies_ = random_.chance(0.25) ? 2 : 1;
-  const std::int64_t samples = random_.between(1, 2);
-  tensor::Graph model = pick_model(static_cast<std::int64_t>(copies_) * microbatches_ * dp_ * samples);
-  const std::uint32_t stages = between(random_, 1, std::min(5u, static_cast<std::uint32_t>(2 * pp_)));
-  story_ += ", pp " + std::to_string(pp_) + ", dp " + std::to_string(dp_) + ", mb " + std::to_string(microbatches_) + ", copies " + std::to_string(copies_) + ", stages " + std::to_string(stages);
-
-  StrategyBuilder build(context_, {{"pp", pp_}, {"dp", dp_}});
-  build.partition("stage", stages);
-  if (copies_ == 2) {
-    build.split({{"copy", 2}, {"mb", microbatches_}});
-  } else {
-    build.split({{"mb", microbatches_}});
-  }
-  place(build, stages);
-  if (random_.chance(0.8) && dp_ > 1) {
-    const bool small = random_.chance(0.5);
-    build.replicate({"dp"}, small ? std::optional<std::int64_t>(random_.between(1, 400)) : std::nullopt);
-    story_ += small ? ", small buckets" : ", replicated";
-  }
-  if (random_.chance(0.5)) build.clip(0.1);
-  if (options_.order && random_.chance(0.5)) {
-    const bool halves = options_.halves && random_.chance(0.5);
-    story_ += halves ? ", ordered with halves" : ", ordered";
-    add_order(build, model, halves);
-  }
-  return {std::move(model), build.strategy(), story_};
-}
 
 }  // namespace
 
-RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options) {
-  return ProgramMaker(context, random, options).make();
+RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options) { return ProgramMaker(context, random, options).make(); }
+
+RandomProgram read_program(Context& context, std::string source) {
+  RandomProgram result{source, tensor::Graph(context), {}};
+  DiagnosticSink sink(context.locations);
+  const FileId file = context.locations.files().add("drawn.pipe", std::move(source));
+  const sema::Program program = sema::analyse(file, source::MemoryFileSystem(), context, sink);
+  std::optional<lower::Lowered> lowered;
+  if (program.ok && program.trains.size() == 1) lowered = lower::lower_train(program, sema::TrainId::at(0), {}, context, sink);
+  EXPECT_TRUE(lowered && sink.empty()) << render_text(sink.sorted(), context.locations.files()) << result.source;
+  if (lowered) {
+    result.model = std::move(lowered->model);
+    result.strategy = std::move(lowered->strategy);
+  }
+  return result;
+}
+
+std::string with_line(const std::string& source, const std::string& line) {
+  const std::size_t end = source.rfind("}");
+  return source.substr(0, end) + "    " + line + "\n" + source.substr(end);
 }
 
 }  // namespace piper::test

@@ -1,31 +1,41 @@
 #pragma once
-// Random legal programs: a model and a strategy, drawn widely.
+// Random legal programs as `.pipe` text, read by the front end.
 //
-// Guarantees: the same stream gives the same program; every program compiles. Models are chains, branches, tied weights and several
-// losses; placements are lines, loops, V shapes, uneven, per instance, per pass side, in two copies; samples are cut into microbatches and replicas.
-// With `order`, each rank runs one of all legal linearisations of its work, drawn by walking the data dependencies at random.
+// Guarantees: the same stream gives the same text; every program compiles and trains in f64 on synthetic data whose samples all differ. Models
+// (random_models.h) have chains, skips, branches, shared weights and one to three losses; they are cut into stages by cost, by sizes or where they mark them, or
+// placed call by call. Placements are lines, loops, V shapes, uneven, per instance, with a pass of its own, in two copies; samples are cut into microbatches and over
+// one or two axes of replicas, gradients go in buckets of any size. With `order`, each rank runs one of all legal linearisations of its work
+// (random_orders.h). Optimizers, learning rates, clipping, streams and windows are drawn too.
+//
+//   const RandomProgram program = random_program(context, random);
+//   SCOPED_TRACE(program.source);
 
 #include <string>
 
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
 #include "tests/support/random_cases.h"
-#include "tests/support/sample_models.h"
 
 namespace piper::test {
 
 struct RandomProgram {
+  std::string source;  // the whole text
   tensor::Graph model;
   directive::Strategy strategy;
-  std::string story;  // what was drawn, for failure messages
 };
 
 struct RandomProgramOptions {
-  bool order = true;       // half of the programs have one; without, the default order is left to the compiler
+  bool order = true;       // most programs have one; without, the default order is left to the compiler
   bool halves = true;      // some backwards are split into BI and BW
+  bool dropout = true;     // some models draw random numbers
   std::uint32_t max_devices = 8;
 };
 
 RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options = {});
+
+/// The only train of a text, through parser, analysis and lowering; fails the test, with an empty model, when there is a diagnostic of any kind.
+RandomProgram read_program(Context& context, std::string source);
+/// The text with one more line in its train.
+std::string with_line(const std::string& source, const std::string& line);
 
 }  // namespace piper::test

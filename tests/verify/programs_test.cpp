@@ -26,7 +26,7 @@ void expect_legal(const dag::Dag& dag, const std::string& what) {
 void compile_and_check(Random& random, dag::Level last, bool forward_only) {
   Context context;
   RandomProgram program = random_program(context, random);
-  SCOPED_TRACE(program.story);
+  SCOPED_TRACE(program.source);
   DiagnosticSink sink(context.locations);
   passes::Options options;
   options.stop_at = last;

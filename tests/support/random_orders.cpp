@@ -1,0 +1,337 @@
+#include "tests/support/random_orders.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "passes/pipeline.h"
+#include "passes/work_graph.h"
+
+namespace piper::test {
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+/// One operation: all chunks of a region, pass and instance on one rank.
+struct Operation {
+  Pass pass = Pass::F;
+  std::string work;  // `stage[0] mb[1]`
+  std::string region;
+  std::int32_t rank = 0;
+  std::uint32_t vertex = 0;
+};
+
+/// A step: members of a group, each a sequence of operations.
+using Step = std::vector<std::vector<Operation>>;
+
+class OrderDrawer {
+ public:
+  OrderDrawer(Context& context, Random& random, const tensor::Graph& model, const directive::Strategy& strategy, const RandomOrderOptions& options)
+      : context_(context), random_(random), model_(model), strategy_(strategy), options_(options) {}
+
+  std::string draw(std::string_view axis) {
+    const std::size_t at = strategy_.mesh.find(context_.symbol(axis));
+    directive::Strategy strategy = strategy_;
+    if (options_.halves && random_.chance(0.5)) {
+      const std::optional<dag::Dag> whole = compile(strategy, dag::Level::placed);
+      if (!whole) return "";
+      name_halves(*whole, strategy);
+    }
+    const std::optional<dag::Dag> dag = compile(strategy, dag::Level::communicating);
+    if (!dag) return "";
+    // Where an operation names everything on a rank, another rank may stand between two parts of it.
+    const bool coarse = random_.chance(0.3);
+    if (!(coarse && contract(*dag, at, true) && linearise()) && !(contract(*dag, at, false) && linearise())) return "";
+    std::string text = "    order {\n        rank r in " + std::string(axis) + " {\n";
+    const std::uint32_t ranks = strategy_.mesh.axes[at].size;
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      const std::string body = rank_text(static_cast<std::int32_t>(r));
+      text += (r == 0 ? "            if r == 0 {\n" : r + 1 < ranks ? " else if r == " + std::to_string(r) + " {\n" : " else {\n") + body + "            }";
+    }
+    return text + "\n        }\n    }\n";
+  }
+
+ private:
+  std::optional<dag::Dag> compile(const directive::Strategy& strategy, dag::Level level) {
+    tensor::Graph model = model_;
+    DiagnosticSink sink(context_.locations);
+    passes::Options options;
+    options.stop_at = level;
+    return passes::compile(model, strategy, sink, options);
+  }
+
+  static bool has_loose_work(const dag::Dag& dag) {
+    return std::any_of(dag.chunks.begin(), dag.chunks.end(), [](const dag::Chunk& chunk) { return !chunk.region.valid(); });
+  }
+
+  /// Which backwards are split is known from an order that names every `BW`, in any sequence.
+  void name_halves(const dag::Dag& dag, directive::Strategy& strategy) {
+    directive::Order order;
+    const LocId loc;
+    const bool loose = has_loose_work(dag);
+    std::set<std::pair<RegionId, dag::Instance>> decided;
+    for (const dag::Node& node : dag.nodes) {
+      if (node.kind != dag::NodeKind::chunk || node.pass != Pass::B) continue;
+      const RegionId region = loose ? RegionId() : dag.chunks[node.chunk.index()].region;
+      if (!decided.emplace(region, node.instance).second || random_.chance(0.5)) continue;
+      directive::OrderOp op{Pass::BW, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
+      if (region.valid()) order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
+      for (std::size_t d = 0; d < dag.dims.size(); ++d) order.coordinates.push_back({dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
+      op.num_coordinates = static_cast<std::uint32_t>(order.coordinates.size()) - op.first_coordinate;
+      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 0, 0, loc});
+      order.children.push_back(static_cast<std::uint32_t>(order.steps.size() - 1));
+      order.ops.push_back(op);
+    }
+    DeviceSet first{std::vector<std::int32_t>(strategy.mesh.axes.size(), DeviceSet::kWhole)};
+    order.ranks.push_back({strategy.device_sets.intern(first), 0, static_cast<std::uint32_t>(order.children.size()), loc});
+    if (!order.ops.empty()) strategy.directives.push_back(std::move(order));
+  }
+
+  /// A vertex per operation and per other unit of the work graph. Work outside every region can only be named with all that is on its rank;
+  /// `coarsen`: some other ranks name everything too.
+  bool contract(const dag::Dag& dag, std::size_t axis, bool coarsen) {
+    const passes::WorkGraph graph(dag);
+    operations_.clear();
+    const bool any_halves = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const dag::Node& node) { return node.kind == dag::NodeKind::chunk && node.pass == Pass::BW; });
+    std::map<std::int32_t, bool> coarse;
+    for (const dag::Node& node : dag.nodes) {
+      if (node.kind != dag::NodeKind::chunk) continue;
+      const std::int32_t rank = dag.device_sets[node.devices].at[axis];
+      const auto [found, added] = coarse.try_emplace(rank, false);
+      if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
+      if (!dag.chunks[node.chunk.index()].region.valid()) found->second = true;
+    }
+    std::map<std::tuple<std::int32_t, Pass, RegionId, dag::Instance>, std::uint32_t> vertices;
+    std::vector<std::uint32_t> vertex_of(graph.units());
+    std::uint32_t count = 0;
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      const dag::Node& node = dag.node(graph.front(unit));
+      if (node.kind != dag::NodeKind::chunk) {
+        vertex_of[unit] = count++;
+        continue;
+      }
+      const std::int32_t rank = dag.device_sets[node.devices].at[axis];
+      if (rank == DeviceSet::kWhole) return false;
+      const RegionId region = coarse[rank] ? RegionId() : dag.chunks[node.chunk.index()].region;
+      const auto [found, added] = vertices.try_emplace({rank, node.pass, region, node.instance}, count);
+      vertex_of[unit] = found->second;
+      if (!added) continue;
+      ++count;
+      Operation operation{node.pass, "", "", rank, found->second};
+      if (region.valid()) operation.region = std::string(context_.text(dag.regions.name(region))) + "[" + std::to_string(dag.regions.index(region)) + "]";
+      operation.work = operation.region;
+      for (std::size_t d = 0; d < dag.dims.size(); ++d) {
+        operation.work += (operation.work.empty() ? "" : " ") + std::string(context_.text(dag.dims[d].name)) + "[" + std::to_string(node.instance.at[d]) + "]";
+      }
+      if (operation.work.empty()) operation.work = "model";
+      operations_.push_back(std::move(operation));
+    }
+    readers_.assign(count, {});
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      for (const std::uint32_t to : graph.successors(unit)) {
+        if (vertex_of[unit] != vertex_of[to]) readers_[vertex_of[unit]].push_back(vertex_of[to]);
+      }
+    }
+    // The queue of weight gradients wants `BI` first, whether or not `BW` reads what it makes.
+    for (const Operation& bi : operations_) {
+      for (const Operation& bw : operations_) {
+        if (bi.pass == Pass::BI && bw.pass == Pass::BW && bi.rank == bw.rank && bi.work == bw.work) readers_[bi.vertex].push_back(bw.vertex);
+      }
+    }
+    return true;
+  }
+
+  /// Preferences, redrawn for every program, make long runs of one kind as likely as changes.
+  bool linearise() {
+    std::vector<std::uint32_t> waits(readers_.size(), 0), ready, order;
+    for (const auto& readers : readers_) {
+      for (const std::uint32_t reader : readers) ++waits[reader];
+    }
+    for (std::uint32_t v = 0; v < readers_.size(); ++v) {
+      if (waits[v] == 0) ready.push_back(v);
+    }
+    const double eager = random_.chance(0.5) ? 0.8 : 0;
+    const bool newest = random_.chance(0.5);
+    while (!ready.empty()) {
+      std::size_t at = random_.below(ready.size());
+      if (random_.chance(eager)) at = newest ? ready.size() - 1 : 0;
+      const std::uint32_t v = ready[at];
+      ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
+      order.push_back(v);
+      for (const std::uint32_t reader : readers_[v]) {
+        if (--waits[reader] == 0) ready.push_back(reader);
+      }
+    }
+    if (order.size() != readers_.size()) return false;  // chunks of two operations need each other both ways
+    position_.assign(order.size(), 0);
+    for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
+    std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) { return position_[a.vertex] < position_[b.vertex]; });
+    return true;
+  }
+
+  bool reaches(std::uint32_t from, std::uint32_t to) const {
+    if (position_[from] > position_[to]) return false;
+    std::vector<std::uint32_t> queue{from};
+    std::set<std::uint32_t> seen;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const std::uint32_t next : readers_[queue[i]]) {
+        if (next == to) return true;
+        if (position_[next] < position_[to] && seen.insert(next).second) queue.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  bool independent(const Step& step, const Operation& operation, std::size_t but) const {
+    for (std::size_t m = 0; m < step.size(); ++m) {
+      for (const Operation& other : step[m]) {
+        if (m != but && (reaches(other.vertex, operation.vertex) || reaches(operation.vertex, other.vertex))) return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<Step> steps_of(std::int32_t rank) {
+    std::vector<Step> steps;
+    bool open = false;  // the last step takes more members
+    for (const Operation& operation : operations_) {
+      if (operation.rank != rank) continue;
+      if (open && independent(steps.back(), operation, kNone)) {
+        steps.back().push_back({operation});
+      } else if (open && steps.back().size() > 1 && random_.chance(0.4) && independent(steps.back(), operation, steps.back().size() - 1)) {
+        steps.back().back().push_back(operation);
+      } else {
+        steps.push_back({{operation}});
+      }
+      open = options_.groups && random_.chance(group_chance_);
+    }
+    return steps;
+  }
+
+  // ---- text ----------------------------------------------------------------------------------------------------------
+
+  /// One cursor's view of a rank: what it lists, and the queue of weight gradients that it shares with all others.
+  struct Cursors {
+    std::map<std::string, std::string> of_region;  // by region, or by "" for all: the cursor's name
+    bool one = false;
+    const std::string* find(const Operation& operation) const {
+      const auto found = of_region.find(one ? "" : operation.region);
+      return found == of_region.end() ? nullptr : &found->second;
+    }
+  };
+
+  std::string rank_text(std::int32_t rank) {
+    group_chance_ = random_.chance(0.5) ? random_.pick(std::vector<double>{0.1, 0.3, 0.6}) : 0;
+    const std::vector<Step> steps = steps_of(rank);
+    const std::string indent(16, ' ');
+    const std::uint64_t form = random_.below(5);
+    std::string text;
+    std::vector<std::string> lines;
+    Cursors cursors;
+    if (form >= 3) text = cursor_text(steps, cursors, indent);
+    std::deque<std::pair<std::string, std::string>> queue;  // pending `BW`: work and the cursor that made it
+    for (const Step& step : steps) {
+      std::string line;
+      for (const std::vector<Operation>& member : step) {
+        std::string inner;
+        for (const Operation& operation : member) inner += (inner.empty() ? "" : "; ") + operation_text(operation, cursors, queue);
+        line += (line.empty() ? "" : " & ") + (member.size() > 1 ? "{ " + inner + " }" : inner);
+      }
+      lines.push_back(line);
+    }
+    if (form == 2) {  // slots: where a line stands in the text means nothing
+      std::uint64_t slot = random_.below(3);
+      for (std::string& line : lines) {
+        line = "at " + std::to_string(slot) + ": " + line;
+        slot += 1 + random_.below(3);
+      }
+      random_.shuffle(lines);
+    }
+    for (std::size_t i = 0; i < lines.size();) {
+      // The shortest repetition of what comes next.
+      std::size_t period = 1, times = 1;
+      for (std::size_t length = 1; length <= 3 && times == 1; ++length) {
+        std::size_t next = 1;
+        while (i + (next + 1) * length <= lines.size() &&
+               std::equal(lines.begin() + static_cast<std::ptrdiff_t>(i), lines.begin() + static_cast<std::ptrdiff_t>(i + length), lines.begin() + static_cast<std::ptrdiff_t>(i + next * length))) {
+          ++next;
+        }
+        if (next > 1) period = length, times = next;
+      }
+      std::string block;
+      for (std::size_t k = 0; k < period; ++k) block += (k == 0 ? "" : "; ") + lines[i + k];
+      text += indent + (times > 1 ? "repeat " + std::to_string(times) + " { " + block + " }" : block) + "\n";
+      i += period * times;
+    }
+    return text;
+  }
+
+  /// Declares a cursor per region or one for all, where what goes forward on this rank is what comes back.
+  std::string cursor_text(const std::vector<Step>& steps, Cursors& cursors, const std::string& indent) {
+    cursors.one = random_.chance(0.4);
+    struct Lists {
+      std::vector<std::string> forward, backward;
+    };
+    std::map<std::string, Lists> lists;
+    for (const Step& step : steps) {
+      for (const std::vector<Operation>& member : step) {
+        for (const Operation& operation : member) {
+          Lists& of = lists[cursors.one ? "" : operation.region];
+          if (operation.pass == Pass::F) of.forward.push_back(operation.work);
+          if (operation.pass == Pass::B || operation.pass == Pass::BI) of.backward.push_back(operation.work);
+        }
+      }
+    }
+    std::string text;
+    for (const auto& [region, of] : lists) {
+      std::vector<std::string> f = of.forward, g = of.backward;
+      std::sort(f.begin(), f.end());
+      std::sort(g.begin(), g.end());
+      if (f != g || f.front() == "model") continue;
+      const std::string name = "c" + std::to_string(cursors.of_region.size());
+      cursors.of_region[region] = name;
+      const auto list = [](const std::vector<std::string>& works) {
+        std::string joined;
+        for (const std::string& work : works) joined += (joined.empty() ? "" : ", ") + work;
+        return "[" + joined + "]";
+      };
+      text += indent + "cursor " + name + " = " + list(of.forward) + (of.forward == of.backward ? "" : " backward " + list(of.backward)) + "\n";
+    }
+    return text;
+  }
+
+  std::string operation_text(const Operation& operation, const Cursors& cursors, std::deque<std::pair<std::string, std::string>>& queue) {
+    const std::string* cursor = cursors.find(operation);
+    const std::string pass = std::string(pass_name(operation.pass)) + " ";
+    if (operation.pass == Pass::BI) queue.emplace_back(operation.work, cursor ? *cursor : "");
+    if (operation.pass != Pass::BW) return pass + (cursor ? *cursor : operation.work);
+    const auto own = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first == operation.work; });
+    const bool oldest = own == queue.begin();
+    const bool oldest_of_cursor = cursor && std::none_of(queue.begin(), own, [&](const auto& each) { return each.second == *cursor; });
+    queue.erase(own);
+    if (oldest && cursor && random_.chance(0.5)) return "BW";
+    return pass + (oldest_of_cursor ? *cursor : operation.work);
+  }
+
+  Context& context_;
+  Random& random_;
+  const tensor::Graph& model_;
+  const directive::Strategy& strategy_;
+  const RandomOrderOptions& options_;
+  std::vector<Operation> operations_;
+  std::vector<std::vector<std::uint32_t>> readers_;  // per vertex
+  std::vector<std::uint32_t> position_;              // of each vertex in the walk
+  double group_chance_ = 0;
+};
+
+}  // namespace
+
+std::string random_order(Context& context, Random& random, const tensor::Graph& model, const directive::Strategy& strategy, std::string_view axis,
+                         const RandomOrderOptions& options) {
+  return OrderDrawer(context, random, model, strategy, options).draw(axis);
+}
+
+}  // namespace piper::test

@@ -1,0 +1,26 @@
+#pragma once
+// Random orders as `.pipe` text: one of all legal linearisations of a program's work, cut to ranks.
+//
+// The work of the program (one vertex per operation: all chunks that it names on a rank) is walked along its data dependencies at random, backwards whole or as `BI` and `BW`, and each
+// rank's part is written down: as explicit operations, in numbered slots, or through cursors, queues of weight gradients and `repeat`; neighbours that do not need each other
+// may stand in overlap groups. So the order of ranks as a whole is drawn widely, not near any schedule, and every one is legal.
+
+#include <string>
+
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+#include "tests/support/random_cases.h"
+
+namespace piper::test {
+
+struct RandomOrderOptions {
+  bool halves = true;  // some backwards are split
+  bool groups = true;  // some neighbours overlap
+};
+
+/// `order { rank r in AXIS { ... } }` for a program without an order, whose work is on one coordinate of `axis` each. Empty, where regions that depend on each
+/// other in both directions could only be ordered below what a selector names.
+std::string random_order(Context& context, Random& random, const tensor::Graph& model, const directive::Strategy& strategy, std::string_view axis,
+                         const RandomOrderOptions& options = {});
+
+}  // namespace piper::test
