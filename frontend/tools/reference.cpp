@@ -10,7 +10,7 @@
 #include "frontend/tools/train_job.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/data/step_data.h"
-#include "runtime/device/library_calls.h"
+#include "runtime/device/library_api.h"
 #include "runtime/executor/state.h"
 
 namespace piper::tools {
@@ -105,39 +105,6 @@ std::optional<Differences> against_unsplit(Session& session, const Session::Subj
   return differences;
 }
 
-// ---- the sequential run's surroundings ----------------------------------------------------------------------------------
-
-struct Calls {
-  const runtime::LibraryCalls* library = nullptr;
-  std::string failure;
-};
-
-Calls& calls_of(PiperRank* rank) { return *static_cast<Calls*>(rank->runtime); }
-
-int finish_call(PiperRank* rank, int status, const runtime::LibraryReport& report) {
-  if (status != runtime::kLibraryDone) calls_of(rank).failure = report.error ? report.error : "a library call failed";
-  return status;
-}
-
-int call_gemm(PiperRank* rank, std::uint32_t, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
-  runtime::LibraryReport report;
-  return finish_call(rank, calls_of(rank).library->gemm(call, a, b, c, accumulate, &report), report);
-}
-int call_attend(PiperRank* rank, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t bytes) {
-  runtime::LibraryReport report;
-  return finish_call(rank, calls_of(rank).library->attend(call, q, k, v, out, lse, workspace, bytes, &report), report);
-}
-int call_attend_grad(PiperRank* rank, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse,
-                     const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t bytes) {
-  runtime::LibraryReport report;
-  return finish_call(rank, calls_of(rank).library->attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace, bytes, &report), report);
-}
-int call_fail(PiperRank* rank, std::uint32_t, const char* message, std::int64_t value) {
-  calls_of(rank).failure = std::string(message) + " (" + std::to_string(value) + ")";
-  return 1;
-}
-
 std::optional<Differences> against_sequential(Session& session, Session::Subject& subject) {
   const auto options = runtime_options(session);
   const auto train = options ? make_train_job(session, subject, false) : nullptr;
@@ -145,23 +112,17 @@ std::optional<Differences> against_sequential(Session& session, Session::Subject
   const PiperJob& job = train->job->tables();
   runtime::Failure failure;
   runtime::LibrarySwitch library(*options);
-  Calls calls;
-  calls.library = library.get(failure);
-  const auto data = calls.library ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, 0, failure) : nullptr;
+  const runtime::LibraryCalls* const calls = library.get(failure);
+  const auto data = calls ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, 0, failure) : nullptr;
   if (!data) {
     report_failure(session, failure);
     return std::nullopt;
   }
-  calls.library->begin_thread(options->threads);
-  PiperApi api{};
-  api.abi_version = PIPER_ABI_VERSION;
-  api.gemm = call_gemm;
-  api.attend = call_attend;
-  api.attend_grad = call_attend_grad;
-  api.fail = call_fail;
+  calls->begin_thread(options->threads);
+  runtime::DirectCalls direct(*calls);
   backend::SequentialHost host;
-  host.api = &api;
-  host.runtime = &calls;
+  host.api = &runtime::DirectCalls::api();
+  host.runtime = &direct;
   host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
   backend::SequentialRun run(train->training, std::move(host), job.seed);
   PiperProgram state{};
@@ -174,7 +135,7 @@ std::optional<Differences> against_sequential(Session& session, Session::Subject
     const auto losses = run_step(session, *train);
     if (!losses) return std::nullopt;
     if (!run.step(runtime::scalars_of_step(job.optimizer, static_cast<std::uint64_t>(step)))) {
-      session.sink().report(Code::reference_failed, SourceRange(), "the one-device run failed: {}", calls.failure);
+      session.sink().report(Code::reference_failed, SourceRange(), "the one-device run failed: {}", direct.failure());
       return std::nullopt;
     }
     for (std::size_t i = 0; i < losses->sums.size(); ++i) differences.loss.take(bits(losses->sums[i], run.loss_sums()[i]), job.losses[i].name, step);

@@ -6,6 +6,7 @@
 #include <new>
 #include <thread>
 
+#include "runtime/device/library_api.h"
 #include "runtime/executor/progress.h"
 #include "runtime/executor/run_state.h"
 
@@ -88,53 +89,28 @@ void api_report(PiperRank* rank, std::uint32_t subject, const double* values, st
   reports.counts[row] = count;
 }
 
-// The library of this thread, opened and told its number of threads at the thread's first call.
-const LibraryCalls* library_of(LocalRank& rank, std::uint32_t action) {
-  if (rank.library) return rank.library;
-  Failure failure;
-  const LibraryCalls* library = rank.run->library->get(failure);
-  if (!library) {
-    fail_at(rank, action, failure.code, failure.message, failure.hint);
-    return nullptr;
+struct DeviceHost {
+  // The library of this thread, opened and told its number of threads at the thread's first call.
+  static const LibraryCalls* library(PiperRank* rank, std::uint32_t action) {
+    LocalRank& self = local(rank);
+    return self.library ? self.library : open_library(self, action);
   }
-  library->begin_thread(rank.run->options.threads);
-  return rank.library = library;
-}
-
-int library_result(LocalRank& rank, std::uint32_t action, int status, const LibraryReport& report) {
-  if (status == kLibraryDone) return 0;
-  if (status == kLibraryOverrun) {
-    return fail_at(rank, action, kWorkspaceOverrun, "a library call wanted `" + std::to_string(report.value) + "` bytes more than its planned workspace");
+  static int failed(PiperRank* rank, std::uint32_t action, int status, const LibraryReport& report) {
+    return fail_at(local(rank), action, status == kLibraryOverrun ? kWorkspaceOverrun : kLibraryFailed, library_failure(status, report));
   }
-  return fail_at(rank, action, kLibraryFailed, report.error ? report.error : "a library call failed");
-}
 
-int api_gemm(PiperRank* rank, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
-  LocalRank& self = local(rank);
-  const LibraryCalls* library = library_of(self, action);
-  if (!library) return 1;
-  LibraryReport report;
-  return library_result(self, action, library->gemm(call, a, b, c, accumulate, &report), report);
-}
-
-int api_attend(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
-               void* workspace, std::uint64_t workspace_bytes) {
-  LocalRank& self = local(rank);
-  const LibraryCalls* library = library_of(self, action);
-  if (!library) return 1;
-  LibraryReport report;
-  return library_result(self, action, library->attend(call, q, k, v, out, lse, workspace, workspace_bytes, &report), report);
-}
-
-int api_attend_grad(PiperRank* rank, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                    const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) {
-  LocalRank& self = local(rank);
-  const LibraryCalls* library = library_of(self, action);
-  if (!library) return 1;
-  LibraryReport report;
-  return library_result(
-      self, action, library->attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes, &report), report);
-}
+ private:
+  static const LibraryCalls* open_library(LocalRank& rank, std::uint32_t action) {
+    Failure failure;
+    const LibraryCalls* const library = rank.run->library->get(failure);
+    if (!library) {
+      fail_at(rank, action, failure.code, failure.message, failure.hint);
+      return nullptr;
+    }
+    library->begin_thread(rank.run->options.threads);
+    return rank.library = library;
+  }
+};
 
 constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
                            .wait = api_wait,
@@ -142,9 +118,9 @@ constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
                            .fail = api_fail,
                            .load = api_load,
                            .report = api_report,
-                           .gemm = api_gemm,
-                           .attend = api_attend,
-                           .attend_grad = api_attend_grad,
+                           .gemm = LibraryApi<DeviceHost>::gemm,
+                           .attend = LibraryApi<DeviceHost>::attend,
+                           .attend_grad = LibraryApi<DeviceHost>::attend_grad,
                            .now_ns = now_ns};
 
 void run_steps(LocalRank& self) {

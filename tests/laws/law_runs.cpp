@@ -10,7 +10,7 @@
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 #include "runtime/data/step_data.h"
-#include "runtime/device/library_calls.h"
+#include "runtime/device/library_api.h"
 #include "runtime/executor/state.h"
 
 namespace piper::test {
@@ -26,39 +26,6 @@ runtime::Options runtime_options() {
   options.check_memory = true;
   options.stall_seconds = 60;
   return options;
-}
-
-// ---- the sequential run's surroundings: library calls that keep their failure
-
-struct Calls {
-  const runtime::LibraryCalls& library = runtime::builtin_library_calls();
-  std::string failure;
-
-  int finish(int status, const runtime::LibraryReport& report) {
-    if (status != runtime::kLibraryDone) failure = report.error ? report.error : "a library call failed";
-    return status;
-  }
-};
-
-Calls& calls_of(PiperRank* rank) { return *static_cast<Calls*>(rank->runtime); }
-
-int call_gemm(PiperRank* rank, std::uint32_t, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
-  runtime::LibraryReport report;
-  return calls_of(rank).finish(calls_of(rank).library.gemm(call, a, b, c, accumulate, &report), report);
-}
-int call_attend(PiperRank* rank, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t bytes) {
-  runtime::LibraryReport report;
-  return calls_of(rank).finish(calls_of(rank).library.attend(call, q, k, v, out, lse, workspace, bytes, &report), report);
-}
-int call_attend_grad(PiperRank* rank, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse,
-                     const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t bytes) {
-  runtime::LibraryReport report;
-  return calls_of(rank).finish(calls_of(rank).library.attend_grad(call, q, k, v, out, lse, dout, dq, dk, dv, workspace, bytes, &report), report);
-}
-int call_fail(PiperRank* rank, std::uint32_t, const char* message, std::int64_t value) {
-  calls_of(rank).failure = std::string(message) + " (" + std::to_string(value) + ")";
-  return 1;
 }
 
 // ---- comparisons
@@ -175,15 +142,9 @@ LawRun LawProgram::run_sequential() {
   const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, 0, failure);
   EXPECT_TRUE(data) << describe(failure);
   if (!data) return result;
-  Calls calls;
-  PiperApi api{};
-  api.abi_version = PIPER_ABI_VERSION;
-  api.gemm = call_gemm;
-  api.attend = call_attend;
-  api.attend_grad = call_attend_grad;
-  api.fail = call_fail;
+  runtime::DirectCalls calls(runtime::builtin_library_calls());
   backend::SequentialHost host;
-  host.api = &api;
+  host.api = &runtime::DirectCalls::api();
   host.runtime = &calls;
   host.load = [&](std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) { data->load(input, step, first, samples, to); };
   backend::SequentialRun run(*dag_, std::move(host), tables.seed);
@@ -193,7 +154,7 @@ LawRun LawProgram::run_sequential() {
   runtime::initialise_parameters(state, tables.seed, run.state());
   for (int step = 0; step < kLawSteps; ++step) {
     const bool done = run.step(runtime::scalars_of_step(tables.optimizer, static_cast<std::uint64_t>(step)));
-    EXPECT_TRUE(done) << calls.failure;
+    EXPECT_TRUE(done) << calls.failure();
     if (!done) return result;
     result.norms.push_back(run.gradient_norm());
     std::vector<double>& sums = result.sums.emplace_back();

@@ -1,0 +1,36 @@
+#include "runtime/device/library_api.h"
+
+namespace piper::runtime {
+
+std::string library_failure(int status, const LibraryReport& report) {
+  if (status == kLibraryOverrun) return "a library call wanted `" + std::to_string(report.value) + "` bytes more than its planned workspace";
+  return report.error ? report.error : "a library call failed";
+}
+
+struct DirectHost {
+  static DirectCalls& calls(PiperRank* rank) { return *static_cast<DirectCalls*>(rank->runtime); }
+  static const LibraryCalls* library(PiperRank* rank, std::uint32_t) { return &calls(rank).library_; }
+  static int failed(PiperRank* rank, std::uint32_t, int status, const LibraryReport& report) {
+    calls(rank).failure_ = library_failure(status, report);
+    return status;
+  }
+  static int fail(PiperRank* rank, std::uint32_t, const char* message, std::int64_t value) {
+    calls(rank).failure_ = std::string(message) + ": `" + std::to_string(value) + "`";
+    return 1;
+  }
+};
+
+const PiperApi& DirectCalls::api() {
+  static constexpr PiperApi kApi = [] {
+    PiperApi api{};
+    api.abi_version = PIPER_ABI_VERSION;
+    api.fail = DirectHost::fail;
+    api.gemm = LibraryApi<DirectHost>::gemm;
+    api.attend = LibraryApi<DirectHost>::attend;
+    api.attend_grad = LibraryApi<DirectHost>::attend_grad;
+    return api;
+  }();
+  return kApi;
+}
+
+}  // namespace piper::runtime
