@@ -24,11 +24,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 std::vector<std::string> words(const std::string& text) {
   std::vector<std::string> list(1);
   for (const char c : text) {
@@ -77,8 +72,6 @@ std::optional<Compiler> find_compiler(const JitOptions& options, const ObjectCac
   std::vector<std::string> candidates;
   if (!options.compiler.empty()) {
     candidates = {options.compiler};
-  } else if (const std::string cxx = variable("CXX"); !cxx.empty()) {
-    candidates = {cxx};
   } else {
     candidates = {"g++", "c++"};
   }
@@ -110,13 +103,6 @@ std::string processor() {
   return kept;
 }
 
-std::string default_cache_folder() {
-  if (const std::string folder = variable("PIPER_CACHE"); !folder.empty()) return folder;
-  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/piper";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/piper";
-  return {};
-}
-
 /// A folder of this process, removed with everything in it unless something in it is to be looked at.
 struct TemporaryFolder {
   std::string path;
@@ -125,16 +111,15 @@ struct TemporaryFolder {
     std::error_code error;
     if (!path.empty() && !keep) fs::remove_all(path, error);
   }
-  void make() {
-    std::string pattern = variable("TMPDIR");
-    pattern = (pattern.empty() ? "/tmp" : pattern) + "/piper.XXXXXX";
+  void make_in(const std::string& folder) {
+    std::string pattern = (folder.empty() ? "/tmp" : folder) + "/piper.XXXXXX";
     if (mkdtemp(pattern.data()) != nullptr) path = pattern;
   }
 };
 
 class Build {
  public:
-  Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder.empty() ? default_cache_folder() : options.cache_folder) {}
+  Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder) {}
 
   Built run(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
     if (!find_folder()) return Built::no_compiler;
@@ -185,15 +170,15 @@ class Build {
 
   bool find_folder() {
     if (cache_.usable()) return true;
-    temporary_.make();
-    const std::string wanted = cache_.folder().empty() ? "~/.cache/piper" : cache_.folder();
+    temporary_.make_in(options_.temporary_folder);
+    const std::string wanted = cache_.folder().empty() ? "there is no cache folder" : "the cache folder `" + cache_.folder() + "` cannot be written";
     cache_ = ObjectCache(temporary_.path);
     if (cache_.usable()) {
-      sink_.report(piper::Code::cache_not_writable, SourceRange(), "the cache folder `{}` cannot be written; programs are built in a temporary folder, again in every run", wanted)
+      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}; programs are built in a temporary folder, again in every run", wanted)
           .hint("set `PIPER_CACHE` to a folder that can be written");
       return true;
     }
-    sink_.report(piper::Code::cache_not_writable, SourceRange(), "neither the cache folder `{}` nor a temporary folder can be written; the interpreter runs the program, with the same results but slower", wanted)
+    sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}, and a temporary folder cannot be written either; the interpreter runs the program, with the same results but slower", wanted)
         .hint("set `PIPER_CACHE` to a folder that can be written");
     return false;
   }

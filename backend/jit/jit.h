@@ -17,10 +17,12 @@
 
 namespace piper::backend {
 
+/// Nothing here is read from the environment: whoever calls says where things are.
 struct JitOptions {
-  std::string compiler = {};      // empty: $CXX, then c++, g++ and clang++ on the PATH
-  std::string cache_folder = {};  // empty: $PIPER_CACHE, $XDG_CACHE_HOME/piper, ~/.cache/piper
-  std::uint32_t processes = 0;  // compilers at one time; 0: one per core
+  std::string compiler = {};          // a command with its first arguments; empty: g++, then c++ on the PATH
+  std::string cache_folder = {};      // made when it is missing; empty: none, so programs are built in a temporary folder
+  std::string temporary_folder = {};  // where a folder is made when the cache cannot be written; empty: /tmp
+  std::uint32_t processes = 0;        // compilers at one time; 0: one per core
 };
 
 /// The source of one program: `name` is a part of file names.

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "frontend/tools/environment.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/options.h"
 
@@ -262,8 +263,8 @@ std::string help_text(std::optional<Command> command) {
     }
     if (*command == Command::train) {
       text += "\nEnvironment:\n";
-      for (const runtime::OptionRow& option : runtime::option_rows()) {
-        text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
+      for (const auto& rows : {build_variables(), runtime::option_rows()}) {
+        for (const runtime::OptionRow& option : rows) text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
       }
     }
   } else {

@@ -1,5 +1,6 @@
 #include "frontend/tools/train_job.h"
 
+#include "frontend/tools/environment.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
 
@@ -73,6 +74,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   backend::JobOptions job_options;
   job_options.engine = session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
   job_options.steps = session.arguments().steps;
+  job_options.jit = jit_options(session.console().environment);
   made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr, job_options, session.sink());
   if (!made->job) return nullptr;
   runtime::ExecutorOptions executor_options;

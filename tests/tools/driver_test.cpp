@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "frontend/tools/arguments.h"
+#include "frontend/tools/environment.h"
 #include "llvm/Support/JSON.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
@@ -243,6 +244,29 @@ TEST(Train, KeepsMetricsAndFlightRecords) {
   }
   EXPECT_TRUE(std::filesystem::exists(out + "/flight.0"));
   EXPECT_TRUE(std::filesystem::exists(out + "/flight.1"));
+}
+
+// The driver's environment says with what programs are built and where they are kept; the process's own has no say.
+TEST(Train, BuildsAsTheEnvironmentSays) {
+  const TemporaryFolder folder;
+  const std::string cache = (folder.path() / "cache").string();
+  const ToolResult built = run_tool({"train", "tiny.pipe", "--steps", "1"}, kFiles, {{"PIPER_CACHE", cache}, {"HOME", "/proc/nothing"}});
+  EXPECT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("generated code"));
+  std::size_t objects = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(cache)) objects += entry.path().extension() == ".so";
+  EXPECT_EQ(objects, 2u);
+}
+
+TEST(Environment, CacheFolders) {
+  const auto folder = [](const std::map<std::string, std::string>& environment) { return tools::jit_options(environment).cache_folder; };
+  EXPECT_EQ(folder({{"PIPER_CACHE", "/a"}, {"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}), "/a");
+  EXPECT_EQ(folder({{"PIPER_CACHE", ""}, {"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}), "/b/piper");
+  EXPECT_EQ(folder({{"XDG_CACHE_HOME", ""}, {"HOME", "/c"}}), "/c/.cache/piper");
+  EXPECT_EQ(folder({}), "");
+  const backend::JitOptions options = tools::jit_options({{"CXX", "clang++ -O1"}, {"TMPDIR", "/t"}});
+  EXPECT_EQ(options.compiler, "clang++ -O1");
+  EXPECT_EQ(options.temporary_folder, "/t");
 }
 
 // Two ranks see that the step went wrong, the one its loss, the other its norm; either may be the first.

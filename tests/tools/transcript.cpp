@@ -74,8 +74,13 @@ std::string replay_transcript(std::string_view text, const std::filesystem::path
     commands = true;
     std::istringstream stream(line.substr(2));
     std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(replaced(word, "TMP", temporary_folder.string()));
+    for (std::string word; stream >> word;) words.push_back(word);
     const auto program = std::find(words.begin(), words.end(), "piper");
+    // Behind the `=` alone: a variable may be called TMPDIR.
+    for (auto word = words.begin(); word != words.end(); ++word) {
+      const std::size_t value = word < program ? word->find('=') + 1 : 0;
+      *word = word->substr(0, value) + replaced(word->substr(value), "TMP", temporary_folder.string());
+    }
     std::map<std::string, std::string> environment;
     for (auto word = words.begin(); word != program; ++word) environment[word->substr(0, word->find('='))] = word->substr(word->find('=') + 1);
     const ToolResult run = run_tool(program == words.end() ? words : std::vector<std::string>(program + 1, words.end()), files, environment);

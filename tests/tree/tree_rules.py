@@ -3,7 +3,7 @@
 
     tree_rules.py ROOT RULE     prints each violation as `path:line: message`; exit 1 when there is one
 
-RULE: includes, names, length, sources.
+RULE: environment, includes, names, length, sources.
 """
 
 import pathlib
@@ -50,6 +50,8 @@ LLVM_PARTS = re.compile(r"llvm/(ADT|Support|LineEditor|Config)/.*")
 
 VAGUE_NAMES = re.compile(r"(^|[._-])(utils?|helpers?|common|misc)([._-]|$)", re.IGNORECASE)
 FILE_NAME = re.compile(r"[a-z0-9_.]+$")
+ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
+ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/build_programs.cpp")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
@@ -146,7 +148,18 @@ def sources(root):
             yield f"{name}:1: no CMakeLists.txt lists this file in SOURCES"
 
 
-RULES = {"includes": includes, "names": names, "length": length, "sources": sources}
+def environment(root):
+    """Switches come from the driver's options and runtime/options: `main` hands the environment over, and a started compiler inherits it."""
+    for path, name in files(root, CODE):
+        if name.startswith("tests/"):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            word = ENVIRONMENT.search(line.split("//")[0])
+            if word and not (word[0] == "environ" and name in ENVIRONMENT_PASSES):
+                yield f"{name}:{number}: `{word[0]}`: only the driver and runtime/options read the environment"
+
+
+RULES = {"environment": environment, "includes": includes, "names": names, "length": length, "sources": sources}
 
 
 def main():

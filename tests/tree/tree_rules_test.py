@@ -71,6 +71,12 @@ class TreeRules(unittest.TestCase):
         self.assertEqual(self.check("length", {"ir/a.h": "\n" * 600}), [])
         self.assertEqual(len(self.check("length", {"ir/a.h": "\n" * 601, "stdlib/a.pipe": "\n" * 601})), 2)
 
+    def test_environment(self):
+        bad = {"backend/a.cpp": 'getenv("CXX");\n', "runtime/b.cpp": "for (char** e = environ; *e; ++e) {}\n", "frontend/tools/main.cpp": 'std::getenv("A");\n'}
+        self.assertEqual(len(self.check("environment", bad)), 3)
+        good = {"frontend/tools/main.cpp": "environ;\n", "runtime/o.cpp": "read_environment(environment);\n", "tests/a.cpp": "getenv(name);\n"}
+        self.assertEqual(self.check("environment", good), [])
+
     def test_sources(self):
         right = "piper_library(piper_ir\n  SOURCES\n    a.cpp\n    dag/b.cpp\n  DEPS\n    z y)\n"
         tree = {"ir/CMakeLists.txt": right, "ir/a.cpp": "", "ir/dag/b.cpp": ""}
