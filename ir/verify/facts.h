@@ -25,6 +25,16 @@ constexpr bool is_comm(NodeKind kind) {
   return kind == NodeKind::send || kind == NodeKind::recv || kind == NodeKind::all_reduce || kind == NodeKind::all_gather;
 }
 
+/// Where a check reports, and when it has said enough.
+struct Reports {
+  DiagnosticSink& sink;
+  std::size_t errors_before;
+
+  bool ok() const { return sink.error_count() == errors_before; }
+  /// Enough was reported: checks stop.
+  bool enough() const { return sink.error_count() >= errors_before + 24; }
+};
+
 struct Facts {
   Facts(const Dag& dag, DiagnosticSink& sink) : dag(dag), sink(sink), errors_before(sink.error_count()) {}
 
@@ -36,14 +46,18 @@ struct Facts {
   std::vector<std::uint32_t> origin;       // per output: the output whose value it carries: what a recv or an all_gather passes on
   std::vector<std::uint32_t> owner;        // per output: its node
   std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
+  std::vector<NodeKind> kind;              // per node, beside each other: the node table is large, and edges visit it in no order
+  std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
+  std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
 
   std::uint32_t output(Port port) const { return output_base[port.node.index()] + port.index; }
+  std::uint32_t outputs_of(NodeId node) const { return output_base[node.index() + 1] - output_base[node.index()]; }
   Port port(std::uint32_t output) const { return {NodeId(owner[output]), output - output_base[owner[output]]}; }
   Port origin_of(Port source) const { return port(origin[output(source)]); }
 
-  bool ok() const { return sink.error_count() == errors_before; }
-  /// Enough was reported: checks stop.
-  bool enough() const { return sink.error_count() >= errors_before + 24; }
+  Reports reports() const { return {sink, errors_before}; }
+  bool ok() const { return reports().ok(); }
+  bool enough() const { return reports().enough(); }
   const Node& node(NodeId id) const { return dag.nodes[id.index()]; }
   std::string name(NodeId id) const { return dag.name(id); }
   std::string text(Port port) const { return port.index == 0 ? name(port.node) : name(port.node) + ":" + std::to_string(port.index); }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <unordered_map>
+
 #include "ir/verify/facts.h"
 
 namespace piper::verify {
@@ -11,12 +14,38 @@ class Flow {
   explicit Flow(Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
   void check() {
-    if (!acyclic()) return;
+    if (!follows_order() && !acyclic()) return;
     origins();
+    types_of_outputs();
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) node(NodeId::at(i));
   }
 
  private:
+  /// The global order, where there is one, shows that nothing depends on itself: every node stands after all it needs. False says nothing.
+  bool follows_order() {
+    const std::vector<std::uint32_t>& position = facts_.position;
+    if (position.empty()) return false;
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.cls != EdgeClass::param && input.source.node.valid() && position[input.source.node.index()] >= position[i]) return false;
+      }
+      if (node.kind == NodeKind::recv) {
+        const NodeId send = dag_.comms[node.comm.index()].members.front();
+        if (send.index() != i && position[send.index()] >= position[i]) return false;
+      } else if (node.kind == NodeKind::all_gather) {
+        for (const NodeId member : dag_.comms[node.comm.index()].members) {
+          for (const Input& input : dag_.inputs_of(facts_.node(member))) {
+            if (input.cls != EdgeClass::param && input.source.node.valid() && position[input.source.node.index()] >= position[i]) return false;
+          }
+        }
+      }
+    }
+    topological_.reserve(dag_.order.size());
+    for (const NodeId id : dag_.order) topological_.push_back(id.value());
+    return true;
+  }
+
   /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and an all_gather the inputs
   /// of all members. Those hang on one gather per communication, which the others follow. On the way every node gets its place in a topological order.
   bool acyclic() {
@@ -106,6 +135,49 @@ class Flow {
     }
   }
 
+  /// Numbers of the types that occur, equal for equal types.
+  std::uint32_t number_of(const tensor::Type& type) {
+    std::vector<std::uint32_t>& alike = alike_[type.bytes() * 31 + static_cast<std::int64_t>(type.dims.size())];
+    for (const std::uint32_t number : alike) {
+      if (types_[number] == type) return number;
+    }
+    alike.push_back(static_cast<std::uint32_t>(types_.size()));
+    types_.push_back(type);
+    return alike.back();
+  }
+
+  /// What a recv or an all_gather passes on has the type of its origin.
+  void types_of_outputs() {
+    first_input_type_.reserve(dag_.bodies.size());
+    std::vector<std::uint32_t> first_output_type, output_types;
+    for (const dag::Body& body : dag_.bodies) {
+      first_input_type_.push_back(static_cast<std::uint32_t>(input_types_.size()));
+      first_output_type.push_back(static_cast<std::uint32_t>(output_types.size()));
+      for (const dag::BodyPort& port : body.inputs) input_types_.push_back(number_of(body.graph.type(port.value)));
+      for (const dag::BodyPort& port : body.outputs) output_types.push_back(number_of(body.graph.type(port.value)));
+    }
+    const std::size_t outputs = facts_.owner.size();
+    output_type_.resize(outputs);
+    for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
+      const std::uint32_t first = facts_.output_base[i], count = facts_.output_base[i + 1] - first;
+      if (facts_.kind[i] == NodeKind::chunk) {
+        const std::uint32_t* const types = output_types.data() + first_output_type[dag_.nodes[i].body.index()];
+        std::copy(types, types + count, output_type_.begin() + first);
+        continue;
+      }
+      for (std::uint32_t k = 0; k < count; ++k) {
+        if (facts_.origin[first + k] == first + k) output_type_[first + k] = number_of(dag_.output_type({NodeId(i), k}));
+      }
+    }
+    std::vector<std::int64_t> bytes;
+    for (const tensor::Type& type : types_) bytes.push_back(type.bytes());
+    facts_.output_bytes.resize(outputs);
+    for (std::size_t k = 0; k < outputs; ++k) {
+      output_type_[k] = output_type_[facts_.origin[k]];
+      facts_.output_bytes[k] = bytes[output_type_[k]];
+    }
+  }
+
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
 
   template <typename... Args>
@@ -178,8 +250,8 @@ class Flow {
     }
     const bool bucket = sums && node.bucket.valid() && sources[0].port < params_of(node);
     for (const Input& source : sources) {
-      const tensor::Type& type = dag_.output_type(source.source);
       if (bucket) {
+        const tensor::Type& type = types_[output_type_[facts_.output(source.source)]];
         const tensor::ParamId param = dag_.buckets[node.bucket.index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
@@ -209,8 +281,9 @@ class Flow {
       return;
     }
     if (!edge.source.node.valid()) return forward_param(id, edge, port);
-    const tensor::Type& wanted = body_of(node).graph.type(port.value);
-    if (dag_.output_type(edge.source) != wanted) return types(id, edge.port, edge.source, wanted);
+    if (output_type_[facts_.output(edge.source)] != input_types_[first_input_type_[node.body.index()] + edge.port]) {
+      return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
+    }
     const Port origin = facts_.origin_of(edge.source);
     const Node& maker = facts_.node(origin.node);
     if (edge.cls == EdgeClass::param) {
@@ -267,6 +340,10 @@ class Flow {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> topological_;
+  std::vector<tensor::Type> types_;                                        // those that occur
+  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;     // by size: their numbers
+  std::vector<std::uint32_t> first_input_type_, input_types_;              // per body, and per input port of each: the type
+  std::vector<std::uint32_t> output_type_;                                 // per output
 };
 
 }  // namespace

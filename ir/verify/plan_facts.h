@@ -1,11 +1,27 @@
 #pragma once
 // Tables about a plan that its checks share. Used inside ir/verify alone.
 
+#include <memory>
 #include <vector>
 
 #include "ir/verify/facts.h"
 
 namespace piper::verify {
+
+/// An action as progress and happens-before see it.
+struct Step {
+  std::uint32_t node = 0;
+  std::uint32_t comm = kNone;  // none: no communication
+  std::uint32_t lane = 0;      // the role's streams are numbered anew, in the order of their first actions
+  std::uint32_t position = 0;  // in its stream
+};
+
+/// One stream of one role.
+struct Lane {
+  dag::StreamId stream;
+  std::uint32_t size = 0;   // number of actions
+  std::uint32_t first = 0;  // into PlanFacts::action_at
+};
 
 /// Actions of all roles are numbered through: role r's action i is first_action[r] + i.
 struct PlanFacts {
@@ -13,60 +29,131 @@ struct PlanFacts {
 
   Facts& facts;
   const dag::Plan& plan;
-  std::vector<std::uint32_t> first_action;       // per role, one more
-  std::vector<std::uint32_t> role_of;            // per action
-  std::vector<std::uint32_t> stream_first;       // per role: into stream_size; the role's streams are numbered as the DAG's
-  std::vector<std::uint32_t> stream_size;        // per (role, stream): number of actions
-  std::vector<std::uint32_t> action_at;          // actions by (role, stream, position)
-  std::vector<std::uint32_t> action_at_first;    // per (role, stream): into action_at
-  std::vector<std::uint32_t> ended;              // all actions in an order in which they can end; filled by check_progress
+  std::vector<std::uint32_t> first_action;  // per role, one more
+  std::vector<std::uint32_t> role_of;       // per action
+  std::vector<Step> steps;                  // per action
+  std::vector<std::uint32_t> first_lane;    // per role, one more
+  std::vector<Lane> lanes;
+  std::vector<std::uint32_t> action_at;     // actions by lane and position
+  std::vector<std::uint32_t> first_target;  // per action, one more
+  std::vector<std::uint32_t> targets;       // the action that each wait names, in the order of the waits
+  std::vector<std::uint32_t> ended;         // all actions, role by role, each role's in an order in which they can end
 
-  std::size_t num_streams() const { return facts.dag.streams.size(); }
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }
   const Action& action(std::uint32_t id) const { return plan.roles[role_of[id]].actions[id - first_action[role_of[id]]]; }
-  std::size_t slot(std::uint32_t role, dag::StreamId stream) const { return role * num_streams() + stream.index(); }
-  std::uint32_t at(std::uint32_t role, dag::StreamId stream, std::uint32_t position) const {
-    return action_at[action_at_first[slot(role, stream)] + position];
+  const Lane& lane(std::uint32_t id) const { return lanes[first_lane[role_of[id]] + steps[id].lane]; }
+  /// The action before it in its stream; the last one, of the step before, for the first.
+  std::uint32_t before(std::uint32_t id) const {
+    const Lane& own = lane(id);
+    return action_at[own.first + (steps[id].position == 0 ? own.size : steps[id].position) - 1];
   }
   std::span<const dag::Wait> waits(std::uint32_t id) const {
     const Action& a = action(id);
     return {role(id).waits.data() + a.first_wait, a.num_waits};
   }
+  std::span<const std::uint32_t> ended_of(std::uint32_t role) const {
+    return std::span(ended).subspan(first_action[role], first_action[role + 1] - first_action[role]);
+  }
   std::string name(std::uint32_t id) const { return facts.name(action(id).node); }
   LocId loc(std::uint32_t id) const { return facts.loc(action(id).node); }
 };
 
-/// Per action and stream of its role: how many actions of that stream have ended when it starts. A count c > 0 means c of this step, c <= 0
-/// means size + c of the step before. A role has few of the DAG's streams, so its own are numbered anew.
-struct HappensBefore {
-  /// `plan.ended` must be filled: the proof of progress comes first.
-  explicit HappensBefore(const PlanFacts& plan);
-  /// The stream is the DAG's, and one that the role has.
-  std::int32_t count(std::uint32_t action, std::size_t stream) const {
-    const std::uint32_t role = plan.role_of[action];
-    return counts[row(role, action) + local[role * plan.num_streams() + stream]];
-  }
-  std::size_t row(std::uint32_t role, std::uint32_t action) const { return base[role] + std::size_t{action - plan.first_action[role]} * width[role]; }
-  /// Action b of the same role ended before a starts: b of the same step, or of the step before when `previous`.
+/// For the actions of one role at a time: per stream of the role how many of its actions have ended when the action starts. A count c > 0 means c of
+/// this step, c <= 0 means size + c of the step before.
+class HappensBefore {
+ public:
+  explicit HappensBefore(const PlanFacts& plan) : plan_(plan) {}
+  /// From here on it speaks of this role. `plan.ended` must be filled: the proof of progress comes first.
+  void set_role(std::uint32_t role);
+  /// The counts of an action, by lane.
+  const std::int32_t* row(std::uint32_t action) const { return counts_.data() + std::size_t{action - first_} * width_; }
+  std::uint32_t width() const { return width_; }
+  /// Action b ended before a starts: b of the same step, or of the step before when `previous`.
   bool ended_before(std::uint32_t b, std::uint32_t a, bool previous) const {
-    const Action& action = plan.action(b);
-    const auto end = static_cast<std::int32_t>(action.position) + 1;
-    return count(a, action.stream.index()) >= (previous ? end - static_cast<std::int32_t>(plan.stream_size[plan.slot(plan.role_of[b], action.stream)]) : end);
+    const auto end = static_cast<std::int32_t>(plan_.steps[b].position) + 1;
+    return row(a)[plan_.steps[b].lane] >= (previous ? end - static_cast<std::int32_t>(plan_.lane(b).size) : end);
   }
-  const PlanFacts& plan;
-  std::vector<std::uint32_t> local;   // per (role, stream): its number in the role
-  std::vector<std::uint32_t> width;   // per role: its number of streams
-  std::vector<std::size_t> base;      // per role: where its counts begin
-  std::vector<std::int32_t> counts;
+
+ private:
+  const PlanFacts& plan_;
+  std::uint32_t first_ = 0, width_ = 0;
+  std::vector<std::int32_t> counts_;
 };
 
-/// Roles cover the mesh; each has exactly the actions of its devices; streams, communicators and operands fit. Fills the tables.
+/// What one role reads and writes, in issue order: its part of the DAG's tables, which lies scattered there.
+class RoleView {
+ public:
+  struct Port {
+    std::uint32_t edge = 0;          // its first source, in the edge pool
+    std::uint32_t sources = 0;
+    std::uint32_t output = kNone;    // of the first source; none: a parameter that no update of this program leaves
+    dag::EdgeClass cls = dag::EdgeClass::data;
+  };
+  struct Entry {
+    std::uint32_t node = 0, body = kNone, bucket = kNone;
+    std::uint32_t first_port = 0;    // of `ports`, up to those of the next entry
+    std::uint32_t first_output = 0, num_outputs = 0;
+    std::uint32_t first_reader = kNone;  // of a recv: the first action that reads it
+    NodeKind kind = NodeKind::chunk;
+  };
+
+  explicit RoleView(const PlanFacts& plan) : plan_(plan), local_(plan.facts.dag.nodes.size(), kNone) {}
+  void set_role(std::uint32_t role);
+  std::uint32_t number() const { return number_; }
+  const dag::Role& role() const { return plan_.plan.roles[number_]; }
+  std::size_t size() const { return entries_.size() - 1; }
+  const Entry& entry(std::size_t local) const { return entries_[local]; }
+  std::span<const Port> ports(std::size_t local) const {
+    return std::span(ports_).subspan(entries_[local].first_port, entries_[local + 1].first_port - entries_[local].first_port);
+  }
+  std::int64_t bytes(const Entry& entry, std::size_t port, const Port& read) const;
+
+ private:
+  const PlanFacts& plan_;
+  std::uint32_t number_ = 0;
+  std::vector<std::uint32_t> local_;  // per node: the role's action; stays valid for a role's own nodes alone
+  std::vector<Entry> entries_;        // per action, one more
+  std::vector<Port> ports_;
+};
+
+/// The windows that receivers need, collected role by role.
+struct Windows {
+  explicit Windows(const PlanFacts& plan) : least(plan.plan.communicators.size(), 1), far(least.size()) {}
+  std::vector<std::uint32_t> least;                           // per communicator
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> far;   // the two messages that need it
+};
+
+/// Contributions that are added in one place.
+struct Sums {
+  explicit Sums(const Facts& facts);
+  std::vector<std::uint32_t> sum_of;  // per output: the sum, named by its first edge; kNone: none
+  std::vector<std::uint32_t> place;   // per output: which contribution it is
+};
+
+/// Roles cover the mesh; each has exactly the actions of its devices; streams and communicators fit. Fills the tables.
 /// False: the plan is too broken for the other checks.
 bool check_plan_shape(PlanFacts& plan);
-/// Nothing can hang; windows are large enough. Fills `ended`. False: it can hang.
+/// Every rank's issue order follows the global order, in which a communication is one point, and waits look back: then nothing can hang, and actions can
+/// end in the order of issue. Fills `ended`. False says nothing.
+bool follows_global_order(PlanFacts& plan);
+/// Nothing can hang. Fills `ended`. False: it can hang.
 bool check_progress(PlanFacts& plan);
-void check_windows(PlanFacts& plan, const HappensBefore& before);
-/// Races, values and accumulation over two steps.
-void check_memory(PlanFacts& plan, const HappensBefore& before);
+/// Operands of one role: their number, inside their buffers, buffers inside the arena.
+void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports);
+/// Races, values and accumulation over two steps, role by role.
+class MemoryCheck {
+ public:
+  MemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports);
+  ~MemoryCheck();
+  void check(const RoleView& view, const HappensBefore& before);
+
+ private:
+  class RoleMemory;
+  std::unique_ptr<RoleMemory> memory_;
+};
+/// No receive of one role is posted before its window allows; collects what its messages need.
+void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports);
+/// Every communicator says the window that its messages need, and has no smaller one.
+void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports);
 
 }  // namespace piper::verify

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ir/dag/text_names.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
@@ -21,7 +20,6 @@ class Shape {
     streams();
     if (!facts_.ok()) return false;
     communicators();
-    for (std::uint32_t r = 0; r < plan_.plan.roles.size() && !facts_.enough(); ++r) operands(r);
     return facts_.ok();
   }
 
@@ -60,7 +58,7 @@ class Shape {
         if (!wait.stream.valid() || wait.stream.index() >= dag_.streams.size()) return fail("a wait of role `" + role_name(r) + "` names no stream");
       }
       for (const dag::Buffer& buffer : role.buffers) {
-        const bool fits = (!buffer.value.node.valid() || (buffer.value.node.index() < dag_.nodes.size() && buffer.value.index < facts_.node(buffer.value.node).num_outputs)) &&
+        const bool fits = (!buffer.value.node.valid() || (buffer.value.node.index() < dag_.nodes.size() && buffer.value.index < facts_.outputs_of(buffer.value.node))) &&
                           (!buffer.bucket.valid() || buffer.bucket.index() < dag_.buckets.size());
         if (!fits) return fail("a buffer of role `" + role_name(r) + "` holds nothing that exists");
       }
@@ -166,17 +164,22 @@ class Shape {
     for (std::size_t s = 0; s < roles_in_.size(); ++s) {
       for (const std::uint32_t role : roles_in_[s]) wanted[role] += nodes_of[s];
     }
-    std::vector<std::uint32_t> last(dag_.nodes.size(), kNone);
+    std::vector<std::uint32_t> last(dag_.nodes.size(), kNone), held_by(dag_.device_sets.size(), kNone);
     plan_.role_of.reserve(plan_.first_action.back());
+    plan_.steps.reserve(plan_.first_action.back());
     for (std::uint32_t r = 0; r < plan_.plan.roles.size(); ++r) {
       const dag::Role& role = plan_.plan.roles[r];
+      for (std::uint32_t s = 0; s < held_by.size(); ++s) {
+        if (in(role, dag_.device_sets[DeviceSetId(s)])) held_by[s] = r;
+      }
       std::uint64_t own = 0;
       for (const Action& action : role.actions) {
         plan_.role_of.push_back(r);
         const Node& node = facts_.node(action.node);
+        plan_.steps.push_back({action.node.value(), is_comm(node.kind) ? node.comm.value() : kNone, 0, action.position});
         if (last[action.node.index()] == r) {
           facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}` twice", role_name(r), facts_.name(action.node));
-        } else if (!in(role, dag_.device_sets[node.devices])) {
+        } else if (held_by[node.devices.index()] != r) {
           facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}`, which is on `{}`", role_name(r), facts_.name(action.node), facts_.text(node.devices));
         } else {
           ++own;
@@ -200,32 +203,57 @@ class Shape {
 
   /// Positions count per stream, and waits name actions that exist.
   void streams() {
-    const std::size_t slots = plan_.plan.roles.size() * plan_.num_streams();
-    plan_.stream_size.assign(slots, 0);
-    for (std::uint32_t a = 0; a < plan_.role_of.size(); ++a) {
-      const Action& action = plan_.action(a);
-      std::uint32_t& size = plan_.stream_size[plan_.slot(plan_.role_of[a], action.stream)];
-      if (action.position != size) {
-        facts_.sink.report(Code::wrong_actions, plan_.loc(a), "`{}` says position `{}` in its stream, it is number `{}`", plan_.name(a), action.position, size);
-        return;
+    const std::size_t n = plan_.steps.size();
+    plan_.action_at.resize(n);
+    plan_.first_target.reserve(n + 1);
+    plan_.first_target.push_back(0);
+    std::vector<std::uint32_t> lane_of(dag_.streams.size(), kNone);  // of the role at hand
+    for (std::uint32_t r = 0; r < plan_.plan.roles.size() && !facts_.enough(); ++r) {
+      const dag::Role& role = plan_.plan.roles[r];
+      const std::uint32_t first = plan_.first_action[r];
+      const auto first_lane = static_cast<std::uint32_t>(plan_.lanes.size());
+      plan_.first_lane.push_back(first_lane);
+      Lane* lanes = nullptr;
+      for (std::uint32_t i = 0; i < role.actions.size(); ++i) {
+        const Action& action = role.actions[i];
+        std::uint32_t& lane = lane_of[action.stream.index()];
+        if (lane == kNone) {
+          lane = static_cast<std::uint32_t>(plan_.lanes.size()) - first_lane;
+          plan_.lanes.push_back({action.stream, 0, 0});
+          lanes = plan_.lanes.data() + first_lane;
+        }
+        plan_.steps[first + i].lane = lane;
+        std::uint32_t& size = lanes[lane].size;
+        if (action.position != size) {
+          facts_.sink.report(Code::wrong_actions, plan_.loc(first + i), "`{}` says position `{}` in its stream, it is number `{}`", plan_.name(first + i), action.position, size);
+          return;
+        }
+        ++size;
       }
-      ++size;
-    }
-    plan_.action_at_first.assign(slots + 1, 0);
-    for (std::size_t s = 0; s < slots; ++s) plan_.action_at_first[s + 1] = plan_.action_at_first[s] + plan_.stream_size[s];
-    plan_.action_at.resize(plan_.role_of.size());
-    for (std::uint32_t a = 0; a < plan_.role_of.size(); ++a) {
-      const Action& action = plan_.action(a);
-      plan_.action_at[plan_.action_at_first[plan_.slot(plan_.role_of[a], action.stream)] + action.position] = a;
-    }
-    for (std::uint32_t a = 0; a < plan_.role_of.size() && !facts_.enough(); ++a) {
-      for (const dag::Wait& wait : plan_.waits(a)) {
-        if (wait.distance <= 1 && wait.position < plan_.stream_size[plan_.slot(plan_.role_of[a], wait.stream)] && wait.stream != plan_.action(a).stream) continue;
-        facts_.sink.report(Code::wrong_wait, plan_.loc(a), "`{}` waits for action `{}` of stream `{}`, `{}` steps ago: {}", plan_.name(a), wait.position,
-                           facts_.text(dag_.streams[wait.stream.index()].name), std::uint32_t{wait.distance},
-                           wait.distance > 1 ? "a wait looks back one step at most" : wait.stream == plan_.action(a).stream ? "a stream is in order anyway" : "there is no such action");
+      std::uint32_t at = first;
+      for (std::size_t k = first_lane; k < plan_.lanes.size(); ++k) {
+        plan_.lanes[k].first = at;
+        at += plan_.lanes[k].size;
       }
+      for (std::uint32_t a = first; a < plan_.first_action[r + 1]; ++a) plan_.action_at[lanes[plan_.steps[a].lane].first + plan_.steps[a].position] = a;
+      for (std::uint32_t i = 0; i < role.actions.size() && !facts_.enough(); ++i) {
+        const Action& action = role.actions[i];
+        for (std::uint32_t w = action.first_wait; w < action.first_wait + action.num_waits; ++w) {
+          const dag::Wait& wait = role.waits[w];
+          const std::uint32_t lane = lane_of[wait.stream.index()];
+          if (wait.distance <= 1 && lane != kNone && wait.position < lanes[lane].size && wait.stream != action.stream) {
+            plan_.targets.push_back(plan_.action_at[lanes[lane].first + wait.position]);
+            continue;
+          }
+          facts_.sink.report(Code::wrong_wait, plan_.loc(first + i), "`{}` waits for action `{}` of stream `{}`, `{}` steps ago: {}", plan_.name(first + i), wait.position,
+                             facts_.text(dag_.streams[wait.stream.index()].name), std::uint32_t{wait.distance},
+                             wait.distance > 1 ? "a wait looks back one step at most" : wait.stream == action.stream ? "a stream is in order anyway" : "there is no such action");
+        }
+        plan_.first_target.push_back(static_cast<std::uint32_t>(plan_.targets.size()));
+      }
+      for (std::size_t k = first_lane; k < plan_.lanes.size(); ++k) lane_of[plan_.lanes[k].stream.index()] = kNone;
     }
+    plan_.first_lane.push_back(static_cast<std::uint32_t>(plan_.lanes.size()));
   }
 
   /// Every communication is in one communicator; at each member the order of actions is the communicator's.
@@ -263,90 +291,30 @@ class Shape {
     std::vector<std::uint32_t> next(list.size(), 0), role_stamp(list.size(), kNone);
     for (std::uint32_t a = 0; a < plan_.role_of.size() && !facts_.enough(); ++a) {
       const Action& action = plan_.action(a);
-      const Node& node = facts_.node(action.node);
-      if (!is_comm(node.kind)) {
-        if (action.communicator.valid()) facts_.sink.report(Code::wrong_communicator, node.loc, "`{}` is no communication but names a communicator", plan_.name(a));
+      const std::uint32_t comm = plan_.steps[a].comm;
+      if (comm == kNone) {
+        if (action.communicator.valid()) facts_.sink.report(Code::wrong_communicator, plan_.loc(a), "`{}` is no communication but names a communicator", plan_.name(a));
         continue;
       }
-      const std::uint32_t c = of_comm[node.comm.index()];
+      const std::uint32_t c = of_comm[comm];
       if (c == kNone || action.communicator.value() != c) {
-        facts_.sink.report(Code::wrong_communicator, node.loc, "`{}` runs on another communicator than the one that lists it", plan_.name(a));
+        facts_.sink.report(Code::wrong_communicator, plan_.loc(a), "`{}` runs on another communicator than the one that lists it", plan_.name(a));
         continue;
       }
       if (role_stamp[c] != plan_.role_of[a]) {
         role_stamp[c] = plan_.role_of[a];
         next[c] = 0;
       }
-      if (number[node.comm.index()] != next[c]) {
+      if (number[comm] != next[c]) {
         const NodeId expected = dag_.comms[list[c].comms[next[c]].index()].members[0];
         facts_.sink
-            .report(Code::wrong_communicator, node.loc, "role `{}` runs `{}` as number `{}` of its communicator, where the other member has `{}`", role_name(plan_.role_of[a]),
+            .report(Code::wrong_communicator, plan_.loc(a), "role `{}` runs `{}` as number `{}` of its communicator, where the other member has `{}`", role_name(plan_.role_of[a]),
                     plan_.name(a), next[c], facts_.name(expected))
             .related(facts_.loc(expected), "`{}` comes first here", facts_.name(expected));
         return;
       }
       ++next[c];
     }
-  }
-
-  /// Operands: number, inside their buffers, buffers inside the arena.
-  void operands(std::uint32_t r) {
-    const dag::Role& role = plan_.plan.roles[r];
-    std::int64_t end = 0;
-    for (const dag::Buffer& buffer : role.buffers) {
-      if (buffer.offset < 0 || buffer.bytes < 0 || buffer.offset % 64 != 0 || buffer.offset > role.arena_bytes || buffer.bytes > role.arena_bytes - buffer.offset) {
-        facts_.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is not a part of its arena of `{}`, in steps of 64", role_name(r),
-                           buffer.offset, buffer.bytes, role.arena_bytes);
-        return;
-      }
-      end = std::max(end, buffer.offset + buffer.bytes);
-    }
-    if (role.live_bytes > role.arena_bytes || role.live_bytes < 0) {
-      facts_.sink.report(Code::wrong_operand, LocId(), "role `{}` says that more bytes live than its arena has", role_name(r));
-    }
-    for (const Action& action : role.actions) {
-      if (facts_.enough()) return;
-      const Node& node = facts_.node(action.node);
-      const std::uint32_t inputs = input_ports(dag_, node), values = inputs + node.num_outputs;
-      if (action.num_operands < values || action.num_operands > values + 1) {
-        facts_.sink.report(Code::wrong_operand, node.loc, "`{}` has `{}` operands where it needs `{}`", facts_.name(action.node), action.num_operands, values);
-        continue;
-      }
-      if (action.num_operands > values && role.buffers[role.operands[action.first_operand + values].buffer.index()].cls != dag::BufferClass::workspace) {
-        facts_.sink.report(Code::wrong_operand, node.loc, "the workspace of `{}` lies in a buffer of another class", facts_.name(action.node));
-      }
-      std::size_t edge = 0;
-      const std::span<const Input> edges = dag_.inputs_of(node);
-      for (std::uint32_t i = 0; i < action.num_operands; ++i) {
-        const dag::Operand& operand = role.operands[action.first_operand + i];
-        const dag::Buffer& buffer = role.buffers[operand.buffer.index()];
-        const std::int64_t bytes = i < inputs ? input_bytes(edges, edge) : i < values ? dag_.output_type({action.node, i - inputs}).bytes() : 0;
-        if (operand.offset < 0 || operand.offset > buffer.bytes || bytes > buffer.bytes - operand.offset) {
-          facts_.sink.report(Code::wrong_operand, node.loc, "operand `{}` of `{}` takes `{}` bytes at `{}` of a buffer that has `{}`", i, facts_.name(action.node), bytes, operand.offset,
-                             buffer.bytes);
-        }
-        const bool gradient = node.kind == NodeKind::chunk && i >= inputs && i < values &&
-                              dag_.bodies[node.body.index()].outputs[i - inputs].kind == PortKind::grad;
-        if (operand.accumulate && !gradient) {
-          facts_.sink.report(Code::wrong_accumulation, node.loc, "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts_.name(action.node));
-        }
-        if (i >= inputs && i < values) {
-          const bool state = buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::optimizer || buffer.cls == dag::BufferClass::scalars;
-          const bool own = node.kind == NodeKind::update && buffer.cls == dag::BufferClass::parameters && buffer.bucket == node.bucket;
-          const bool labelled = !buffer.value.node.valid() || buffer.value == Port{action.node, i - inputs} || is_comm(node.kind);
-          if ((state && !own) || !labelled) {
-            facts_.sink.report(Code::wrong_operand, node.loc, "output `{}` of `{}` is written where something else belongs", i - inputs, facts_.name(action.node));
-          }
-        }
-      }
-    }
-  }
-
-  std::int64_t input_bytes(std::span<const Input> edges, std::size_t& edge) const {
-    const Input& input = edges[edge];
-    while (edge < edges.size() && edges[edge].port == input.port) ++edge;
-    if (input.source.node.valid()) return dag_.output_type(input.source).bytes();
-    return 0;
   }
 
   PlanFacts& plan_;
@@ -358,5 +326,105 @@ class Shape {
 }  // namespace
 
 bool check_plan_shape(PlanFacts& plan) { return Shape(plan).check(); }
+
+void RoleView::set_role(std::uint32_t number) {
+  const Facts& facts = plan_.facts;
+  const Dag& dag = facts.dag;
+  number_ = number;
+  const std::uint32_t first = plan_.first_action[number], count = plan_.first_action[number + 1] - first;
+  const Step* const steps = plan_.steps.data() + first;
+  entries_.assign(count + 1, {});
+  ports_.clear();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Node& node = dag.nodes[steps[i].node];
+    local_[steps[i].node] = i;
+    Entry& entry = entries_[i];
+    entry.node = steps[i].node;
+    entry.kind = node.kind;
+    entry.body = node.body.value();
+    entry.bucket = node.bucket.value();
+    entry.first_output = facts.output_base[entry.node];
+    entry.num_outputs = node.num_outputs;
+    entry.first_port = static_cast<std::uint32_t>(ports_.size());
+    for_each_port(dag, node, [&](std::span<const Input> sources) {
+      const auto edge = static_cast<std::uint32_t>(sources.data() - dag.edges.data());
+      ports_.push_back({edge, static_cast<std::uint32_t>(sources.size()), kNone, sources[0].cls});
+    });
+  }
+  entries_[count].first_port = static_cast<std::uint32_t>(ports_.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t p = entries_[i].first_port; p < entries_[i + 1].first_port; ++p) {
+      Port& port = ports_[p];
+      const Port at = port;
+      if (dag.edges[at.edge].source.node.valid()) port.output = facts.output(dag.edges[at.edge].source);
+      for (std::uint32_t e = at.edge; e < at.edge + at.sources; ++e) {
+        const NodeId source = dag.edges[e].source.node;
+        if (!source.valid() || facts.kind[source.index()] != NodeKind::recv) continue;
+        const std::uint32_t local = local_[source.index()];
+        if (local >= count || entries_[local].node != source.value()) continue;
+        if (entries_[local].first_reader == kNone) entries_[local].first_reader = i;
+      }
+    }
+  }
+}
+
+std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& read) const {
+  if (read.output != kNone) return plan_.facts.output_bytes[read.output];
+  const dag::Body& body = plan_.facts.dag.bodies[entry.body];
+  return body.graph.type(body.inputs[port].value).bytes();
+}
+
+void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports) {
+  const Facts& facts = plan.facts;
+  const Dag& dag = facts.dag;
+  const dag::Role& role = view.role();
+  const std::string_view role_name = facts.text(role.name);
+  for (const dag::Buffer& buffer : role.buffers) {
+    if (buffer.offset < 0 || buffer.bytes < 0 || buffer.offset % 64 != 0 || buffer.offset > role.arena_bytes || buffer.bytes > role.arena_bytes - buffer.offset) {
+      reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is not a part of its arena of `{}`, in steps of 64", role_name,
+                          buffer.offset, buffer.bytes, role.arena_bytes);
+      return;
+    }
+  }
+  if (role.live_bytes > role.arena_bytes || role.live_bytes < 0) {
+    reports.sink.report(Code::wrong_operand, LocId(), "role `{}` says that more bytes live than its arena has", role_name);
+  }
+  for (std::size_t a = 0; a < view.size(); ++a) {
+    if (reports.enough()) return;
+    const Action& action = role.actions[a];
+    const RoleView::Entry& entry = view.entry(a);
+    const std::span<const RoleView::Port> ports = view.ports(a);
+    const auto inputs = static_cast<std::uint32_t>(ports.size());
+    const std::uint32_t values = inputs + entry.num_outputs;
+    if (action.num_operands < values || action.num_operands > values + 1) {
+      reports.sink.report(Code::wrong_operand, facts.loc(action.node), "`{}` has `{}` operands where it needs `{}`", facts.name(action.node), action.num_operands, values);
+      continue;
+    }
+    if (action.num_operands > values && role.buffers[role.operands[action.first_operand + values].buffer.index()].cls != dag::BufferClass::workspace) {
+      reports.sink.report(Code::wrong_operand, facts.loc(action.node), "the workspace of `{}` lies in a buffer of another class", facts.name(action.node));
+    }
+    for (std::uint32_t i = 0; i < action.num_operands; ++i) {
+      const dag::Operand& operand = role.operands[action.first_operand + i];
+      const dag::Buffer& buffer = role.buffers[operand.buffer.index()];
+      const std::int64_t bytes = i < inputs ? (ports[i].output == kNone ? 0 : facts.output_bytes[ports[i].output]) : i < values ? facts.output_bytes[entry.first_output + i - inputs] : 0;
+      if (operand.offset < 0 || operand.offset > buffer.bytes || bytes > buffer.bytes - operand.offset) {
+        reports.sink.report(Code::wrong_operand, facts.loc(action.node), "operand `{}` of `{}` takes `{}` bytes at `{}` of a buffer that has `{}`", i, facts.name(action.node), bytes,
+                            operand.offset, buffer.bytes);
+      }
+      const bool output = i >= inputs && i < values;
+      const bool gradient = output && entry.kind == NodeKind::chunk && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
+      if (operand.accumulate && !gradient) {
+        reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
+      }
+      if (!output) continue;
+      const bool state = buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::optimizer || buffer.cls == dag::BufferClass::scalars;
+      const bool own = entry.kind == NodeKind::update && buffer.cls == dag::BufferClass::parameters && buffer.bucket.value() == entry.bucket;
+      const bool labelled = !buffer.value.node.valid() || buffer.value == Port{action.node, i - inputs} || is_comm(entry.kind);
+      if ((state && !own) || !labelled) {
+        reports.sink.report(Code::wrong_operand, facts.loc(action.node), "output `{}` of `{}` is written where something else belongs", i - inputs, facts.name(action.node));
+      }
+    }
+  }
+}
 
 }  // namespace piper::verify

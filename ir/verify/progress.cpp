@@ -11,7 +11,7 @@ namespace {
 class Machine {
  public:
   /// `limited`: communications are contracted, and follow each other in each rank's issue order.
-  Machine(PlanFacts& plan, bool limited) : plan_(plan), dag_(plan.facts.dag), n_(static_cast<std::uint32_t>(plan.role_of.size())), limited_(limited) {}
+  Machine(PlanFacts& plan, bool limited) : plan_(plan), dag_(plan.facts.dag), n_(static_cast<std::uint32_t>(plan.steps.size())), limited_(limited) {}
 
   bool run() {
     pending_.assign(n_, 0);
@@ -21,19 +21,16 @@ class Machine {
     waiters_first_.assign(n_ + 1, 0);
     members_first_.assign(dag_.comms.size() + 1, 0);
     for (std::uint32_t a = 0, last = kNone; a < n_; ++a) {
-      const Action& action = plan_.action(a);
-      const std::uint32_t role = plan_.role_of[a];
-      if (a == plan_.first_action[role]) last = kNone;
-      if (action.position > 0) ++pending_[a];
-      for (const dag::Wait& wait : plan_.waits(a)) {
-        if (wait.distance != 0) continue;
+      if (a == plan_.first_action[plan_.role_of[a]]) last = kNone;
+      if (plan_.steps[a].position > 0) ++pending_[a];
+      for_each_wait(a, [&](std::uint32_t target) {
         ++pending_[a];
-        ++waiters_first_[plan_.at(role, wait.stream, wait.position) + 1];
-      }
-      const Node& node = plan_.facts.node(action.node);
-      if (!is_comm(node.kind)) continue;
-      ++comm_pending_[node.comm.index()];
-      ++members_first_[node.comm.index() + 1];
+        ++waiters_first_[target + 1];
+      });
+      const std::uint32_t comm = plan_.steps[a].comm;
+      if (comm == kNone) continue;
+      ++comm_pending_[comm];
+      ++members_first_[comm + 1];
       if (!limited_) continue;
       if (last != kNone) {
         ++pending_[a];
@@ -48,11 +45,8 @@ class Machine {
     members_.resize(members_first_.back());
     std::vector<std::uint32_t> fill(waiters_first_.begin(), waiters_first_.end() - 1), member_fill(members_first_.begin(), members_first_.end() - 1);
     for (std::uint32_t a = 0; a < n_; ++a) {
-      for (const dag::Wait& wait : plan_.waits(a)) {
-        if (wait.distance == 0) waiters_[fill[plan_.at(plan_.role_of[a], wait.stream, wait.position)]++] = a;
-      }
-      const Node& node = plan_.facts.node(plan_.action(a).node);
-      if (is_comm(node.kind)) members_[member_fill[node.comm.index()]++] = a;
+      for_each_wait(a, [&](std::uint32_t target) { waiters_[fill[target]++] = a; });
+      if (plan_.steps[a].comm != kNone) members_[member_fill[plan_.steps[a].comm]++] = a;
     }
     ended_.reserve(n_);
     started_.assign(n_, false);
@@ -63,51 +57,52 @@ class Machine {
     // `ended_` is the queue: what an end releases starts, and ends itself unless it waits for a partner.
     for (std::size_t k = 0; k < ended_.size(); ++k) {
       const std::uint32_t a = ended_[k];
-      const Action& action = plan_.action(a);
-      const std::uint32_t role = plan_.role_of[a];
-      if (action.position + 1 < plan_.stream_size[plan_.slot(role, action.stream)]) release(plan_.at(role, action.stream, action.position + 1));
+      const Lane& lane = plan_.lane(a);
+      const std::uint32_t position = plan_.steps[a].position;
+      if (position + 1 < lane.size) release(plan_.action_at[lane.first + position + 1]);
       for (std::uint32_t w = waiters_first_[a]; w < waiters_first_[a + 1]; ++w) release(waiters_[w]);
       if (limited_ && next_comm_[a] != kNone) release(next_comm_[a]);
     }
     return ended_.size() == n_;
   }
 
-  std::vector<std::uint32_t> take_ended() { return std::move(ended_); }
+  /// Role by role.
+  std::vector<std::uint32_t> take_ended() {
+    std::vector<std::uint32_t> sorted(n_), fill(plan_.first_action.begin(), plan_.first_action.end() - 1);
+    for (const std::uint32_t a : ended_) sorted[fill[plan_.role_of[a]]++] = a;
+    return sorted;
+  }
 
   /// Who waits for whom, until the first repeats.
   void tell() {
     std::uint32_t at = 0;
     while (has_ended_[at]) ++at;
     std::vector<std::uint32_t> seen(n_, kNone);
-    struct Step {
+    struct Link {
       std::uint32_t action, next;
       std::string why;
     };
-    std::vector<Step> path;
+    std::vector<Link> path;
     while (seen[at] == kNone) {
       seen[at] = static_cast<std::uint32_t>(path.size());
-      Step step{at, kNone, {}};
+      Link step{at, kNone, {}};
       if (started_[at]) {
         // Its partner has not started.
-        const Node& node = plan_.facts.node(plan_.action(at).node);
-        for (std::uint32_t m = members_first_[node.comm.index()]; m < members_first_[node.comm.index() + 1]; ++m) {
+        const std::uint32_t comm = plan_.steps[at].comm;
+        for (std::uint32_t m = members_first_[comm]; m < members_first_[comm + 1]; ++m) {
           if (!started_[members_[m]]) step.next = members_[m];
         }
         step.why = "is at the rendezvous and waits for";
       } else {
-        const Action& action = plan_.action(at);
-        const std::uint32_t role = plan_.role_of[at];
-        if (action.position > 0 && !has_ended_[plan_.at(role, action.stream, action.position - 1)]) {
-          step.next = plan_.at(role, action.stream, action.position - 1);
+        if (plan_.steps[at].position > 0 && !has_ended_[plan_.before(at)]) {
+          step.next = plan_.before(at);
           step.why = "comes in its stream after";
         }
-        for (const dag::Wait& wait : plan_.waits(at)) {
-          if (wait.distance != 0 || step.next != kNone) continue;
-          const std::uint32_t target = plan_.at(role, wait.stream, wait.position);
-          if (has_ended_[target]) continue;
+        for_each_wait(at, [&](std::uint32_t target) {
+          if (step.next != kNone || has_ended_[target]) return;
           step.next = target;
           step.why = "waits for the event of";
-        }
+        });
         if (step.next == kNone && limited_) {
           step.next = previous_comm_[at];
           step.why = "is issued after";
@@ -128,15 +123,23 @@ class Machine {
   }
 
  private:
+  /// The waits for actions of this step.
+  template <typename Visit>
+  void for_each_wait(std::uint32_t a, Visit visit) const {
+    const std::span<const dag::Wait> waits = plan_.waits(a);
+    for (std::size_t w = 0; w < waits.size(); ++w) {
+      if (waits[w].distance == 0) visit(plan_.targets[plan_.first_target[a] + w]);
+    }
+  }
+
   void release(std::uint32_t a) {
     if (--pending_[a] == 0) start(a);
   }
 
   void start(std::uint32_t a) {
     started_[a] = true;
-    const Node& node = plan_.facts.node(plan_.action(a).node);
-    if (!is_comm(node.kind)) return end(a);
-    const std::size_t c = node.comm.index();
+    const std::uint32_t c = plan_.steps[a].comm;
+    if (c == kNone) return end(a);
     if (--comm_pending_[c] > 0) return;
     for (std::uint32_t m = members_first_[c]; m < members_first_[c + 1]; ++m) end(members_[m]);
   }
@@ -158,6 +161,29 @@ class Machine {
 
 }  // namespace
 
+bool follows_global_order(PlanFacts& plan) {
+  const Facts& facts = plan.facts;
+  if (facts.position.empty()) return false;
+  for (std::size_t r = 0; r + 1 < plan.first_action.size(); ++r) {
+    const dag::Role& role = plan.plan.roles[r];
+    const std::uint32_t first = plan.first_action[r];
+    std::uint32_t last = kNone;
+    for (std::uint32_t i = 0; i < role.actions.size(); ++i) {
+      const Step& step = plan.steps[first + i];
+      const std::uint32_t at = facts.position[step.comm == kNone ? step.node : facts.dag.comms[step.comm].members.front().index()];
+      if (last != kNone && at <= last) return false;
+      last = at;
+      const Action& action = role.actions[i];
+      for (std::uint32_t w = 0; w < action.num_waits; ++w) {
+        if (role.waits[action.first_wait + w].distance == 0 && plan.targets[plan.first_target[first + i] + w] >= first + i) return false;
+      }
+    }
+  }
+  plan.ended.resize(plan.steps.size());
+  for (std::uint32_t a = 0; a < plan.ended.size(); ++a) plan.ended[a] = a;
+  return true;
+}
+
 bool check_progress(PlanFacts& plan) {
   // The contracted graph has all edges of the plain one, so most plans need one run.
   Machine limited(plan, true);
@@ -174,130 +200,95 @@ bool check_progress(PlanFacts& plan) {
   return false;
 }
 
-HappensBefore::HappensBefore(const PlanFacts& facts) : plan(facts) {
+void HappensBefore::set_role(std::uint32_t role) {
   // A count far below any real one: nothing is known to have ended.
   constexpr std::int32_t kNever = -(1 << 30);
-  const std::size_t streams = plan.num_streams();
-  const auto roles = static_cast<std::uint32_t>(plan.plan.roles.size());
-  local.assign(roles * streams, 0);
-  width.assign(roles, 0);
-  base.assign(roles, 0);
-  std::vector<std::int32_t> sizes(roles * streams, 0);  // per role, by its own numbers
-  std::size_t total = 0;
-  for (std::uint32_t r = 0; r < roles; ++r) {
-    for (std::size_t s = 0; s < streams; ++s) {
-      const std::uint32_t size = plan.stream_size[r * streams + s];
-      if (size == 0) continue;
-      local[r * streams + s] = width[r];
-      sizes[r * streams + width[r]++] = static_cast<std::int32_t>(size);
-    }
-    base[r] = total;
-    total += std::size_t{plan.first_action[r + 1] - plan.first_action[r]} * width[r];
-  }
-  counts.assign(total, kNever);
-  // A path from one step to the next crosses once, so a second round knows all of them.
-  for (int round = 0; round < 2; ++round) {
-    for (const std::uint32_t a : plan.ended) {
-      const Action& action = plan.action(a);
-      const std::uint32_t role = plan.role_of[a];
-      const std::uint32_t own_width = width[role];
-      const std::int32_t* const size = sizes.data() + role * streams;
-      std::int32_t* const own = counts.data() + row(role, a);
-      const auto join = [&](std::uint32_t b, dag::StreamId stream, std::uint32_t position, bool previous) {
-        const std::int32_t* const theirs = counts.data() + row(role, b);
+  first_ = plan_.first_action[role];
+  const Lane* const lanes = plan_.lanes.data() + plan_.first_lane[role];
+  width_ = plan_.first_lane[role + 1] - plan_.first_lane[role];
+  counts_.assign(std::size_t{plan_.first_action[role + 1] - first_} * width_, kNever);
+  const dag::Role& actions = plan_.plan.roles[role];
+  // A path from one step to the next crosses once: the first round follows those within a step, the second knows all.
+  for (const bool crossing : {false, true}) {
+    for (const std::uint32_t a : plan_.ended_of(role)) {
+      std::int32_t* const own = counts_.data() + std::size_t{a - first_} * width_;
+      const auto join = [&](std::uint32_t b, bool previous) {
+        const std::int32_t* const theirs = counts_.data() + std::size_t{b - first_} * width_;
+        const Step& step = plan_.steps[b];
+        const auto end = static_cast<std::int32_t>(step.position) + 1;
         if (previous) {
+          if (!crossing) return;
           // What the step before knew of its own step; what reaches further back means nothing here.
-          for (std::uint32_t s = 0; s < own_width; ++s) own[s] = std::max(own[s], theirs[s] > 0 ? theirs[s] - size[s] : kNever);
+          for (std::uint32_t s = 0; s < width_; ++s) own[s] = std::max(own[s], theirs[s] > 0 ? theirs[s] - static_cast<std::int32_t>(lanes[s].size) : kNever);
+          own[step.lane] = std::max(own[step.lane], end - static_cast<std::int32_t>(lanes[step.lane].size));
         } else {
-          for (std::uint32_t s = 0; s < own_width; ++s) own[s] = std::max(own[s], theirs[s]);
+          for (std::uint32_t s = 0; s < width_; ++s) own[s] = std::max(own[s], theirs[s]);
+          own[step.lane] = std::max(own[step.lane], end);
         }
-        const std::uint32_t s = local[plan.slot(role, stream)];
-        const auto end = static_cast<std::int32_t>(position) + 1;
-        own[s] = std::max(own[s], previous ? end - size[s] : end);
       };
-      const bool first = action.position == 0;
-      const std::uint32_t before = first ? plan.stream_size[plan.slot(role, action.stream)] - 1 : action.position - 1;
-      join(plan.at(role, action.stream, before), action.stream, before, first);
-      for (const dag::Wait& wait : plan.waits(a)) join(plan.at(role, wait.stream, wait.position), wait.stream, wait.position, wait.distance == 1);
+      const Step& step = plan_.steps[a];
+      const Lane& lane = lanes[step.lane];
+      join(plan_.action_at[lane.first + (step.position == 0 ? lane.size : step.position) - 1], step.position == 0);
+      const Action& action = actions.actions[a - first_];
+      const std::uint32_t* const targets = plan_.targets.data() + plan_.first_target[a];
+      for (std::uint32_t w = 0; w < action.num_waits; ++w) join(targets[w], actions.waits[action.first_wait + w].distance == 1);
     }
   }
 }
 
-namespace {
-
-/// For each message of a communicator, at one receiving role: the place of its first reader in issue order.
-std::uint32_t first_reader(const std::vector<std::uint32_t>& readers, std::size_t first, std::size_t last, std::uint32_t begin, std::uint32_t end) {
-  std::uint32_t best = kNone;
-  for (std::size_t k = first; k < last; ++k) {
-    if (readers[k] >= begin && readers[k] < end) best = std::min(best, readers[k]);
+void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports) {
+  const Facts& facts = plan.facts;
+  const std::uint32_t first = plan.first_action[view.number()];
+  // The role's receives, communicator by communicator.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sorted;
+  for (std::uint32_t i = 0; i < view.size(); ++i) {
+    if (view.entry(i).kind == NodeKind::recv) sorted.emplace_back(view.role().actions[i].communicator.value(), i);
   }
-  return best;
-}
-
-}  // namespace
-
-void check_windows(PlanFacts& plan, const HappensBefore& before) {
-  const Dag& dag = plan.facts.dag;
-  // Readers of each recv, as actions; ascending by role, then issue order.
-  std::vector<std::uint32_t> first(dag.nodes.size() + 1, 0);
-  const auto visit = [&](auto&& each) {
-    for (std::uint32_t a = 0; a < plan.role_of.size(); ++a) {
-      for (const Input& input : dag.inputs_of(plan.facts.node(plan.action(a).node))) {
-        if (input.source.node.valid() && plan.facts.node(input.source.node).kind == NodeKind::recv) each(input.source.node, a);
-      }
-    }
-  };
-  visit([&](NodeId recv, std::uint32_t) { ++first[recv.index() + 1]; });
-  for (std::size_t i = 0; i < dag.nodes.size(); ++i) first[i + 1] += first[i];
-  std::vector<std::uint32_t> readers(first.back()), fill(first.begin(), first.end() - 1);
-  visit([&](NodeId recv, std::uint32_t a) { readers[fill[recv.index()]++] = a; });
-
-  // The receiving actions of each communicator, role by role.
-  std::vector<std::vector<std::uint32_t>> receives(plan.plan.communicators.size());
-  for (std::uint32_t a = 0; a < plan.role_of.size(); ++a) {
-    const Action& action = plan.action(a);
-    if (plan.facts.node(action.node).kind == NodeKind::recv) receives[action.communicator.index()].push_back(a);
-  }
-  for (std::size_t c = 0; c < receives.size() && !plan.facts.enough(); ++c) {
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::uint32_t> reader, highest;
+  for (std::size_t begin = 0, end = 0; begin < sorted.size() && !reports.enough(); begin = end) {
+    const std::uint32_t c = sorted[begin].first;
+    while (end < sorted.size() && sorted[end].first == c) ++end;
     const dag::Communicator& communicator = plan.plan.communicators[c];
-    if (communicator.kind != dag::Communicator::Kind::pair) continue;
     const std::size_t messages = communicator.comms.size();
-    std::uint32_t least = 1;
-    std::size_t far_i = 0, far_j = 0;
-    const std::size_t rows = messages == 0 ? 0 : receives[c].size() / messages;
-    std::vector<std::uint32_t> reader(messages), highest(messages);
-    for (std::size_t row = 0; row < rows; ++row) {
-      const std::uint32_t* const actions = receives[c].data() + row * messages;
-      const std::uint32_t role = plan.role_of[actions[0]];
-      for (std::size_t j = 0; j < messages; ++j) {
-        const std::size_t recv = plan.action(actions[j]).node.index();
-        reader[j] = first_reader(readers, first[recv], first[recv + 1], plan.first_action[role], plan.first_action[role + 1]);
-        highest[j] = j == 0 ? reader[j] : std::max(highest[j - 1], reader[j]);
-        // The earliest message that is read after this one, or by the same reader, which needs both at once.
-        const auto i = static_cast<std::size_t>(std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
-        if (i < j && j - i + 1 > least) {
-          least = static_cast<std::uint32_t>(j - i + 1);
-          far_i = i;
-          far_j = j;
-        }
-      }
-      const std::uint32_t w = communicator.window;
-      for (std::size_t j = 0; w > 0 && w <= messages && j < messages && !plan.facts.enough(); ++j) {
-        const bool previous = j < w;
-        const std::uint32_t needed = reader[previous ? j + messages - w : j - w];
-        if (needed == kNone || before.ended_before(needed, actions[j], previous)) continue;
-        plan.facts.sink
-            .report(Code::window_exceeded, plan.loc(actions[j]), "`{}` is posted without waiting for `{}`{}, so more than `{}` messages may have arrived unread", plan.name(actions[j]),
-                    plan.name(needed), previous ? " of the step before" : "", w)
-            .related(plan.loc(needed), "`{}` reads the message that must be read first", plan.name(needed));
+    if (communicator.kind != dag::Communicator::Kind::pair || end - begin != messages) continue;
+    reader.resize(messages);
+    highest.resize(messages);
+    for (std::size_t j = 0; j < messages; ++j) {
+      reader[j] = view.entry(sorted[begin + j].second).first_reader;
+      highest[j] = j == 0 ? reader[j] : std::max(highest[j - 1], reader[j]);
+      if (j == 0 || reader[j] > highest[j - 1]) continue;
+      // The earliest message that is read after this one, or by the same reader, which needs both at once.
+      const auto i = static_cast<std::size_t>(std::lower_bound(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(j) + 1, reader[j]) - highest.begin());
+      if (i < j && j - i + 1 > windows.least[c]) {
+        windows.least[c] = static_cast<std::uint32_t>(j - i + 1);
+        windows.far[c] = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)};
       }
     }
-    if (communicator.least_window != least || communicator.window < least) {
-      const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
-      auto report = plan.facts.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, least `{}`; the order in which its messages are read needs `{}`",
-                                           communicator.window, communicator.least_window, least);
-      if (least > 1) report.hint("`{}` is not read after `{}`", message(far_j), message(far_i));
+    const std::uint32_t w = communicator.window;
+    for (std::size_t j = 0; w > 0 && w <= messages && j < messages && !reports.enough(); ++j) {
+      const bool previous = j < w;
+      const std::uint32_t needed = reader[previous ? j + messages - w : j - w];
+      const std::uint32_t posted = first + sorted[begin + j].second;
+      if (needed == kNone || before.ended_before(first + needed, posted, previous)) continue;
+      reports.sink
+          .report(Code::window_exceeded, plan.loc(posted), "`{}` is posted without waiting for `{}`{}, so more than `{}` messages may have arrived unread", plan.name(posted),
+                  plan.name(first + needed), previous ? " of the step before" : "", w)
+          .related(facts.loc(NodeId(view.entry(needed).node)), "`{}` reads the message that must be read first", plan.name(first + needed));
     }
+  }
+}
+
+void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports) {
+  const Dag& dag = plan.facts.dag;
+  for (std::size_t c = 0; c < plan.plan.communicators.size() && !reports.enough(); ++c) {
+    const dag::Communicator& communicator = plan.plan.communicators[c];
+    const std::uint32_t least = windows.least[c];
+    if (communicator.kind != dag::Communicator::Kind::pair || (communicator.least_window == least && communicator.window >= least)) continue;
+    const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
+    auto report = reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, least `{}`; the order in which its messages are read needs `{}`",
+                                      communicator.window, communicator.least_window, least);
+    if (least > 1) report.hint("`{}` is not read after `{}`", message(windows.far[c].second), message(windows.far[c].first));
   }
 }
 

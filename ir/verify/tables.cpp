@@ -60,6 +60,7 @@ class Tables {
       if (!inside(before, dag_.nodes) || !inside(after, dag_.nodes)) return fail("a temporal edge refers to a node that does not exist");
     }
     outputs();
+    positions();
     return facts_.ok();
   }
 
@@ -113,6 +114,8 @@ class Tables {
 
   void outputs() {
     facts_.output_base.resize(dag_.nodes.size() + 1);
+    facts_.kind.reserve(dag_.nodes.size());
+    for (const Node& node : dag_.nodes) facts_.kind.push_back(node.kind);
     std::uint32_t total = 0;
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       facts_.output_base[i] = total;
@@ -137,6 +140,17 @@ class Tables {
         if (user[body.index()] != kNone && user[body.index()] != c) facts_.shared_body[body.index()] = true;
         user[body.index()] = static_cast<std::uint32_t>(c);
       }
+    }
+  }
+
+  void positions() {
+    const std::size_t n = dag_.nodes.size();
+    if (dag_.level < Level::ordered || dag_.order.size() != n) return;
+    facts_.position.assign(n, kNone);
+    for (std::size_t i = 0; i < n; ++i) {
+      const NodeId id = dag_.order[i];
+      if (!inside(id, dag_.nodes) || facts_.position[id.index()] != kNone) return facts_.position.clear();
+      facts_.position[id.index()] = static_cast<std::uint32_t>(i);
     }
   }
 

@@ -4,6 +4,63 @@
 
 namespace piper::verify {
 
+namespace {
+
+/// All checks of roles, without a report.
+bool roles_hold(const PlanFacts& plan, const Sums& sums) {
+  DiagnosticSink scratch(plan.facts.dag.context->locations);
+  const Reports reports{scratch, 0};
+  RoleView view(plan);
+  HappensBefore before(plan);
+  MemoryCheck memory(plan, sums, reports);
+  Windows windows(plan);
+  for (std::uint32_t r = 0; r < plan.plan.roles.size(); ++r) {
+    view.set_role(r);
+    check_operands(plan, view, reports);
+    if (!reports.ok()) return false;
+    before.set_role(r);
+    memory.check(view, before);
+    check_windows(plan, view, before, windows, reports);
+    if (!reports.ok()) return false;
+  }
+  check_least_windows(plan, windows, reports);
+  return reports.ok();
+}
+
+bool operands_fit(const PlanFacts& plan, Reports reports) {
+  RoleView view(plan);
+  for (std::uint32_t r = 0; r < plan.plan.roles.size() && !reports.enough(); ++r) {
+    view.set_role(r);
+    check_operands(plan, view, reports);
+  }
+  return reports.ok();
+}
+
+/// The same checks one after the other, each over all roles.
+bool tell_roles(PlanFacts& plan, const Sums& sums) {
+  const Reports reports = plan.facts.reports();
+  if (!operands_fit(plan, reports) || !check_progress(plan)) return false;
+  const auto roles = static_cast<std::uint32_t>(plan.plan.roles.size());
+  RoleView view(plan);
+  HappensBefore before(plan);
+  MemoryCheck memory(plan, sums, reports);
+  for (std::uint32_t r = 0; r < roles && !reports.enough(); ++r) {
+    view.set_role(r);
+    before.set_role(r);
+    memory.check(view, before);
+  }
+  Windows windows(plan);
+  for (std::uint32_t r = 0; r < roles && !reports.enough(); ++r) {
+    view.set_role(r);
+    before.set_role(r);
+    check_windows(plan, view, before, windows, reports);
+  }
+  check_least_windows(plan, windows, reports);
+  return reports.ok();
+}
+
+}  // namespace
+
 bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   Facts facts(dag, sink);
   if (!check_tables(facts)) return false;
@@ -18,11 +75,11 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
     return false;
   }
   PlanFacts plan(facts);
-  if (!check_plan_shape(plan) || !check_progress(plan)) return false;
-  const HappensBefore before(plan);
-  check_memory(plan, before);
-  check_windows(plan, before);
-  return facts.ok();
+  if (!check_plan_shape(plan)) return false;
+  const Sums sums(facts);
+  // What is right is found right in the plan's own order, role by role. What is wrong is told in an order that depends on nothing but the plan's waits.
+  if (follows_global_order(plan) && roles_hold(plan, sums)) return true;
+  return tell_roles(plan, sums);
 }
 
 bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
@@ -30,37 +87,34 @@ bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
   DiagnosticSink scratch(dag.context->locations);
   Facts facts(dag, scratch);
   if (!check_tables(facts)) return true;
+  check_flow(facts);
   PlanFacts plan(facts);
-  if (!check_plan_shape(plan) || !check_progress(plan)) return true;
-  const HappensBefore before(plan);
+  if (!facts.ok() || !check_plan_shape(plan) || !operands_fit(plan, facts.reports()) || !check_progress(plan)) return true;
+  HappensBefore before(plan);
   bool clean = true;
   std::size_t reported = 0;
-  for (std::uint32_t a = 0; a < plan.role_of.size() && reported < 100; ++a) {
-    const Action& action = plan.action(a);
-    const std::uint32_t role = plan.role_of[a];
+  for (std::uint32_t a = 0; a < plan.steps.size() && reported < 100; ++a) {
+    if (a == plan.first_action[plan.role_of[a]]) before.set_role(plan.role_of[a]);
     const std::span<const dag::Wait> waits = plan.waits(a);
+    const std::uint32_t* const targets = plan.targets.data() + plan.first_target[a];
     for (std::size_t w = 0; w < waits.size(); ++w) {
-      const std::size_t s = waits[w].stream.index();
-      const auto size = static_cast<std::int32_t>(plan.stream_size[role * plan.num_streams() + s]);
+      const std::uint32_t target = targets[w];
+      const auto size = static_cast<std::int32_t>(plan.lane(target).size);
       const std::int32_t wanted = static_cast<std::int32_t>(waits[w].position) + 1 - (waits[w].distance == 1 ? size : 0);
       // What the action knows without this wait: from its stream and its other waits.
       const auto known = [&](std::uint32_t b, bool previous) {
-        const Action& other = plan.action(b);
-        std::int32_t count = before.count(b, s);
-        if (other.stream.index() == s) count = static_cast<std::int32_t>(other.position) + 1;
+        std::int32_t count = before.row(b)[plan.steps[target].lane];
+        if (plan.steps[b].lane == plan.steps[target].lane) count = static_cast<std::int32_t>(plan.steps[b].position) + 1;
         return previous ? (count > 0 ? count - size : -size) >= wanted : count >= wanted;
       };
-      const bool first = action.position == 0;
-      const std::uint32_t last = plan.stream_size[plan.slot(role, action.stream)] - 1;
-      bool implied = known(plan.at(role, action.stream, first ? last : action.position - 1), first);
+      bool implied = known(plan.before(a), plan.steps[a].position == 0);
       for (std::size_t other = 0; other < waits.size() && !implied; ++other) {
         if (other == w || (waits[other] == waits[w] && other > w)) continue;
-        implied = known(plan.at(role, waits[other].stream, waits[other].position), waits[other].distance == 1);
+        implied = known(targets[other], waits[other].distance == 1);
       }
       if (!implied) continue;
       clean = false;
       ++reported;
-      const std::uint32_t target = plan.at(role, waits[w].stream, waits[w].position);
       sink.report(Code::redundant_event, plan.loc(a), "`{}` waits for `{}`{}, which other events imply", plan.name(a), plan.name(target), waits[w].distance == 1 ? " of the step before" : "");
     }
   }
