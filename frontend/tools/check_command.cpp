@@ -1,10 +1,12 @@
 #include "frontend/tools/commands.h"
+#include "frontend/tools/large_heap.h"
 #include "frontend/tools/session.h"
 #include "ir/verify/verify.h"
 
 namespace piper::tools {
 
 int run_check(Console& console, const Arguments& arguments) {
+  use_large_heap();
   Session session(console, arguments);
   if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
   for (Session::Subject& subject : session.subjects(arguments.positional.size() > 1 ? arguments.positional[1] : "")) {
