@@ -43,7 +43,14 @@ void Evaluator::bind_defaults(const sema::Function& function, const ast::CallExp
 
 Value Evaluator::run(const sema::Function& function, Frame& frame) {
   returned_ = Value();
+  const bool statements = function.sort() != ast::FunctionSort::def || function.result.is(sema::TypeKind::order);
+  const bool outer = std::exchange(skips_statements, statements);
+  ++functions_;
   execute(*function.syntax->body, frame);
+  --functions_;
+  skips_statements = outer;
+  abandons_ = false;
+  if (failed_) return {};
   return convert(std::exchange(returned_, Value()), function.result);
 }
 
@@ -65,7 +72,8 @@ Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {
   Value result = run(function, callee);
   order = outer;
   if (failed_) return {};
-  return result.none() ? share(builder.take()) : result;
+  if (!result.none()) return result;
+  return builder.complete() ? share(builder.take()) : Value();
 }
 
 namespace {
@@ -193,7 +201,7 @@ Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
       const std::int64_t a = to_int(arg(0)), b = to_int(arg(1));
       if (failed_) return {};
       if (b == 0) {
-        fail(Code::division_by_zero, argument_expr(expr, 1).range, frame, "`{}` is 0 here and divides", ast::source_text(argument_expr(expr, 1)));
+        divided_by_zero(argument_expr(expr, 1), frame);
         return {};
       }
       if (b == -1 && a == std::numeric_limits<std::int64_t>::min()) {
@@ -241,7 +249,7 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::traffic: return Value(MeasureValue{directive::Measure::traffic});
     default: break;
   }
-  failed_ = true;
+  set_failed();
   return {};
 }
 

@@ -35,6 +35,8 @@ Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   ++nesting_;
   Value value = eval_node(expr, frame);
   --nesting_;
+  // A name without a value: what was to give it failed.
+  if (value.none() && !sema::type_of(expr).is(sema::TypeKind::none)) set_failed();
   if (failed_) return {};
   return value;
 }
@@ -65,7 +67,7 @@ Value Evaluator::eval_node(const ast::Expr& expr, Frame& frame) {
     case ast::ExprKind::error:
     case ast::ExprKind::op: break;
   }
-  failed_ = true;
+  set_failed();
   return {};
 }
 
@@ -78,7 +80,7 @@ Value Evaluator::eval_name(const ast::NameExpr& expr, Frame& frame) {
     case ast::Referent::function:
     case ast::Referent::unresolved: break;
   }
-  failed_ = true;
+  set_failed();
   return {};
 }
 
@@ -89,7 +91,6 @@ Value Evaluator::param(std::size_t position) {
     Frame frame;
     frame.slots.resize(program_->params[position].frame_size);
     Value value = convert(eval(*program_->params[position].syntax->value, frame), program_->params[position].type);
-    if (failed_) return {};
     known = std::move(value);
   }
   return *known;
@@ -221,6 +222,14 @@ Value Evaluator::eval_binary(const ast::BinaryExpr& expr, Frame& frame) {
   }
 }
 
+void Evaluator::divided_by_zero(const ast::Expr& divisor, const Frame& frame) {
+  if (divisor.kind == ast::ExprKind::number) {
+    fail(Code::division_by_zero, divisor.range, frame, "this divides by 0");
+  } else {
+    fail(Code::division_by_zero, divisor.range, frame, "`{}` is 0 here and divides", ast::source_text(divisor));
+  }
+}
+
 namespace {
 
 template <typename T>
@@ -280,7 +289,7 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
   const bool bytes = left.get<ByteCount>() || right.get<ByteCount>();
   const bool integral = (is_integral(left) || left.get<ByteCount>()) && (is_integral(right) || right.get<ByteCount>());
   if (divides && to_float(right) == 0) {
-    fail(Code::division_by_zero, expr.right->range, frame, "`{}` is 0 here and divides", ast::source_text(*expr.right));
+    divided_by_zero(*expr.right, frame);
     return {};
   }
   const bool ratio = expr.op == ast::BinaryOp::divide && left.get<ByteCount>() && right.get<ByteCount>();
@@ -333,7 +342,12 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const bool one = !sema::type_of(*expr.indices[0]).list;
   const auto in_range = [&](std::int64_t index, std::int64_t size, std::string_view what) {
     if (index >= 0 && index < size) return true;
-    fail(Code::index_out_of_range, expr.indices[0]->range, frame, "index `{}` is outside {} of {}", index, what, size);
+    const std::string name = ast::source_text(*expr.base);
+    if (size == 0) {
+      fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no element `{}`: it is empty", name, index);
+    } else {
+      fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no {} `{}`: they go from 0 to {}", name, what, index, size - 1);
+    }
     return false;
   };
   if (const AxisValue* axis = base.get<AxisValue>()) {
@@ -343,7 +357,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
       return {};
     }
     const std::int64_t index = to_int(indices[0]);
-    if (!in_range(index, axis->size, "an axis")) return {};
+    if (!in_range(index, axis->size, "coordinate")) return {};
     DeviceSet set{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)};
     set.at[axis->axis] = static_cast<std::int32_t>(index);
     return Value(device_sets->intern(set));
@@ -355,7 +369,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const std::int64_t size = range ? range->size() : static_cast<std::int64_t>(list->size());
   for (const Value& value : indices) {
     const std::int64_t index = to_int(value);
-    if (!in_range(index, size, range ? "a range" : "a list")) return {};
+    if (!in_range(index, size, "element")) return {};
     picked.push_back(range ? Value(range->begin + index * range->step) : (*list)[static_cast<std::size_t>(index)]);
   }
   return one ? picked[0] : share(std::move(picked));

@@ -2,14 +2,18 @@
 // Elaboration: evaluates the expressions and statements of a typed program with concrete values.
 //
 // One evaluator lowers one train or schedule. Value statements (`let`, `for`, `if`, ...) are handled here; directives, orders and model
-// statements go to the builder in force, which exists exactly where the analysis allows such statements. After the first
-// diagnostic everything unwinds: callers check `failed()` and give up.
+// statements go to the builder in force, which exists exactly where the analysis allows such statements.
 //
-// Guarantees: ends within kMaxSteps evaluation steps and kMaxNesting expressions and statements inside each other, calls included, or
+// After a diagnostic everything unwinds (callers check `failed()` and give up) to the innermost statement of a schedule, train, order or
+// model, or to the rank of an order. That statement is left out, the names it would have given hold no value, and evaluation goes on. Using
+// a name without a value fails too, without a word: what depends on a mistake is silent, what does not is looked at.
+//
+// Guarantees: one diagnostic per code and place, however often a loop comes by; ends within kMaxSteps evaluation steps and kMaxNesting expressions and statements inside each other, calls included, or
 // reports which bound was passed.
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -27,8 +31,12 @@ class RankBuilder;
 class ScheduleBuilder;
 
 inline constexpr std::uint64_t kMaxSteps = 50'000'000;
+/// What a tensor operation counts: it costs that much more time and memory than a number.
+inline constexpr std::uint64_t kStepsOfTensor = 100;
 /// Each level takes stack; a call is at least three levels.
 inline constexpr std::uint32_t kMaxNesting = 2000;
+/// Diagnostics of one train or schedule that are shown; the others are counted.
+inline constexpr std::size_t kMaxReports = 20;
 
 /// The locals of one call; slots are numbered by the analysis.
 struct Frame {
@@ -44,7 +52,10 @@ class Evaluator {
 
   const sema::Program& program() const { return *program_; }
   Context& context() { return *context_; }
+  /// Whether everything unwinds.
   bool failed() const { return failed_; }
+  /// Whether anything failed so far: there will be no result.
+  bool broken() const { return broken_; }
 
   // ---- expressions and statements
   /// The value; none after a failure.
@@ -78,11 +89,20 @@ class Evaluator {
   LocId here(SourceRange range, const Frame& frame);
   template <typename... Args>
   DiagnosticBuilder fail(Code code, SourceRange range, const Frame& frame, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
-    failed_ = true;
-    return sink_->report(code, here(range, frame), pattern, args...);
+    return fail_at(code, here(range, frame), pattern, args...);
   }
-  DiagnosticSink& sink() { return *sink_; }
-  void set_failed() { failed_ = true; }
+  template <typename... Args>
+  DiagnosticBuilder fail_at(Code code, LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    DiagnosticBuilder builder = sink_for(code, loc).report(code, loc, pattern, args...);
+    if (claim) builder.related(claim_loc, "in the order of `{}`", print(*claim, *mesh, context_->symbols));
+    return builder;
+  }
+  /// Fails without a word: something that failed before is needed here.
+  void set_failed() { failed_ = broken_ = true; }
+  /// Ends unwinding, so that what stands beside the failure is looked at. False when evaluation cannot go on.
+  bool resume();
+  /// Says how many diagnostics were not shown.
+  void finish_reports();
   /// Counts steps; false, and a diagnostic, past the bound.
   bool step(SourceRange range, const Frame& frame, std::uint64_t count = 1);
 
@@ -94,6 +114,13 @@ class Evaluator {
   OrderBuilder* order = nullptr;
   RankBuilder* rank = nullptr;
   ScheduleBuilder* schedule = nullptr;
+  /// The devices whose order is elaborated, and the line that claims them.
+  const DeviceSet* claim = nullptr;
+  LocId claim_loc;
+  /// Set while the coordinates of a `rank` are elaborated that follow one whose cursors came out wrong: they say it in their own numbers.
+  bool cursors_told = false;
+  /// Whether a statement that fails in the body being run is left out. Not in ranks and value functions: there each statement needs the others.
+  bool skips_statements = false;
 
   /// The value of a param: an override, or its expression evaluated when it is first asked for.
   Value param(std::size_t position);
@@ -112,6 +139,7 @@ class Evaluator {
   Value eval_binary(const ast::BinaryExpr& expr, Frame& frame);
   Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
+  void divided_by_zero(const ast::Expr& divisor, const Frame& frame);
   Value eval_index(const ast::IndexExpr& expr, Frame& frame);
   Value eval_call(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
@@ -124,6 +152,10 @@ class Evaluator {
   Flow execute_node(const ast::Stmt& stmt, Frame& frame);
   Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
   Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
+  /// After `stmt` failed: takes away the values of the names it gives. False when the body cannot go on without it.
+  bool leave_out(const ast::Stmt& stmt, Frame& frame);
+  /// The sink for a failure at that place; one that nobody reads when the place said so before.
+  DiagnosticSink& sink_for(Code code, LocId loc);
   Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
   void require_failed(const ast::RequireStmt& stmt, Frame& frame);
 
@@ -133,7 +165,15 @@ class Evaluator {
   Value returned_;
   std::uint64_t steps_ = 0;
   std::uint32_t nesting_ = 0;
+  std::uint32_t functions_ = 0;  // being run
   bool failed_ = false;
+  bool broken_ = false;
+  bool exhausted_ = false;  // a bound on steps or nesting was passed
+  bool abandons_ = false;   // a requirement of the function being run failed
+  std::set<std::pair<Code, SourceRange>> told_;
+  std::size_t not_shown_ = 0;
+  LocId last_not_shown_;
+  std::optional<DiagnosticSink> unread_;
 };
 
 /// True where a selector is written out (`stage[0] mb[1]`, `model.reduce`), not held in a local.

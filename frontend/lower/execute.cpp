@@ -10,6 +10,10 @@ using llvm::cast;
 Flow Evaluator::execute(const ast::Block& block, Frame& frame) {
   for (const ast::Stmt* stmt : block.statements) {
     const Flow flow = execute(*stmt, frame);
+    if (flow == Flow::failed && leave_out(*stmt, frame)) {
+      if (stmt->kind == ast::StmtKind::return_value) return Flow::returned;
+      continue;
+    }
     if (flow != Flow::next) return flow;
   }
   return failed_ ? Flow::failed : Flow::next;
@@ -40,7 +44,7 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
       const Values values = elements(value);
       if (values.size() != let.names.size()) {
         fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {} values", let.names.size(), values.size());
-        break;
+        return Flow::failed;
       }
       for (std::size_t i = 0; i < values.size(); ++i) frame.slots[let.names[i].binding] = values[i];
       break;
@@ -110,7 +114,7 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::stream:
     case ast::StmtKind::order:
     case ast::StmtKind::setting: schedule->directive(stmt, frame); break;
-    case ast::StmtKind::error: failed_ = true; break;
+    case ast::StmtKind::error: set_failed(); break;
   }
   return failed_ ? Flow::failed : Flow::next;
 }

@@ -59,23 +59,24 @@ class Lowering {
 
   std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype) {
     evaluate_params();
-    if (!evaluator_.failed()) refuse_unused_overrides();
-    if (!evaluator_.failed()) make_mesh(program_.meshes[train.mesh.index()]);
-    if (evaluator_.failed()) return std::nullopt;
+    refuse_unused_overrides();
+    const std::vector<Value> axes = make_mesh(program_.meshes[train.mesh.index()]);
     directive::Settings& settings = lowered_.strategy.settings;
     settings.train = std::string(train.name());
     Frame frame;
     frame.slots.resize(train.frame_size);
     settings.loc = evaluator_.here(train.syntax->name.range, frame);
-    for (std::size_t i = 0; i < mesh().axes.size(); ++i) frame.slots[i] = Value(AxisValue{static_cast<std::uint32_t>(i), mesh().axes[i].size});
+    std::copy(axes.begin(), axes.end(), frame.slots.begin());
+    evaluator_.skips_statements = true;
     evaluator_.execute(*train.syntax->body, frame);
     schedule_.finish();
-    if (evaluator_.failed()) return std::nullopt;
     if (dtype) settings.dtype = *dtype;
+    // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
+    if (evaluator_.failed() || (schedule_.setting_failed("dtype") && !dtype)) return nothing();
     lowered_.model.name = std::string(program_.functions[train.model.index()].name());
-    ModelBuilder model(evaluator_, lowered_.model, settings);
+    ModelBuilder model(evaluator_, lowered_.model, settings, schedule_.setting_failed("data"));
     evaluator_.model = &model;
-    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame) || evaluator_.failed()) return std::nullopt;
+    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame) || evaluator_.broken()) return nothing();
     return std::move(lowered_);
   }
 
@@ -84,18 +85,22 @@ class Lowering {
     Frame frame;
     frame.slots.resize(function.frame_size);
     frame.caller = {};
-    if (!evaluator_.failed()) bind_parameters(function, frame);
-    if (!evaluator_.failed()) refuse_unused_overrides(&function);
-    if (evaluator_.failed()) return std::nullopt;
+    const bool bound = bind_parameters(function, frame);
+    refuse_unused_overrides(&function);
+    if (!bound || !evaluator_.resume()) return nothing();
     lowered_.strategy.settings.loc = evaluator_.here(function.syntax->name.range, frame);
     evaluator_.run(function, frame);
     schedule_.finish();
-    if (evaluator_.failed()) return std::nullopt;
+    if (evaluator_.broken()) return nothing();
     build_chain_model(lowered_.model, lowered_.strategy);
     return std::move(lowered_);
   }
 
  private:
+  std::optional<Lowered> nothing() {
+    evaluator_.finish_reports();
+    return std::nullopt;
+  }
   Mesh& mesh() { return lowered_.strategy.mesh; }
 
   const Override* find_override(std::string_view name) {
@@ -130,10 +135,13 @@ class Lowering {
       // The command line speaks of the entry file's params.
       const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
       if (!override) continue;
-      evaluator_.params[i] = override_value(*override, param.type);
-      if (!evaluator_.params[i]) return;
+      evaluator_.params[i] = override_value(*override, param.type).value_or(Value());
+      evaluator_.resume();
     }
-    for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) evaluator_.param(i);
+    for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) {
+      evaluator_.param(i);
+      evaluator_.resume();
+    }
   }
 
   void refuse_unused_overrides(const sema::Function* schedule = nullptr) {
@@ -154,6 +162,7 @@ class Lowering {
       } else {
         builder.hint("known are {}", known);
       }
+      evaluator_.resume();
     }
   }
 
@@ -171,18 +180,26 @@ class Lowering {
     return true;
   }
 
-  void make_mesh(const sema::Mesh& declared) {
+  /// The axes as values. One that failed has none, and stands in the mesh with size 1.
+  std::vector<Value> make_mesh(const sema::Mesh& declared) {
+    std::vector<Value> axes;
     Frame frame;
     frame.slots.resize(declared.frame_size);
     mesh().name = evaluator_.context().symbol(declared.syntax->name.name);
     mesh().loc = evaluator_.here(declared.syntax->range, frame);
     for (const ast::Pair& pair : declared.syntax->axes) {
       const std::int64_t size = evaluator_.eval_int(*pair.value, frame);
-      if (evaluator_.failed() || !add_axis(pair.name.name, size, pair.value->range, frame)) return;
+      axes.push_back(!evaluator_.failed() && add_axis(pair.name.name, size, pair.value->range, frame) ? last_axis() : Value());
+      if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
+      if (!evaluator_.resume()) break;
     }
+    return axes;
   }
 
-  void bind_parameters(const sema::Function& function, Frame& frame) {
+  Value last_axis() { return Value(AxisValue{static_cast<std::uint32_t>(mesh().axes.size() - 1), mesh().axes.back().size}); }
+
+  /// False when values are missing.
+  bool bind_parameters(const sema::Function& function, Frame& frame) {
     mesh().name = evaluator_.context().symbol("mesh");
     mesh().loc = evaluator_.here(function.syntax->name.range, frame);
     std::string missing;
@@ -191,24 +208,23 @@ class Lowering {
       const std::string_view name = params[i].name.name;
       const sema::Type type = function.params[i];
       if (const Override* override = find_override(name)) {
-        const auto value = override_value(*override, type);
-        if (!value) return;
-        frame.slots[i] = *value;
-        if (type.is(sema::TypeKind::axis)) {
-          const std::int64_t size = *value->get<std::int64_t>();
-          if (!add_axis(name, size, params[i].range, frame)) return;
-          frame.slots[i] = Value(AxisValue{static_cast<std::uint32_t>(mesh().axes.size() - 1), size});
+        const Value value = override_value(*override, type).value_or(Value());
+        frame.slots[i] = value;
+        if (type.is(sema::TypeKind::axis) && !value.none()) {
+          frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame) ? last_axis() : Value();
         }
       } else if (params[i].default_value) {
         frame.slots[i] = evaluator_.eval(*params[i].default_value, frame);
-        if (evaluator_.failed()) return;
       } else {
         missing += (missing.empty() ? "" : " ") + ("-D " + std::string(name) + "=...");
       }
+      if (!evaluator_.resume()) return false;
     }
-    if (missing.empty()) return;
+    if (missing.empty()) return true;
     evaluator_.fail(Code::parameter_missing, function.syntax->name.range, frame, "`{}` is shown by itself and lacks values of its parameters", function.name())
         .hint("add `{}`", missing);
+    evaluator_.resume();
+    return false;
   }
 
   const sema::Program& program_;

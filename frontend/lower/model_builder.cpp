@@ -10,8 +10,8 @@ using llvm::cast;
 using tensor::Built;
 using tensor::Op;
 
-ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings)
-    : state_(std::make_unique<State>(evaluator, graph, settings)) {}
+ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, bool data_failed)
+    : state_(std::make_unique<State>(evaluator, graph, settings, data_failed)) {}
 ModelBuilder::~ModelBuilder() = default;
 
 bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
@@ -22,7 +22,7 @@ bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
   state_->calls.push_back({});
   evaluator.run(function, callee);
   state_->calls.pop_back();
-  if (evaluator.failed()) return false;
+  if (evaluator.broken()) return false;
   if (!state_->graph.losses.empty()) return true;
   evaluator.fail(Code::model_without_loss, function.syntax->name.range, callee, "the model `{}` has no loss, so there is nothing to train", function.name())
       .hint("add `loss cross_entropy(logits, targets)` or another value per sample");
@@ -44,9 +44,10 @@ Value ModelBuilder::call(const sema::Function& function, const ast::CallExpr& ex
   state_->bind_shapes(function, expr, callee, frame);
   if (!evaluator.failed()) evaluator.bind_defaults(function, expr, callee);
   Value result = evaluator.failed() ? Value() : evaluator.run(function, callee);
-  if (!evaluator.failed()) result = state_->returned(function, result, callee);
+  if (!evaluator.failed() && !result.none()) result = state_->returned(function, result, callee);
+  if (evaluator.failed() || (result.none() && evaluator.broken())) result = state_->stand_in(function, callee);
   state_->calls.pop_back();
-  return evaluator.failed() ? Value() : result;
+  return result;
 }
 
 Flow ModelBuilder::region(const ast::RegionStmt& stmt, Frame& frame) {
@@ -64,6 +65,7 @@ Flow ModelBuilder::region(const ast::RegionStmt& stmt, Frame& frame) {
 
 void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
+  if (state_->data_failed) return evaluator.set_failed();
   if (!state_->settings.data) {
     evaluator.fail(Code::data_missing, stmt.range, frame, "the model reads inputs, and the train has no `data`")
         .related(state_->settings.loc, "the train")
@@ -72,7 +74,10 @@ void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
   }
   for (const ast::Param& param : stmt.inputs) {
     const std::optional<tensor::Type> type = state_->input_type(param, frame);
-    if (!type) return;
+    if (!type) {
+      if (!evaluator.resume()) return;
+      continue;
+    }
     state_->place(stmt.range, frame);
     const tensor::ValueId value = state_->build.input(param.name.name, *type);
     frame.slots[param.name.binding] = Value(TensorValue{value});
@@ -88,32 +93,42 @@ void ModelBuilder::weight(const ast::WeightStmt& stmt, Frame& frame) {
     init = *value.shared<tensor::Init>();
   }
   for (const ast::WeightDecl& decl : stmt.weights) {
-    tensor::Type type;
-    type.dtype = state_->settings.dtype;
-    for (const ast::Dim& dim : decl.dims) {
-      if (dim.size) frame.slots[dim.name.binding] = Value(evaluator.eval_int(*dim.size, frame));
-      if (evaluator.failed()) return;
-      const std::int64_t extent = evaluator.to_int(frame.slots[dim.name.binding]);
-      if (extent < 1) {
-        evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of weight `{}` has extent `{}`; it must be at least 1", dim.name.name,
-                       decl.name.name, extent);
-        return;
-      }
-      type.dims.push_back({evaluator.context().symbol(dim.name.name), extent, false});
-    }
-    if (!state_->fits(type)) {
-      evaluator.fail(Code::tensor_too_large, decl.range, frame, "the weight `{}` has more than 2^60 bytes", decl.name.name);
-      return;
-    }
-    const std::string name = state_->calls.back().path + std::string(decl.name.name);
-    if (!state_->weights.insert(name).second) {
-      evaluator.fail(Code::weight_declared_twice, decl.name.range, frame, "the weight `{}` is declared a second time in one call", name)
-          .hint("put what is repeated into a model of its own: each call has its own weights");
-      return;
-    }
-    state_->place(decl.range, frame);
-    frame.slots[decl.name.binding] = Value(TensorValue{state_->build.weight(name, type, init)});
+    const Value value = state_->weight(decl, init, frame);
+    if (!evaluator.failed()) frame.slots[decl.name.binding] = value;
+    if (!evaluator.resume()) return;
   }
+}
+
+Value ModelBuilder::State::weight(const ast::WeightDecl& decl, const tensor::Init& init, Frame& frame) {
+  tensor::Type type;
+  type.dtype = settings.dtype;
+  for (const ast::Dim& dim : decl.dims) {
+    Value& size = frame.slots[dim.name.binding];
+    if (dim.size) size = evaluator.eval(*dim.size, frame);
+    if (size.none()) evaluator.set_failed();
+    if (evaluator.failed()) return {};
+    const std::int64_t extent = evaluator.to_int(size);
+    size = Value(extent);
+    if (extent < 1) {
+      evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of weight `{}` has extent `{}`; it must be at least 1", dim.name.name,
+                     decl.name.name, extent);
+      size = Value();
+      return {};
+    }
+    type.dims.push_back({evaluator.context().symbol(dim.name.name), extent, false});
+  }
+  if (!fits(type)) {
+    evaluator.fail(Code::tensor_too_large, decl.range, frame, "the weight `{}` has more than 2^60 bytes", decl.name.name);
+    return {};
+  }
+  const std::string name = calls.back().path + std::string(decl.name.name);
+  if (!weights.insert(name).second) {
+    evaluator.fail(Code::weight_declared_twice, decl.name.range, frame, "the weight `{}` is declared a second time in one call", name)
+        .hint("put what is repeated into a model of its own: each call has its own weights");
+    return {};
+  }
+  place(decl.range, frame);
+  return Value(TensorValue{build.weight(name, type, init)});
 }
 
 void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {

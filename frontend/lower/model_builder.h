@@ -14,8 +14,8 @@ namespace piper::lower {
 
 class ModelBuilder {
  public:
-  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`.
-  ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings);
+  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`. With `data_failed` inputs have no values.
+  ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, bool data_failed);
   ~ModelBuilder();
 
   /// Runs the outermost model of a train. False, and a diagnostic, when it does not fit its data or its shapes disagree.

@@ -7,6 +7,7 @@
 namespace piper::lower {
 
 void ModelBuilder::State::place(SourceRange range, const Frame& frame, RegionId region) {
+  evaluator.step(range, frame, kStepsOfTensor);
   const std::string& path = calls.back().path;
   build.at(region, evaluator.here(range, frame), path.empty() ? path : path.substr(0, path.size() - 1));
 }
@@ -75,6 +76,10 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
       extent = written;
     }
     if (!extent) {
+      if (!unknown_extents.insert(name.value()).second) {
+        evaluator.set_failed();
+        return std::nullopt;
+      }
       evaluator.fail(Code::input_extent, dim.range, frame, "nothing says the extent of `{}` of the input `{}`", dim.name.name, param.name.name)
           .related(data.loc, "the data gives no `{}`", dim.name.name)
           .hint("write `{}: 64` here, or in `synthetic(...)`", dim.name.name);
@@ -209,6 +214,39 @@ Value ModelBuilder::State::returned(const sema::Function& function, const Value&
   if (renames.empty()) return value;
   place(range, callee);
   return check(build.rename(result->id, renames), range, callee);
+}
+
+Value ModelBuilder::State::stand_in(const sema::Function& function, Frame& callee) {
+  const ast::TypeRef* declared = function.syntax->result;
+  if (declared == nullptr || declared->kind != ast::TypeKind::shaped || !evaluator.resume()) {
+    evaluator.set_failed();
+    return {};
+  }
+  tensor::Attrs attrs;
+  attrs.shape.dtype = dtype_of(written_type(*declared));
+  const auto sampled = [&](Symbol name) {
+    for (std::size_t i = 0; i < function.params.size(); ++i) {
+      const TensorValue* argument = callee.slots[i].get<TensorValue>();
+      if (argument == nullptr) continue;
+      for (const tensor::Dim& dim : graph.type(argument->id).dims) {
+        if (dim.name == name && dim.sampled) return true;
+      }
+    }
+    return false;
+  };
+  for (const ast::Dim& dim : declared->dims) {
+    const Symbol name = evaluator.context().symbol(dim.name.name);
+    const Value size = dim.size ? evaluator.eval(*dim.size, callee) : dim.name.binding == ast::kUnbound ? Value() : callee.slots[dim.name.binding];
+    if (size.none() || evaluator.to_int(size) < 1) evaluator.set_failed();
+    if (evaluator.failed()) return {};
+    attrs.shape.dims.push_back({name, evaluator.to_int(size), sampled(name)});
+  }
+  const tensor::Built built = tensor::is_floating(attrs.shape.dtype) ? build.op(tensor::Op::fill, {}, attrs) : tensor::Built();
+  if (!built) {
+    evaluator.set_failed();
+    return {};
+  }
+  return returned(function, Value(TensorValue{built.value}), callee);
 }
 
 Symbol ModelBuilder::State::dimension_argument(const ast::CallExpr& expr, std::size_t param) const {

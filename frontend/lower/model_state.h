@@ -21,20 +21,23 @@ struct ModelCall {
 };
 
 struct ModelBuilder::State {
-  State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in)
-      : evaluator(evaluator_in), graph(graph_in), settings(settings_in), build(graph_in) {}
+  State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in, bool data_failed_in)
+      : evaluator(evaluator_in), graph(graph_in), settings(settings_in), data_failed(data_failed_in), build(graph_in) {}
 
   /// Ops that follow stand at `range` of the current call.
   void place(SourceRange range, const Frame& frame) { place(range, frame, calls.back().region); }
   void place(SourceRange range, const Frame& frame, RegionId region);
   /// The value, or a diagnostic with the shapes.
   Value check(const tensor::Built& built, SourceRange range, const Frame& frame);
+  Value weight(const ast::WeightDecl& decl, const tensor::Init& init, Frame& frame);
   /// The type of an input: extents by name from the train's data.
   std::optional<tensor::Type> input_type(const ast::Param& param, Frame& frame);
   /// Gives dimension names of the callee's parameters their extents, and arguments the callee's names.
   void bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller);
   /// What a model returns, in the caller's names, checked against the declared result.
   Value returned(const sema::Function& function, const Value& value, Frame& callee);
+  /// What a call that failed stands for, so that its caller can be looked at: a value of the declared type where that is known.
+  Value stand_in(const sema::Function& function, Frame& callee);
   /// The element type that a written type such as `tensor[..]` or `i64[..]` means.
   tensor::DType dtype_of(sema::Type type) const;
   bool fits(const tensor::Type& type) const;
@@ -45,9 +48,11 @@ struct ModelBuilder::State {
   Evaluator& evaluator;
   tensor::Graph& graph;
   const directive::Settings& settings;
+  const bool data_failed;
   tensor::Builder build;
   std::vector<ModelCall> calls;
   std::unordered_set<std::string> weights;
+  std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs that nothing gives; reported
 };
 
 }  // namespace piper::lower

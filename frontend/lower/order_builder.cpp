@@ -14,6 +14,7 @@ using llvm::dyn_cast;
 void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
   DeviceSet claim{std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)};
   elaborate(stmt, 0, claim, frame);
+  evaluator_->cursors_told = false;
 }
 
 void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame) {
@@ -38,14 +39,23 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   }
   RankBuilder builder(*evaluator_, value_.order);
   RankBuilder* const outer = std::exchange(evaluator_->rank, &builder);
-  evaluator_->execute(*stmt.body, frame);
-  evaluator_->rank = outer;
-  if (evaluator_->failed()) return;
+  const bool skips = std::exchange(evaluator_->skips_statements, false);
   directive::RankSteps steps;
   steps.devices = evaluator_->device_sets->intern(claim);
   steps.loc = evaluator_->here(cover({stmt.range.file, stmt.range.begin, stmt.range.begin}, stmt.bindings.back().range), frame);
-  builder.finish(frame, steps);
-  if (evaluator_->failed()) return;
+  evaluator_->claim = &claim;
+  evaluator_->claim_loc = steps.loc;
+  evaluator_->execute(*stmt.body, frame);
+  if (!evaluator_->failed()) builder.finish(frame, steps);
+  evaluator_->claim = nullptr;
+  evaluator_->skips_statements = skips;
+  evaluator_->rank = outer;
+  if (evaluator_->failed()) {  // the other coordinates are looked at
+    complete_ = false;
+    evaluator_->cursors_told = true;
+    evaluator_->resume();
+    return;
+  }
   const auto position = static_cast<std::uint32_t>(value_.order.ranks.size());
   for (const directive::OrderOp& op : builder.pending()) value_.pending.push_back({op, position});
   value_.order.ranks.push_back(steps);
@@ -374,9 +384,8 @@ void RankBuilder::finish_slots(Frame& frame) {
   std::stable_sort(slots_.begin(), slots_.end(), [](const Slot& a, const Slot& b) { return a.slot < b.slot; });
   for (std::size_t i = 1; i < slots_.size(); ++i) {
     if (slots_[i].slot != slots_[i - 1].slot) continue;
-    evaluator_->set_failed();
-    evaluator_->sink()
-        .report(Code::slot_taken_twice, slots_[i].loc, "slot `{}` of this rank holds two steps", slots_[i].slot)
+    evaluator_
+        ->fail_at(Code::slot_taken_twice, slots_[i].loc, "slot `{}` of this rank holds two steps", slots_[i].slot)
         .related(slots_[i - 1].loc, "the other one");
     return;
   }
@@ -400,9 +409,8 @@ void RankBuilder::resolve_queue_in_slot_order(std::uint32_t step, Frame& frame) 
   if (op.pass == Pass::BI) return enqueue(element, found->cursor, op.loc);
   if (element.count > 0) {
     if (take_same(element)) return;
-    evaluator_->set_failed();
-    evaluator_->sink()
-        .report(Code::no_pending_gradient, op.loc, "`BW {}` has no `BI` in an earlier slot of this rank that is still pending", text(element))
+    evaluator_
+        ->fail_at(Code::no_pending_gradient, op.loc, "`BW {}` has no `BI` in an earlier slot of this rank that is still pending", text(element))
         .hint("give `BI {}` an earlier slot, or write `B` for the whole backward", text(element));
     return;
   }
@@ -418,9 +426,8 @@ void RankBuilder::finish(Frame& frame, directive::RankSteps& rank) {
   for (const Cursor& cursor : cursors_) {
     const auto check = [&](const std::vector<Element>& list, std::size_t next, std::string_view what, std::string_view letter) {
       if (next == list.size()) return true;
-      evaluator_->set_failed();
-      evaluator_->sink()
-          .report(Code::cursor_not_used_up, cursor.loc, "the rank ends and `{}` still has {} {}{}: {}", cursor.name, list.size() - next, what,
+      evaluator_
+          ->fail_at(Code::cursor_not_used_up, cursor.loc, "the rank ends and `{}` still has {} {}{}: {}", cursor.name, list.size() - next, what,
                   list.size() - next == 1 ? "" : "s", list_text(std::span(list).subspan(next)))
           .hint("add `repeat left({} {}) { {} {} }`", letter, cursor.name, letter, cursor.name);
       return false;

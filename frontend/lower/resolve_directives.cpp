@@ -45,9 +45,8 @@ void ScheduleBuilder::resolve_partitions() {
       const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
       const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
       if (outer_is_a == outer_is_b) {  // in one body, or in two that do not call each other
-        evaluator_->set_failed();
-        evaluator_->sink()
-            .report(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
+        evaluator_
+            ->fail_at(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
             .related(b->loc, "the other partition")
             .hint("keep one; a second cut of the same work takes another name");
         return;
@@ -55,9 +54,8 @@ void ScheduleBuilder::resolve_partitions() {
       const directive::Partition& outer = outer_is_a ? *a : *b;
       const directive::Partition& inner = outer_is_a ? *b : *a;
       if (outer.into.extent != inner.into.extent) {
-        evaluator_->set_failed();
-        evaluator_->sink()
-            .report(Code::extents_differ, outer.loc, "this partition makes {} of `{}`, the schedule's own makes {}", outer.into.extent, name,
+        evaluator_
+            ->fail_at(Code::extents_differ, outer.loc, "this partition makes {} of `{}`, the schedule's own makes {}", outer.into.extent, name,
                     inner.into.extent)
             .related(inner.loc, "the schedule's partition")
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
@@ -78,9 +76,8 @@ void ScheduleBuilder::resolve_splits() {
       const bool outer_is_a = encloses(entries_[i].scope, entries_[j].scope);
       const bool outer_is_b = encloses(entries_[j].scope, entries_[i].scope);
       if (outer_is_a == outer_is_b) {
-        evaluator_->set_failed();
-        evaluator_->sink()
-            .report(Code::dimension_split_twice, a->loc, "`{}` is split twice", name)
+        evaluator_
+            ->fail_at(Code::dimension_split_twice, a->loc, "`{}` is split twice", name)
             .related(b->loc, "the other split")
             .hint("write one split with all parts, such as `split {} into copy: 2, mb: 4`", name);
         return;
@@ -97,9 +94,8 @@ void ScheduleBuilder::resolve_splits() {
           }
           return text;
         };
-        evaluator_->set_failed();
-        evaluator_->sink()
-            .report(Code::extents_differ, outer.loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
+        evaluator_
+            ->fail_at(Code::extents_differ, outer.loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
             .related(inner.loc, "the schedule's split")
             .hint("pass the number to the schedule, and leave this line out");
         return;
@@ -134,9 +130,10 @@ void ScheduleBuilder::resolve_places() {
 }
 
 void ScheduleBuilder::finish() {
-  if (evaluator_->failed()) return;
   resolve_partitions();
   resolve_splits();
+  evaluator_->resume();
+  if (evaluator_->broken()) return;
   resolve_places();
   for (Entry& entry : entries_) {
     if (!entry.replaced) strategy_->directives.push_back(std::move(entry.directive));

@@ -141,6 +141,7 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
     OrderBuilder* const outer = std::exchange(evaluator_->order, &builder);
     evaluator_->execute(*stmt.body, frame);
     evaluator_->order = outer;
+    if (!builder.complete()) evaluator_->set_failed();
     if (evaluator_->failed()) return;
     value = builder.take();
   }
@@ -154,9 +155,8 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
       const directive::OrderCoordinate& at = value.order.coordinates[first.op.first_coordinate + c];
       text += (c ? " " : "") + std::string(evaluator_->context().text(at.name)) + "[" + std::to_string(at.index) + "]";
     }
-    evaluator_->set_failed();
-    evaluator_->sink()
-        .report(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
+    evaluator_
+        ->fail_at(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
                 value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
         .related(value.order.loc, "the order is applied here")
         .hint("end the rank with `repeat left(BW) { BW }`");

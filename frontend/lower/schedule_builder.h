@@ -1,6 +1,7 @@
 #pragma once
 // The schedule side of elaboration: directives and settings of a train or schedule, orders and their ranks.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -21,6 +22,8 @@ class ScheduleBuilder {
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
   /// Resolves directives that stand beside a schedule's own (LANGUAGE.md section 1) and fills the strategy.
   void finish();
+  /// A setting that was written and failed: the default does not stand for it.
+  bool setting_failed(std::string_view name) const { return std::find(failed_settings_.begin(), failed_settings_.end(), name) != failed_settings_.end(); }
 
  private:
   void partition(const ast::PartitionStmt& stmt, Frame& frame);
@@ -30,7 +33,10 @@ class ScheduleBuilder {
   void stream(const ast::StreamStmt& stmt, Frame& frame);
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
-  void add(directive::Directive directive) { entries_.push_back({std::move(directive), scope_}); }
+  /// Not one of whose expressions failed.
+  void add(directive::Directive directive) {
+    if (!evaluator_->failed()) entries_.push_back({std::move(directive), scope_});
+  }
   /// Whether what stands in scope `outer` stands beside the call that led to `inner`, directly or through further calls.
   bool encloses(std::uint32_t outer, std::uint32_t inner) const;
   void resolve_partitions();
@@ -48,6 +54,7 @@ class ScheduleBuilder {
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
+  std::vector<std::string_view> failed_settings_;
 };
 
 /// Collects the ranks of one order.
@@ -56,11 +63,14 @@ class OrderBuilder {
   explicit OrderBuilder(Evaluator& evaluator) : evaluator_(&evaluator) {}
   void rank(const ast::RankStmt& stmt, Frame& frame);
   OrderValue take() { return std::move(value_); }
+  /// False when a rank failed.
+  bool complete() const { return complete_; }
 
  private:
   void elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame);
   Evaluator* evaluator_;
   OrderValue value_;
+  bool complete_ = true;
 };
 
 /// The steps of one rank: cursors, the queue of pending weight gradients, slots.

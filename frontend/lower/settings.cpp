@@ -149,7 +149,7 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
     }
     default: break;
   }
-  failed_ = true;
+  set_failed();
   return {};
 }
 
@@ -158,7 +158,7 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   const std::string_view name = pair.name.name;
   directive::Settings& settings = strategy_->settings;
   const Value value = evaluator_->eval(*pair.value, frame);
-  if (evaluator_->failed()) return;
+  if (evaluator_->failed()) return failed_settings_.push_back(name);
   if (name == "data" || name == "held_out") {
     (name == "data" ? settings.data : settings.held_out) = *value.shared<directive::Data>();
   } else if (name == "optim") {

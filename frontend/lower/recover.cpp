@@ -1,0 +1,112 @@
+// What happens after a failure: which statement is left out, which names lose their values, what is told and what is only counted.
+
+#include <algorithm>
+
+#include "frontend/lower/evaluator.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+
+namespace {
+
+constexpr std::uint64_t kStepsOfFailure = 5000;
+
+/// The deepest call of a location and the place in it: where a loop comes by again, it is the same.
+SourceRange place_of(const LocationTable& locations, LocId loc) { return loc.valid() ? locations.range(loc) : SourceRange(); }
+
+/// Follows from how often a cursor was read, so ranks that run one body disagree in their numbers about one mistake.
+bool counts_operations(Code code) {
+  return code == Code::cursor_exhausted || code == Code::cursor_not_used_up || code == Code::no_pending_gradient || code == Code::weight_gradients_left;
+}
+
+/// Calls `give` with the slot of every name of the function's frame that running `stmt` gives a value.
+template <typename Give>
+void names_given(const ast::Stmt& stmt, const Give& give) {
+  const auto block = [&](const ast::Block& body) {
+    for (const ast::Stmt* inner : body.statements) names_given(*inner, give);
+  };
+  switch (stmt.kind) {
+    case ast::StmtKind::let:
+      for (const ast::Identifier& name : cast<ast::LetStmt>(stmt).names) give(name);
+      break;
+    case ast::StmtKind::var: give(cast<ast::VarStmt>(stmt).name); break;
+    case ast::StmtKind::assign: give(cast<ast::AssignStmt>(stmt).name); break;
+    case ast::StmtKind::for_loop: block(*cast<ast::ForStmt>(stmt).body); break;
+    case ast::StmtKind::repeat: block(*cast<ast::RepeatStmt>(stmt).body); break;
+    case ast::StmtKind::region: block(*cast<ast::RegionStmt>(stmt).body); break;
+    case ast::StmtKind::conditional: {
+      const auto& conditional = cast<ast::IfStmt>(stmt);
+      for (const ast::Branch& branch : conditional.branches) block(*branch.body);
+      if (conditional.otherwise) block(*conditional.otherwise);
+      break;
+    }
+    default: break;
+  }
+}
+
+bool may_return(const ast::Stmt& stmt) {
+  const auto block = [](const ast::Block& body) {
+    return std::any_of(body.statements.begin(), body.statements.end(), [](const ast::Stmt* inner) { return may_return(*inner); });
+  };
+  switch (stmt.kind) {
+    case ast::StmtKind::return_value: return true;
+    case ast::StmtKind::for_loop: return block(*cast<ast::ForStmt>(stmt).body);
+    case ast::StmtKind::repeat: return block(*cast<ast::RepeatStmt>(stmt).body);
+    case ast::StmtKind::region: return block(*cast<ast::RegionStmt>(stmt).body);
+    case ast::StmtKind::conditional: {
+      const auto& conditional = cast<ast::IfStmt>(stmt);
+      for (const ast::Branch& branch : conditional.branches) {
+        if (block(*branch.body)) return true;
+      }
+      return conditional.otherwise && block(*conditional.otherwise);
+    }
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
+  if (!skips_statements || abandons_ || !resume()) return false;
+  // What a schedule or model requires holds for all of it: without that nothing in it is worth looking at.
+  if (stmt.kind == ast::StmtKind::require && functions_ > 0) abandons_ = true;
+  const bool returns = stmt.kind != ast::StmtKind::return_value && may_return(stmt);
+  if (abandons_ || returns) {
+    set_failed();
+    return false;
+  }
+  names_given(stmt, [&](const ast::Identifier& name) { frame.slots[name.binding] = Value(); });
+  return true;
+}
+
+bool Evaluator::resume() {
+  if (exhausted_) return false;
+  failed_ = false;
+  return true;
+}
+
+DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
+  set_failed();
+  exhausted_ = exhausted_ || code == Code::evaluation_too_long || code == Code::calls_too_deep;
+  // A failure costs as much time as many steps, and a loop may fail each time it comes by.
+  steps_ += std::min(kStepsOfFailure, kMaxSteps - steps_);
+  exhausted_ = exhausted_ || steps_ == kMaxSteps;
+  const bool cursors = counts_operations(code);
+  const bool fresh = !(cursors && cursors_told) && told_.insert({code, place_of(context_->locations, loc)}).second;
+  if (fresh && told_.size() <= kMaxReports) return *sink_;
+  if (fresh) {
+    ++not_shown_;
+    last_not_shown_ = loc;
+  }
+  unread_.emplace(context_->locations);
+  return *unread_;
+}
+
+void Evaluator::finish_reports() {
+  if (not_shown_ == 0) return;
+  sink_->report(Code::errors_not_shown, last_not_shown_, "{} further error{} not shown, the last one is here", not_shown_, not_shown_ == 1 ? " is" : "s are")
+      .hint("they are of the same train or schedule; mend the first {} and check again", kMaxReports);
+}
+
+}  // namespace piper::lower
