@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <optional>
@@ -37,8 +39,14 @@ std::vector<std::string> words(const std::string& text) {
   return list;
 }
 
-/// Starts a command with stdout and stderr in a file; nothing when it cannot be started.
-std::optional<pid_t> start(const std::vector<std::string>& command, const std::string& output) {
+/// A command on its way: `error` says why it could not be started.
+struct Child {
+  pid_t pid = 0;
+  int error = 0;
+};
+
+/// Starts a command with stdout and stderr in a file.
+Child start(const std::vector<std::string>& command, const std::string& output) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -47,20 +55,59 @@ std::optional<pid_t> start(const std::vector<std::string>& command, const std::s
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  Child child;
+  child.error = posix_spawnp(&child.pid, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return std::nullopt;
   return child;
 }
 
-/// The exit status; -1 when a signal ended it.
-int finish(pid_t child) {
+/// How a command ended.
+struct End {
+  int status = 0;  // exit status, when no signal ended it
+  int signal = 0;
+  bool good() const { return status == 0 && signal == 0; }
+};
+
+End finish(const Child& child) {
+  if (child.error != 0) return {.status = -1};
   int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
+  while (waitpid(child.pid, &status, 0) < 0) {
+    if (errno != EINTR) return {.status = -1};
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return WIFSIGNALED(status) ? End{.signal = WTERMSIG(status)} : End{.status = WEXITSTATUS(status)};
+}
+
+/// What kept a compiler from finishing, when it is no fault of the code: in words, and whether memory ran out, as far as one can see.
+struct Outside {
+  std::string cause;
+  bool memory = false, disk = false;
+};
+
+/// The driver of a compiler lives on when a part of it is killed, and says so in a line of its own.
+std::optional<Outside> outside_cause(const Child& child, const End& end, const std::string& log) {
+  if (child.error != 0) {
+    const bool disk = child.error == ENOSPC || child.error == EDQUOT;
+    return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, disk};
+  }
+  if (end.signal != 0) {
+    const char* name = sigabbrev_np(end.signal);
+    return Outside{"it was ended by SIG" + std::string(name != nullptr ? name : std::to_string(end.signal)), end.signal == SIGKILL};
+  }
+  struct Sign {
+    const char* text;
+    bool memory, disk;
+  };
+  static constexpr Sign kSigns[] = {{"Killed signal terminated program", true, false}, {"signal terminated program", false, false},
+                                    {"unable to execute command: Killed", true, false}, {"out of memory", true, false},
+                                    {"virtual memory exhausted", true, false},          {"annot allocate memory", true, false},
+                                    {"No space left on device", false, true},           {"Disk quota exceeded", false, true}};
+  for (const Sign& sign : kSigns) {
+    const std::size_t at = log.find(sign.text);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = log.rfind('\n', at) + 1;
+    return Outside{"it says `" + log.substr(begin, log.find('\n', at) - begin) + "`", sign.memory, sign.disk};
+  }
+  return std::nullopt;
 }
 
 struct Compiler {
@@ -76,14 +123,15 @@ std::optional<Compiler> find_compiler(const JitOptions& options, const ObjectCac
     candidates = {"g++", "c++"};
   }
   for (const std::string& candidate : candidates) {
-    tried += (tried.empty() ? "`" : ", `") + candidate + "`";
     std::vector<std::string> command = words(candidate);
     if (command.empty()) continue;
+    tried += (tried.empty() ? "`" : ", `") + candidate + "`";
     const std::string output = cache.path_aside("version");
     std::vector<std::string> question = command;
     question.push_back("--version");
-    const std::optional<pid_t> child = start(question, output);
-    const bool good = child && finish(*child) == 0;
+    const Child child = start(question, output);
+    const bool good = finish(child).good();
+    if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
     Compiler found{std::move(command), {}};
     read_file(output, found.version);
     unlink(output.c_str());
@@ -143,7 +191,7 @@ class Build {
     }
     cached_.assign(sources.size(), true);
     for (const std::size_t i : missing) cached_[i] = false;
-    if (!compile(sources, missing)) return Built::failed;
+    if (const Built built = compile(sources, missing); built != Built::done) return built;
 
     std::vector<LoadedProgram> made;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -191,40 +239,43 @@ class Build {
 
   bool build_again(const std::vector<ProgramSource>& sources, std::size_t i) {
     cached_[i] = false;
-    return compile(sources, {i});
+    return compile(sources, {i}) == Built::done;
   }
 
-  bool compile(const std::vector<ProgramSource>& sources, const std::vector<std::size_t>& missing) {
+  Built compile(const std::vector<ProgramSource>& sources, const std::vector<std::size_t>& missing) {
     struct Running {
       std::size_t index;
-      std::optional<pid_t> child;
+      Child child;
       std::string aside;
     };
     std::deque<Running> running;
-    bool good = true;
+    bool good = true, disk_full = false;
     const auto reap = [&] {
       const Running done = running.front();
       running.pop_front();
       const std::string& name = names_[done.index];
-      const int status = done.child ? finish(*done.child) : -1;
-      // A child that was not started, or a full disk, is told apart from refused code by the object's absence alone: both keep the source.
-      if (status == 0 && cache_.store_object(done.aside, name + ".so")) {
-        unlink(cache_.path(name + ".log").c_str());
+      const End end = finish(done.child);
+      if (end.good()) {
+        if (cache_.store_object(done.aside, name + ".so")) {
+          unlink(cache_.path(name + ".log").c_str());
+        } else {
+          disk_full = true;
+        }
         return;
       }
       unlink(done.aside.c_str());
-      temporary_.keep = true;
-      if (good) {
-        sink_.report(piper::Code::generated_code_refused, SourceRange(), "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program", compiler_.command.front(),
-                     cache_.path(name + ".cpp"))
-            .hint("the compiler's words are in `{}`", cache_.path(name + ".log"));
-      }
+      std::string log;
+      read_file(cache_.path(name + ".log"), log);
+      const auto outside = outside_cause(done.child, end, log);
+      disk_full = disk_full || (outside && outside->disk);
+      if (good && !disk_full) refuse(name, outside);
       good = false;
     };
     const std::size_t most = options_.processes != 0 ? options_.processes : std::max(1u, std::thread::hardware_concurrency());
     for (const std::size_t i : missing) {
       if (running.size() == most) reap();
-      cache_.store_text(names_[i] + ".cpp", sources[i].text);
+      if (!cache_.store_text(names_[i] + ".cpp", sources[i].text)) disk_full = true;
+      if (disk_full) break;
       const std::string aside = cache_.path_aside(names_[i] + ".so");
       std::vector<std::string> command = compiler_.command;
       for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
@@ -232,7 +283,26 @@ class Build {
       running.push_back({i, start(command, cache_.path(names_[i] + ".log")), aside});
     }
     while (!running.empty()) reap();
-    return good;
+    if (sink_.has_errors()) return Built::failed;
+    return disk_full ? cannot_write() : Built::done;
+  }
+
+  void refuse(const std::string& name, const std::optional<Outside>& outside) {
+    temporary_.keep = true;
+    const std::string source = cache_.path(name + ".cpp"), log = cache_.path(name + ".log");
+    if (!outside) {
+      sink_.report(piper::Code::generated_code_refused, SourceRange(), "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program",
+                   compiler_.command.front(), source)
+          .hint("the compiler's words are in `{}`; `--interpret` runs the program without it", log);
+      return;
+    }
+    auto&& builder = sink_.report(piper::Code::compiler_did_not_finish, SourceRange(), "`{}` did not finish the generated program `{}`: {}",
+                                  compiler_.command.front(), source, outside->cause);
+    if (outside->memory) {
+      builder.hint("the machine has probably run out of memory: free some and start again, or run with `--interpret`, with the same results but slower");
+    } else {
+      builder.hint("start again; if it happens again, name another compiler in `CXX`, or run with `--interpret`, with the same results but slower");
+    }
   }
 
   bool load(std::size_t i, std::vector<LoadedProgram>& made, std::string& reason) {

@@ -122,6 +122,7 @@ TEST_F(ProgramCache, NoCompiler) {
   options.compiler = (folder.path() / "no-such-compiler").string();
   EXPECT_EQ(build({{"a", source("one")}}), Built::no_compiler);
   EXPECT_EQ(codes(), std::vector{Code::no_host_compiler});
+  EXPECT_NE(sink->sorted()[0].message.find("no-such-compiler`: No such file or directory"), std::string::npos);
   EXPECT_FALSE(sink->has_errors());
 }
 
@@ -134,6 +135,33 @@ TEST_F(ProgramCache, ACompilerThatRefuses) {
   EXPECT_EQ(read_text(said.message.substr(begin, end - begin)), "this is not C++\n");
   const std::size_t log = said.hint.find(options.cache_folder);
   EXPECT_NE(read_text(said.hint.substr(log, said.hint.find('`', log) - log)).value_or("").find("error"), std::string::npos);
+}
+
+// A driver that lives on when a part of it is killed says so and exits with 1; so does one whose own process is killed, by the shell that ran it or not.
+TEST_F(ProgramCache, ACompilerThatIsEnded) {
+  const auto failed_with = [&](const std::string& name, const std::string& script) {
+    options.compiler = compiler(name, script);
+    EXPECT_EQ(build({{"a", source("one")}, {"b", source("two")}}), Built::failed) << name;
+    EXPECT_EQ(codes(), std::vector{Code::compiler_did_not_finish}) << name;
+    for (const auto& entry : fs::recursive_directory_iterator(options.cache_folder)) EXPECT_NE(entry.path().extension(), ".part") << name << entry.path();
+    return sink->sorted()[0];
+  };
+  Diagnostic said = failed_with("killed", "kill -KILL $$");
+  EXPECT_NE(said.message.find("it was ended by SIGKILL"), std::string::npos) << said.message;
+  EXPECT_NE(said.hint.find("out of memory"), std::string::npos) << said.hint;
+  said = failed_with("part-killed", "echo 'g++: fatal error: Killed signal terminated program cc1plus'; echo 'compilation terminated.'; exit 1");
+  EXPECT_NE(said.message.find("it says `g++: fatal error: Killed signal terminated program cc1plus`"), std::string::npos) << said.message;
+  EXPECT_NE(said.hint.find("out of memory"), std::string::npos) << said.hint;
+  said = failed_with("crashed", "kill -SEGV $$");
+  EXPECT_NE(said.message.find("it was ended by SIGSEGV"), std::string::npos) << said.message;
+  EXPECT_EQ(said.hint.find("memory"), std::string::npos) << said.hint;
+}
+
+// Where nothing more can be written the interpreter takes over, and says why.
+TEST_F(ProgramCache, ADiskThatFills) {
+  options.compiler = compiler("full", "echo 'fatal error: error writing to /tmp/ccX.s: No space left on device'; exit 1");
+  EXPECT_EQ(build({{"a", source("one")}}), Built::no_compiler);
+  EXPECT_EQ(codes(), std::vector{Code::cache_not_writable});
 }
 
 TEST_F(ProgramCache, ACompilerThatMakesSomethingElse) {
