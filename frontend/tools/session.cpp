@@ -165,14 +165,22 @@ std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, boo
   return passes::compile(subject.lowered.model, subject.lowered.strategy, sink_, options);
 }
 
-int Session::finish() {
-  const std::vector<Diagnostic> diagnostics = sink_.sorted();
+void Session::show_warnings() {
+  std::vector<Diagnostic> unseen;
   const SourceTable& files = context_.locations.files();
-  if (arguments_.format == "json") {
-    // `check` prints its list even when it is empty; other commands print their own JSON when all went well.
-    if (!diagnostics.empty() || arguments_.command == Command::check) console_.out << render_json(diagnostics, files) << "\n";
-  } else if (!diagnostics.empty()) {
-    console_.err << render_text(diagnostics, files);
+  for (Diagnostic& diagnostic : sink_.sorted()) {
+    if (seen_.insert(render_json(diagnostic, files)).second) unseen.push_back(std::move(diagnostic));
+  }
+  if (!unseen.empty()) console_.err << render_text(unseen, files);
+  console_.err.flush();
+}
+
+int Session::finish() {
+  // JSON on standard output is one object: a command's own, or the list of diagnostics where it has none to print.
+  if (arguments_.format == "json" && (sink_.has_errors() || arguments_.command == Command::check)) {
+    console_.out << render_json(sink_.sorted(), context_.locations.files()) << "\n";
+  } else {
+    show_warnings();
   }
   return sink_.has_errors() ? kDiagnostics : kClean;
 }

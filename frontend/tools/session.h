@@ -8,6 +8,7 @@
 
 #include <list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +55,10 @@ class Session {
   DiagnosticSink& sink() { return sink_; }
   Console& console() { return console_; }
   const Arguments& arguments() const { return arguments_; }
-  /// Prints all diagnostics not printed yet (text to err, JSON to out); kClean or kDiagnostics.
+  /// Prints the diagnostics so far, which are no errors, as text: a reader should know them before a long run.
+  void show_warnings();
+  /// Prints the diagnostics that were not printed yet; kClean or kDiagnostics. As JSON (to out) they are all of them, and only where there are errors or
+  /// the command is `check`: otherwise standard output is the command's own object, and warnings are text on err.
   int finish();
   /// Where words for the reader go: standard output, or standard error where that is for JSON.
   std::ostream& words() { return arguments_.format == "json" ? console_.err : console_.out; }
@@ -74,6 +78,7 @@ class Session {
   Context context_;
   DiagnosticSink sink_;
   std::optional<sema::Program> program_;
+  std::set<std::string> seen_;    // diagnostics that were printed
   std::string library_schedule_;  // when IN names one
   std::optional<dag::Dag> pir_;
   std::vector<directive::Directive> pir_directives_;

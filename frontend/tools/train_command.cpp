@@ -78,6 +78,7 @@ int run_steps(Session& session, Session::Subject& subject) {
   Console& console = session.console();
   const auto made = make_train_job(session, subject, true);
   if (!made) return session.finish();
+  session.show_warnings();
   print_start(session.words(), subject, made->training, *made->job);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
