@@ -98,22 +98,48 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
         .hint("write `{}: {}[batch, ...]`", param.name.name, param.type->name.name);
     return std::nullopt;
   }
+  if (!gives_values(data, "the data", param, type, frame)) return std::nullopt;
+  if (settings.held_out && (!gives_values(*settings.held_out, "the held-out data", param, type, frame) || !held_out_fits(param, type))) return std::nullopt;
+  return type;
+}
+
+/// The data has values for an input of that name and type.
+bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_view which, const ast::Param& param, const tensor::Type& type, Frame& frame) {
   if (data.kind == directive::Data::Kind::bytes) {
     const bool known = param.name.name == "tokens" || param.name.name == "targets";
-    if (!known || type.dtype != tensor::DType::i64 || type.dims.size() != 2) {
-      evaluator.fail(Code::input_not_in_data, param.range, frame, "`bytes` has no input `{}` of type `{}`", param.name.name,
-                     tensor::print(type, evaluator.context().symbols))
-          .related(data.loc, "the data")
-          .hint("it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
-      return std::nullopt;
-    }
-  } else if (type.dtype == tensor::DType::i64 && data.classes == 0) {
-    evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name)
-        .related(data.loc, "the data")
-        .hint("write `synthetic(..., classes: 10)`");
-    return std::nullopt;
+    if (known && type.dtype == tensor::DType::i64 && type.dims.size() == 2) return true;
+    evaluator.fail(Code::input_not_in_data, param.range, frame, "`bytes` has no input `{}` of type `{}`", param.name.name,
+                   tensor::print(type, evaluator.context().symbols))
+        .related(data.loc, "{}", which)
+        .hint("it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
+    return false;
   }
-  return type;
+  if (type.dtype != tensor::DType::i64 || data.classes != 0) return true;
+  evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name)
+      .related(data.loc, "{}", which)
+      .hint("write `synthetic(..., classes: 10)`");
+  return false;
+}
+
+/// The held-out program is the forward part of the same order, so its samples have the same extents and come in batches of the same size.
+bool ModelBuilder::State::held_out_fits(const ast::Param& param, const tensor::Type& type) {
+  const directive::Data& held_out = *settings.held_out;
+  const Symbol batch = evaluator.context().symbol("batch");
+  for (const tensor::Dim& dim : type.dims) {
+    std::optional<std::int64_t> extent;
+    if (dim.name == batch) extent = held_out.batch;
+    for (const auto& [known, size] : held_out.extents) {
+      // A window of bytes is the other dimension of its input, whatever that is called.
+      if (known == dim.name || (held_out.kind == directive::Data::Kind::bytes && dim.name != batch)) extent = size;
+    }
+    if (!extent || *extent == dim.extent) continue;
+    const std::string_view name = evaluator.context().text(dim.name);
+    evaluator.fail_at(Code::input_extent, held_out.loc, "the held-out data gives `{}` of {}, and the input `{}` has {}", name, *extent, param.name.name, dim.extent)
+        .related(settings.data->loc, "the data")
+        .hint("the held-out data goes through the program that was made for the data: write the same `{}`", name);
+    return false;
+  }
+  return true;
 }
 
 void ModelBuilder::State::bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller) {

@@ -32,6 +32,8 @@ struct ModelBuilder::State {
   Value weight(const ast::WeightDecl& decl, const tensor::Init& init, Frame& frame);
   /// The type of an input: extents by name from the train's data.
   std::optional<tensor::Type> input_type(const ast::Param& param, Frame& frame);
+  bool gives_values(const directive::Data& data, std::string_view which, const ast::Param& param, const tensor::Type& type, Frame& frame);
+  bool held_out_fits(const ast::Param& param, const tensor::Type& type);
   /// Gives dimension names of the callee's parameters their extents, and arguments the callee's names.
   void bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller);
   /// What a model returns, in the caller's names, checked against the declared result.
