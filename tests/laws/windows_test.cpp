@@ -6,8 +6,9 @@
 
 #include "passes/pipeline.h"
 #include "tests/laws/law_runs.h"
-#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
 #include "tests/support/sample_models.h"
+#include "tests/support/temporary_folder.h"
 
 namespace piper::test {
 namespace {
@@ -86,6 +87,62 @@ TEST(Windows, LeastOneMoreAndAmpleGiveTheSameBits) {
     EXPECT_TRUE(told) << render_text(sink.sorted(), context.locations.files());
   });
   EXPECT_GT(widest, 2u);
+}
+
+std::uint32_t least_window(const dag::Dag& dag) {
+  std::uint32_t least = 0;
+  for (const dag::Communicator& communicator : dag.plan->communicators) {
+    if (communicator.kind == dag::Communicator::Kind::pair) least = std::max(least, communicator.least_window);
+  }
+  return least;
+}
+
+TEST(Windows, OfRandomProgramsGiveTheSameBits) {
+  const TemporaryFolder cache;
+  int wide = 0, generated = 0;
+  for_each_case(25, [&](Random& random) {
+    Context context;
+    const RandomProgram drawn = random_program(context, random, {.streams = false});
+    LawProgram chosen(context, drawn.model, drawn.strategy);
+    ASSERT_TRUE(chosen) << drawn.source;
+    const std::uint32_t least = least_window(chosen.dag());
+    if (least == 0) return;  // nothing is sent
+    SCOPED_TRACE(with_line(drawn.source, "// the least window is " + std::to_string(least)));
+    const LawRun run = chosen.run({});
+    ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+    const auto with_window = [&](std::uint32_t window) {
+      return read_program(context, with_line(drawn.source, "stream p2p: model.send, model.recv with window: " + std::to_string(window)));
+    };
+    for (const std::uint32_t window : {least, least + 1, kAmple}) {
+      const RandomProgram same = with_window(window);
+      LawProgram program(context, same.model, same.strategy);
+      ASSERT_TRUE(program) << "window " << window;
+      EXPECT_EQ(least_window(program.dag()), least);
+      LawRunOptions options;
+      options.delays = {random.next(), 100};
+      EXPECT_EQ(first_bit_difference(program.run(options), run), "") << "window " << window;
+      if (window != least || least < 3 || generated > 0) continue;
+      ++generated;
+      options.engine = backend::Engine::generated;
+      options.cache_folder = cache.path();
+      EXPECT_EQ(first_bit_difference(program.run(options), run), "") << "window " << window << ", generated code";
+    }
+    wide += least > 2;
+    if (least < 2) return;
+    RandomProgram narrow = with_window(least - 1);
+    DiagnosticSink sink(context.locations);
+    EXPECT_FALSE(passes::compile(narrow.model, narrow.strategy, sink, {}));
+    ASSERT_TRUE(sink.has_errors());
+    for (const Diagnostic& diagnostic : sink.sorted()) {
+      if (diagnostic.severity != Severity::error) continue;
+      EXPECT_EQ(diagnostic.code, Code::window_below_least) << diagnostic.message;
+      EXPECT_EQ(diagnostic.hint, "the least window for this order is " + std::to_string(least));
+    }
+  });
+  if (case_options().count == 0) {
+    EXPECT_GT(wide, 0);
+    EXPECT_EQ(generated, 1);
+  }
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ class ModelWriter {
       }
       case 2:
         body = "    weight gate[wide, inner: " + inner + "], up[wide, inner], down[inner, wide]" + normal() + "    return (" + activation("x @ gate") +
-               " * (x @ up)) @ down" + (random_.chance(0.5) ? " + x" : "") + "\n";
+               " * (x @ up)) @ down + " + (random_.chance(0.5) ? "x" : "0.5 * x") + "\n";
         break;
       case 3:
       case 4:

@@ -110,7 +110,7 @@ class ProgramMaker {
 
   /// Puts communication that there is on streams of its own, with a window that is ample.
   RandomProgram with_streams(RandomProgram program) {
-    if (random_.chance(0.6)) return program;
+    if (!options_.streams || random_.chance(0.6)) return program;
     tensor::Graph model = program.model;
     DiagnosticSink sink(context_.locations);
     passes::Options options;

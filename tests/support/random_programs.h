@@ -28,6 +28,7 @@ struct RandomProgramOptions {
   bool order = true;       // most programs have one; without, the default order is left to the compiler
   bool halves = true;      // some backwards are split into BI and BW
   bool dropout = true;     // some models draw random numbers
+  bool streams = true;     // some put communication on streams of their own
   std::uint32_t max_devices = 8;
 };
 

@@ -1,0 +1,176 @@
+// Damaged `.pipe` text through the whole compiler, and what it lets pass through a step of the interpreter.
+
+#include <gtest/gtest.h>
+
+#include "backend/device_program/job.h"
+#include "frontend/lower/lower.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline.h"
+#include "runtime/executor/executor.h"
+#include "tests/fuzz/damage.h"
+#include "tests/support/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+const std::vector<std::string> kWords = {"F", "B", "BI", "BW", "pp", "dp", "model", "stage", "mb", "copy", "net", "x", "wide", "batch", "seq", "r", "s", "c0", "&", "{", "}", "[", "]", "(", ")",
+                                         "..", "repeat", "at", "if", "order", "rank", "place", "split", "partition", "replicate", "loss", "weight", "region", "@", "+", "let", "return"};
+
+/// How far a text came.
+struct Reached {
+  int lowered = 0, planned = 0, ran = 0;
+};
+
+/// Every stage ends with a result, or with an error and nothing; what compiles verifies and runs.
+void follow(const std::string& text, Reached& reached) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const auto words = [&] { return render_text(sink.sorted(), context.locations.files()); };
+  const FileId file = context.locations.files().add("fuzz.pipe", text);
+  const sema::Program program = sema::analyse(file, source::MemoryFileSystem(), context, sink);
+  ASSERT_EQ(program.ok, !sink.has_errors()) << words();
+  render_json(sink.sorted(), context.locations.files());
+  for (std::size_t i = 0; program.ok && i < program.trains.size(); ++i) {
+    DiagnosticSink own(context.locations);
+    const auto report = [&] { return render_text(own.sorted(), context.locations.files()); };
+    auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, own);
+    ASSERT_EQ(lowered.has_value(), !own.has_errors()) << report();
+    if (!lowered) continue;
+    ++reached.lowered;
+    const directive::Strategy& strategy = lowered->strategy;
+    if (strategy.mesh.devices() > 64 || lowered->model.values().size() > 2000) continue;
+    passes::Options options;
+    options.workspace_bytes = backend::workspace_bytes;
+    const auto dag = passes::compile(lowered->model, strategy, own, options);
+    ASSERT_EQ(dag.has_value(), !own.has_errors()) << report();
+    for (const Diagnostic& diagnostic : own.sorted()) EXPECT_NE(diagnostic.code, Code::compiler_bug) << report();
+    if (!dag) continue;
+    ++reached.planned;
+    EXPECT_TRUE(verify::verify(*dag, own)) << report();
+    std::int64_t bytes = 0;
+    for (const dag::Role& role : dag->plan->roles) bytes += role.arena_bytes;
+    if (bytes > 1 << 20 || strategy.mesh.devices() > 16 || dag->settings.data->kind != directive::Data::Kind::synthetic) continue;
+    const auto job = backend::make_job(*dag, nullptr, {.engine = backend::Engine::interpreter}, own);
+    ASSERT_TRUE(job) << report();
+    runtime::ExecutorOptions settings;
+    settings.runtime.math = runtime::Math::builtin;
+    settings.runtime.huge_pages = false;
+    settings.runtime.check_memory = true;
+    settings.runtime.stall_seconds = 30;
+    runtime::Failure failure;
+    const auto executor = runtime::Executor::create(job->tables(), settings, failure);
+    if (!executor) {
+      EXPECT_FALSE(describe(failure).empty());
+      continue;
+    }
+    const runtime::RunResult result = executor->run(runtime::Phase::training, 1);
+    if (result.failure) {
+      // Damaged numbers may overflow, and an index may lie outside its table; nothing else goes wrong in what compiled.
+      EXPECT_TRUE(result.failure->code == runtime::kNonFinite || result.failure->code == runtime::kActionFailed) << describe(*result.failure);
+    }
+    ++reached.ran;
+  }
+}
+
+TEST(SourceFuzz, DamagedProgramsEndInADiagnosticOrRun) {
+  Reached reached;
+  int cases = 0;
+  for_each_case(300, [&](Random& random) {
+    Context context;
+    const std::string legal = random_program(context, random, {.max_devices = 4}).source;
+    // The train holds the directives; models are damaged as often, though they are longer.
+    const std::size_t train = legal.find("mesh grid");
+    Damage damage{.edits = 3, .words = kWords};
+    (random.chance(0.6) ? damage.begin : damage.end) = train;
+    const std::string text = damaged(legal, random, damage);
+    SCOPED_TRACE(text);
+    ++cases;
+    follow(text, reached);
+  });
+  if (cases < 100) return;
+  EXPECT_GT(reached.lowered, cases / 10);
+  EXPECT_GT(reached.planned, cases / 20);
+  EXPECT_GT(reached.ran, cases / 20);
+}
+
+TEST(SourceFuzz, HalfTypedProgramsEndInADiagnosticOrRun) {
+  Reached reached;
+  for_each_case(40, [&](Random& random) {
+    Context context;
+    std::string text = random_program(context, random, {.max_devices = 4}).source;
+    // A line that is being typed, in a program that is otherwise whole; or the end is missing.
+    const std::size_t at = random.below(text.size());
+    if (random.chance(0.7)) {
+      const std::size_t line = text.find('\n', at);
+      text.erase(at, line == std::string::npos ? line : line - at);
+    } else {
+      text.resize(at);
+    }
+    SCOPED_TRACE(text);
+    follow(text, reached);
+  });
+}
+
+TEST(SourceFuzz, BytesOfAnyKind) {
+  Reached reached;
+  for_each_case(60, [&](Random& random) {
+    std::string text;
+    for (std::int64_t count = random.between(0, 400); count > 0; --count) text += static_cast<char>(random.chance(0.3) ? random.below(256) : 32 + random.below(95));
+    SCOPED_TRACE(text);
+    follow(text, reached);
+  });
+}
+
+/// What nests within the parser's bound goes through everything behind it.
+TEST(SourceFuzz, NestingOfAnyDepth) {
+  Reached reached;
+  const std::vector<std::pair<std::string, std::string>> kForms = {{"if true { ", " }"}, {"for i in 0..1 { ", " }"}, {"F a & { ", " }"}, {"region r { ", " }"}, {"[", "]"}, {"f(", ")"},
+                                                                    {"-", ""}, {"stage[", "]"}, {"not ", ""}, {"if a then ", " else b"}, {"1 + ", ""}};
+  for (const auto& [open, close] : kForms) {
+    for (const int depth : {60, 390, 1000}) {
+      for (const char* around : {"schedule s(p: axis) { ", "param p = "}) {
+        std::string text = around;
+        for (int i = 0; i < depth; ++i) text += open;
+        text += "1";
+        for (int i = 0; i < depth; ++i) text += close;
+        SCOPED_TRACE(std::string(around) + open + " " + std::to_string(depth) + " deep");
+        follow(text, reached);
+      }
+    }
+  }
+}
+
+TEST(SourceFuzz, ValuesFromTheCommandLine) {
+  const std::string names[] = {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zbv", "dual_pipe", "dual_pipe_v"};
+  const std::vector<std::string> values = {"0", "1", "2", "3", "4", "5", "8", "-1", "", " ", "2 ", "0x10", "1e3", "1.5", "nan", "true", "\"a\"", "[1, 2]", "p", "4;", "9223372036854775807",
+                                           "9223372036854775808", "-9223372036854775808", "4294967296", "100000000000", "1KiB", std::string(5000, '7'), std::string("\0\xff", 2)};
+  for_each_case(150, [&](Random& random) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    const std::string& name = names[random.below(std::size(names))];
+    const auto file = sema::open_library("std.schedules." + name, context.locations.files());
+    ASSERT_TRUE(file);
+    const sema::Program program = sema::analyse(*file, source::MemoryFileSystem(), context, sink);
+    ASSERT_TRUE(program.ok);
+    std::vector<lower::Override> overrides;
+    std::string trace = name;
+    for (std::int64_t count = random.between(0, 4); count > 0; --count) {
+      const std::string parameter = random.pick(std::vector<std::string>{"p", "p", "m", "m", "v", "group", "x", ""});
+      overrides.push_back({parameter, random.pick(values)});
+      trace += " -D " + parameter + "=" + overrides.back().value;
+    }
+    SCOPED_TRACE(trace);
+    auto lowered = lower::lower_schedule(program, program.find_schedule(name), overrides, context, sink);
+    ASSERT_EQ(lowered.has_value(), !sink.has_errors()) << render_text(sink.sorted(), context.locations.files());
+    if (!lowered || lowered->strategy.mesh.devices() > 64) return;
+    passes::Options options;
+    const auto dag = passes::compile(lowered->model, lowered->strategy, sink, options);
+    ASSERT_EQ(dag.has_value(), !sink.has_errors());
+    if (dag) {
+      EXPECT_TRUE(verify::verify(*dag, sink)) << render_text(sink.sorted(), context.locations.files());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace piper::test
