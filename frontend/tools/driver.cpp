@@ -2,10 +2,13 @@
 
 #include "frontend/tools/arguments.h"
 #include "frontend/tools/commands.h"
+#include "ir/diagnostics/diagnostics.h"
 
 namespace piper::tools {
 
-int run(std::span<const std::string> words, Console& console) {
+namespace {
+
+int run_command(std::span<const std::string> words, Console& console) {
   Arguments arguments;
   std::string error;
   if (!parse_arguments(words, arguments, error)) {
@@ -43,6 +46,20 @@ int run(std::span<const std::string> words, Console& console) {
   const auto meant = nearest(arguments.positional[0], names);
   console.err << "piper: `" << arguments.positional[0] << "` is no command" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them") << "\n";
   return kUsage;
+}
+
+}  // namespace
+
+int run(std::span<const std::string> words, Console& console) {
+  const int code = run_command(words, console);
+  console.out.flush();
+  console.err.flush();
+  if (console.out) return code;
+  const LocationTable locations;
+  DiagnosticSink sink(locations);
+  sink.report(Code::unwritable_output, SourceRange(), "standard output takes no more: the output is not complete");
+  console.err << render_text(sink.sorted(), locations.files());
+  return code == kClean ? kDiagnostics : code;
 }
 
 }  // namespace piper::tools

@@ -1,16 +1,27 @@
 // The `piper` program: connects the driver to the process.
 
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "frontend/tools/driver.h"
 
+namespace {
+
+/// A stream that was closed (`>&-`) is one that cannot be written: otherwise the next file that is opened takes its number, and words end up in it.
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) _exit(piper::tools::kUsage);
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not the end of the process
+  occupy_closed_streams();
   const piper::source::RealFileSystem disk;
   piper::tools::Console console{std::cout, std::cerr, disk, {}, isatty(STDERR_FILENO) != 0};
   for (char** entry = environ; *entry; ++entry) {

@@ -79,6 +79,7 @@ int run_steps(Session& session, Session::Subject& subject) {
   const auto made = make_train_job(session, subject, true);
   if (!made) return session.finish();
   session.show_warnings();
+  std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   print_start(session.words(), subject, made->training, *made->job);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
@@ -92,6 +93,9 @@ int run_steps(Session& session, Session::Subject& subject) {
     const runtime::Interrupt interrupt(*made->executor);
     result = runtime::train(*made->executor, made->job->tables(), options);
   }
+  // What the run keeps is kept: from here a reader that is gone ends the process quietly, like that of every command.
+  pipes.reset();
+  session.words().clear();
   if (result.failure) {
     report_failure(session, *result.failure);
     return session.finish();

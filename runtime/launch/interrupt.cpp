@@ -32,4 +32,13 @@ Interrupt::~Interrupt() {
   listener.store(nullptr);
 }
 
+IgnoreBrokenPipes::IgnoreBrokenPipes() {
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGPIPE, &action, &before_);
+}
+
+IgnoreBrokenPipes::~IgnoreBrokenPipes() { sigaction(SIGPIPE, &before_, nullptr); }
+
 }  // namespace piper::runtime

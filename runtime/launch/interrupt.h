@@ -22,4 +22,17 @@ class Interrupt {
   struct sigaction before_[2];
 };
 
+/// While it lives, a write to a pipe that nobody reads fails; it does not end the process. A run goes on when its reader is gone: what it keeps
+/// in files is kept, and its threads are joined.
+class IgnoreBrokenPipes {
+ public:
+  IgnoreBrokenPipes();
+  ~IgnoreBrokenPipes();
+  IgnoreBrokenPipes(const IgnoreBrokenPipes&) = delete;
+  IgnoreBrokenPipes& operator=(const IgnoreBrokenPipes&) = delete;
+
+ private:
+  struct sigaction before_;
+};
+
 }  // namespace piper::runtime

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -53,6 +54,70 @@ TEST(Program, FullOutputIsADiagnostic) {
       run_process({"/bin/sh", "-c", "exec \"$0\" show orders gpipe -D p=2 -D m=2 >/dev/full", program_path("piper")});
   EXPECT_EQ(shown.exit_code, 1);
   EXPECT_THAT(shown.err, HasSubstr("error P6102"));
+}
+
+/// A command of the shell: $0 is the program. The exit code of what stands before a pipe goes to the file `code`.
+ProcessResult shell(const TemporaryFolder& folder, const std::string& script) {
+  ProcessOptions options;
+  options.environment = {{"PIPER_MATH", "builtin"}};
+  options.working_directory = folder.path().string();
+  return run_process({"/bin/sh", "-c", script, program_path("piper")}, options);
+}
+
+constexpr const char* kTiny =
+    "use std.models.mlp\n"
+    "mesh pair(pp: 2)\n"
+    "train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {\n"
+    "    data:  synthetic(batch: 8, classes: 3)\n"
+    "    optim: sgd(lr: 0.1)\n"
+    "    steps: 3\n"
+    "    place model on pp[0]\n"
+    "}\n";
+
+/// Three lines of metrics and nothing else.
+void expect_metrics(const TemporaryFolder& folder) {
+  const std::string metrics = read_text(folder.path() / "out" / "metrics.jsonl").value_or("");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3) << metrics;
+  EXPECT_THAT(metrics, testing::StartsWith("{\"schema\":1"));
+  EXPECT_THAT(metrics, Not(HasSubstr("train tiny")));
+}
+
+// As with other tools, a reader that goes away ends a command quietly, by the signal.
+TEST(Program, AReaderThatIsGoneEndsItQuietly) {
+  const TemporaryFolder folder;
+  const ProcessResult shown = shell(folder, "{ sleep 0.2; \"$0\" show orders gpipe -D p=2 -D m=2; echo $? >code; } | true");
+  EXPECT_EQ(read_text(folder.path() / "code"), "141\n");
+  EXPECT_EQ(shown.err, "");
+}
+
+// A run goes on without readers, of either stream, and keeps its files.
+TEST(Program, ARunOutlivesItsReader) {
+  const TemporaryFolder folder;
+  folder.write("tiny.pipe", kTiny);
+  for (const char* streams : {"", "2>&1"}) {
+    const ProcessResult run = shell(folder, "{ sleep 0.2; \"$0\" train tiny.pipe --interpret --out out " + std::string(streams) + "; echo $? >code; } | true");
+    EXPECT_EQ(read_text(folder.path() / "code"), "141\n") << streams << run.err;
+    EXPECT_THAT(run.err, Not(HasSubstr("error"))) << streams;
+    expect_metrics(folder);
+  }
+}
+
+// The number of a closed stream is not that of the next file.
+TEST(Program, ClosedStreams) {
+  const TemporaryFolder folder;
+  folder.write("tiny.pipe", kTiny);
+  const ProcessResult shown = shell(folder, "\"$0\" show orders tiny.pipe >&-");
+  EXPECT_EQ(shown.exit_code, 1);
+  EXPECT_EQ(shown.err, "error P6102: standard output takes no more: the output is not complete\n");
+  EXPECT_EQ(shell(folder, "\"$0\" show orders tiny.pipe -o orders.txt <&- >&- 2>&-").exit_code, 0);
+  EXPECT_EQ(read_text(folder.path() / "orders.txt"), "rank 0: F0 B0\n");
+  EXPECT_EQ(shell(folder, "\"$0\" explain >/dev/full").exit_code, 1);
+  const ProcessResult run = shell(folder, "\"$0\" train tiny.pipe --interpret --out out <&- >&-");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("error P6102"));
+  expect_metrics(folder);
+  EXPECT_EQ(shell(folder, "\"$0\" train tiny.pipe --interpret --out out 2>&-").exit_code, 0);
+  expect_metrics(folder);
 }
 
 std::set<std::string> example_files() {
