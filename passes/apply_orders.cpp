@@ -450,8 +450,7 @@ std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& st
   return Application(dag, strategy, graph, roles, selection, sink).run();
 }
 
-std::optional<std::vector<NodeId>> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
-                                                 DiagnosticSink& sink) {
+std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles, DiagnosticSink& sink) {
   std::vector<Adjacency::Pair> edges = claimed.edges;
   edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
   const Adjacency asked(graph.units(), edges);
@@ -460,7 +459,7 @@ std::optional<std::vector<NodeId>> compute_order(const Dag& dag, const ClaimedOr
     report_order_cycle(dag, claimed, graph, asked, topological, sink);
     return std::nullopt;
   }
-  const auto is_chunk = [&](std::uint32_t unit) { return dag.node(graph.front(unit)).kind == NodeKind::chunk; };
+  const auto is_chunk = [&](std::uint32_t unit) { return graph.sort(unit) == WorkGraph::Sort::work; };
   const auto on_unclaimed = [&](const Node& node) {
     const auto roles_of = roles.roles_of(node.devices);
     return std::any_of(roles_of.begin(), roles_of.end(), [&](std::uint32_t role) { return claimed.claim_of_role[role] == ClaimedOrder::kUnclaimed; });
@@ -469,6 +468,7 @@ std::optional<std::vector<NodeId>> compute_order(const Dag& dag, const ClaimedOr
   for (const Node& node : dag.nodes) any_unclaimed = any_unclaimed || (node.kind == NodeKind::chunk && on_unclaimed(node));
 
   std::vector<NodeId> compute;
+  compute.reserve(dag.nodes.size());
   std::vector<Priority> priorities;
   if (any_unclaimed) priorities = default_priorities(dag, graph, topological);
   if (claimed.has_groups) {
@@ -492,7 +492,8 @@ std::optional<std::vector<NodeId>> compute_order(const Dag& dag, const ClaimedOr
       if (is_chunk(unit)) compute.push_back(graph.front(unit));
     }
   }
-  if (!any_unclaimed) return compute;
+  if (!any_unclaimed && !claimed.has_groups) return ComputeOrder{std::move(compute), std::move(topological)};
+  if (!any_unclaimed) return ComputeOrder{std::move(compute), {}};
 
   // The rest at unit costs, with the claimed ranks as they are.
   std::vector<NodeId> fixed;
@@ -503,7 +504,7 @@ std::optional<std::vector<NodeId>> compute_order(const Dag& dag, const ClaimedOr
   kept.insert(kept.end(), claimed.named.begin(), claimed.named.end());
   std::vector<std::int64_t> cost(graph.units(), 0);
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) cost[unit] = unit_cost(dag.node(graph.front(unit)));
-  return list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities);
+  return ComputeOrder{list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities), {}};
 }
 
 }  // namespace piper::passes

@@ -34,9 +34,14 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
 std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection,
                                          DiagnosticSink& sink);
 
-/// All chunk nodes in an order that agrees with every rank's: as claimed, and for the rest as list scheduling decides. Nothing after reporting
-/// that the orders and the data flow contradict each other.
-std::optional<std::vector<dag::NodeId>> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
+/// All chunk nodes in an order that agrees with every rank's.
+struct ComputeOrder {
+  std::vector<dag::NodeId> nodes;
+  std::vector<std::uint32_t> topological;  // all units in an order that agrees with `nodes`, named communication and data flow; empty: not known
+};
+
+/// As claimed, and for the rest as list scheduling decides. Nothing after reporting that the orders and the data flow contradict each other.
+std::optional<ComputeOrder> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
                                                       DiagnosticSink& sink);
 
 /// `F stage[1] mb[0]`.

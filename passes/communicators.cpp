@@ -27,6 +27,7 @@ Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
   std::vector<std::uint32_t> latest(read.size());  // the largest read position up to here
   for (std::size_t i = 0; i < read.size(); ++i) latest[i] = i == 0 ? read[0] : std::max(latest[i - 1], read[i]);
   for (std::uint32_t j = 0; j < read.size(); ++j) {
+    if (j == 0 || read[j] > latest[j - 1]) continue;
     const std::uint32_t i = static_cast<std::uint32_t>(std::lower_bound(latest.begin(), latest.begin() + j, read[j]) - latest.begin());
     if (i < j && j - i > widest.wanted - widest.unread) widest = {i, j};
   }
@@ -71,12 +72,23 @@ class Former {
 
   void form_pairs() {
     // By position of the send, which no two messages share.
+    struct Ends {
+      DeviceSetId from, to;
+      std::uint32_t stream = 0;
+      Pass pass = Pass::F;
+    };
+    std::vector<Ends> ends(dag_.comms.size());
     std::vector<CommId> at_position;
-    for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
-      if (front(CommId::at(i)).kind != NodeKind::send) continue;
-      const std::uint32_t at = position_[dag_.comms[i].members.front().index()];
-      if (at >= at_position.size()) at_position.resize(std::max<std::size_t>(at + 1, 2 * at_position.size()));
-      at_position[at] = CommId::at(i);
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind == NodeKind::recv) ends[node.comm.index()].to = node.devices;
+      if (node.kind != NodeKind::send) continue;
+      Ends& own = ends[node.comm.index()];
+      own.from = node.devices;
+      own.stream = node.stream.value();
+      own.pass = node.pass;
+      if (position_[i] >= at_position.size()) at_position.resize(std::max<std::size_t>(position_[i] + 1, 2 * at_position.size()));
+      at_position[position_[i]] = node.comm;
     }
     using Route = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;  // source, destination, direction, stream
     std::map<Route, std::uint32_t> routes;
@@ -84,9 +96,8 @@ class Former {
     std::vector<std::vector<CommId>> groups;
     for (const CommId comm : at_position) {
       if (!comm.valid()) continue;
-      const Node& send = front(comm);
-      const Node& recv = dag_.node(dag_.comms[comm.index()].members.back());
-      const Route route{send.devices.value(), recv.devices.value(), send.pass != Pass::F, send.stream.value()};
+      const Ends& own = ends[comm.index()];
+      const Route route{own.from.value(), own.to.value(), own.pass != Pass::F, own.stream};
       const auto [entry, fresh] =
           group_of.try_emplace({std::uint64_t{std::get<0>(route)} << 32 | std::get<1>(route), std::uint64_t{std::get<3>(route)} << 1 | (std::get<2>(route) ? 1 : 0)},
                                static_cast<std::uint32_t>(groups.size()));
@@ -99,13 +110,14 @@ class Former {
     // Groups in the order of their routes, so that the numbering does not depend on positions.
     for (const auto& [route, group] : routes) {
       const std::vector<CommId>& comms = groups[group];
-      if (least_window(comms) <= 2) {
-        add_pair(comms);
+      const Communicators::Swap swap = widest_swap(reads(comms));
+      if (swap.wanted - swap.unread <= 1) {
+        add_pair(comms, swap);
         continue;
       }
       std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<CommId>> parts;
       for (const CommId comm : comms) parts[{front(comm).chunk.value(), copies(front(comm))}].push_back(comm);
-      for (const auto& [part, list] : parts) add_pair(list);
+      for (const auto& [part, list] : parts) add_pair(list, widest_swap(reads(list)));
     }
   }
 
@@ -125,12 +137,7 @@ class Former {
     return list;
   }
 
-  std::uint32_t least_window(std::span<const CommId> comms) const {
-    const Communicators::Swap swap = widest_swap(reads(comms));
-    return 1 + swap.wanted - swap.unread;
-  }
-
-  void add_pair(const std::vector<CommId>& comms) {
+  void add_pair(const std::vector<CommId>& comms, Communicators::Swap swap) {
     const Comm& first = dag_.comms[comms.front().index()];
     Communicator made;
     made.kind = Communicator::Kind::pair;
@@ -138,7 +145,6 @@ class Former {
     made.members = {dag_.node(first.members.front()).devices, dag_.node(first.members.back()).devices};
     made.stream = front(comms.front()).stream;
     made.loc = first.loc;
-    const Communicators::Swap swap = widest_swap(reads(comms));
     made.least_window = 1 + swap.wanted - swap.unread;
     made.window = std::max(2u, made.least_window);
     if (made.stream.valid() && dag_.streams[made.stream.index()].window) made.window = *dag_.streams[made.stream.index()].window;

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-bool ends_step(const Node& node) {
-  return node.kind == NodeKind::sum_squares || node.kind == NodeKind::norm || node.kind == NodeKind::update || node.kind == NodeKind::report;
-}
-
 /// Message numbers and windows of pair communicators.
 void add_message_edges(const WorkGraph& graph, const Dag& dag, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
   for (const dag::Communicator& communicator : communicators.list) {
@@ -41,10 +37,9 @@ void add_end_edges(const WorkGraph& graph, const Dag& dag, const RoleTable& role
   for (const NodeId node : compute) {
     for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) last[role] = graph.unit_of(node);
   }
-  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
-    if (!ends_step(dag.nodes[i])) continue;
-    const std::uint32_t unit = graph.unit_of(NodeId::at(i));
-    for (const std::uint32_t role : roles.roles_of(dag.nodes[i].devices)) {
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    if (graph.sort(unit) != WorkGraph::Sort::end_of_step) continue;
+    for (const std::uint32_t role : roles.roles_of(dag.node(graph.front(unit)).devices)) {
       if (last[role] != kNone) edges.emplace_back(last[role], unit);
     }
   }
@@ -69,8 +64,10 @@ std::vector<Adjacency::Pair> chains(const Dag& dag, const WorkGraph& graph, cons
 }
 
 bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
-               std::span<const Adjacency::Pair> named) {
-  std::vector<Adjacency::Pair> edges = chains(dag, graph, roles, compute);
+               std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
+  std::vector<Adjacency::Pair> edges;
+  edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
+  edges.assign(after.begin(), after.end());
   dag.temporal.clear();
   dag.temporal.reserve(edges.size());
   for (const Adjacency::Pair& edge : edges) dag.temporal.emplace_back(graph.front(edge.first), graph.front(edge.second));
@@ -85,8 +82,7 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   std::vector<std::uint32_t> start(graph.units(), 0);
   std::uint32_t end_of_step = 0;
   for (const std::uint32_t unit : topological) {
-    const Node& node = dag.node(graph.front(unit));
-    const std::uint32_t end = start[unit] + (ends_step(node) ? 1 : static_cast<std::uint32_t>(unit_cost(node)));
+    const std::uint32_t end = start[unit] + graph.duration(unit);
     end_of_step = std::max(end_of_step, end);
     for (const std::uint32_t to : graph.successors(unit)) start[to] = std::max(start[to], end);
     for (const std::uint32_t to : more.of(unit)) start[to] = std::max(start[to], end);
@@ -94,12 +90,12 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   // At one time: communication, then loads, then work.
   std::vector<std::uint32_t> key(graph.units());
   for (const std::uint32_t unit : topological) {
-    const Node& node = dag.node(graph.front(unit));
-    key[unit] = 3 * start[unit] + (node.comm.valid() ? 0 : node.kind == NodeKind::load ? 1 : 2);
-    if (node.kind != NodeKind::load || graph.successors(unit).empty()) continue;
+    const WorkGraph::Sort sort = graph.sort(unit);
+    key[unit] = 3 * start[unit] + (sort == WorkGraph::Sort::communication ? 0 : sort == WorkGraph::Sort::load ? 1 : 2);
+    if (sort != WorkGraph::Sort::load || graph.successors(unit).empty()) continue;
     key[unit] = 3 * end_of_step + 2;
     for (const std::uint32_t to : graph.successors(unit)) {
-      key[unit] = std::min(key[unit], 3 * start[to] + (dag.node(graph.front(to)).comm.valid() ? 0 : 1));
+      key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == WorkGraph::Sort::communication ? 0 : 1));
     }
   }
   // A stable counting sort keeps the topological order within equal keys.
@@ -116,15 +112,18 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   }
   std::vector<std::uint32_t> position(dag.nodes.size());
   for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
+  const auto earlier = [&](const dag::Input& a, const dag::Input& b) {
+    const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
+    return x != y ? x < y : a.source.index < b.source.index;
+  };
   for (const Node& node : dag.nodes) {
+    // Several sources have the ports of sums alone.
+    if (node.kind != NodeKind::all_reduce && node.kind != NodeKind::update && node.kind != NodeKind::sum_squares) continue;
     const auto begin = dag.edges.begin() + node.first_input;
     for (std::uint32_t i = 0; i < node.num_inputs;) {
       std::uint32_t next = i + 1;
       while (next < node.num_inputs && begin[next].port == begin[i].port) ++next;
-      std::sort(begin + i, begin + next, [&](const dag::Input& a, const dag::Input& b) {
-        const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
-        return x != y ? x < y : a.source.index < b.source.index;
-      });
+      if (!std::is_sorted(begin + i, begin + next, earlier)) std::sort(begin + i, begin + next, earlier);
       i = next;
     }
   }

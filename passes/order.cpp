@@ -6,31 +6,35 @@
 
 namespace piper::passes {
 
-bool order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const WorkGraph graph(dag);
   const RoleTable roles(dag, claimed_sets(strategy));
   Selection selection(dag);
   const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink);
-  if (!claimed) return false;
-  const std::optional<std::vector<dag::NodeId>> compute = compute_order(dag, *claimed, graph, roles, sink);
-  if (!compute) return false;
+  if (!claimed) return std::nullopt;
+  const std::optional<ComputeOrder> compute = compute_order(dag, *claimed, graph, roles, sink);
+  if (!compute) return std::nullopt;
 
   // Messages are numbered as their senders make them, or as an order names them: both follow from the compute orders alone.
-  std::vector<Adjacency::Pair> edges = chains(dag, graph, roles, *compute);
-  edges.insert(edges.end(), claimed->named.begin(), claimed->named.end());
-  const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges));
+  const std::vector<Adjacency::Pair> after = chains(dag, graph, roles, compute->nodes);
+  std::vector<std::uint32_t> topological = compute->topological;
+  if (topological.empty()) {
+    std::vector<Adjacency::Pair> edges = after;
+    edges.insert(edges.end(), claimed->named.begin(), claimed->named.end());
+    topological = topological_order(graph, Adjacency(graph.units(), edges));
+  }
   std::vector<std::uint32_t> position(dag.nodes.size(), 0);
   for (std::uint32_t i = 0; i < topological.size(); ++i) {
     for (const dag::NodeId member : graph.members(topological[i])) position[member.index()] = i;
   }
-  const std::optional<Communicators> communicators = assign_streams(dag, strategy, selection, roles, position, sink);
-  if (!communicators) return false;
-  if (!linearise(dag, graph, roles, *communicators, *compute, claimed->named)) {
+  std::optional<Communicators> communicators = assign_streams(dag, strategy, selection, roles, position, sink);
+  if (!communicators) return std::nullopt;
+  if (!linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed->named)) {
     sink.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
-    return false;
+    return std::nullopt;
   }
   dag.level = dag::Level::ordered;
-  return true;
+  return communicators;
 }
 
 }  // namespace piper::passes

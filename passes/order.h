@@ -5,12 +5,14 @@
 // Guarantees: `dag.order` is a topological order of data flow, of every rank's compute order, of message numbers and of windows, with the members of a
 // communication side by side; a strategy without orders gets a legal one; equal input gives an equal result.
 
-#include "ir/dag/dag.h"
+#include <optional>
+
 #include "ir/diagnostics/diagnostics.h"
+#include "passes/communicators.h"
 
 namespace piper::passes {
 
-/// False, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
-bool order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// The communicators that the order gives, for `plan`; nothing, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
+std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

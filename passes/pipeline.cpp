@@ -50,9 +50,10 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   }
   if (!pass("communicate", communicate(*dag, sink))) return std::nullopt;
   if (reached(Level::communicating)) return dag;
-  if (!pass("order", order(*dag, strategy, sink))) return std::nullopt;
+  std::optional<Communicators> communicators = order(*dag, strategy, sink);
+  if (!pass("order", communicators.has_value())) return std::nullopt;
   if (reached(Level::ordered)) return dag;
-  if (!pass("plan", plan(*dag, options.workspace_bytes, sink))) return std::nullopt;
+  if (!pass("plan", plan(*dag, std::move(*communicators), options.workspace_bytes, sink))) return std::nullopt;
   return dag;
 }
 

@@ -100,10 +100,7 @@ std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceByte
 
 }  // namespace
 
-bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
-  std::vector<std::uint32_t> position(dag.nodes.size(), 0);
-  for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
-  Communicators communicators = form_communicators(dag, position);
+bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
   const RoleTable roles(dag, {});
 
   PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};

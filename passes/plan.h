@@ -8,15 +8,15 @@
 #include <cstdint>
 #include <functional>
 
-#include "ir/dag/plan.h"
 #include "ir/diagnostics/diagnostics.h"
+#include "passes/communicators.h"
 
 namespace piper::passes {
 
 /// Bytes of scratch that one run of a node (chunk, sum_squares, norm, update) needs beside its operands; a fact of the backend.
 using WorkspaceBytes = std::function<std::int64_t(const dag::Dag&, const dag::Node&)>;
 
-/// Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
-bool plan(dag::Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink);
+/// `communicators`: those that `order` made. Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
+bool plan(dag::Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink);
 
 }  // namespace piper::passes

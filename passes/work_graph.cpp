@@ -38,11 +38,24 @@ void add_forward_before_backward(const dag::Dag& dag, std::vector<Adjacency::Pai
   }
 }
 
+WorkGraph::Sort sort_of(const dag::Node& node) {
+  switch (node.kind) {
+    case dag::NodeKind::chunk: return node.pass == Pass::B ? WorkGraph::Sort::whole_backward : WorkGraph::Sort::work;
+    case dag::NodeKind::load: return WorkGraph::Sort::load;
+    case dag::NodeKind::sum_squares:
+    case dag::NodeKind::norm:
+    case dag::NodeKind::update:
+    case dag::NodeKind::report: return WorkGraph::Sort::end_of_step;
+    default: return node.comm.valid() ? WorkGraph::Sort::communication : WorkGraph::Sort::other;
+  }
+}
+
 }  // namespace
 
 WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
   members_.reserve(dag.nodes.size());
   first_member_.reserve(dag.nodes.size() + 1);
+  sort_.reserve(dag.nodes.size());
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const dag::Node& node = dag.nodes[i];
     const dag::NodeId id = dag::NodeId::at(i);
@@ -51,12 +64,14 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
       unit_of_[i] = unit;
       first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
       members_.push_back(id);
+      sort_.push_back(sort_of(node));
       continue;
     }
     const std::vector<dag::NodeId>& group = dag.comms[node.comm.index()].members;
     dag::NodeId first = group.front();
     for (const dag::NodeId member : group) first = std::min(first, member);
     if (first != id) continue;
+    sort_.push_back(sort_of(node));
     first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
     for (const dag::NodeId member : group) {
       unit_of_[member.index()] = unit;

@@ -42,6 +42,13 @@ class WorkGraph {
   std::span<const dag::NodeId> members(std::uint32_t unit) const {
     return {members_.data() + first_member_[unit], first_member_[unit + 1] - first_member_[unit]};
   }
+  /// What the unit is, beside the others: the node table is large, and orders visit it everywhere.
+  enum class Sort : std::uint8_t { work, whole_backward, load, communication, end_of_step, other };
+  Sort sort(std::uint32_t unit) const { return sort_[unit] == Sort::whole_backward ? Sort::work : sort_[unit]; }
+  /// At unit costs.
+  std::uint32_t duration(std::uint32_t unit) const {
+    return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::work || sort_[unit] == Sort::end_of_step ? 1 : 0;
+  }
   dag::NodeId front(std::uint32_t unit) const { return members_[first_member_[unit]]; }
   std::span<const std::uint32_t> successors(std::uint32_t unit) const { return successors_.of(unit); }
   /// Edges that arrive at each unit, repeated ones counted.
@@ -51,6 +58,7 @@ class WorkGraph {
   std::vector<std::uint32_t> unit_of_;       // per node
   std::vector<std::uint32_t> first_member_;  // per unit, one more
   std::vector<dag::NodeId> members_;
+  std::vector<Sort> sort_;                   // per unit
   Adjacency successors_;
   std::vector<std::uint32_t> indegree_;
 };
