@@ -1,8 +1,10 @@
 #include "passes/plan.h"
 
+#include <atomic>
 #include <tuple>
 #include <unordered_map>
 
+#include "ir/parallel.h"
 #include "passes/localise.h"
 #include "passes/plan_role.h"
 #include "passes/requirements.h"
@@ -103,9 +105,8 @@ std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceByte
 bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
   const RoleTable roles(dag, {});
 
-  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
+  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}};
   facts.workspace = workspace_of_nodes(dag, workspace);
-  facts.action_of.assign(dag.nodes.size(), 0);
   measure_ports(dag, facts);
 
   // Nodes by role, in the global order.
@@ -127,12 +128,16 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   }
 
   auto made = std::make_unique<dag::Plan>();
-  made->roles.reserve(roles.size());
-  for (std::size_t role = 0; role < roles.size(); ++role) {
-    made->roles.push_back(plan_role(facts, std::span(nodes).subspan(first[role], first[role + 1] - first[role]), buckets[role]));
-    made->roles.back().name = roles.name(role);
-    made->roles.back().at = roles.at(role);
-  }
+  made->roles.resize(roles.size());
+  std::atomic<std::size_t> next_role = 0;
+  run_workers(workers_for(roles.size(), nodes.size()), [&] {
+    std::vector<std::uint32_t> action_of(dag.nodes.size(), 0);
+    for (std::size_t role; (role = next_role++) < roles.size();) {
+      made->roles[role] = plan_role(facts, action_of, std::span(nodes).subspan(first[role], first[role + 1] - first[role]), buckets[role]);
+      made->roles[role].name = roles.name(role);
+      made->roles[role].at = roles.at(role);
+    }
+  });
   made->communicators = std::move(communicators.list);
   dag.plan = std::move(made);
   dag.level = dag::Level::planned;

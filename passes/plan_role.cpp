@@ -38,8 +38,8 @@ struct Value {
 
 class Projection {
  public:
-  Projection(PlanFacts& facts, std::span<const NodeId> nodes, std::span<const BucketId> buckets)
-      : facts_(facts), dag_(facts.dag), nodes_(nodes), buckets_(buckets) {}
+  Projection(const PlanFacts& facts, std::span<std::uint32_t> action_of, std::span<const NodeId> nodes, std::span<const BucketId> buckets)
+      : facts_(facts), action_of_(action_of), dag_(facts.dag), nodes_(nodes), buckets_(buckets) {}
 
   Role run() {
     make_actions();
@@ -63,7 +63,7 @@ class Projection {
   // Nodes and inputs of the role side by side: the DAG's tables are large, and a role's part of them is scattered.
   const Node& node(std::uint32_t action) const { return node_[action]; }
   std::span<const Source> inputs(std::uint32_t action) const { return {inputs_.data() + first_input_[action], first_input_[action + 1] - first_input_[action]}; }
-  std::uint32_t action_of(NodeId node) const { return facts_.action_of[node.index()]; }
+  std::uint32_t action_of(NodeId node) const { return action_of_[node.index()]; }
 
   void make_actions() {
     role_.actions.reserve(nodes_.size());
@@ -73,13 +73,13 @@ class Projection {
     first_input_.push_back(0);
     local_stream_.assign(dag_.streams.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      facts_.action_of[nodes_[a].index()] = a;
+      action_of_[nodes_[a].index()] = a;
       node_.push_back(dag_.node(nodes_[a]));
     }
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = node_[a];
       for (const Input& input : dag_.inputs_of(node)) {
-        inputs_.push_back({input.source.node.valid() ? facts_.action_of[input.source.node.index()] : kNone, input.source.index, input.port, input.cls});
+        inputs_.push_back({input.source.node.valid() ? action_of_[input.source.node.index()] : kNone, input.source.index, input.port, input.cls});
       }
       first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       std::uint32_t& local = local_stream_[node.stream.index()];
@@ -389,7 +389,8 @@ class Projection {
     }
   }
 
-  PlanFacts& facts_;
+  const PlanFacts& facts_;
+  std::span<std::uint32_t> action_of_;         // per node: its action
   const Dag& dag_;
   std::span<const NodeId> nodes_;
   std::span<const BucketId> buckets_;
@@ -418,6 +419,8 @@ class Projection {
 
 }  // namespace
 
-Role plan_role(PlanFacts& facts, std::span<const NodeId> nodes, std::span<const BucketId> buckets) { return Projection(facts, nodes, buckets).run(); }
+Role plan_role(const PlanFacts& facts, std::span<std::uint32_t> action_of, std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
+  return Projection(facts, action_of, nodes, buckets).run();
+}
 
 }  // namespace piper::passes

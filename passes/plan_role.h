@@ -19,10 +19,9 @@ struct PlanFacts {
   std::vector<std::int64_t> workspace;       // per node: bytes of scratch
   std::vector<std::uint32_t> first_port;     // per node, one more: into port_bytes
   std::vector<std::int64_t> port_bytes;      // per output of every node; 0 for outputs that are state
-  std::vector<std::uint32_t> action_of;      // per node: position in the role at hand; scratch of plan_role
 };
 
-/// `nodes`: those of the role, in the global order. Fills everything but name and coordinates.
-dag::Role plan_role(PlanFacts& facts, std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
+/// `nodes`: those of the role, in the global order. `action_of`: scratch, one entry per node of the DAG. Fills everything but name and coordinates.
+dag::Role plan_role(const PlanFacts& facts, std::span<std::uint32_t> action_of, std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
 
 }  // namespace piper::passes

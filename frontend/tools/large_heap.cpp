@@ -18,8 +18,9 @@ void use_large_heap() {
   if (std::exchange(done, true)) return;
   constexpr int kReserve = 512 << 20;
   constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
-  // No block is so large that it would be mapped by itself and returned at once, and the top of the heap is never given back.
-  if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 || mallopt(M_TRIM_THRESHOLD, 2 * kReserve - 1) == 0 || mallopt(M_TOP_PAD, kReserve) == 0) return;
+  // No block is so large that it would be mapped by itself and returned at once, and the top of the heap is never given back;
+  // all threads share it.
+  if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 || mallopt(M_TRIM_THRESHOLD, 2 * kReserve - 1) == 0 || mallopt(M_TOP_PAD, kReserve) == 0 || mallopt(M_ARENA_MAX, 1) == 0) return;
   const auto before = reinterpret_cast<std::uintptr_t>(sbrk(0));
   // Larger than what is left at the top, so that the heap grows; volatile, so that the pair is not optimised away.
   void* volatile block = std::malloc(1 << 20);

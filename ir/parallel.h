@@ -1,0 +1,38 @@
+#pragma once
+// Work that falls into independent items, spread over a few threads.
+//
+//   std::atomic<std::size_t> next = 0;
+//   run_workers(workers_for(roles, actions), [&] {
+//     for (std::size_t r; (r = next++) < roles;) plans[r] = plan_role(r);
+//   });
+//
+// What the items give must not depend on who works on them: results go to places of their own. Small programs stay on one thread.
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace piper {
+
+/// How many threads are worth their start for so many items that visit so many nodes in all.
+inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
+  constexpr std::size_t kNodesPerWorker = 8192, kMost = 8;
+  return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMost, std::thread::hardware_concurrency()}), 1, kMost);
+}
+
+/// Runs `work` on so many threads at once, the calling one among them, and returns when all have returned. `work` must not throw.
+template <typename Work>
+void run_workers(std::size_t workers, const Work& work) {
+  std::vector<std::thread> threads;
+  try {
+    for (std::size_t i = 1; i < workers; ++i) threads.emplace_back([&work] { work(); });
+  } catch (const std::system_error&) {
+    // The system has no more threads: those that there are take all items.
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace piper
