@@ -17,6 +17,7 @@
 #include "frontend/tools/arguments.h"
 #include "frontend/tools/console.h"
 #include "ir/dag/plan.h"
+#include "runtime/data/file_text.h"
 
 namespace piper::tools {
 
@@ -51,6 +52,8 @@ class Session {
   /// Compiles up to `level`; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(Subject& subject, dag::Level level, bool forward_only = false);
 
+  /// The training and held-out texts that this command has read.
+  runtime::TextFiles& texts() { return texts_; }
   Context& context() { return context_; }
   DiagnosticSink& sink() { return sink_; }
   Console& console() { return console_; }
@@ -78,6 +81,7 @@ class Session {
   Context context_;
   DiagnosticSink sink_;
   std::optional<sema::Program> program_;
+  runtime::TextFiles texts_;
   std::set<std::string> seen_;    // diagnostics that were printed
   std::string library_schedule_;  // when IN names one
   std::optional<dag::Dag> pir_;

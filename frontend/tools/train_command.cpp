@@ -46,7 +46,7 @@ void print_start(std::ostream& words, const Session::Subject& subject, const dag
 std::optional<double> bigram_of(Session& session, const directive::Settings& settings) {
   if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes) return std::nullopt;
   runtime::Failure failure;
-  const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, failure);
+  const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, session.texts(), failure);
   if (!bigram) report_failure(session, failure);
   return bigram;
 }

@@ -2,7 +2,6 @@
 
 #include "frontend/tools/environment.h"
 #include "ir/verify/verify.h"
-#include "runtime/data/file_text.h"
 
 namespace piper::tools {
 namespace {
@@ -45,12 +44,12 @@ std::optional<runtime::Options> runtime_options(Session& session) {
 
 namespace {
 
-/// Unreadable data is told before the minutes that compiling may take.
+/// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
 bool data_is_readable(Session& session, const directive::Settings& settings) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
     runtime::Failure failure;
-    if (runtime::read_text((*data)->path, failure)) continue;
+    if (session.texts().read((*data)->path, failure)) continue;
     session.sink().report(static_cast<Code>(failure.code), (*data)->loc, "{}", failure.message).hint("{}", failure.hint);
     return false;
   }
@@ -81,6 +80,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   executor_options.runtime = *options;
   executor_options.out_folder = out_folder;
   executor_options.max_evaluation_steps = kMaxHeldOutBatches;
+  executor_options.texts = &session.texts();
   runtime::Failure failure;
   made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;

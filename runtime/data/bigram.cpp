@@ -26,10 +26,10 @@ double Bigram::loss(std::span<const unsigned char> text) const {
   return sum / static_cast<double>(text.size() - 1);
 }
 
-std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path, Failure& failure) {
-  const auto train = read_text(train_path, failure);
+std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path, TextFiles& texts, Failure& failure) {
+  const auto train = texts.read(train_path, failure);
   if (!train) return std::nullopt;
-  const auto held_out = read_text(held_out_path, failure);
+  const auto held_out = texts.read(held_out_path, failure);
   if (!held_out) return std::nullopt;
   if (held_out->size() < 2) {
     failure = {.code = kDataTooShort, .message = "`" + held_out_path + "` has less than two bytes", .hint = "give more text"};

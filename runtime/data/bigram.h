@@ -15,6 +15,8 @@
 
 namespace piper::runtime {
 
+class TextFiles;
+
 class Bigram {
  public:
   explicit Bigram(std::span<const unsigned char> text);
@@ -25,7 +27,7 @@ class Bigram {
   std::unique_ptr<std::array<double, 65536>> cost_;  // -log p(next | before), [before * 256 + next]
 };
 
-/// Trains on one file or folder and gives the loss on another; nothing with the reason when one cannot be read or is too short.
-std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path, Failure& failure);
+/// Trains on one file or folder and gives the loss on another, both out of `texts`; nothing with the reason when one cannot be read or is too short.
+std::optional<double> bigram_loss(const std::string& train_path, const std::string& held_out_path, TextFiles& texts, Failure& failure);
 
 }  // namespace piper::runtime

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool append(const std::string& path, std::vector<unsigned char>& out, std::string& reason) {
+bool append(const std::string& path, Text& out, std::string& reason) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) {
     reason = std::strerror(errno);
@@ -29,7 +29,7 @@ bool append(const std::string& path, std::vector<unsigned char>& out, std::strin
 
 }  // namespace
 
-std::optional<std::vector<unsigned char>> read_text(const std::string& path, Failure& failure) {
+std::optional<Text> read_text(const std::string& path, Failure& failure) {
   const auto unreadable = [&](const std::string& what, const std::string& reason) {
     failure = {.code = kDataUnreadable,
                .message = "cannot read `" + what + "`: " + reason,
@@ -51,9 +51,19 @@ std::optional<std::vector<unsigned char>> read_text(const std::string& path, Fai
       std::sort(files.begin(), files.end());
       if (files.empty()) return unreadable(path, "the folder holds no files");
     } else {
+      // A device has no end.
+      if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device");
       files.push_back(path);
     }
-    std::vector<unsigned char> text;
+    // Asked for at once, what does not fit is refused; grown bit by bit, it would take the machine's memory first.
+    std::uintmax_t bytes = 0;
+    for (const std::string& file : files) {
+      const std::uintmax_t size = fs::file_size(file, error);
+      bytes += error ? 0 : size;
+    }
+    Text text;
+    if (bytes > text.max_size()) return unreadable(path, "it does not fit into memory");
+    text.reserve(bytes);
     for (const std::string& file : files) {
       std::string reason;
       if (!append(file, text, reason)) return unreadable(file, reason);
@@ -64,6 +74,13 @@ std::optional<std::vector<unsigned char>> read_text(const std::string& path, Fai
   } catch (const fs::filesystem_error& error) {
     return unreadable(path, error.code().message());
   }
+}
+
+std::shared_ptr<const Text> TextFiles::read(const std::string& path, Failure& failure) {
+  std::shared_ptr<const Text>& text = texts_[path];
+  if (text) return text;
+  if (auto found = read_text(path, failure)) text = std::make_shared<const Text>(std::move(*found));
+  return text;
 }
 
 }  // namespace piper::runtime

@@ -1,7 +1,7 @@
 #pragma once
 // The bytes of a file, or of all files below a folder in sorted order of their paths, one after the other.
 
-#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +11,19 @@
 
 namespace piper::runtime {
 
+using Text = std::vector<unsigned char>;
+
 /// Nothing with the reason in `failure.message` (code kDataUnreadable); the caller adds the place. Hidden files are left out.
-std::optional<std::vector<unsigned char>> read_text(const std::string& path, Failure& failure);
+std::optional<Text> read_text(const std::string& path, Failure& failure);
+
+/// Texts that were read, so that one command reads each once: its early check, its executors and the bigram model share them. For one thread.
+class TextFiles {
+ public:
+  /// Null with the reason in `failure`.
+  std::shared_ptr<const Text> read(const std::string& path, Failure& failure);
+
+ private:
+  std::map<std::string, std::shared_ptr<const Text>> texts_;
+};
 
 }  // namespace piper::runtime

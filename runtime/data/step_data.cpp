@@ -80,10 +80,10 @@ class Synthetic final : public StepData {
 
 class Bytes final : public StepData {
  public:
-  Bytes(std::vector<unsigned char> text, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seq, std::uint64_t seed, DataUse use,
+  Bytes(std::shared_ptr<const Text> text, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seq, std::uint64_t seed, DataUse use,
         std::uint64_t max_steps)
       : text_(std::move(text)), inputs_(std::move(inputs)), batch_(batch), seq_(seq), seed_(seed), use_(use) {
-    windows_ = (text_.size() - 1) / seq_;
+    windows_ = (text_->size() - 1) / seq_;
     steps_ = std::max<std::uint64_t>(1, windows_ / batch_);
     if (max_steps) steps_ = std::min(steps_, max_steps);
   }
@@ -92,7 +92,7 @@ class Bytes final : public StepData {
     const InputShape& shape = inputs_[input];
     std::int64_t* out = static_cast<std::int64_t*>(to);
     for (std::uint64_t s = 0; s < samples; ++s) {
-      const unsigned char* from = text_.data() + window(step, first + s) + (shape.shifted ? 1 : 0);
+      const unsigned char* from = text_->data() + window(step, first + s) + (shape.shifted ? 1 : 0);
       // [seq][batch] for an input whose sample dimension is the last one.
       const std::uint64_t stride = shape.outer == 1 ? 1 : samples;
       std::int64_t* const row = out + (shape.outer == 1 ? s * seq_ : s);
@@ -104,7 +104,7 @@ class Bytes final : public StepData {
  private:
   std::uint64_t window(std::uint64_t step, std::uint64_t sample) const {
     if (use_ == DataUse::training) {
-      return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("window")), 0), text_.size() - seq_);
+      return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("window")), 0), text_->size() - seq_);
     }
     // Spread evenly; side by side when all of them are taken. A held-out text of less than one batch is gone over again.
     const std::uint64_t taken = std::min(windows_, steps_ * batch_);
@@ -112,7 +112,7 @@ class Bytes final : public StepData {
     return index * windows_ / taken * seq_;
   }
 
-  std::vector<unsigned char> text_;
+  std::shared_ptr<const Text> text_;
   std::vector<InputShape> inputs_;
   std::uint64_t batch_, seq_, seed_;
   DataUse use_;
@@ -126,7 +126,7 @@ Failure at(const PiperData& data, std::uint32_t code, std::string message, std::
 }
 
 std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const PiperInput> inputs, std::vector<InputShape> shapes, std::uint64_t seed,
-                                     DataUse use, std::uint64_t max_steps, Failure& failure) {
+                                     DataUse use, std::uint64_t max_steps, Failure& failure, TextFiles& texts) {
   if (data.seq <= 0 || data.batch <= 0) {
     failure = at(data, kDataMismatch, "`bytes` needs a positive `batch` and `seq`", "write `bytes(\"corpus.txt\", batch: 32, seq: 128)`");
     return nullptr;
@@ -150,7 +150,7 @@ std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const Pipe
     shapes[i].shifted = name == "targets";
   }
   Failure found;
-  std::optional<std::vector<unsigned char>> text = read_text(data.path ? data.path : "", found);
+  std::shared_ptr<const Text> text = texts.read(data.path ? data.path : "", found);
   if (!text) {
     failure = at(data, found.code, found.message, found.hint);
     return nullptr;
@@ -162,18 +162,19 @@ std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const Pipe
                  "give more text or a smaller `seq`");
     return nullptr;
   }
-  return std::make_unique<Bytes>(std::move(*text), std::move(shapes), static_cast<std::uint64_t>(data.batch), static_cast<std::uint64_t>(data.seq),
+  return std::make_unique<Bytes>(std::move(text), std::move(shapes), static_cast<std::uint64_t>(data.batch), static_cast<std::uint64_t>(data.seq),
                                  seed, use, max_steps);
 }
 
 }  // namespace
 
 std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use,
-                                    std::uint64_t max_steps, Failure& failure) {
+                                    std::uint64_t max_steps, Failure& failure, TextFiles* texts) {
   std::vector<InputShape> shapes;
   for (const PiperInput& input : inputs) shapes.push_back(shape_of(input));
   if (data.kind == 0) return std::make_unique<NoData>();
-  if (data.kind == 1) return open_bytes(data, inputs, std::move(shapes), seed, use, max_steps, failure);
+  TextFiles own;
+  if (data.kind == 1) return open_bytes(data, inputs, std::move(shapes), seed, use, max_steps, failure, texts ? *texts : own);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].dtype != PIPER_I64 || data.classes > 0) continue;
     failure = at(data, kDataMismatch, "the input `" + std::string(inputs[i].name) + "` holds integers and `synthetic` was not told their bound",

@@ -14,6 +14,8 @@
 
 namespace piper::runtime {
 
+class TextFiles;
+
 enum class DataUse : std::uint8_t { training, held_out };
 
 class StepData {
@@ -27,8 +29,8 @@ class StepData {
 
 /// Null, with the failure, when the data cannot be read, is too short, or does not fit the inputs. Kind 0 gives data without inputs.
 /// bytes: training draws windows of seq + 1 bytes at random; held_out takes windows side by side, from the start; with more of them than
-/// `max_steps` steps hold (0: no limit) they are spread evenly.
+/// `max_steps` steps hold (0: no limit) they are spread evenly. Texts that `texts` has are not read again.
 std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use,
-                                    std::uint64_t max_steps, Failure& failure);
+                                    std::uint64_t max_steps, Failure& failure, TextFiles* texts = nullptr);
 
 }  // namespace piper::runtime

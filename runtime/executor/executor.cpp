@@ -186,9 +186,9 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
     parts->transport = options.transport ? options.transport : std::shared_ptr<Transport>(make_local_transport());
     parts->library = std::make_unique<LibrarySwitch>(options.runtime);
     const std::span inputs(job.inputs, job.num_inputs);
-    parts->data[0] = open_data(job.data, inputs, job.seed, DataUse::training, 0, failure);
+    parts->data[0] = open_data(job.data, inputs, job.seed, DataUse::training, 0, failure, options.texts);
     if (!parts->data[0]) return nullptr;
-    parts->data[1] = open_data(job.held_out, inputs, job.seed, DataUse::held_out, options.max_evaluation_steps, failure);
+    parts->data[1] = open_data(job.held_out, inputs, job.seed, DataUse::held_out, options.max_evaluation_steps, failure, options.texts);
     if (!parts->data[1]) return nullptr;
     for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
       LocalRank& rank = *parts->ranks.emplace_back(std::make_unique<LocalRank>());

@@ -30,6 +30,7 @@ namespace piper::runtime {
 
 class Transport;
 class StepData;
+class TextFiles;
 
 /// Which of the two programs of a rank runs. Both share the state part of the arena.
 enum class Phase : std::uint8_t { training, evaluation };
@@ -85,6 +86,7 @@ struct ExecutorOptions {
   RandomDelays delays;
   std::shared_ptr<Transport> transport;  // null: local
   std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
+  TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
 };
 
 class Executor {

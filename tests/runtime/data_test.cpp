@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/data/bigram.h"
+#include "runtime/data/file_text.h"
 #include "runtime/data/step_data.h"
 #include "tests/support/temporary_folder.h"
 
@@ -184,6 +185,38 @@ TEST(Synthetic, ElementsAreFunctionsOfTheSample) {
   EXPECT_NE(std::memcmp(whole, other, sizeof(whole)), 0);
 }
 
+TEST(Texts, AreReadOnce) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("text", "one");
+  TextFiles texts;
+  Failure failure;
+  const auto first = texts.read(path, failure);
+  ASSERT_TRUE(first);
+  folder.write("text", "two");
+  EXPECT_EQ(texts.read(path, failure), first);
+  EXPECT_FALSE(texts.read(path + ".missing", failure));
+  folder.write("text.missing", "here");
+  EXPECT_TRUE(texts.read(path + ".missing", failure)) << "a failure is not kept";
+}
+
+// Neither what has no end nor what does not fit takes the machine's memory before it is refused.
+TEST(Texts, WithoutEndOrTooLargeAreRefused) {
+  const test::TemporaryFolder folder;
+  Failure failure;
+  EXPECT_FALSE(read_text("/dev/zero", failure));
+  EXPECT_EQ(failure.code, kDataUnreadable);
+  EXPECT_EQ(failure.message, "cannot read `/dev/zero`: it is a device");
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends a process that asks for too much";
+#endif
+  const std::string path = folder.write("huge", "");
+  std::error_code error;
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 42, error);
+  if (error) GTEST_SKIP() << "the disk takes no file of 4 TiB: " << error.message();
+  EXPECT_FALSE(read_text(path, failure));
+  EXPECT_EQ(failure.message, "cannot read `" + path + "`: it does not fit into memory");
+}
+
 TEST(Bigram, CountsPairs) {
   const std::string train = "abababac";
   const Bigram bigram({reinterpret_cast<const unsigned char*>(train.data()), train.size()});
@@ -194,8 +227,9 @@ TEST(Bigram, CountsPairs) {
   EXPECT_TRUE(std::isnan(bigram.loss({})));
   const test::TemporaryFolder folder;
   Failure failure;
-  EXPECT_NEAR(*bigram_loss(folder.write("a", train), folder.write("b", held_out), failure), expected, 1e-12);
-  EXPECT_FALSE(bigram_loss(folder.path() / "a", folder.write("c", "x"), failure));
+  TextFiles texts;
+  EXPECT_NEAR(*bigram_loss(folder.write("a", train), folder.write("b", held_out), texts, failure), expected, 1e-12);
+  EXPECT_FALSE(bigram_loss(folder.path() / "a", folder.write("c", "x"), texts, failure));
   EXPECT_EQ(failure.code, kDataTooShort);
 }
 

@@ -82,6 +82,24 @@ void expect_metrics(const TemporaryFolder& folder) {
   EXPECT_THAT(metrics, Not(HasSubstr("train tiny")));
 }
 
+// What gives its text once is read once: by the early check, the run and the bigram model together.
+TEST(Program, DataIsReadOnce) {
+  const TemporaryFolder folder;
+  folder.write("text.pipe",
+               "use std.models.gpt\n"
+               "mesh one(d: 1)\n"
+               "param corpus = \"\"\n"
+               "train text = gpt(layers: 1, dim: 16, heads: 2, vocab: 256) on one {\n"
+               "    data:     bytes(corpus, batch: 4, seq: 8)\n"
+               "    held_out: bytes(corpus, batch: 4, seq: 8)\n"
+               "    optim:    sgd(lr: 0.1)\n"
+               "    steps:    1\n"
+               "}\n");
+  const ProcessResult run = shell(folder, "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("bigram model on the same text"));
+}
+
 // As with other tools, a reader that goes away ends a command quietly, by the signal.
 TEST(Program, AReaderThatIsGoneEndsItQuietly) {
   const TemporaryFolder folder;
