@@ -14,6 +14,7 @@
 #include "llvm/Support/JSON.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
+#include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/tools/transcript.h"
 
@@ -340,6 +341,14 @@ TEST(Reference, ADifferenceIsSeen) {
   EXPECT_THAT(run.err, HasSubstr("error P6106: "));
   // The same additions in the same order give the same bits all the same.
   EXPECT_THAT(run.out.substr(run.out.find("3 steps in f32")), testing::Not(HasSubstr("beyond the bound")));
+}
+
+// The ranks of both programs compute, and the one-device run, on the thread of the driver, cannot.
+TEST(Reference, ALibraryThatFailsIsToldApart) {
+  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--reference"}, kFiles, {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("failing_library")}});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
+  EXPECT_EQ(run.err, "error P6105: the one-device run failed: this thread cannot be served\n");
 }
 
 // What README.md shows of the commands is what they print.
