@@ -1,7 +1,10 @@
 #include "passes/memory_layout.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace piper::passes {
@@ -14,10 +17,11 @@ struct Block {
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// Free blocks below `top`, ascending and never adjacent.
+/// Free blocks below `top`, never adjacent. The smallest that fits is taken, the lowest of equal ones. A few lie in an ascending list, many in trees.
 class FreeList {
  public:
   std::int64_t take(std::int64_t bytes) {
+    if (many_) return take_of_many(bytes);
     std::size_t best = blocks_.size();
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i].bytes < bytes || (best < blocks_.size() && blocks_[i].bytes >= blocks_[best].bytes)) continue;
@@ -43,6 +47,7 @@ class FreeList {
   }
 
   void give(std::int64_t offset, std::int64_t bytes) {
+    if (many_) return give_to_many(offset, bytes);
     const auto next = std::lower_bound(blocks_.begin(), blocks_.end(), offset, [](const Block& block, std::int64_t at) { return block.offset < at; });
     const bool joins_next = next != blocks_.end() && offset + bytes == next->offset;
     const bool joins_before = next != blocks_.begin() && std::prev(next)->offset + std::prev(next)->bytes == offset;
@@ -57,12 +62,66 @@ class FreeList {
     } else {
       blocks_.insert(next, Block{offset, bytes});
     }
+    if (blocks_.size() <= kFew) return;
+    many_ = true;
+    for (const Block& block : blocks_) add(block.offset, block.bytes);
+    blocks_.clear();
   }
 
   std::int64_t top() const { return top_; }
 
  private:
+  static constexpr std::size_t kFew = 64;
+
+  std::int64_t take_of_many(std::int64_t bytes) {
+    if (const auto best = by_size_.lower_bound({bytes, 0}); best != by_size_.end()) {
+      const auto [size, offset] = *best;
+      remove(by_offset_.find(offset));
+      if (size > bytes) add(offset + bytes, size - bytes);
+      return offset;
+    }
+    std::int64_t offset = top_;
+    if (!by_offset_.empty()) {
+      const auto last = std::prev(by_offset_.end());
+      if (last->first + last->second == top_) {
+        offset = last->first;
+        remove(last);
+      }
+    }
+    top_ = offset + bytes;
+    return offset;
+  }
+
+  void give_to_many(std::int64_t offset, std::int64_t bytes) {
+    const auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        offset = before->first;
+        bytes += before->second;
+        remove(before);
+      }
+    }
+    if (next != by_offset_.end() && offset + bytes == next->first) {
+      bytes += next->second;
+      remove(next);
+    }
+    add(offset, bytes);
+  }
+
+  void add(std::int64_t offset, std::int64_t bytes) {
+    by_offset_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  void remove(std::map<std::int64_t, std::int64_t>::iterator block) {
+    by_size_.erase({block->second, block->first});
+    by_offset_.erase(block);
+  }
+
+  bool many_ = false;
   std::vector<Block> blocks_;
+  std::map<std::int64_t, std::int64_t> by_offset_;
+  std::set<std::pair<std::int64_t, std::int64_t>> by_size_;  // (bytes, offset)
   std::int64_t top_ = 0;
 };
 

@@ -82,6 +82,37 @@ TEST(memory_layout, wastes_little) {
   EXPECT_LE(static_cast<double>(bytes), 1.05 * static_cast<double>(live));
 }
 
+/// Every second value is freed at once, and the holes are filled by size: more free blocks than a list is good for.
+TEST(memory_layout, keeps_many_holes_apart) {
+  for_each_case(10, [](Random& random) {
+    constexpr std::uint32_t kCount = 3000;
+    std::vector<Lifetime> values;
+    for (std::uint32_t i = 0; i < kCount; ++i) values.push_back({random.between(1, 30) * 64, i, i % 2 == 0 ? 4 * kCount : kCount + i / 2, -1});
+    for (std::uint32_t i = 0; i < 2 * kCount; ++i) values.push_back({random.between(1, 30) * 64, kCount + i, kCount + i + static_cast<std::uint32_t>(random.below(kCount)), -1});
+    const LayoutSize size = lay_out(values);
+    // Values come by their first use, so each block of 64 bytes needs only the end of the last that held it.
+    std::vector<std::uint32_t> busy(static_cast<std::size_t>(size.bytes / kAlignment), 0);
+    for (const Lifetime& value : values) {
+      for (std::int64_t at = value.offset / kAlignment; at < (value.offset + aligned(value.bytes)) / kAlignment; ++at) {
+        std::uint32_t& until = busy.at(static_cast<std::size_t>(at));
+        ASSERT_LE(until, value.first);
+        until = value.last + 1;
+      }
+    }
+    EXPECT_LE(static_cast<double>(size.bytes), 1.3 * static_cast<double>(size.live));
+  });
+}
+
+TEST(memory_layout, takes_many_values_that_leave_holes) {
+  constexpr std::uint32_t kCount = 300'000;
+  std::vector<Lifetime> values;
+  for (std::uint32_t i = 0; i < kCount; ++i) values.push_back({64 * (1 + i % 2), i, kCount + i, -1});
+  for (std::uint32_t i = 0; i < kCount; ++i) values.push_back({64 * 5, kCount + i, 2 * kCount + i % 7, -1});
+  const auto begin = std::chrono::steady_clock::now();
+  lay_out(values);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 20) << "the bound only catches a growth that is not near-linear";
+}
+
 TEST(memory_layout, takes_a_million_values) {
   Random random(7);
   std::vector<Lifetime> values;
