@@ -31,7 +31,18 @@ std::string damaged(const std::string& text, Random& random, const Damage& damag
   for (std::int64_t count = random.between(1, damage.edits); count > 0 && tokens.size() > 1; --count) {
     const std::size_t at = random.below(tokens.size()), other = random.below(tokens.size());
     const auto position = tokens.begin() + static_cast<std::ptrdiff_t>(at);
-    switch (random.below(9)) {
+    if (random.chance(0.6)) {  // a word for a word, a number for a number
+      const auto kind = [](const std::string& token) { return std::isdigit(static_cast<unsigned char>(token[0])) ? 0 : std::isalpha(static_cast<unsigned char>(token[0])) ? 1 : 2; };
+      for (int tries = 0; tries < 20; ++tries) {
+        const std::string& a = random.pick(tokens);
+        std::string& b = tokens[random.below(tokens.size())];
+        if (a == b || kind(a) == 2 || kind(a) != kind(b)) continue;
+        b = a;
+        break;
+      }
+      continue;
+    }
+    switch (random.below(6)) {
       case 0: tokens.erase(position); break;
       case 1: tokens.insert(position, tokens[other]); break;
       case 2: std::swap(tokens[at], tokens[other]); break;
@@ -39,7 +50,7 @@ std::string damaged(const std::string& text, Random& random, const Damage& damag
       case 4:
         if (!damage.words.empty()) tokens[at] = random.pick(damage.words);
         break;
-      case 5: {  // a whole line goes or comes twice
+      default: {  // a whole line goes or comes twice
         std::size_t first = at, last = at;
         while (first > 0 && tokens[first - 1] != "\n") --first;
         while (last < tokens.size() && tokens[last] != "\n") ++last;
@@ -49,17 +60,6 @@ std::string damaged(const std::string& text, Random& random, const Damage& damag
         } else {
           line.push_back("\n");
           tokens.insert(tokens.begin() + static_cast<std::ptrdiff_t>(first), line.begin(), line.end());
-        }
-        break;
-      }
-      default: {  // a word for a word, a number for a number
-        const auto kind = [](const std::string& token) { return std::isdigit(static_cast<unsigned char>(token[0])) ? 0 : std::isalpha(static_cast<unsigned char>(token[0])) ? 1 : 2; };
-        for (int tries = 0; tries < 20; ++tries) {
-          const std::string& a = random.pick(tokens);
-          std::string& b = tokens[random.below(tokens.size())];
-          if (a == b || kind(a) == 2 || kind(a) != kind(b)) continue;
-          b = a;
-          break;
         }
       }
     }

@@ -19,9 +19,9 @@ namespace {
 
 std::string reports(const DiagnosticSink& sink) { return render_text(sink.sorted(), sink.locations().files()); }
 
-runtime::Options runtime_options() {
+runtime::Options runtime_options(runtime::Math math) {
   runtime::Options options;
-  options.math = runtime::Math::builtin;
+  options.math = math;
   options.huge_pages = false;
   options.check_memory = true;
   options.stall_seconds = 60;
@@ -104,12 +104,15 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   const auto job = make_job(options);
   if (!job) return result;
   runtime::ExecutorOptions settings;
-  settings.runtime = runtime_options();
+  settings.runtime = runtime_options(options.math);
   settings.delays = options.delays;
   runtime::Failure failure;
   const auto executor = runtime::Executor::create(job->tables(), settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
   if (!executor) return result;
+  for (const std::string& name : executor->parameter_names()) {
+    if (auto values = executor->read_parameter(name, runtime::Part::values)) result.initial[name] = std::move(values->values);
+  }
   for (int step = 0; step < kLawSteps; ++step) {
     const runtime::RunResult ran = executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& record) {
       result.losses.push_back(record.loss);
@@ -133,7 +136,7 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   return result;
 }
 
-LawRun LawProgram::run_sequential() {
+LawRun LawProgram::run_sequential(runtime::Math math) {
   LawRun result;
   const auto job = make_job({});
   if (!job) return result;
@@ -142,7 +145,12 @@ LawRun LawProgram::run_sequential() {
   const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, 0, failure);
   EXPECT_TRUE(data) << describe(failure);
   if (!data) return result;
-  runtime::DirectCalls calls(runtime::builtin_library_calls());
+  runtime::LibrarySwitch library(runtime_options(math));
+  const runtime::LibraryCalls* found = library.get(failure);
+  EXPECT_TRUE(found) << describe(failure);
+  if (!found) return result;
+  found->begin_thread(1);
+  runtime::DirectCalls calls(*found);
   backend::SequentialHost host;
   host.api = &runtime::DirectCalls::api();
   host.runtime = &calls;
@@ -168,6 +176,34 @@ LawRun LawProgram::run_sequential() {
     }
   }
   return result;
+}
+
+std::vector<std::vector<double>> LawProgram::inputs_of_step(std::uint64_t step) {
+  std::vector<std::vector<double>> inputs;
+  const auto job = make_job({});
+  if (!job) return inputs;
+  const PiperJob& tables = job->tables();
+  runtime::Failure failure;
+  const auto data = runtime::open_data(tables.data, std::span(tables.inputs, tables.num_inputs), tables.seed, runtime::DataUse::training, 0, failure);
+  EXPECT_TRUE(data) << describe(failure);
+  if (!data) return inputs;
+  const auto samples = static_cast<std::uint64_t>(dag_->settings.data->batch);
+  for (std::uint32_t i = 0; i < tables.num_inputs; ++i) {
+    const PiperInput& input = tables.inputs[i];
+    std::size_t elements = 1;
+    for (std::uint32_t d = 0; d < input.num_dims; ++d) elements *= static_cast<std::size_t>(input.dims[d]);
+    std::vector<double>& values = inputs.emplace_back(elements);
+    // Elements of eight bytes either way.
+    if (input.dtype == PIPER_F64) {
+      data->load(i, step, 0, samples, values.data());
+    } else {
+      EXPECT_EQ(input.dtype, PIPER_I64);
+      std::vector<std::int64_t> numbers(elements);
+      data->load(i, step, 0, samples, numbers.data());
+      for (std::size_t k = 0; k < elements; ++k) values[k] = static_cast<double>(numbers[k]);
+    }
+  }
+  return inputs;
 }
 
 directive::Strategy one_device(Context& context, const directive::Strategy& strategy) {

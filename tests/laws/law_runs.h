@@ -2,7 +2,7 @@
 // Runs a program in the three ways that the law of values speaks of, and compares what came out.
 //
 // Guarantees: a run takes kLawSteps optimizer steps in f64 on synthetic data whose samples all differ; losses, gradients and parameters are recorded
-// after every step; library calls are the runtime's own loops; arenas are poisoned and guarded.
+// after every step; library calls are the runtime's own loops unless asked otherwise; arenas are poisoned and guarded.
 //
 //   LawProgram program(context, model, strategy);
 //   const LawRun run = program.run({});
@@ -28,6 +28,7 @@ struct LawRun {
   std::vector<double> losses, norms;                                // norms: -1 where the program has none
   std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
+  std::map<std::string, std::vector<double>> initial;               // parameters before the first step
   std::vector<std::uint64_t> arena_bytes, touched_bytes;            // per rank
 };
 
@@ -35,6 +36,7 @@ struct LawRunOptions {
   backend::Engine engine = backend::Engine::interpreter;
   std::string cache_folder = {};        // of generated objects
   runtime::RandomDelays delays = {};
+  runtime::Math math = runtime::Math::builtin;
 };
 
 class LawProgram {
@@ -48,7 +50,9 @@ class LawProgram {
   /// Through the executor, all ranks in this process; fails the test when the run fails.
   LawRun run(const LawRunOptions& options);
   /// Node after node on one device, without plan.
-  LawRun run_sequential();
+  LawRun run_sequential(runtime::Math math = runtime::Math::builtin);
+  /// The whole batch of a step, per model input in their order.
+  std::vector<std::vector<double>> inputs_of_step(std::uint64_t step);
 
  private:
   std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);

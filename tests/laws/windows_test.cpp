@@ -145,5 +145,49 @@ TEST(Windows, OfRandomProgramsGiveTheSameBits) {
   }
 }
 
+/// Both later stages send gradients to the first, which reads those of one microbatch together: the route is cut in two, for a window of one message each. The
+/// linear order may send the two kinds in turns, as one sequence of messages that needs no cut; the plan must not be made of that.
+TEST(Windows, ARouteThatTheOrderNeedsCutStaysCut) {
+  const std::string source = R"(model layer(x: tensor[batch, wide]) -> tensor[batch, wide] {
+    weight w[wide, other: 2] = normal(0.4)
+    return rename(tanh(x @ w), other: wide)
+}
+model net(wide: int) {
+    input x: tensor[batch, wide]
+    let a = layer(x)
+    let b = layer(a)
+    loss layer(b) * a
+}
+mesh grid(pp: 2)
+train drawn = net(wide: 2) on grid {
+    data:  synthetic(batch: 3)
+    optim: sgd(lr: 1e-2)
+    steps: 3
+    dtype: f64
+    partition model into stage: 3 with sizes: [1, 1, 1]
+    split batch into mb: 3
+    for s in 0..3 { place stage[s] on pp[min(s, 1)] }
+    order {
+        rank r in pp {
+            if r == 0 {
+                for i in 0..3 { F stage[0] mb[i] }
+                for i in 0..3 { B stage[0] mb[i] }
+            } else {
+                for i in 0..3 { F stage[1] mb[i]; F stage[2] mb[i] }
+                for i in 0..3 { B stage[2] mb[i] }
+                for i in 0..3 { B stage[1] mb[i] }
+            }
+        }
+    }
+}
+)";
+  Context context;
+  const RandomProgram chosen = read_program(context, source), least = read_program(context, with_line(source, "stream p2p: model.send, model.recv with window: 1"));
+  LawProgram a(context, chosen.model, chosen.strategy), b(context, least.model, least.strategy);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(least_window(b.dag()), 1u);
+  EXPECT_EQ(first_bit_difference(a.run({}), b.run({})), "");
+}
+
 }  // namespace
 }  // namespace piper::test

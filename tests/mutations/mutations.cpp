@@ -281,6 +281,8 @@ class Mutator {
       const auto own = std::find(names.begin(), names.end(), at(text, token));
       if (own == names.end()) continue;
       const auto number = static_cast<std::size_t>(own - names.begin());
+      // What nobody reads may be written anywhere that is free.
+      if (from > text.find("writes (") && unread(place, index)) continue;
       // Another name for the same bytes leaves the plan as it is.
       for (std::size_t k = 1; k < names.size(); ++k) {
         const std::size_t other = (number + k) % names.size();
@@ -303,6 +305,21 @@ class Mutator {
         add("add instead of write `" + at(text, token) + "`", place.line, added);
       }
     }
+  }
+
+  /// The operand at that position is an output that no node reads.
+  bool unread(const Place& place, std::size_t operand) const {
+    const dag::NodeId node = action(place).node;
+    std::size_t inputs = 0;
+    for (const dag::Input& input : dag_.inputs_of(dag_.node(node))) inputs = std::max<std::size_t>(inputs, input.port + 1);
+    if (operand < inputs) return false;
+    const auto port = static_cast<std::uint32_t>(operand - inputs);
+    for (const dag::Node& other : dag_.nodes) {
+      for (const dag::Input& input : dag_.inputs_of(other)) {
+        if (input.source.node == node && input.source.index == port) return false;
+      }
+    }
+    return port < dag_.node(node).num_outputs;
   }
 
   // ---- which neighbours may be swapped -----------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ class ModelWriter {
       case 3: return "(" + a + " + " + expression(depth - 1) + ")";
       case 4: return "(" + a + " - " + expression(depth - 1) + ")";
       case 5: return "(" + a + ") * tanh(" + expression(depth - 1) + ")";
-      case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", " + expression(depth - 1) + ")";
+      // Never both at one: where they tie, conventions about the derivative differ.
+      case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0.3 * " + expression(depth - 1) + " + 0.1)";
       case 7: return "(" + a + ") / (1.5 + sqrt(square(" + expression(depth - 1) + ") + 0.5))";
       default: return "(-(" + a + ") + max(" + a + ") * log(1.0 + exp(-square(x))))";
     }
