@@ -5,8 +5,9 @@
 // sent it is cut by producing chunk and copy, which keeps windows small. A group communicator carries the collectives of one purpose over
 // the same member sets.
 //
-// Guarantee: the result is a function of the DAG, the streams of its nodes and `position`, which may be any numbering of nodes that agrees with the
-// compute order of every rank and with data flow. So `ordered` text gives the same communicators as the DAG it was printed from.
+// Guarantee: the result is a function of the DAG, the streams of its nodes and `position`, a numbering of nodes that agrees with the compute order of every
+// rank and with data flow. Another such numbering may put the messages of a route in another sequence, so a program's communicators are formed once: the
+// linear order respects them, and the plan takes them over.
 
 #include <cstdint>
 #include <span>
