@@ -25,6 +25,8 @@ namespace {
 
 /// How many ranks are listed before the others are only counted.
 constexpr std::size_t kMaxReports = 8;
+/// Errors after which operations are not looked at any more: of so many the user sees a page.
+constexpr std::size_t kEnoughErrors = 1000;
 
 std::string chunk_text(const Dag& dag, const Node& node) {
   const dag::Chunk& chunk = dag.chunks[node.chunk.index()];
@@ -219,7 +221,7 @@ class Application {
 
   void place_op(const OrderOp& op, const Units& previous, Units& last) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
-    if (trimmed(op)) return;
+    if (trimmed(op) || sink_.error_count() > kEnoughErrors) return;
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
     NodeId elsewhere = nodes_.front();

@@ -1,6 +1,7 @@
 // The table of contents of the compiler: one line per pass, in order.
 #include "passes/pipeline.h"
 
+#include "ir/diagnostics/forward.h"
 #include "ir/verify/verify.h"
 #include "passes/build.h"
 #include "passes/communicate.h"
@@ -17,7 +18,9 @@ namespace piper::passes {
 using dag::Dag;
 using dag::Level;
 
-std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+namespace {
+
+std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
   // A model that has gradients was compiled before, and has its partition too.
   if (model.grads.empty()) {
     // The costs that balance stages are those of forward and backward, so the derivative comes first.
@@ -54,6 +57,15 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   if (!pass("order", communicators.has_value())) return std::nullopt;
   if (reached(Level::ordered)) return dag;
   if (!pass("plan", plan(*dag, std::move(*communicators), options.workspace_bytes, sink))) return std::nullopt;
+  return dag;
+}
+
+}  // namespace
+
+std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  DiagnosticSink found(sink.locations());
+  std::optional<Dag> dag = run(model, strategy, found, options);
+  forward(found, sink);
   return dag;
 }
 

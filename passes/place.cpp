@@ -96,7 +96,13 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
 }
 
 bool Placer::report_unplaced() const {
-  bool good = true;
+  constexpr std::size_t kShown = 4;
+  struct Nowhere {
+    std::string region, instance;  // in the words of a selector
+    LocId loc;
+    std::string text() const { return region + instance; }
+  };
+  std::vector<Nowhere> nowhere;
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t missing = 0, first = 0;
     for (std::uint32_t i = selection_.num_instances(); i-- > 0;) {
@@ -106,19 +112,23 @@ bool Placer::report_unplaced() const {
       }
     }
     if (missing == 0) continue;
-    good = false;
     const Chunk& chunk = dag_.chunks[c];
-    const std::string region = dag_.regions.print(chunk.region, dag_.context->symbols);
-    std::string which;
+    Nowhere work{dag_.regions.print(chunk.region, dag_.context->symbols), {}, chunk.loc};
     if (missing < selection_.num_instances()) {
       const Instance instance = selection_.instance(first);
-      for (std::size_t d = 0; d < dag_.dims.size(); ++d) which += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
     }
-    auto builder = sink_.report(Code::placed_nowhere, rules_.front().loc, "work of `{}{}` is placed nowhere; with a `place` in the program every region needs one", region, which);
-    builder.related(chunk.loc, "`{}` starts here", region);
-    builder.hint("add `place {}{} on ...`", region, which);
+    const bool told = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
+    if (!told) nowhere.push_back(std::move(work));
   }
-  return good;
+  if (nowhere.empty()) return true;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) list += (i == 0 ? "`" : ", `") + nowhere[i].text() + "`";
+  if (nowhere.size() > kShown) list += " and " + std::to_string(nowhere.size() - kShown) + " more";
+  auto builder = sink_.report(Code::placed_nowhere, rules_.front().loc, "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
+  for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) builder.related(nowhere[i].loc, "`{}` starts here", nowhere[i].region);
+  builder.hint("add `place {} on ...`", nowhere.front().text());
+  return false;
 }
 
 bool Placer::run() {

@@ -1,4 +1,5 @@
 #include "ir/diagnostics/diagnostics.h"
+#include "ir/diagnostics/forward.h"
 
 #include <gtest/gtest.h>
 
@@ -112,6 +113,26 @@ TEST_F(Diagnostics, CallChainsBecomeRelatedLocations) {
             "a.pipe:1:1: error P1010: no such stage\n   1 | gpipe(pp)\n     | ^^^^^^^^^\n"
             "  std/gpipe.pipe:1:1: by this line of the standard library\n"
             "   1 | place stage[s] on p[s]\n     | ^^^^^^^^^^^^^^^^^^^^^^\n");
+}
+
+/// 64 ranks with one mistake in one line are told twice and counted; of many mistakes a page is told.
+TEST(Forward, TellsAPage) {
+  LocationTable table;
+  const FileId file = table.files().add("a.pipe", std::string(100, 'x'));
+  DiagnosticSink found(table), told(table);
+  for (int i = 0; i < 64; ++i) found.report(Code::order_lacks_work, SourceRange{file, 1, 2}, "the order of rank {} lacks work", i).hint("hint {}", i);
+  found.report(Code::repeated_work, SourceRange{file, 1, 2}, "a warning");
+  forward(found, told);
+  ASSERT_EQ(told.sorted().size(), 3u);
+  EXPECT_EQ(told.sorted()[1].related.back().message, "and 62 more of this kind from the same line");
+  EXPECT_EQ(told.sorted()[1].hint, "hint 1");
+
+  DiagnosticSink many(table), page(table);
+  for (std::uint32_t i = 0; i < 30; ++i) many.report(Code::selector_matches_nothing, SourceRange{file, i, i + 1}, "nothing {}", i);
+  forward(many, page);
+  ASSERT_EQ(page.sorted().size(), kShownErrors + 1);
+  EXPECT_EQ(page.sorted().back().code, Code::errors_not_shown);
+  EXPECT_EQ(page.sorted().back().message, "10 further errors are not shown, the last one is here");
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+#include "ir/diagnostics/forward.h"
+
+#include <map>
+
+namespace piper {
+
+static constexpr std::size_t kShownPerPlace = 2;
+
+void forward(const DiagnosticSink& from, DiagnosticSink& to) {
+  if (from.empty()) return;
+  const std::vector<Diagnostic> found = from.sorted();
+  struct Place {
+    std::size_t errors = 0, told = 0;
+  };
+  std::map<std::pair<Code, SourceRange>, Place> places;
+  for (const Diagnostic& diagnostic : found) ++places[{diagnostic.code, diagnostic.range}].errors;
+  std::size_t shown = 0, hidden = 0;
+  SourceRange last_hidden;
+  for (const Diagnostic& diagnostic : found) {
+    const bool error = diagnostic.severity == Severity::error;
+    std::size_t more = 0;
+    if (error && diagnostic.range.valid()) {
+      Place& place = places[{diagnostic.code, diagnostic.range}];
+      if (place.told == kShownPerPlace) continue;
+      if (++place.told == kShownPerPlace) more = place.errors - place.told;
+    }
+    if (error && shown == kShownErrors) {
+      hidden += more + 1;
+      last_hidden = diagnostic.range;
+      continue;
+    }
+    shown += error;
+    DiagnosticBuilder builder = to.report(diagnostic.code, diagnostic.range, "{}", diagnostic.message);
+    for (const Related& related : diagnostic.related) builder.related(related.range, "{}", related.message);
+    if (more > 0) builder.related(diagnostic.range, "and {} more of this kind from the same line", more);
+    if (!diagnostic.hint.empty()) builder.hint("{}", diagnostic.hint);
+  }
+  if (hidden == 0) return;
+  to.report(Code::errors_not_shown, last_hidden, "{} further error{} not shown, the last one is here", hidden, hidden == 1 ? " is" : "s are")
+      .hint("they are of the same train or schedule; mend the first {} and check again", kShownErrors);
+}
+
+}  // namespace piper

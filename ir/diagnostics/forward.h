@@ -1,0 +1,19 @@
+#pragma once
+// What a pass found, made readable: of one code and place two errors, and not more than fit on a page.
+//
+//   DiagnosticSink found(sink.locations());
+//   place(dag, strategy, found);
+//   forward(found, sink);  // of 64 ranks with the same mistake in one line two, and how many more there are
+
+#include "ir/diagnostics/diagnostics.h"
+
+namespace piper {
+
+/// Errors that are shown; the others are counted by P2324.
+inline constexpr std::size_t kShownErrors = 20;
+
+/// Adds to `to` what `from` holds. Of errors with the same code and range two are told, with the number of the others; warnings are told
+/// as they are.
+void forward(const DiagnosticSink& from, DiagnosticSink& to);
+
+}  // namespace piper
