@@ -90,6 +90,8 @@ class Module {
   FileId file;
   std::span<Item* const> items;
   SourceRange range;  // the whole text
+  std::vector<std::uint32_t> faults;  // where the text is none of the language, ascending
+  bool brackets_differ = false;       // some bracket has no partner: what stands inside what is a guess
 
   /// A node in the arena. Nodes are trivially destructible: nothing runs when the module goes.
   template <typename Node, typename... Args>

@@ -367,6 +367,11 @@ void RankBuilder::step(const ast::Step& step, Frame& frame) {
 void RankBuilder::at(const ast::AtStmt& stmt, Frame& frame) {
   const std::int64_t slot = evaluator_->eval_int(*stmt.slot, frame);
   if (evaluator_->failed()) return;
+  if (in_slot_) {
+    evaluator_->fail(Code::slots_and_steps, stmt.range, frame, "this slot stands inside the step of another slot")
+        .hint("close the block before: slots stand side by side in a rank");
+    return;
+  }
   in_slot_ = true;
   const std::uint32_t id = add_step(stmt.step, frame);
   in_slot_ = false;

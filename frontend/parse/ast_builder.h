@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "frontend/ast/module.h"
+#include "frontend/source/selected_reports.h"
 #include "grammar_generated/PipeParser.h"
-#include "ir/diagnostics/diagnostics.h"
 
 namespace piper::parse {
 
@@ -15,7 +15,7 @@ class AstBuilder {
  public:
   using Grammar = generated::PipeParser;
 
-  AstBuilder(std::string_view text, FileId file, const std::map<std::uint32_t, std::string>& docs, DiagnosticSink& sink,
+  AstBuilder(std::string_view text, FileId file, const std::map<std::uint32_t, std::string>& docs, SelectedReports& sink,
              ast::Module& module)
       : text_(text), file_(file), docs_(docs), sink_(sink), module_(module) {}
 
@@ -71,7 +71,7 @@ class AstBuilder {
   std::string_view text_;
   FileId file_;
   const std::map<std::uint32_t, std::string>& docs_;
-  DiagnosticSink& sink_;
+  SelectedReports& sink_;
   ast::Module& module_;
 };
 

@@ -152,6 +152,18 @@ std::size_t distance_to_end(antlr4::TokenStream* input) {
   }
 }
 
+/// How far the `{` of this statement is; 0: it has none.
+std::size_t distance_to_block(antlr4::TokenStream* input) {
+  std::size_t depth = 0;
+  for (std::size_t i = 1;; ++i) {
+    const std::size_t type = input->LA(static_cast<ssize_t>(i));
+    if (type == antlr4::Token::EOF || (depth == 0 && (type == Parser::SEMI || type == Parser::RBRACE))) return 0;
+    if (depth == 0 && type == Parser::LBRACE) return i;
+    if (is_opener(type)) ++depth;
+    if (is_closer(type) && depth > 0) --depth;
+  }
+}
+
 void skip(antlr4::Parser* parser, std::size_t count) {
   for (; count > 0; --count) parser->consume();
 }
@@ -347,6 +359,16 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
         .hint("choose another name");
     parser->consume();
     return found;
+  }
+  // Brackets have their partners: a made-up `{` would take the `}` of another one.
+  if (expected.size() == 1 && expected.contains(static_cast<std::size_t>(Parser::LBRACE))) {
+    report(parser, found);
+    const std::size_t distance = distance_to_block(input);
+    if (distance == 0) throw antlr4::InputMismatchException(parser);
+    skip(parser, distance - 1);
+    antlr4::Token* open = input->LT(1);
+    parser->consume();
+    return open;
   }
   // A token too few: what stands here fits behind the missing one.
   if (behind.contains(type)) {

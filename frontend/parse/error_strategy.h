@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "antlr4-runtime.h"
-#include "ir/diagnostics/diagnostics.h"
+#include "frontend/source/selected_reports.h"
 
 namespace piper::parse {
 
 class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
  public:
-  ErrorStrategy(std::string_view text, FileId file, DiagnosticSink& sink) : text_(text), file_(file), sink_(sink) {}
+  ErrorStrategy(std::string_view text, FileId file, SelectedReports& sink) : text_(text), file_(file), sink_(sink) {}
 
   void reset(antlr4::Parser*) override { recovering_ = false; }
   void reportMatch(antlr4::Parser*) override { recovering_ = false; }
@@ -40,7 +40,7 @@ class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
 
   std::string_view text_;
   FileId file_;
-  DiagnosticSink& sink_;
+  SelectedReports& sink_;
   bool recovering_ = false;
   std::vector<std::unique_ptr<antlr4::Token>> conjured_;
 };

@@ -1,11 +1,14 @@
 #include "frontend/parse/parse.h"
 
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include "antlr4-runtime.h"
 #include "frontend/parse/ast_builder.h"
 #include "frontend/parse/error_strategy.h"
 #include "frontend/parse/token_filter.h"
+#include "frontend/source/selected_reports.h"
 #include "grammar_generated/PipeParser.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -56,8 +59,16 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   module.file = file;
   module.range = {file, 0, static_cast<std::uint32_t>(text.size())};
 
+  // Where a line has a mistake, an unexpected token on it follows from that more often than not.
+  std::set<std::size_t> told;
+  SelectedReports reports(sink, [&](Code code, SourceRange at) {
+    module.faults.push_back(at.begin);
+    module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
+    const std::size_t before = at.begin == 0 ? std::string_view::npos : text.find_last_of("\n;", at.begin - 1);
+    return told.insert(before == std::string_view::npos ? 0 : before + 1).second || code != Code::unexpected_token;
+  });
   check_encoding(text, file, sink);
-  Tokens tokens = tokenize(text, file, sink);
+  Tokens tokens = tokenize(text, file, reports);
   if (tokens.too_deep) {
     std::vector<ast::Item*> items = {module.make<ast::ErrorItem>(module.range)};
     module.items = module.copy(items);
@@ -69,9 +80,10 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   stream.fill();  // messages look at tokens that the parser has not reached
   generated::PipeParser parser(&stream);
   parser.removeErrorListeners();
-  auto strategy = std::make_shared<ErrorStrategy>(text, file, sink);
+  auto strategy = std::make_shared<ErrorStrategy>(text, file, reports);
   parser.setErrorHandler(strategy);
-  AstBuilder(text, file, tokens.docs, sink, module).build(parser.program());
+  AstBuilder(text, file, tokens.docs, reports, module).build(parser.program());
+  std::sort(module.faults.begin(), module.faults.end());
   return module;
 }
 

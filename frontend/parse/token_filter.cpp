@@ -99,7 +99,7 @@ std::size_t closer_of(std::size_t opener) {
 /// Reads lexer tokens, writes parser tokens.
 class TokenFilter {
  public:
-  TokenFilter(std::string_view text, FileId file, DiagnosticSink& sink) : text_(text), file_(file), sink_(sink) {}
+  TokenFilter(std::string_view text, FileId file, SelectedReports& sink) : text_(text), file_(file), sink_(sink) {}
 
   Tokens run() {
     lex();
@@ -258,13 +258,8 @@ class TokenFilter {
   }
 
   void close_down_to(std::size_t level, Span where, std::string_view why) {
-    // Which of several open blocks lacks its end cannot be known; one message for the innermost says enough.
-    bool block_reported = false;
-    while (open_.size() > level) {
-      bool is_block = open_.back().token.type == Lexer::LBRACE;
-      close_top(where, why, is_block && block_reported);
-      block_reported |= is_block;
-    }
+    // Which of several open brackets lacks its end cannot be known; one message for the innermost says enough.
+    for (bool reported = false; open_.size() > level; reported = true) close_top(where, why, reported);
   }
 
   void close_brackets(const Token& before) {
@@ -403,7 +398,7 @@ class TokenFilter {
 
   std::string_view text_;
   FileId file_;
-  DiagnosticSink& sink_;
+  SelectedReports& sink_;
   std::vector<RawToken> raw_;
   std::size_t next_ = 0;
   std::vector<Open> open_;
@@ -415,6 +410,6 @@ class TokenFilter {
 
 }  // namespace
 
-Tokens tokenize(std::string_view text, FileId file, DiagnosticSink& sink) { return TokenFilter(text, file, sink).run(); }
+Tokens tokenize(std::string_view text, FileId file, SelectedReports& sink) { return TokenFilter(text, file, sink).run(); }
 
 }  // namespace piper::parse

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostics/diagnostics.h"
+#include "frontend/source/selected_reports.h"
 
 namespace piper::parse {
 
@@ -30,6 +30,6 @@ struct Tokens {
 /// Brackets, operators and prefixes that may be open at one place; also bounds the depth of the AST.
 constexpr std::size_t kMaxNesting = 400;
 
-Tokens tokenize(std::string_view text, FileId file, DiagnosticSink& sink);
+Tokens tokenize(std::string_view text, FileId file, SelectedReports& sink);
 
 }  // namespace piper::parse

@@ -56,6 +56,7 @@ void Analyser::begin_body(BodySort sort, ModuleId module, const Function* functi
 }
 
 void Analyser::run() {
+  note_damage();
   for (std::size_t i = 0; i < program_.modules.size(); ++i) declare_module(ModuleId::at(i));
   const std::size_t functions = program_.functions.size();
   param_known_.resize(program_.params.size());

@@ -3,6 +3,8 @@
 //
 // Expressions are checked with a hint, the type that their place expects (kind `error`: none): it decides between values and labels,
 // and never converts. `expect` checks the conversion and reports. Type `error` fits everything, so that one mistake is told once.
+//
+// Beside text that did not parse the analysis is quiet where it would guess (`worth_telling`).
 
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "frontend/sema/program.h"
+#include "frontend/source/selected_reports.h"
 
 namespace piper::sema {
 
@@ -54,7 +57,8 @@ struct Place {
 
 class Analyser {
  public:
-  Analyser(Program& program, Context& context, DiagnosticSink& sink) : program_(program), context_(context), sink_(sink) {}
+  Analyser(Program& program, Context& context, DiagnosticSink& sink)
+      : program_(program), context_(context), sink_(sink, [this](Code code, SourceRange at) { return worth_telling(code, at); }) {}
 
   void run();
 
@@ -102,6 +106,14 @@ class Analyser {
   void check_train_model(Train& train);
   void check_recursion();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
+
+  // worth_telling.cpp: after syntax errors.
+  void note_damage();
+  bool worth_telling(Code code, SourceRange at) const;
+  /// Whether text between the two did not parse.
+  bool damaged(FileId file, std::uint32_t begin, std::uint32_t end) const;
+  /// Whether the name, the parameters or the result of a function did not parse.
+  bool header_damaged(const ast::FunctionItem& item) const;
 
   // check_names.cpp: scopes and names.
   const Declaration* find_declaration(std::string_view name, SourceRange at);
@@ -204,7 +216,10 @@ class Analyser {
 
   Program& program_;
   Context& context_;
-  DiagnosticSink& sink_;
+  SelectedReports sink_;
+  std::unordered_map<std::uint32_t, const ast::Module*> damage_;  // by file: those with text that did not parse
+  bool declarations_missing_ = false;                             // in some file a declaration may not have parsed
+  bool in_damaged_statement_ = false;
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
   std::vector<std::vector<Call>> calls_;                                   // by node: functions, then params
   std::vector<Local> locals_;

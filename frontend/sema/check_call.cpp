@@ -90,7 +90,12 @@ Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_stateme
     views.push_back({params[i].name.name, function.params[i], params[i].default_value != nullptr, params[i].name.range});
   }
   std::vector<Type> types;
+  // Where the parameters did not parse, arguments are checked by themselves only.
+  const bool unknown = header_damaged(*function.syntax);
+  const bool outer = std::exchange(in_damaged_statement_, in_damaged_statement_ || unknown);
   const bool matched = match(expr, function.name(), function.syntax->name.range, views, nullptr, std::nullopt, types);
+  in_damaged_statement_ = outer;
+  if (unknown) return kError;
 
   const auto misplaced = [&](std::string_view what, std::string_view where) {
     sink_.report(Code::misplaced_call, expr.callee->range, "{} is called only {}", what, where)

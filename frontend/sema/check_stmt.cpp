@@ -97,17 +97,46 @@ void Analyser::block(const ast::Block& body) {
   pop_locals(before);
 }
 
+namespace {
+
+/// Where the first block of a statement begins; `otherwise` when it has none.
+std::uint32_t first_block(const ast::Stmt& stmt, std::uint32_t otherwise) {
+  const auto begin = [&](const ast::Block* block) { return block != nullptr ? block->range.begin + 1 : otherwise; };
+  switch (stmt.kind) {
+    case ast::StmtKind::for_loop: return begin(llvm::cast<ast::ForStmt>(stmt).body);
+    case ast::StmtKind::repeat: return begin(llvm::cast<ast::RepeatStmt>(stmt).body);
+    case ast::StmtKind::conditional: return begin(llvm::cast<ast::IfStmt>(stmt).branches.front().body);
+    case ast::StmtKind::region: return begin(llvm::cast<ast::RegionStmt>(stmt).body);
+    case ast::StmtKind::rank: return begin(llvm::cast<ast::RankStmt>(stmt).body);
+    case ast::StmtKind::order: return begin(llvm::cast<ast::OrderStmt>(stmt).body);
+    default: return otherwise;
+  }
+}
+
+}  // namespace
+
 void Analyser::statements(const ast::Block& body) {
   bool reported = false;
   const ast::Stmt* ended = nullptr;
-  for (ast::Stmt* stmt : body.statements) {
+  for (ast::Stmt* const& stmt : body.statements) {
     if (ended != nullptr && !reported) {
       reported = true;
       sink_.report(Code::unreachable_code, stmt->range, "this is never reached").related(ended->range, "every path returns here");
     }
-    if (!allowed(*stmt)) continue;
-    if (ended == nullptr && returns(*stmt)) ended = stmt;
-    statement(*stmt);
+    const std::size_t next = static_cast<std::size_t>(&stmt - body.statements.data()) + 1;
+    std::uint32_t end = body.range.end;
+    if (next < body.statements.size()) {
+      // What did not parse behind a statement is a part of it that the user meant.
+      const ast::Stmt& after = *body.statements[next];
+      end = after.kind == ast::StmtKind::error ? after.range.end : after.range.begin;
+    }
+    const bool outer = in_damaged_statement_;
+    in_damaged_statement_ = outer || damaged(stmt->range.file, stmt->range.begin, std::min(end, first_block(*stmt, end)));
+    if (allowed(*stmt)) {
+      if (ended == nullptr && returns(*stmt)) ended = stmt;
+      statement(*stmt);
+    }
+    in_damaged_statement_ = outer;
   }
 }
 

@@ -1,0 +1,95 @@
+// What the analysis says about a file whose text did not parse everywhere. The syntax error is told; of what else does not check, only
+// what does not look like its consequence.
+
+#include <algorithm>
+
+#include "frontend/sema/analyser.h"
+
+namespace piper::sema {
+
+namespace {
+
+/// The first item that begins behind `at`, as a position among the items.
+std::size_t item_behind(const ast::Module& module, std::uint32_t at) {
+  const auto behind = std::upper_bound(module.items.begin(), module.items.end(), at,
+                                       [](std::uint32_t offset, const ast::Item* item) { return offset < item->range.begin; });
+  return static_cast<std::size_t>(behind - module.items.begin());
+}
+
+const ast::Block* body_of(const ast::Item& item) {
+  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return function->body;
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return train->body;
+  return nullptr;
+}
+
+/// Says that something is missing, which may stand in the text that did not parse, or be what it would have used.
+bool speaks_of_others(Code code) {
+  switch (code) {
+    case Code::unknown_name:
+    case Code::repeated_local:
+    case Code::used_before_declaration:
+    case Code::unknown_dimension:
+    case Code::missing_return:
+    case Code::unexpected_return:
+    case Code::not_a_variable:
+    case Code::unused_value:
+    case Code::unused_local:
+    case Code::unreachable_code:
+    case Code::misplaced_statement:
+    case Code::train_without_model: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void Analyser::note_damage() {
+  for (const auto& loaded : program_.modules) {
+    const ast::Module& module = loaded->syntax;
+    if (module.faults.empty()) continue;
+    damage_.emplace(module.file.value(), &module);
+    bool missing = module.brackets_differ || (!module.items.empty() && module.faults.front() < module.items.front()->range.begin);
+    for (std::size_t i = 0; i < module.items.size(); ++i) {
+      const ast::Item& item = *module.items[i];
+      const ast::Block* const body = body_of(item);
+      const std::uint32_t next = i + 1 < module.items.size() ? module.items[i + 1]->range.begin : module.range.end + 1;
+      // Behind a body more may have stood than did not parse; what has no body is a declaration itself.
+      if (body == nullptr) missing = missing || damaged(module.file, item.range.begin, next);
+      if (body != nullptr) missing = missing || damaged(module.file, item.range.begin, body->range.begin) || damaged(module.file, body->range.end, next);
+    }
+    declarations_missing_ = declarations_missing_ || missing || module.items.empty();
+  }
+}
+
+bool Analyser::damaged(FileId file, std::uint32_t begin, std::uint32_t end) const {
+  const auto found = damage_.find(file.value());
+  if (found == damage_.end()) return false;
+  const std::vector<std::uint32_t>& faults = found->second->faults;
+  const auto first = std::lower_bound(faults.begin(), faults.end(), begin);
+  return first != faults.end() && *first < end;
+}
+
+bool Analyser::header_damaged(const ast::FunctionItem& item) const {
+  return damaged(item.range.file, item.range.begin, item.body != nullptr ? item.body->range.begin + 1 : item.range.end + 1);
+}
+
+bool Analyser::worth_telling(Code code, SourceRange at) const {
+  if (damage_.empty()) return true;
+  if (in_damaged_statement_) return false;
+  if (declarations_missing_ && (code == Code::unknown_name || code == Code::unknown_type || code == Code::not_callable)) return false;
+  const auto found = damage_.find(at.file.value());
+  if (found == damage_.end()) return true;
+  const ast::Module& module = *found->second;
+  if (module.brackets_differ && (speaks_of_others(code) || code == Code::misplaced_call)) return false;
+  const std::size_t behind = item_behind(module, at.begin);
+  const std::uint32_t end = behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;
+  const std::uint32_t begin = behind > 0 ? module.items[behind - 1]->range.begin : 0;
+  if (!damaged(at.file, begin, end)) return true;
+  const ast::Block* const body = behind > 0 ? body_of(*module.items[behind - 1]) : nullptr;
+  if (body == nullptr || damaged(at.file, begin, body->range.begin + 1)) return false;
+  const bool after = damaged(at.file, begin, at.end);
+  if (speaks_of_others(code)) return !after && code != Code::missing_return && code != Code::unused_local;
+  return !(after && module.brackets_differ);
+}
+
+}  // namespace piper::sema
