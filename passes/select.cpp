@@ -277,7 +277,9 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
   auto builder = sink.report(Code::unknown_region, loc, "no region or split dimension is named `{}`", name);
   std::string_view best;
   unsigned best_distance = static_cast<unsigned>(name.size() / 2 + 1);
-  for (const std::string_view candidate : known) {
+  std::vector<std::string_view> candidates(known.begin(), known.end());
+  candidates.push_back("model");
+  for (const std::string_view candidate : candidates) {
     const unsigned distance = llvm::StringRef(candidate.data(), candidate.size()).edit_distance(llvm::StringRef(name.data(), name.size()), true, best_distance);
     if (distance < best_distance) {
       best_distance = distance;
@@ -286,6 +288,8 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
   }
   if (!best.empty()) {
     builder.hint("did you mean `{}`?", best);
+  } else if (known.size() == 1) {
+    builder.hint("the only name beside `model` is `{}`", known.front());
   } else if (!known.empty()) {
     std::string all;
     for (std::size_t i = 0; i < known.size() && i < 8; ++i) all += (i == 0 ? "`" : ", `") + std::string(known[i]) + "`";
