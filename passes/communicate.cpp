@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "llvm/ADT/SmallVector.h"
+#include "passes/loads.h"
 #include "passes/surround.h"
 #include "passes/wiring.h"
 
@@ -22,6 +23,8 @@ class Communicator {
   void reduce_gradients();
   bool add_norm();
   void add_updates();
+  std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
+  Port count_loss(tensor::LossId loss, std::span<const Port> sums, std::span<const DeviceSetId> sets);
   bool report_loss(tensor::LossId loss);
   bool pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const;
   bool before(DeviceSetId a, DeviceSetId b) const { return dag_.device_sets[a].at < dag_.device_sets[b].at; }
@@ -35,6 +38,7 @@ class Communicator {
 
   Dag& dag_;
   DiagnosticSink& sink_;
+  std::optional<Loads> loads_;
   std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and home: the final gradients in bucket order
   std::vector<DeviceSetId> norm_sets_;
   std::vector<NodeId> norms_;                           // per norm set
@@ -249,13 +253,46 @@ void Communicator::add_updates() {
 
 // ---- losses
 
-bool Communicator::report_loss(tensor::LossId loss) {
-  const std::vector<Port> sums = loss_sums(dag_, loss);
-  const LocId loc = dag_.losses[loss.index()].loc;
+std::vector<DeviceSetId> Communicator::sets_of(std::span<const Port> sums) const {
   std::vector<DeviceSetId> sets;
   for (const Port port : sums) sets.push_back(dag_.node(port.node).devices);
   std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
   sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  return sets;
+}
+
+/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count at the first set.
+Port Communicator::count_loss(tensor::LossId loss, std::span<const Port> sums, std::span<const DeviceSetId> sets) {
+  const AxisMask cut = dag_.node(sums[0].node).cut;
+  const bool reduced = cut != 0 || sets.size() > 1;
+  const LocId loc = dag_.losses[loss.index()].loc;
+  std::vector<Port> counts;
+  for (const DeviceSetId set : sets) {
+    std::vector<Port> of_set;
+    std::copy_if(sums.begin(), sums.end(), std::back_inserter(of_set), [&](Port port) { return dag_.node(port.node).devices == set; });
+    counts.push_back(add_count(dag_, *loads_, loss, of_set));
+  }
+  const CommId comm = CommId::at(dag_.comms.size());
+  if (reduced) dag_.comms.push_back({{}, cut, loc});
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    if (reduced) {
+      Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+      reduce.subject = Node::kCounts + loss.value();
+      reduce.comm = comm;
+      reduce.num_outputs = 1;
+      const Input input{counts[s], 0, EdgeClass::data};
+      counts[s] = {dag_.add(reduce, {&input, 1}), 0};
+      dag_.comms[comm.index()].members.push_back(counts[s].node);
+    }
+    connect_counts(dag_, loss, sets[s], counts[s]);
+  }
+  return counts[0];
+}
+
+bool Communicator::report_loss(tensor::LossId loss) {
+  const std::vector<Port> sums = loss_sums(dag_, loss);
+  const LocId loc = dag_.losses[loss.index()].loc;
+  const std::vector<DeviceSetId> sets = sets_of(sums);
   const std::string name = "loss `" + std::string(dag_.context->text(dag_.losses[loss.index()].name)) + "`";
   if (!pair_up(sets, name, loc)) return false;
 
@@ -297,6 +334,7 @@ bool Communicator::report_loss(tensor::LossId loss) {
     for (std::size_t i = 0; i < sums.size(); ++i) at[i] = of_set[0][i].source;
   }
   std::vector<Input> inputs;
+  if (dag_.losses[loss.index()].mask && !sums.empty()) at.push_back(count_loss(loss, sums, sets));
   for (std::uint32_t i = 0; i < at.size(); ++i) inputs.push_back({at[i], i, EdgeClass::data});
   Node report = node_of(NodeKind::report, sets.empty() ? DeviceSetId() : sets[0], loc);
   report.subject = loss.value();
@@ -311,7 +349,8 @@ bool Communicator::run() {
   dag_.comms.clear();
   dag_.level = Level::communicating;
   add_messages();
-  add_loads(dag_);
+  loads_.emplace(dag_);
+  load_inputs(dag_, *loads_);
   if (dag_.forward_only) {
     connect_params(dag_, {});
   } else {

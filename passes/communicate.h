@@ -7,6 +7,7 @@
 // - The norm: sums of squares per bucket at its first home, gathered on all homes where there are several, one norm node per home. Updates read
 //   it when gradients are clipped; its report is always there.
 // - A loss: its sums over microbatches, reduced over the replicas, gathered where they lie on several sets, reported at the first one.
+// - A masked loss: each set counts its own targets, and one all_reduce joins all sets and replicas.
 //
 //   F.stage0.mb0 -> F.stage1.mb0     ->     F.stage0.mb0 -> send.F.stage0.mb0.pp1 ~ recv.F.stage0.mb0.pp1 -> F.stage1.mb0
 

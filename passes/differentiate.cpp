@@ -31,6 +31,7 @@ class Differentiator {
   bool differentiate_op(NodeId forward, std::span<const ValueId> dy);
   void give(ValueId value, ValueId adjoint, NodeId use, bool own);
   ValueId total(ValueId value);
+  ValueId seed(Loss loss, NodeId forward);
   ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of);
 
   Graph& graph_;
@@ -188,14 +189,34 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
   return true;
 }
 
+/// The derivative of a loss by its elements: one over their number.
+ValueId Differentiator::seed(Loss loss, NodeId forward) {
+  const Pass pass = pass_of(loss.elements);
+  const auto fill = [&](double number, Type type) {
+    Attrs attrs;
+    attrs.scalar = number;
+    attrs.shape = std::move(type);
+    return append(Op::fill, {}, std::move(attrs), pass, forward, loss.elements);
+  };
+  const Type elements = graph_.type(loss.elements);
+  if (!loss.mask) return fill(1.0 / static_cast<double>(loss.count), elements);
+  const ValueId most[] = {loss.mask->count, fill(1, {DType::f64, {}})};
+  ValueId count = append(Op::maximum, most, {}, pass, forward, loss.elements);
+  if (elements.dtype != DType::f64) {
+    Attrs to;
+    to.dtype = elements.dtype;
+    const ValueId operands[] = {count};
+    count = append(Op::cast, operands, std::move(to), pass, forward, loss.elements);
+  }
+  const ValueId quotient[] = {fill(1, elements), count};
+  return append(Op::div, quotient, {}, pass, forward, loss.elements);
+}
+
 bool Differentiator::visit(NodeId forward) {
   for (const std::uint32_t l : losses_[forward.index()]) {
     const Loss& loss = graph_.losses[l];
     if (!trainable_[loss.elements.index()]) continue;
-    Attrs seed;
-    seed.scalar = 1.0 / static_cast<double>(loss.count);
-    seed.shape = graph_.type(loss.elements);
-    give(loss.elements, append(Op::fill, {}, std::move(seed), pass_of(loss.elements), forward, loss.elements), forward, true);
+    give(loss.elements, seed(loss, forward), forward, true);
   }
   const Node& node = graph_.node(forward);
   std::vector<ValueId> dy(node.num_results);

@@ -54,11 +54,14 @@ BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> 
   for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
     for (const ValueId operand : graph.operands(graph.nodes()[n])) uses_[next[operand.index()]++] = static_cast<std::uint32_t>(n);
   }
-  for (auto* table : {&param_of_, &input_of_, &grad_of_, &loss_of_}) table->assign(values, kNone);
+  for (auto* table : {&param_of_, &input_of_, &count_of_, &grad_of_, &loss_of_}) table->assign(values, kNone);
   for (std::size_t i = 0; i < graph.params.size(); ++i) param_of_[graph.params[i].value.index()] = static_cast<std::uint32_t>(i);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_of_[graph.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
   for (std::size_t i = 0; i < graph.grads.size(); ++i) grad_of_[graph.grads[i].value.index()] = static_cast<std::uint32_t>(i);
-  for (std::size_t i = 0; i < graph.losses.size(); ++i) loss_of_[graph.losses[i].sum.index()] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < graph.losses.size(); ++i) {
+    loss_of_[graph.losses[i].sum.index()] = static_cast<std::uint32_t>(i);
+    if (graph.losses[i].mask) count_of_[graph.losses[i].mask->count.index()] = static_cast<std::uint32_t>(i);
+  }
 }
 
 Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t divide) {
@@ -104,6 +107,9 @@ Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t di
     } else if (const std::uint32_t input = input_of_[value.index()]; input != kNone) {
       port.input = InputId(input);
       loc = graph_.inputs[input].loc;
+    } else if (const std::uint32_t loss = count_of_[value.index()]; loss != kNone) {
+      port.kind = PortKind::count;
+      port.loss = LossId(loss);
     } else {
       const NodeId def = graph_.value(value).def;
       // Made by an earlier pass of this chunk, or read by one: kept since then.

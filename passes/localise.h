@@ -45,7 +45,7 @@ class BodyExtractor {
   std::vector<std::uint32_t> chunk_of_;
   std::vector<std::uint32_t> first_use_, uses_;      // users of value v: uses_[first_use_[v] .. first_use_[v + 1]), node positions
   std::vector<std::uint32_t> stamp_;                 // epoch in which a node was in the piece
-  std::vector<std::uint32_t> param_of_, input_of_;   // per value; kNone
+  std::vector<std::uint32_t> param_of_, input_of_, count_of_;  // per value: position in params, inputs, losses (whose count it is); kNone
   std::vector<std::uint32_t> grad_of_, loss_of_;     // per value: position in grads, losses; kNone
   std::uint32_t epoch_ = 0;
 };

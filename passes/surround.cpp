@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/select.h"
+#include "passes/loads.h"
 #include "passes/wiring.h"
 
 namespace piper::passes {
@@ -32,10 +32,15 @@ std::size_t home_of(const Bucket& bucket, DeviceSetId devices) {
   return static_cast<std::size_t>(std::find(bucket.homes.begin(), bucket.homes.end(), devices) - bucket.homes.begin());
 }
 
-/// A loss that is computed in several instances adds up; its report reads them in order of instance.
-void add_loss_reports(Dag& dag) {
+/// A loss that is computed in several instances adds up; its report reads them in order of instance, then how many elements count.
+void add_loss_reports(Dag& dag, Loads& loads) {
   for (std::size_t l = 0; l < dag.losses.size(); ++l) {
-    const std::vector<Port> sums = loss_sums(dag, tensor::LossId::at(l));
+    const tensor::LossId loss = tensor::LossId::at(l);
+    std::vector<Port> sums = loss_sums(dag, loss);
+    if (dag.losses[l].mask) {
+      sums.push_back(add_count(dag, loads, loss, sums));
+      connect_counts(dag, loss, {}, sums.back());
+    }
     std::vector<Input> inputs;
     for (std::size_t i = 0; i < sums.size(); ++i) inputs.push_back({sums[i], static_cast<std::uint32_t>(i), EdgeClass::data});
     Node report;
@@ -84,65 +89,6 @@ Contributions::Contributions(const Dag& dag) {
   }
 }
 
-std::vector<Port> loss_sums(const Dag& dag, tensor::LossId loss) {
-  std::vector<std::pair<Instance, Port>> found;
-  std::vector<std::int32_t> output(dag.bodies.size(), -1);
-  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
-    for (std::size_t o = 0; o < dag.bodies[b].outputs.size(); ++o) {
-      const BodyPort& port = dag.bodies[b].outputs[o];
-      if (port.kind == PortKind::loss_sum && port.loss == loss) output[b] = static_cast<std::int32_t>(o);
-    }
-  }
-  for (std::size_t n = 0; n < dag.nodes.size() && dag.nodes[n].kind == NodeKind::chunk; ++n) {
-    const std::int32_t o = output[dag.nodes[n].body.index()];
-    if (o >= 0) found.push_back({dag.nodes[n].instance, {NodeId::at(n), static_cast<std::uint32_t>(o)}});
-  }
-  std::sort(found.begin(), found.end());
-  std::vector<Port> sums;
-  for (const auto& [instance, port] : found) sums.push_back(port);
-  return sums;
-}
-
-void add_loads(Dag& dag) {
-  const Selection selection(dag);
-  const std::size_t work = num_work_nodes(dag);
-  // Loads of one input and instance form a list: one per device set that reads it.
-  const std::uint32_t kEnd = 0xFFFFFFFFu;
-  std::vector<std::uint32_t> first(dag.inputs.size() * selection.num_instances(), kEnd);
-  std::vector<std::uint32_t> next;
-  std::vector<std::vector<std::uint32_t>> input_ports(dag.bodies.size());
-  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
-    for (std::uint32_t i = 0; i < dag.bodies[b].inputs.size(); ++i) {
-      if (dag.bodies[b].inputs[i].input.valid()) input_ports[b].push_back(i);
-    }
-  }
-  const std::size_t base = dag.nodes.size();
-  for (std::size_t n = 0; n < work; ++n) {
-    const Node reader = dag.nodes[n];
-    for (const std::uint32_t port : input_ports[reader.body.index()]) {
-      const tensor::InputId input = dag.bodies[reader.body.index()].inputs[port].input;
-      std::uint32_t& head = first[input.index() * selection.num_instances() + selection.position(reader.instance)];
-      std::uint32_t load = head;
-      while (load != kEnd && (dag.nodes[base + load].devices != reader.devices || dag.nodes[base + load].cut != reader.cut)) load = next[load];
-      if (load == kEnd) {
-        Node node;
-        node.kind = NodeKind::load;
-        node.instance = reader.instance;
-        node.devices = reader.devices;
-        node.cut = reader.cut;
-        node.subject = input.value();
-        node.num_outputs = 1;
-        node.loc = dag.inputs[input.index()].loc;
-        load = static_cast<std::uint32_t>(next.size());
-        next.push_back(head);
-        head = load;
-        dag.nodes.push_back(node);
-      }
-      dag.edges[reader.first_input + port].source = {NodeId::at(base + load), 0};
-    }
-  }
-}
-
 void connect_params(Dag& dag, std::span<const std::vector<NodeId>> updates) {
   const std::vector<ParamPlace> places = param_places(dag);
   const std::size_t work = num_work_nodes(dag);
@@ -164,10 +110,11 @@ void surround(Dag& dag) {
   dag.nodes.resize(work);
   dag.edges.resize(work == 0 ? 0 : dag.nodes.back().first_input + dag.nodes.back().num_inputs);
   dag.comms.clear();
-  add_loads(dag);
+  Loads loads(dag);
+  load_inputs(dag, loads);
   if (dag.forward_only) {
     connect_params(dag, {});
-    add_loss_reports(dag);
+    add_loss_reports(dag, loads);
     return;
   }
   const Contributions contributions(dag);
@@ -193,7 +140,7 @@ void surround(Dag& dag) {
     }
   }
   connect_params(dag, updates);
-  add_loss_reports(dag);
+  add_loss_reports(dag, loads);
 }
 
 }  // namespace piper::passes

@@ -1,5 +1,5 @@
 #pragma once
-// Surround: gives the compute nodes what stands around them: loads of inputs, updates of parameters, reports of losses.
+// Surround: gives the compute nodes what stands around them: loads of inputs, updates of parameters, counts and reports of losses.
 //
 //   chunks alone   ->   load.tokens.mb0 -> F.stage0.mb0      B.stage0.mb0 -> update.stage0.0 -> (next step) F.stage0.mb0
 //                       F.stage1.mb0 -> report.gpt.loss.0
@@ -11,20 +11,14 @@
 
 namespace piper::passes {
 
-/// Removes all but the compute nodes, then adds loads, updates and reports as of the DAG's level (below communicating), with its
+/// Removes all but the compute nodes, then adds loads, updates, counts and reports as of the DAG's level (below communicating), with its
 /// buckets: one update per home. Gradient and loss ports read all contributions, on whatever devices they are made. A forward-only
 /// program has no updates.
 void surround(dag::Dag& dag);
 
-/// Adds one load per input, instance and device set that reads it, and connects the readers.
-void add_loads(dag::Dag& dag);
-
 /// Connects every read of a parameter with its update on the same devices: `updates[b][h]` is that of bucket b at home h (one, where the
 /// bucket has no homes). Without updates (a forward-only program) the edge names the parameter's position in its bucket alone.
 void connect_params(dag::Dag& dag, std::span<const std::vector<dag::NodeId>> updates);
-
-/// The sums of a loss in order of instance.
-std::vector<dag::Port> loss_sums(const dag::Dag& dag, tensor::LossId loss);
 
 /// All contributions to gradients, by parameter and home.
 class Contributions {

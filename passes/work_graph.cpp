@@ -46,8 +46,13 @@ WorkGraph::Sort sort_of(const dag::Node& node) {
     case dag::NodeKind::norm:
     case dag::NodeKind::update:
     case dag::NodeKind::report: return WorkGraph::Sort::end_of_step;
-    default: return node.comm.valid() ? WorkGraph::Sort::communication : WorkGraph::Sort::other;
+    case dag::NodeKind::count: return WorkGraph::Sort::count;
+    case dag::NodeKind::send:
+    case dag::NodeKind::recv:
+    case dag::NodeKind::all_reduce:
+    case dag::NodeKind::all_gather: break;
   }
+  return WorkGraph::Sort::communication;
 }
 
 }  // namespace

@@ -43,11 +43,11 @@ class WorkGraph {
     return {members_.data() + first_member_[unit], first_member_[unit + 1] - first_member_[unit]};
   }
   /// What the unit is, beside the others: the node table is large, and orders visit it everywhere.
-  enum class Sort : std::uint8_t { work, whole_backward, load, communication, end_of_step, other };
+  enum class Sort : std::uint8_t { work, whole_backward, load, count, communication, end_of_step };
   Sort sort(std::uint32_t unit) const { return sort_[unit] == Sort::whole_backward ? Sort::work : sort_[unit]; }
-  /// At unit costs.
+  /// At unit costs; a count takes one, so that order by time is order by dependence where communication reads it.
   std::uint32_t duration(std::uint32_t unit) const {
-    return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::work || sort_[unit] == Sort::end_of_step ? 1 : 0;
+    return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::load || sort_[unit] == Sort::communication ? 0 : 1;
   }
   dag::NodeId front(std::uint32_t unit) const { return members_[first_member_[unit]]; }
   std::span<const std::uint32_t> successors(std::uint32_t unit) const { return successors_.of(unit); }

@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 1u
+#define PIPER_ABI_VERSION 2u
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,6 +90,7 @@ typedef struct PiperInput {
 typedef struct PiperLoss {
   const char* name;
   uint64_t count;              /* elements over the whole batch */
+  uint32_t masked;             /* 1: not all of them count; a report's last value is how many do, and divides the sum if it is above 1 */
 } PiperLoss;
 
 typedef enum PiperLibraryKind { PIPER_CALL_GEMM = 0, PIPER_CALL_ATTEND = 1, PIPER_CALL_ATTEND_GRAD = 2 } PiperLibraryKind;
@@ -197,7 +198,7 @@ typedef struct PiperApi {
   int (*fail)(PiperRank* rank, uint32_t action, const char* message, int64_t value);
   /* Writes `samples` samples of input `input`, from sample `first` of the step's batch, to `to`; nonzero on failure. */
   int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, void* to);
-  /* Hands over the loss sums of all microbatches (or, for subject PIPER_NORM, the gradient norm) of this step. */
+  /* Hands over the loss sums of all microbatches, then the count of a masked loss (or, for subject PIPER_NORM, the gradient norm) of this step. */
   void (*report)(PiperRank* rank, uint32_t subject, const double* values, uint32_t count);
   int (*gemm)(PiperRank* rank, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t accumulate);
   int (*attend)(PiperRank* rank, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out,

@@ -26,7 +26,8 @@ struct Instruction {
   enum class Kind : std::uint8_t {
     run,          // a kernel body: chunk, sum_squares, norm or update
     load,         // one operand: where the samples go
-    report,       // one operand per value
+    count,        // operands: targets of each instance, then where the count goes
+    report,       // one operand per value; the last one of a masked loss is its count, an f64
     communicate,  // an entry of its stream's table
   } kind = Kind::run;
   std::uint32_t stream = 0, position = 0;                    // in DeviceProgram::streams; position in it
@@ -37,6 +38,9 @@ struct Instruction {
   std::uint64_t first_sample = 0, samples = 0;
   std::uint32_t cut = kNoCut;                                // into DeviceProgram::cuts
   std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
+  std::uint64_t elements = 0;                                // count: of each operand, i64
+  std::int32_t ignore = 0;                                   // count: the number that does not count
+  bool counted = false;                                      // report: of a masked loss
   PiperDType dtype = PIPER_F64;                              // report: of the values
   static constexpr std::uint32_t kNoCut = 0xFFFFFFFFu;
 };

@@ -106,7 +106,7 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
     input.dims = extents.data();
     inputs.push_back(input);
   }
-  for (const tensor::Loss& loss : dag.losses) losses.push_back({keep(context.text(loss.name)), static_cast<std::uint64_t>(loss.count)});
+  for (const tensor::Loss& loss : dag.losses) losses.push_back({keep(context.text(loss.name)), static_cast<std::uint64_t>(loss.count), loss.mask ? 1u : 0u});
   job.abi_version = PIPER_ABI_VERSION;
   job.world = static_cast<std::uint32_t>(dag.mesh.devices());
   job.num_inputs = static_cast<std::uint32_t>(inputs.size());

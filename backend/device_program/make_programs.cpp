@@ -185,12 +185,20 @@ class Projection {
         share_of_batch(node, made);
         operand(offset(action, 0));
         break;
+      case NodeKind::count:
+        made.kind = Instruction::Kind::count;
+        made.subject = node.subject;
+        made.ignore = dag_.losses[node.subject].mask->ignore;
+        if (!inputs.empty()) made.elements = static_cast<std::uint64_t>(dag_.output_type(inputs.front().source).elements());
+        for (std::uint32_t i = 0; i <= num_inputs; ++i) operand(offset(action, i));
+        break;
       case NodeKind::sum_squares: run_sum_squares(action, node, num_inputs, made); break;
       case NodeKind::norm: run_norm(action, num_inputs, made); break;
       case NodeKind::update: run_update(action, node, num_inputs, made); break;
       case NodeKind::report:
         made.kind = Instruction::Kind::report;
         made.subject = node.subject == Node::kNormReport ? PIPER_NORM : node.subject;
+        made.counted = node.subject != Node::kNormReport && dag_.losses[node.subject].mask.has_value();
         if (!inputs.empty()) made.dtype = abi_dtype(dag_.output_type(inputs.front().source).dtype);
         for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
         break;

@@ -55,11 +55,16 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
       return run_text(program, each, body) + (body.draws ? samples_text(each) : "");
     }
     case Instruction::Kind::load: return "load input " + number(each.subject) + samples_text(each) + " -> " + number(program.operands[each.first_operand]);
+    case Instruction::Kind::count: {
+      std::string text = "count loss " + number(each.subject) + ": i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of (";
+      for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
+      return text + ") -> " + number(program.operands[each.first_operand + each.num_operands - 1]);
+    }
     case Instruction::Kind::report: {
       std::string text = each.subject == PIPER_NORM ? std::string("report norm") : "report loss " + number(each.subject);
       text += std::string(" ") + kDTypes[each.dtype] + " (";
       for (std::uint32_t i = 0; i < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
-      return text + ")";
+      return text + (each.counted ? "), the last one the count, f64" : ")");
     }
     case Instruction::Kind::communicate: break;
   }

@@ -53,6 +53,7 @@ class Emission {
     header();
     out_ += functions_.text();
     calls();
+    counts();
     reports();
     tables();
     step();
@@ -81,6 +82,10 @@ class Emission {
       if (each.kind == Instruction::Kind::load) {
         call_[index] = static_cast<std::uint32_t>(loads_.size());
         loads_.push_back(index);
+      }
+      if (each.kind == Instruction::Kind::count) {
+        call_[index] = static_cast<std::uint32_t>(counts_.size());
+        counts_.push_back(index);
       }
       if (each.kind == Instruction::Kind::report) {
         call_[index] = static_cast<std::uint32_t>(reports_.size());
@@ -122,17 +127,31 @@ class Emission {
     }
   }
 
+  void counts() {
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      const Instruction& each = program_.instructions[counts_[c]];
+      out_ += "\n// " + title(counts_[c]) + "\nstatic void count_" + std::to_string(c) + "(PiperRank* rank) {\n  static const uint64_t from[] = {";
+      for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) out_ += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
+      out_ += "};\n  int64_t counted = 0;\n  for (uint32_t i = 0; i < " + std::to_string(each.num_operands - 1) +
+              "; ++i) {\n    const int64_t* targets = (const int64_t*)(rank->arena + from[i]);\n    for (int64_t t = 0; t < " + number(each.elements) +
+              "; ++t) counted += targets[t] != " + std::to_string(each.ignore) + "LL;\n  }\n  *(double*)(rank->arena + " +
+              number(program_.operands[each.first_operand + each.num_operands - 1]) + ") = (double)counted;\n}\n";
+    }
+  }
+
   void reports() {
     for (std::size_t r = 0; r < reports_.size(); ++r) {
       const Instruction& each = program_.instructions[reports_[r]];
       const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
       if (count == 0) continue;
+      const std::uint32_t sums = count - (each.counted ? 1u : 0u);
       out_ += "\n// " + title(reports_[r]) + "\n";
       out_ += "static void report_" + std::to_string(r) + "(const PiperApi* api, PiperRank* rank) {\n  static const uint64_t from[] = {";
       for (std::uint32_t i = 0; i < count; ++i) out_ += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
       const std::string size = std::to_string(count);
-      out_ += "};\n  double values[" + size + "];\n  for (uint32_t i = 0; i < " + size + "; ++i) values[i] = (double)*(const " + kCTypes[each.dtype] +
+      out_ += "};\n  double values[" + size + "];\n  for (uint32_t i = 0; i < " + std::to_string(sums) + "; ++i) values[i] = (double)*(const " + kCTypes[each.dtype] +
               "*)(rank->arena + from[i]);\n";
+      if (each.counted) out_ += "  values[" + std::to_string(sums) + "] = *(const double*)(rank->arena + from[" + std::to_string(sums) + "]);  // how many elements count\n";
       out_ += "  api->report(rank, " + (each.subject == PIPER_NORM ? std::string("PIPER_NORM") : std::to_string(each.subject)) + ", values, " + size + ");\n}\n";
     }
   }
@@ -256,6 +275,7 @@ class Emission {
           out_ += "  if (api->load(rank, " + action + ", " + std::to_string(each.subject) + ", " + share(each) + ", " + number(each.samples) + ", rank->arena + " +
                   number(program_.operands[each.first_operand]) + ")) return 1;\n";
           break;
+        case Instruction::Kind::count: out_ += "  count_" + std::to_string(call_[index]) + "(rank);\n"; break;
         case Instruction::Kind::report:
           if (each.num_operands != 0) out_ += "  report_" + std::to_string(call_[index]) + "(api, rank);\n";
           break;
@@ -283,13 +303,16 @@ class Emission {
 )";
     }
     out_ += "struct Action {\n  uint32_t action, what, call, first_wait, num_waits;\n};\nstatic const Action schedule[] = {\n";
-    // `what`: a body by its place among those in use, then load, then one number per report.
+    // `what`: a body by its place among those in use, then load, then one number per report and per count.
     std::vector<std::uint32_t> what(bodies_.size(), 0);
     for (std::uint32_t i = 0; i < used_.size(); ++i) what[used_[i]] = i;
     const auto load = static_cast<std::uint32_t>(used_.size());
     for (const std::uint32_t index : compute()) {
       const Instruction& each = program_.instructions[index];
-      const std::uint32_t kind = each.kind == Instruction::Kind::run ? what[each.body] : each.kind == Instruction::Kind::load ? load : load + 1 + call_[index];
+      const std::uint32_t kind = each.kind == Instruction::Kind::run      ? what[each.body]
+                                 : each.kind == Instruction::Kind::load   ? load
+                                 : each.kind == Instruction::Kind::report ? load + 1 + call_[index]
+                                                                          : load + 1 + static_cast<std::uint32_t>(reports_.size()) + call_[index];
       out_ += "    {" + std::to_string(index) + ", " + std::to_string(kind) + ", " + std::to_string(call_[index]) + ", " + std::to_string(each.first_wait) + ", " +
               std::to_string(each.num_waits) + "},  // " + title(index) + "\n";
     }
@@ -302,6 +325,9 @@ class Emission {
     for (std::size_t r = 0; r < reports_.size(); ++r) {
       if (program_.instructions[reports_[r]].num_operands == 0) continue;
       out_ += "    case " + std::to_string(load + 1 + r) + ": report_" + std::to_string(r) + "(api, rank); return 0;\n";
+    }
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      out_ += "    case " + std::to_string(load + 1 + reports_.size() + c) + ": count_" + std::to_string(c) + "(rank); return 0;\n";
     }
     out_ += "    default: return 0;\n  }\n}\n\nstatic int step(const PiperApi* api, PiperRank* rank) {\n";
     out_ += "  for (uint32_t position = 0; position < " + std::to_string(num_compute()) + "; ++position) {\n    const Action* each = &schedule[position];\n";
@@ -344,8 +370,8 @@ class Emission {
   std::vector<std::string> function_of_;              // per body
   std::vector<std::vector<std::uint32_t>> calls_of_;  // per body: instructions
   std::vector<std::uint32_t> used_;                   // bodies, by first use
-  std::vector<std::uint32_t> call_;                   // per instruction: position among the calls of its body, loads or reports
-  std::vector<std::uint32_t> loads_, reports_;
+  std::vector<std::uint32_t> call_;                   // per instruction: position among the calls of its body, loads, reports or counts
+  std::vector<std::uint32_t> loads_, reports_, counts_;
   std::string out_;
 };
 

@@ -102,10 +102,21 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
     }
     case Instruction::Kind::load:
       return api->load(rank, index, each.subject, first_sample(each, rank), each.samples, rank->arena + operands[0]);
+    case Instruction::Kind::count: {
+      std::int64_t counted = 0;
+      for (std::uint32_t i = 0; i + 1 < each.num_operands; ++i) {
+        const auto* targets = reinterpret_cast<const std::int64_t*>(rank->arena + operands[i]);
+        counted += static_cast<std::int64_t>(each.elements) - std::count(targets, targets + each.elements, std::int64_t{each.ignore});
+      }
+      *reinterpret_cast<double*>(rank->arena + operands[each.num_operands - 1]) = static_cast<double>(counted);
+      return 0;
+    }
     case Instruction::Kind::report: {
       double* values = scratch().values.data();
       const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
-      for (std::uint32_t i = 0; i < count; ++i) values[i] = read_as_double(rank->arena + operands[i], each.dtype);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        values[i] = read_as_double(rank->arena + operands[i], each.counted && i + 1 == count ? PIPER_F64 : each.dtype);
+      }
       api->report(rank, each.subject, values, count);
       return 0;
     }

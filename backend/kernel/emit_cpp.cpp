@@ -71,6 +71,17 @@ std::set<BufferIndex> written_buffers(const KernelBody& body) {
   return written;
 }
 
+constexpr const char* kCheckMasked = R"(
+/* Fails the run at the first of `values` outside [0, bound) that is not `ignore`. */
+static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t action, const int64_t* values, const int64_t count, const int64_t bound,
+                        const int64_t ignore, const char* message) {
+  for (int64_t i = 0; i < count; ++i) {
+    if ((uint64_t)values[i] >= (uint64_t)bound && values[i] != ignore) return api->fail(rank, action, message, values[i]);
+  }
+  return 0;
+}
+)";
+
 constexpr const char* kCheckRange = R"(
 /* Fails the run at the first of `values` outside [0, bound). */
 static int check_range(const PiperApi* api, PiperRank* rank, const uint32_t action, const int64_t* values, const int64_t count, const int64_t bound,
@@ -162,9 +173,10 @@ std::string CppBodies::add(const KernelBody& body) {
     const auto name = [&](BufferIndex i) { return body.buffers[i].name; };
     if (const auto* kernel = std::get_if<Kernel>(&step)) {
       for (const RangeCheck& check : kernel->checks) {
-        if (known_.emplace("check_range", "").second) constants_ += kCheckRange;
-        bodies_ += "  if (check_range(api, rank, action, " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " + std::to_string(check.bound) +
-                   ", \"" + (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
+        const std::string function = check.ignore ? "check_masked" : "check_range";
+        if (known_.emplace(function, "").second) constants_ += check.ignore ? kCheckMasked : kCheckRange;
+        bodies_ += "  if (" + function + "(api, rank, action, " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " +
+                   std::to_string(check.bound) + (check.ignore ? ", " + std::to_string(*check.ignore) : "") + ", \"" + (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
         calls = true;
       }
       const std::string function_name = kernel_function(*kernel, body);

@@ -113,7 +113,7 @@ int Machine::check(const Kernel& kernel) {
   for (const RangeCheck& check : kernel.checks) {
     const auto* values = reinterpret_cast<const std::int64_t*>(memory(check.buffer));
     for (std::int64_t i = 0; i < body_.buffers[check.buffer].elements; ++i) {
-      if (values[i] >= 0 && values[i] < check.bound) continue;
+      if ((values[i] >= 0 && values[i] < check.bound) || (check.ignore && values[i] == *check.ignore)) continue;
       return call_.api->fail(call_.rank, call_.action, check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
     }
   }
@@ -225,6 +225,12 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
       const std::int64_t* b = get<std::int64_t>(s.operands[1]);
       const T* x = get<T>(s.operands[2]);
       for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] == b[i] ? x[i] : T(0);
+      return;
+    }
+    case Code::select_other: {
+      const std::int64_t* a = get<std::int64_t>(s.operands[0]);
+      const T* x = get<T>(s.operands[1]);
+      for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] != s.ignore ? x[i] : T(0);
       return;
     }
     case Code::dropout: return dropout<T>(s, r, n);

@@ -13,6 +13,7 @@
 //   kernels.scratch_bytes;  // what the plan reserves behind the operands
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -51,6 +52,7 @@ enum class Code : std::uint8_t {
   load, constant, column,  // column: the position in the column loops, row-major, as i64
   add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, tanh, sigmoid, softplus, relu, gelu, silu,
   relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,  // select_eq: (a, b, x): x where a == b, else 0
+  select_other,  // (a, x): x where a, an i64, is not `ignore`, else 0
   dropout, cast,
   // one value per row from the columns; available from the next pass on
   row_sum, row_max, row_first,  // row_first: (a, b): the first column with a == b
@@ -71,6 +73,7 @@ struct Statement {
   double scalar = 0;                        // constant; dropout: the rate
   Access access;                            // load and effects
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
+  std::int32_t ignore = 0;                  // select_other
   std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
@@ -80,11 +83,12 @@ struct Statement {
 inline constexpr const char* kIndexOutOfRange = "an index of `lookup` lies outside its table";
 inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is not a class number";
 
-/// Checked before the loops: every i64 in the buffer lies in [0, bound).
+/// Checked before the loops: every i64 in the buffer lies in [0, bound) or is `ignore`.
 struct RangeCheck {
   BufferIndex buffer = 0;
   std::int64_t bound = 0;
   bool target = false;  // a class number of cross_entropy, else an index of lookup
+  std::optional<std::int32_t> ignore = {};
 };
 
 /// A fused loop nest: for every row, for every pass: row statements, then all columns.

@@ -169,7 +169,7 @@ Lowering::Id Lowering::add(Statement s) {
     for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
       const Statement& t = kernel_.statements[i];
       if (t.code == s.code && t.dtype == s.dtype && std::equal(t.operands, t.operands + 3, s.operands) && piper_bits(t.scalar) == piper_bits(s.scalar) &&
-          t.key == s.key && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.index == s.access.index &&
+          t.key == s.key && t.ignore == s.ignore && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.index == s.access.index &&
           t.access.index_stride == s.access.index_stride && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
         return static_cast<Id>(i);
       }
@@ -314,7 +314,19 @@ void Lowering::along(const Item& item) {
     return op(Code::sub, "centered", a, op(Code::mul, "mean", row_sum("sum", a), number(a, inverse)));
   };
   const auto target_check = [&] {
-    kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), extent, true});
+    kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), extent, true, node.attrs.ignore});
+  };
+  // Nothing where the target is ignored.
+  const auto masked = [&](Id target, Id a) {
+    if (!node.attrs.ignore) return a;
+    Statement s;
+    s.code = Code::select_other;
+    s.dtype = dtype_of(a);
+    s.operands[0] = target;
+    s.operands[1] = a;
+    s.ignore = *node.attrs.ignore;
+    s.name = label;
+    return add(std::move(s));
   };
   switch (node.op) {
     case Op::max: return define(item.result, op(Code::row_max, label, x));
@@ -382,7 +394,7 @@ void Lowering::along(const Item& item) {
       const Id norm = op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x), op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp())));
       const Statement& s = kernel_.statements[static_cast<std::size_t>(x)];
       Id picked;
-      const bool one_axis = item.columns.size() == 1 && s.code == Code::load && !s.row && kernel_.columns.size() == 1;
+      const bool one_axis = !node.attrs.ignore && item.columns.size() == 1 && s.code == Code::load && !s.row && kernel_.columns.size() == 1;
       if (one_axis) {
         Statement pick = s;
         pick.access.index = target;
@@ -400,7 +412,7 @@ void Lowering::along(const Item& item) {
         select.name = "at_target";
         picked = row_sum("picked", add(std::move(select)));
       }
-      return define(item.result, op(Code::sub, label, norm, picked));
+      return define(item.result, masked(target, op(Code::sub, label, norm, picked)));
     }
     case Op::cross_entropy_grad: {
       target_check();
@@ -416,7 +428,7 @@ void Lowering::along(const Item& item) {
       select.dtype = dtype_of(x);
       select.name = "one_hot";
       const Id one_hot = add(std::move(select));
-      return define(item.result, op(Code::mul, label, op(Code::sub, "difference", probability, one_hot), dy));
+      return define(item.result, masked(target, op(Code::mul, label, op(Code::sub, "difference", probability, one_hot), dy)));
     }
     default: return;
   }

@@ -220,6 +220,7 @@ std::string Printer::expression(std::size_t i) const {
       const std::string index = wide_columns() ? "(int64_t)" : "(int32_t)";
       return index + a() + " == " + index + b() + " ? " + value(s, 2) + " : " + zero;
     }
+    case Code::select_other: return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
     case Code::dropout: return dropout(s);
     case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
     default: return {};

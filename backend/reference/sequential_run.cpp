@@ -430,6 +430,17 @@ struct SequentialRun::State {
     return true;
   }
 
+  /// How many targets count among those that rank r reads.
+  void count(dag::NodeId id, const Node& node, std::uint64_t r) {
+    std::int64_t counted = 0;
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      const auto* targets = reinterpret_cast<const std::int64_t*>(value(input.source, r));
+      for (std::int64_t i = 0; i < dag.output_type(input.source).elements(); ++i) counted += targets[i] != dag.losses[node.subject].mask->ignore;
+    }
+    const auto number = static_cast<double>(counted);
+    std::memcpy(output(id, 0, r), &number, 8);
+  }
+
   void report(const Node& node, std::uint64_t r) {
     std::vector<double> sums;
     for (const dag::Input& input : dag.inputs_of(node)) {
@@ -447,6 +458,7 @@ struct SequentialRun::State {
     if (node.subject == Node::kNormReport) {
       gradient_norm = sums.empty() ? 0 : sums[0];
     } else {
+      if (dag.losses[node.subject].mask) sums.pop_back();  // the count
       losses[node.subject] = std::move(sums);
     }
   }
@@ -478,6 +490,7 @@ struct SequentialRun::State {
           host.load(node.subject, steps, first, count, output(id, 0, r));
           break;
         }
+        case NodeKind::count: count(id, node, r); break;
         case NodeKind::sum_squares:
           if (!sum_squares(id, node, r)) return false;
           break;

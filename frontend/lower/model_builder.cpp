@@ -149,7 +149,10 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
   state_->place(stmt.range, frame, maker.valid() ? state_->graph.node(maker).region : state_->calls.back().region);
   ModelCall& call = state_->calls.back();
   const Built built = state_->build.loss(call.path + "loss." + std::to_string(call.counters["loss"]++), elements);
-  state_->check(built, stmt.value->range, frame);
+  if (!built) {
+    evaluator.fail(Code::ignored_elements_mixed, stmt.value->range, frame, "{}", built.error)
+        .hint("give this `cross_entropy` a `loss` of its own, at most multiplied or divided by weights; several losses add up");
+  }
 }
 
 // ---- operators -------------------------------------------------------------------------------------------------------

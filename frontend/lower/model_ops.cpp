@@ -1,6 +1,7 @@
 // The tensor functions of the language: each call appends one op of the table, or a few.
 
 #include <cmath>
+#include <limits>
 
 #include "frontend/lower/model_state.h"
 
@@ -67,7 +68,20 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
       }
       break;
     }
-    case Builtin::cross_entropy: built = build.cross_entropy(tensor(0), tensor(1), along(2)); break;
+    case Builtin::cross_entropy: {
+      std::optional<std::int32_t> ignore;
+      if (values[3]) {
+        const std::int64_t number = evaluator.to_int(*values[3]);
+        if (number < std::numeric_limits<std::int32_t>::min() || number > std::numeric_limits<std::int32_t>::max()) {
+          evaluator.fail(Code::setting_out_of_range, expr.args[static_cast<std::size_t>(expr.matched[3])].range, frame,
+                         "`ignore` of `cross_entropy` is `{}`; it must fit into 32 bits", number);
+          return {};
+        }
+        ignore = static_cast<std::int32_t>(number);
+      }
+      built = build.cross_entropy(tensor(0), tensor(1), along(2), ignore);
+      break;
+    }
     case Builtin::dot: {
       built = build.binary(Op::mul, tensor(0), tensor(1));
       if (built) {

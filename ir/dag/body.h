@@ -19,6 +19,7 @@ enum class PortKind : std::uint8_t {
   param,     // a parameter (inputs only)
   grad,      // a contribution to a parameter's gradient (outputs only): added to what is there already
   loss_sum,  // the sum of a loss over this body's samples (outputs only)
+  count,     // how many elements of a masked loss count over the whole batch (inputs only)
 };
 std::string_view port_kind_name(PortKind kind);
 
@@ -27,7 +28,7 @@ struct BodyPort {
   tensor::ValueId value;         // in the body's graph
   tensor::ValueId global_value;  // in the model's graph: ports that carry the same global value connect; for `grad`: the parameter's value
   tensor::ParamId param;         // param and grad
-  tensor::LossId loss;           // loss_sum
+  tensor::LossId loss;           // loss_sum and count
   tensor::InputId input;         // data inputs that a Load feeds
 };
 

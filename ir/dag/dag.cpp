@@ -8,7 +8,7 @@
 namespace piper::dag {
 
 std::string_view port_kind_name(PortKind kind) {
-  constexpr std::string_view kNames[] = {"data", "saved", "param", "grad", "loss_sum"};
+  constexpr std::string_view kNames[] = {"data", "saved", "param", "grad", "loss_sum", "count"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -18,8 +18,8 @@ std::string_view level_name(Level level) {
 }
 
 std::string_view kind_name(NodeKind kind) {
-  constexpr std::string_view kNames[] = {"chunk",  "load", "sum_squares", "norm",       "update",
-                                         "report", "send", "recv",        "all_reduce", "all_gather"};
+  constexpr std::string_view kNames[] = {"chunk",  "load", "count", "sum_squares", "norm",      "update",
+                                         "report", "send", "recv",  "all_reduce",  "all_gather"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -103,6 +103,10 @@ const tensor::Type& Dag::output_type(Port port) const {
         if (fresh) entry->second = {tensor::DType::f64, {{context->symbol(norm ? "scalar" : "param"), extent, false}}};
         return entry->second;
       }
+      case NodeKind::count: {
+        static const tensor::Type kCount{tensor::DType::f64, {}};
+        return kCount;
+      }
       case NodeKind::update:
         return param_types[buckets[node.bucket.index()].params[port.index].index()];
       case NodeKind::recv:
@@ -184,6 +188,11 @@ std::string Dag::name(NodeId id) const {
       append_instance(text, *this, node.instance);
       append_devices(text, *this, node.devices);
       break;
+    case NodeKind::count:
+      text = "count.";
+      text += context->text(losses[node.subject].name);
+      append_devices(text, *this, node.devices);
+      break;
     case NodeKind::norm:
       text = "norm";
       append_devices(text, *this, node.devices);
@@ -228,6 +237,9 @@ std::string Dag::name(NodeId id) const {
         text += context->text(buckets[node.bucket.index()].name);
       } else if (node.subject < losses.size()) {
         text += context->text(losses[node.subject].name);
+      } else if (node.sums_counts() && node.subject - Node::kCounts < losses.size()) {
+        text += "count.";
+        text += context->text(losses[node.subject - Node::kCounts].name);
       } else {
         text += "norm";
       }

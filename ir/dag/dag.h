@@ -34,10 +34,11 @@ using CommunicatorId = Id<struct CommunicatorTag>;
 enum class NodeKind : std::uint8_t {
   chunk,       // runs a body
   load,        // reads this rank's share of one model input for one microbatch; output 0
+  count,       // a masked loss: how many elements of its inputs, the loads of its targets for all instances, count; output 0: f64[]
   sum_squares, // bucket: per-parameter sums of squares of reduced gradients; inputs: grads in bucket order, output 0: f64[params of the bucket]
   norm,        // all per-parameter sums -> clip factor; inputs: sums of all buckets in bucket order; output 0: scalars {norm, factor}
   update,      // optimizer step of one bucket at one home; inputs: grads in bucket order, then the norm's output when clipping; output i: parameter i
-  report,      // one loss: inputs are loss sums per microbatch (reduced ones when replicated); or the norm
+  report,      // one loss: inputs are loss sums per microbatch (reduced ones when replicated), then the count of a masked one; or the norm
   send,        // inputs travel to the matching recv
   recv,        // output i is input i of the matching send
   all_reduce,  // output i is the sum of input i over the members of its comm, in rank order
@@ -87,13 +88,16 @@ struct Node {
   StreamId stream;         // from level ordered on
   CommId comm;             // send, recv, all_reduce, all_gather
   BucketId bucket;         // sum_squares, update, all_reduce of gradients
-  std::uint32_t subject = 0;  // load: position of the input; report, all_reduce and all_gather of a loss: its position; report and gather of the norm: kNormReport
+  // load: position of the input; count, report, all_reduce and all_gather of a loss: its position; all_reduce of its count: kCounts more; of the norm: kNormReport
+  std::uint32_t subject = 0;
   AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
   LocId loc;               // the directive or model line that made it
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
   std::uint32_t num_outputs = 0;
 
   static constexpr std::uint32_t kNormReport = 0xFFFFFFFFu;
+  static constexpr std::uint32_t kCounts = 0x80000000u;
+  bool sums_counts() const { return kind == NodeKind::all_reduce && !bucket.valid() && subject != kNormReport && subject >= kCounts; }
 };
 
 /// A region instance at the granularity that directives select: a convex piece of the model with one innermost selected region.
@@ -182,9 +186,9 @@ struct Dag {
   const tensor::Type& output_type(Port port) const;
   /// Into how many equal parts the samples of the batch are divided for one device of this node: split dimensions and `cut` axes.
   std::int64_t samples_divisor(const Node& node) const;
-  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `all_reduce.stage0.0`;
+  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
-  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, and collectives of losses and
+  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
   /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
 

@@ -72,6 +72,13 @@ class HeaderParser {
       loss.name = declare(names_.losses, dag_.losses.size(), "a loss");
       reader_.expect(":");
       loss.count = reader_.integer("a number of elements", 0, std::numeric_limits<std::int64_t>::max());
+      if (reader_.accept("ignore")) {
+        tensor::LossMask mask;
+        mask.ignore = static_cast<std::int32_t>(reader_.integer("a class number", std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
+        reader_.expect("of");
+        mask.targets = tensor::InputId(names_.find(reader_, names_.inputs, "an input"));
+        loss.mask = mask;
+      }
       loss.loc = reader_.location();
       dag_.losses.push_back(loss);
     } else if (reader_.accept("chunk")) {
@@ -341,6 +348,10 @@ class GraphParser {
       } else if (node.kind == NodeKind::report || (collective && reader_.at("loss"))) {
         reader_.expect("loss");
         node.subject = names_.find(reader_, names_.losses, "a loss");
+      } else if (node.kind == NodeKind::count) {
+        node.subject = names_.find(reader_, names_.losses, "a loss");
+      } else if (node.kind == NodeKind::all_reduce && reader_.accept("count")) {
+        node.subject = Node::kCounts + names_.find(reader_, names_.losses, "a loss");
       }
       if (const std::optional<Pass> pass = parse_pass(reader_.peek().text); pass && reader_.peek().kind == TextReader::Kind::name) {
         reader_.next();

@@ -132,6 +132,10 @@ class Printer {
       os_ << "loss ";
       symbol(loss.name);
       os_ << ": " << loss.count;
+      if (loss.mask) {
+        os_ << " ignore " << std::int64_t{loss.mask->ignore} << " of ";
+        symbol(dag_.inputs[loss.mask->targets.index()].name);
+      }
       location(loss.loc);
       os_ << '\n';
     }
@@ -300,7 +304,14 @@ class Printer {
           if (!node.bucket.valid() && node.subject < dag_.losses.size()) {
             os_ << " loss ";
             symbol(dag_.losses[node.subject].name);
+          } else if (node.sums_counts()) {
+            os_ << " count ";
+            symbol(dag_.losses[node.subject - Node::kCounts].name);
           }
+          break;
+        case NodeKind::count:
+          os_ << ' ';
+          symbol(dag_.losses[node.subject].name);
           break;
         default:
           break;

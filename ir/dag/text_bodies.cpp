@@ -112,10 +112,11 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
     reader.expect(":");
     const TextReader::Token kind = reader.peek();
     const std::string_view kind_text = reader.name("a kind of port");
+    constexpr std::size_t kPortKinds = static_cast<std::size_t>(PortKind::count) + 1;
     std::size_t k = 0;
-    while (k < 5 && kind_text != port_kind_name(static_cast<PortKind>(k))) ++k;
-    if (k == 5) {
-      reader.fail(Code::unknown_dag_name, kind, "`{}` is no kind of port: `data`, `saved`, `param`, `grad` or `loss_sum`", kind.text);
+    while (k < kPortKinds && kind_text != port_kind_name(static_cast<PortKind>(k))) ++k;
+    if (k == kPortKinds) {
+      reader.fail(Code::unknown_dag_name, kind, "`{}` is no kind of port: `data`, `saved`, `param`, `grad`, `loss_sum` or `count`", kind.text);
       break;
     }
     each.port.kind = static_cast<PortKind>(k);
@@ -136,8 +137,8 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
     if ((each.port.kind == PortKind::param || each.port.kind == PortKind::grad) && !each.port.param.valid()) {
       reader.fail(Code::malformed_dag_text, each.where, "a port of kind `{}` needs `param` and a name", kind.text);
     }
-    if (each.port.kind == PortKind::loss_sum && !each.port.loss.valid()) {
-      reader.fail(Code::malformed_dag_text, each.where, "a port of kind `loss_sum` needs `loss` and a name");
+    if ((each.port.kind == PortKind::loss_sum || each.port.kind == PortKind::count) && !each.port.loss.valid()) {
+      reader.fail(Code::malformed_dag_text, each.where, "a port of kind `{}` needs `loss` and a name", kind.text);
     }
     ports.push_back(std::move(each));
     if (!reader.at(")")) reader.expect(",");

@@ -14,6 +14,7 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::chunk:
       return node.body.valid() ? count(dag.bodies[node.body.index()].outputs.size()) : 0;
     case NodeKind::load:
+    case NodeKind::count:
     case NodeKind::sum_squares:
     case NodeKind::norm:
       return 1;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tensor/loss_mask.h"
+
 namespace piper::tensor {
 
 void Builder::at(RegionId region, LocId loc, std::string path) {
@@ -95,11 +97,12 @@ Built Builder::along(Op op, ValueId a, Symbol along, double epsilon) {
   return this->op(op, {a}, std::move(attrs));
 }
 
-Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along) {
+Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along, std::optional<std::int32_t> ignore) {
   if (!along.valid()) along = last_dim(logits);
   if (!along.valid()) return Built::failed("`cross_entropy` goes along a dimension, and " + show(logits) + " has none");
   Attrs attrs;
   attrs.dims = {along};
+  attrs.ignore = ignore;
   return op(Op::cross_entropy, {logits, targets}, std::move(attrs));
 }
 
@@ -185,10 +188,15 @@ Built Builder::attend(ValueId q, ValueId k, ValueId v, bool causal) {
 }
 
 Built Builder::loss(std::string_view name, ValueId elements) {
+  const MaskFound found = find_loss_mask(graph_, elements);
+  if (!found.error.empty()) return Built::failed(found.error);
   std::vector<Symbol> all;
   for (const Dim& dim : graph_.type(elements).dims) all.push_back(dim.name);
   Built total = sum(elements, std::move(all));
-  if (total) graph_.losses.push_back({graph_.context().symbol(name), elements, total.value, graph_.type(elements).elements(), loc_});
+  if (!total) return total;
+  std::optional<LossMask> mask;
+  if (found.targets.valid()) mask = {found.targets, found.ignore, graph_.add_leaf({DType::f64, {}}, graph_.context().symbol(std::string(name) + ".count"))};
+  graph_.losses.push_back({graph_.context().symbol(name), elements, total.value, graph_.type(elements).elements(), loc_, mask});
   return total;
 }
 

@@ -64,7 +64,7 @@ class Builder {
   Built max(ValueId a, std::vector<Symbol> dims);
   /// softmax, log_softmax; rms_norm and layer_norm with their epsilon.
   Built along(Op op, ValueId a, Symbol along = {}, double epsilon = 0);
-  Built cross_entropy(ValueId logits, ValueId targets, Symbol along = {});
+  Built cross_entropy(ValueId logits, ValueId targets, Symbol along = {}, std::optional<std::int32_t> ignore = {});
 
   // ---- shapes
   Built rename(ValueId a, std::vector<std::pair<Symbol, Symbol>> names);
@@ -79,7 +79,8 @@ class Builder {
   Built attend(ValueId q, ValueId k, ValueId v, bool causal);
   Built lookup(ValueId table, ValueId indices) { return op(Op::lookup, {table, indices}); }
 
-  /// A `loss` statement: appends the sum of `elements` and the loss's row.
+  /// A `loss` statement: appends the sum of `elements` and the loss's row. Elements made by a `cross_entropy` with `ignore` count where its target
+  /// counts; fails where this does not say how many count (`loss_mask.h`).
   Built loss(std::string_view name, ValueId elements);
 
  private:

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -72,13 +73,23 @@ struct Input {
   LocId loc;
 };
 
-/// One `loss` statement. Its value is sum(elements) / count, count the number of elements over the whole batch, times 1 (weights stand in the expression).
+/// Which elements of a loss count: those whose target is not `ignore`.
+struct LossMask {
+  InputId targets;
+  std::int32_t ignore = 0;
+  ValueId count;  // a leaf, f64[]: how many they are over the whole batch
+  friend bool operator==(const LossMask&, const LossMask&) = default;
+};
+
+/// One `loss` statement. Its value is sum(elements) / count, count the number of elements over the whole batch (weights stand in the expression);
+/// with a mask sum(elements) / max(1, mask->count).
 struct Loss {
   Symbol name;        // `gpt.loss.0`
   ValueId elements;   // every dimension counts
   ValueId sum;        // scalar, a node in F
   std::int64_t count = 0;  // elements over the whole batch
   LocId loc;
+  std::optional<LossMask> mask = {};
 };
 
 /// The adjoint of one use of a parameter, a value that nothing else uses, made where the use stands: uses are added by whoever holds the parameter, never here, so that chunks stay independent.

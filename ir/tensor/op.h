@@ -23,7 +23,7 @@ enum class CodeClass : std::uint8_t { pointwise, reduction, view, index, library
 /// How the samples of a result depend on the samples of the operands; see ops.def.
 enum class Sampling : std::uint8_t { samplewise, by_dims, coupled, sums };
 
-enum AttrField : std::uint8_t { kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64 };
+enum AttrField : std::uint8_t { kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64, kIgnore = 128 };
 
 /// The attributes of one op; only the fields named in its row are set, printed and compared.
 struct Attrs {
@@ -34,6 +34,7 @@ struct Attrs {
   bool causal = false;
   Type shape;   // fill, broadcast, lookup_grad: the result's type
   Symbol seed;  // dropout: the logical op name that keys its random numbers
+  std::optional<std::int32_t> ignore;  // cross_entropy: positions with this target give 0 and no gradient
   friend bool operator==(const Attrs&, const Attrs&) = default;
 };
 

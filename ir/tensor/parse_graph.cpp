@@ -242,7 +242,8 @@ class GraphParser {
       if (in_.failed()) return attrs;
       const std::string_view name = text(field_name);
       const std::uint8_t field = name == "dims" ? kDims : name == "dims2" ? kDims2 : name == "scalar" ? kScalar : name == "dtype" ? kDType
-                               : name == "causal" ? kCausal : name == "shape" ? kShape : name == "seed" ? kSeed : kNone;
+                               : name == "causal" ? kCausal : name == "shape" ? kShape : name == "seed" ? kSeed
+                               : name == "ignore" ? kIgnore : kNone;
       if ((fields & field) == 0) return in_.fail("`{}` takes no attribute `{}`", info(op).name, name), attrs;
       if ((seen & field) != 0) return in_.fail("attribute `{}` is given twice", name), attrs;
       seen |= field;
@@ -253,6 +254,7 @@ class GraphParser {
         case kScalar: attrs.scalar = in_.number<double>(); break;
         case kShape: attrs.shape = type(); break;
         case kSeed: attrs.seed = in_.quoted(); break;
+        case kIgnore: attrs.ignore = in_.number<std::int32_t>(); break;
         case kCausal:
           attrs.causal = in_.take("true");
           if (!attrs.causal) in_.expect("false");
@@ -266,7 +268,7 @@ class GraphParser {
       if (!in_.take(",")) break;
     }
     in_.expect("}");
-    if (!in_.failed() && seen != fields) in_.fail("`{}` lacks an attribute", info(op).name);
+    if (!in_.failed() && (seen | kIgnore) != (fields | kIgnore)) in_.fail("`{}` lacks an attribute", info(op).name);
     return attrs;
   }
 
@@ -296,7 +298,7 @@ class GraphParser {
     const Symbol word = in_.name();
     if (in_.failed()) return;
     const SourceRange word_range = in_.range(begin);
-    if (const std::string_view what = text(word); what == "input" || what == "weight" || what == "port") {
+    if (const std::string_view what = text(word); what == "input" || what == "weight" || what == "port" || what == "count") {
       if (results.size() != 1) return (void)in_.fail_at(Code::malformed_tensor_text, word_range, "`{}` makes one value", what);
       return leaf(results[0], what);
     }
@@ -308,7 +310,7 @@ class GraphParser {
   void leaf(const Result& result, std::string_view what) {
     Type type = this->type();
     if (in_.failed()) return;
-    if (what == "port") return define_leaf(result, std::move(type));
+    if (what == "port" || what == "count") return define_leaf(result, std::move(type));
     const Symbol name = in_.quoted();
     if (what == "input") {
       const LocId loc = in_.location();
@@ -391,10 +393,23 @@ class GraphParser {
     if (in_.expect("elements")) loss.elements = operand();
     if (in_.expect("sum")) loss.sum = operand();
     if (in_.expect("count")) loss.count = in_.number<std::int64_t>();
+    if (in_.take("ignore")) mask(loss);
     loss.loc = in_.location();
     if (in_.failed()) return;
     if (auto why = check_loss(graph_, loss); !why.empty()) return (void)in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "{}", why);
     graph_.losses.push_back(loss);
+  }
+
+  void mask(Loss& loss) {
+    LossMask mask;
+    mask.ignore = in_.number<std::int32_t>();
+    if (in_.expect("of")) {
+      const std::size_t begin = in_.mark();
+      mask.targets = graph_.input_of(operand());
+      if (!in_.failed() && !mask.targets.valid()) in_.fail_at(Code::tensor_loss_mismatch, in_.range(begin), "what decides which elements count is an input");
+    }
+    if (in_.expect("leaves")) mask.count = operand();
+    loss.mask = mask;
   }
 
   void grad_line() {

@@ -61,6 +61,10 @@ class GraphPrinter {
     std::vector<std::uint32_t> param(values.size(), kNone), input(values.size(), kNone);
     for (std::size_t i = 0; i < graph_.params.size(); ++i) param[graph_.params[i].value.index()] = static_cast<std::uint32_t>(i);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) input[graph_.inputs[i].value.index()] = static_cast<std::uint32_t>(i);
+    std::vector<bool> count(values.size(), false);
+    for (const Loss& loss : graph_.losses) {
+      if (loss.mask) count[loss.mask->count.index()] = true;
+    }
     std::size_t loss = 0;
     for (std::size_t v = 0; v < values.size(); ++v) {
       const Value& value = values[v];
@@ -81,7 +85,7 @@ class GraphPrinter {
         text_ += " " + quoted(in.name);
         end(in.loc);
       } else {
-        begin(ValueId::at(v), "port ", value.type);
+        begin(ValueId::at(v), count[v] ? "count " : "port ", value.type);
         end({});
       }
     }
@@ -158,6 +162,7 @@ class GraphPrinter {
     if ((fields & kCausal) != 0) next(), text_ += attrs.causal ? "causal: true" : "causal: false";
     if ((fields & kShape) != 0) next(), text_ += "shape: ", print_type(attrs.shape);
     if ((fields & kSeed) != 0) next(), text_ += "seed: " + quoted(attrs.seed);
+    if ((fields & kIgnore) != 0 && attrs.ignore) next(), text_ += "ignore: " + std::to_string(*attrs.ignore);
     text_ += '}';
   }
   static constexpr std::uint8_t kNoFields = static_cast<std::uint8_t>(AttrField::kNone);
@@ -198,6 +203,10 @@ class GraphPrinter {
       const Loss& loss = graph_.losses[next];
       text_ += indent_ + "loss " + quoted(loss.name) + " elements " + value_text(graph_, loss.elements) + " sum " +
                value_text(graph_, loss.sum) + " count " + std::to_string(loss.count);
+      if (loss.mask) {
+        text_ += " ignore " + std::to_string(loss.mask->ignore) + " of " + value_text(graph_, graph_.inputs[loss.mask->targets.index()].value) + " leaves " +
+                 value_text(graph_, loss.mask->count);
+      }
       end(loss.loc);
     }
   }

@@ -31,6 +31,13 @@ std::string check_loss(const Graph& graph, const Loss& loss) {
     return name + " counts " + std::to_string(loss.count) + " elements of `" + print(elements, symbols) + "`, which has " +
            std::to_string(elements.elements());
   }
+  if (!loss.mask) return {};
+  const Value& count = graph.value(loss.mask->count);
+  if (count.def.valid() || count.type != Type{DType::f64, {}}) return "the count of " + name + " is `" + print(count.type, symbols) + "`, not a leaf of type `f64[]`";
+  const Type& targets = graph.type(graph.inputs[loss.mask->targets.index()].value);
+  if (targets.dtype != DType::i64 || targets.elements() != elements.elements()) {
+    return name + " has elements `" + print(elements, symbols) + "`, but `" + print(targets, symbols) + "` decides which of them count";
+  }
   return {};
 }
 

@@ -319,22 +319,6 @@ class Completeness {
     }
   }
 
-  /// What a loss sum at a report is the sum of: through all_reduce, messages and gathers.
-  Port loss_origin(Port source, AxisMask& over) const {
-    for (int hops = 0; hops < 4; ++hops) {
-      source = facts_.origin_of(source);
-      const Node& node = facts_.node(source.node);
-      if (node.kind != NodeKind::all_reduce) break;
-      over |= dag_.comms[node.comm.index()].axes;
-      Port next = source;
-      for (const Input& input : dag_.inputs_of(node)) {
-        if (input.port == source.index) next = input.source;
-      }
-      source = next;
-    }
-    return source;
-  }
-
   void reports() {
     std::vector<std::uint32_t> reports(dag_.losses.size(), 0);
     std::vector<std::uint8_t> counted(facts_.owner.size(), 0);
@@ -343,9 +327,11 @@ class Completeness {
       if (node.kind != NodeKind::report) continue;
       const bool norm = node.subject == Node::kNormReport;
       if (!norm) ++reports[node.subject];
+      const std::size_t sums = node.num_inputs - (!norm && dag_.losses[node.subject].mask ? 1u : 0u);  // the count follows
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
+        if (sources[0].port >= sums) return;
         AxisMask over = 0;
-        const Port origin = loss_origin(sources[0].source, over);
+        const Port origin = loss_origin(facts_, sources[0].source, over);
         const Node& maker = facts_.node(origin.node);
         if (norm) {
           if (maker.kind != NodeKind::norm) facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm", facts_.name(NodeId::at(i)), facts_.text(origin));

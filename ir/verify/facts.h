@@ -84,6 +84,10 @@ bool check_tables(Facts& facts);
 void check_flow(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
 void check_completeness(Facts& facts);
+/// Masked losses: what divides them is counted over the whole batch.
+void check_counts(Facts& facts);
+/// What a loss sum at a report is the sum of, through all_reduce, messages and gathers; adds the axes it is reduced over.
+Port loss_origin(const Facts& facts, Port source, AxisMask& over);
 /// Devices; no edge between device sets; matched communication.
 void check_placement(Facts& facts);
 void check_order(Facts& facts);

@@ -220,6 +220,7 @@ class Flow {
       case NodeKind::all_reduce:
         if (node.bucket.valid()) needed = params_of(node);
         break;
+      case NodeKind::count:
       case NodeKind::report:
       case NodeKind::send:
         if (expected == 0) needed = 1;
@@ -305,6 +306,14 @@ class Flow {
               facts_.text(dag_.inputs[port.input.index()].name), facts_.text(edge.source));
         return;
       }
+    } else if (port.kind == PortKind::count) {
+      const bool counts = maker.kind == NodeKind::count || maker.sums_counts();
+      const std::uint32_t loss = maker.sums_counts() ? maker.subject - Node::kCounts : maker.subject;
+      if (!counts || (loss != port.loss.value() && !facts_.shared_body[node.body.index()])) {
+        wrong(id, "input `{}` of `{}` is the count of loss `{}`, the edge brings `{}`", edge.port, facts_.name(id), facts_.text(dag_.losses[port.loss.index()].name),
+              facts_.text(edge.source));
+      }
+      return;
     } else if (maker.kind != NodeKind::chunk) {
       wrong(id, "input `{}` of `{}` comes from `{}`, which is no chunk", edge.port, facts_.name(id), facts_.text(origin));
       return;

@@ -22,12 +22,15 @@ class Tables {
         }
       }
     }
+    for (const tensor::Loss& loss : dag_.losses) {
+      if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist");
+    }
     for (const dag::Body& body : dag_.bodies) {
       for (const std::vector<dag::BodyPort>* ports : {&body.inputs, &body.outputs}) {
         for (const dag::BodyPort& port : *ports) {
           const bool in_graph = port.value.valid() && port.value.index() < body.graph.values().size();
           const bool param = port.kind != PortKind::param && port.kind != PortKind::grad;
-          if (!in_graph || !(param || inside(port.param, dag_.params)) || (port.kind == PortKind::loss_sum && !inside(port.loss, dag_.losses)) ||
+          if (!in_graph || !(param || inside(port.param, dag_.params)) || ((port.kind == PortKind::loss_sum || port.kind == PortKind::count) && !inside(port.loss, dag_.losses)) ||
               (port.input.valid() && !inside(port.input, dag_.inputs))) {
             return fail("a port of body `" + std::string(facts_.text(body.name)) + "` refers to nothing");
           }
@@ -90,6 +93,9 @@ class Tables {
     if (node.kind == NodeKind::chunk && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
     if (node.kind == NodeKind::load && node.subject >= dag_.inputs.size()) return fail(id, "reads no input");
     if (node.kind == NodeKind::report && node.subject != Node::kNormReport && node.subject >= dag_.losses.size()) return fail(id, "reports no loss");
+    const bool counts = node.kind == NodeKind::count || node.sums_counts();
+    const std::uint32_t counted = node.sums_counts() ? node.subject - Node::kCounts : node.subject;
+    if (counts && (counted >= dag_.losses.size() || !dag_.losses[counted].mask)) return fail(id, "counts the elements of no masked loss");
     if ((node.kind == NodeKind::update || node.kind == NodeKind::sum_squares) && !node.bucket.valid()) return fail(id, "has no bucket");
     if (is_comm(node.kind) != node.comm.valid()) return fail(id, is_comm(node.kind) ? "has no communication" : "is no communication but names one");
     if (node.cut >> dag_.mesh.axes.size() != 0) return fail(id, "divides its samples over an axis that does not exist");

@@ -83,6 +83,7 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   check_flow(facts);
   if (!facts.ok()) return false;
   check_completeness(facts);
+  if (facts.ok()) check_counts(facts);
   if (dag.level >= Level::placed) check_placement(facts);
   if (dag.level >= Level::ordered && facts.ok()) check_order(facts);
   if (dag.level < Level::planned || !facts.ok()) return facts.ok();

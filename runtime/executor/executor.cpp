@@ -57,7 +57,7 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& 
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(rank.counter_storage.data());
   rank.counters = rank.counter_storage.data() + (64 - start % 64) % 64 / sizeof(std::uint64_t);
   if (auto failure = rank.flight.open(flight_path(options.out_folder, source.rank), source.rank)) return failure;
-  rank.reports.resize(job.num_losses, std::clamp<std::uint64_t>(job.samples_per_step, 1, kMaxReportValues));
+  rank.reports.resize(job.num_losses, std::clamp<std::uint64_t>(job.samples_per_step + 1, 1, kMaxReportValues));
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     PiperRank& out = rank.ranks[static_cast<std::size_t>(phase)];
     const bool training = phase == Phase::training;

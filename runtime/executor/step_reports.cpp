@@ -1,5 +1,6 @@
 #include "runtime/executor/step_reports.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace piper::runtime {
@@ -26,9 +27,14 @@ const StepRecord& StepReports::take(std::uint64_t step) {
       if (reports.counts[row] == 0) continue;
       const double* values = reports.values.data() + row * reports.capacity;
       sums_[loss].assign(values, values + reports.counts[row]);
+      double count = static_cast<double>(job.losses[loss].count);
+      if (job.losses[loss].masked != 0) {
+        count = std::max(1.0, sums_[loss].back());
+        sums_[loss].pop_back();
+      }
       double sum = 0;
       for (const double value : sums_[loss]) sum += value;
-      losses_[loss] = sum / static_cast<double>(job.losses[loss].count);
+      losses_[loss] = sum / count;
       break;
     }
   }

@@ -88,7 +88,7 @@ at::Tensor normalised(const Named& x, const Attrs& attrs, bool centred) {
 
 at::Tensor cross_entropy(const Named& logits, const at::Tensor& targets, const Attrs& attrs) {
   const at::Tensor last = logits.tensor.movedim(logits.position(attrs.dims[0]), -1);
-  return at::cross_entropy_loss(last.reshape({-1, last.size(-1)}), targets.reshape({-1}), {}, at::Reduction::None).reshape(targets.sizes());
+  return at::cross_entropy_loss(last.reshape({-1, last.size(-1)}), targets.reshape({-1}), {}, at::Reduction::None, attrs.ignore.value_or(-100)).reshape(targets.sizes());
 }
 
 std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::vector<Type>& results, const Attrs& attrs, const DropoutMask& keeps);
@@ -195,7 +195,15 @@ TorchStep torch_step(const Graph& graph, const std::map<ValueId, Array>& leaves,
   }
   // The mean is taken by LibTorch, not by the graph's own sum and count.
   at::Tensor total = at::zeros({}, at::kDouble);
-  for (const Loss& loss : graph.losses) total = total + values[loss.elements.index()].mean().to(at::kDouble);
+  for (const Loss& loss : graph.losses) {
+    const at::Tensor elements = values[loss.elements.index()].to(at::kDouble);
+    if (loss.mask) {
+      const at::Tensor counts = values[graph.inputs[loss.mask->targets.index()].value.index()].ne(loss.mask->ignore);
+      total = total + elements.sum() / counts.sum().clamp_min(1);
+    } else {
+      total = total + elements.mean();
+    }
+  }
   total.backward();
   TorchStep step;
   step.loss = total.item<double>();

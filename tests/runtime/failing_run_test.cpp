@@ -71,8 +71,8 @@ TEST(FailingRun, ALossOrTheNormIsNotFinite) {
 
 TEST(FailingRun, AReportDoesNotFit) {
   const RunResult result = run_with(1, [](Step& step) {
-    const double values[9] = {};
-    step.api->report(step.rank, 0, values, 9);
+    const double values[10] = {};  // one per sample and a count at most
+    step.api->report(step.rank, 0, values, 10);
     return 0;
   });
   EXPECT_EQ(result.failure->code, kBadJob);

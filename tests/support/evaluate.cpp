@@ -239,6 +239,7 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
     case Op::cross_entropy: case Op::cross_entropy_grad: {
       const std::vector<Dim> dims = pick(in[0].type, {attrs.dims[0]});
       each_at(in[1].type.dims, {}, [&](const At& row) {
+        if (attrs.ignore && read(in[1], row) == *attrs.ignore) return;  // zero
         double highest = -std::numeric_limits<double>::infinity(), total = 0;
         each_at(dims, row, [&](const At& at) { highest = std::max(highest, read(in[0], at)); });
         each_at(dims, row, [&](const At& at) { total += std::exp(read(in[0], at) - highest); });
@@ -296,7 +297,17 @@ void Evaluator::run() {
   run(all);
 }
 
+void Evaluator::count_targets() {
+  for (const Loss& loss : graph_.losses) {
+    if (!loss.mask) continue;
+    const Array& targets = get(graph_.inputs[loss.mask->targets.index()].value);
+    const auto ignored = std::count(targets.data.begin(), targets.data.end(), static_cast<double>(loss.mask->ignore));
+    set(loss.mask->count, {{DType::f64, {}}, {static_cast<double>(static_cast<std::ptrdiff_t>(targets.data.size()) - ignored)}});
+  }
+}
+
 void Evaluator::run(std::span<const NodeId> nodes) {
+  count_targets();
   for (const NodeId id : nodes) {
     const Node& node = graph_.node(id);
     std::vector<Array> in;
@@ -313,7 +324,9 @@ void Evaluator::run(std::span<const NodeId> nodes) {
 
 double Evaluator::total_loss() const {
   double total = 0;
-  for (const Loss& loss : graph_.losses) total += get(loss.sum).data[0] / static_cast<double>(loss.count);
+  for (const Loss& loss : graph_.losses) {
+    total += get(loss.sum).data[0] / (loss.mask ? std::max(1.0, get(loss.mask->count).data[0]) : static_cast<double>(loss.count));
+  }
   return total;
 }
 

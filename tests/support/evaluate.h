@@ -42,6 +42,9 @@ class Evaluator {
   Array gradient(tensor::ParamId param) const;
 
  private:
+  /// The counts of masked losses, from their targets.
+  void count_targets();
+
   const tensor::Graph& graph_;
   DropoutMask keeps_;
   std::vector<Array> values_;

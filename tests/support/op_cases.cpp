@@ -106,6 +106,9 @@ constexpr Row kRows[] = {
     {Op::layer_norm_grad, "last", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim; scalar: 1e-05"},
     {Op::cross_entropy, "last", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]", "dims: vocab"},
     {Op::cross_entropy, "middle", "f64[batch: 4*, vocab: 6, seq: 2]; i64[batch: 4*, seq: 2]", "dims: vocab"},
+    {Op::cross_entropy, "ignored", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]", "dims: vocab; ignore: 2"},
+    {Op::cross_entropy, "ignored_middle", "f64[batch: 4*, vocab: 6, seq: 2]; i64[batch: 4*, seq: 2]", "dims: vocab; ignore: 0"},
+    {Op::cross_entropy_grad, "ignored", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2]", "dims: vocab; ignore: 2"},
     {Op::cross_entropy_grad, "last", "f64[batch: 4*, seq: 2, vocab: 6]; i64[batch: 4*, seq: 2]; f64[batch: 4*, seq: 2]", "dims: vocab"},
     {Op::lookup, "rows", "f64[vocab: 6, dim: 2]; i64[batch: 4*, seq: 2]", ""},
     {Op::lookup, "single numbers", "f64[vocab: 6]; i64[batch: 4*]", ""},
@@ -176,6 +179,7 @@ Attrs make_attrs(Context& context, std::string_view text) {
     else if (field == "dtype") attrs.dtype = *parse_dtype(value);
     else if (field == "causal") attrs.causal = value == "true";
     else if (field == "shape") attrs.shape = make_type(context, value);
+    else if (field == "ignore") std::from_chars(value.data(), value.data() + value.size(), attrs.ignore.emplace());
     else if (field == "seed") attrs.seed = context.symbol(value);
     else assert(false && "no such attribute");
   }

@@ -212,6 +212,12 @@ class ModelWriter {
     return call(name, x + ", " + number(classes_));
   }
 
+  /// Some targets do not count; a class that no target has leaves all of them.
+  std::string ignored() {
+    if (random_.chance(0.5)) return "";
+    return ", ignore: " + (random_.chance(0.2) ? "-1" : number(random_.below(classes_)));
+  }
+
   void loss(const std::string& weight, const std::string& x) {
     switch (random_.below(sequence_ ? 5 : 3)) {
       case 0:
@@ -227,7 +233,7 @@ class ModelWriter {
         bool& has = target == "label" ? has_label_ : has_targets_;
         if (!has) input(target + (target == "label" ? ": i64[batch]" : ": i64[batch, seq]"), true);
         has = true;
-        body_ += "    loss " + weight + "cross_entropy(" + logits(pooled ? "mean(" + x + ", along: seq)" : x, pooled) + ", " + target + ")\n";
+        body_ += "    loss " + weight + "cross_entropy(" + logits(pooled ? "mean(" + x + ", along: seq)" : x, pooled) + ", " + target + ignored() + ")\n";
         break;
       }
       default: body_ += "    loss " + weight + "mean(square(" + x + "), along: seq)\n"; break;

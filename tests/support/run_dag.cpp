@@ -165,12 +165,25 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       result.push_back({{}, {norm, clip > 0 && norm > clip ? clip / norm : 1}});
       break;
     }
+    case NodeKind::count: {
+      double counted = 0;
+      for (std::uint32_t i = 0; i < dag_.inputs_of(node).size(); ++i) {
+        for (const double target : input(node, i, rank).data) counted += target != dag_.losses[node.subject].mask->ignore;
+      }
+      result.push_back({{tensor::DType::f64, {}}, {counted}});
+      break;
+    }
     case NodeKind::report: {
       std::uint32_t ports = 0;
       for (const Input& edge : dag_.inputs_of(node)) ports = std::max(ports, edge.port + 1);
+      const bool norm = node.subject == Node::kNormReport, masked = !norm && dag_.losses[node.subject].mask;
       double sum = 0;
-      for (std::uint32_t i = 0; i < ports; ++i) sum += input(node, i, rank).data[0];
-      if (node.subject != Node::kNormReport) sum /= static_cast<double>(dag_.losses[node.subject].count);
+      for (std::uint32_t i = 0; i + (masked ? 1 : 0) < ports; ++i) sum += input(node, i, rank).data[0];
+      if (masked) {
+        sum /= std::max(1.0, input(node, ports - 1, rank).data[0]);
+      } else if (!norm) {
+        sum /= static_cast<double>(dag_.losses[node.subject].count);
+      }
       result.push_back({{}, {sum}});
       break;
     }

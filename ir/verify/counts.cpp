@@ -1,0 +1,161 @@
+#include <algorithm>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+/// Masked losses: each device set that sums the loss counts the targets of the same instances, and where samples are divided, or several sets
+/// sum it, one all_reduce joins exactly these sets and axes.
+class Counts {
+ public:
+  explicit Counts(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    of_.resize(dag_.losses.size());
+    bool any = false;
+    for (const tensor::Loss& loss : dag_.losses) any = any || loss.mask.has_value();
+    if (!any) return;
+    collect();
+    for (std::uint32_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
+      if (dag_.losses[l].mask) loss(l);
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) readers(NodeId::at(i));
+  }
+
+ private:
+  struct OfLoss {
+    NodeId report;
+    std::vector<NodeId> sums, counts, reduces;  // chunks that sum it, in order of the report; count nodes; all_reduce nodes
+  };
+  bool apart() const { return dag_.level >= Level::communicating; }
+
+  template <typename... Args>
+  void wrong(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    facts_.sink.report(Code::wrong_count, loc, pattern, args...);
+  }
+
+  void collect() {
+    loss_of_chunk_.resize(dag_.chunks.size());
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (node.kind == NodeKind::count) of_[node.subject].counts.push_back(NodeId::at(i));
+      if (node.sums_counts()) of_[node.subject - Node::kCounts].reduces.push_back(NodeId::at(i));
+      if (node.kind != NodeKind::report || node.subject == Node::kNormReport) continue;
+      OfLoss& of = of_[node.subject];
+      of.report = NodeId::at(i);
+      for (const Input& input : dag_.inputs_of(node)) {
+        AxisMask over = 0;
+        const NodeId maker = loss_origin(facts_, input.source, over).node;
+        if (facts_.node(maker).kind != NodeKind::chunk) continue;
+        of.sums.push_back(maker);
+        loss_of_chunk_[facts_.node(maker).chunk.index()].push_back(node.subject);
+      }
+    }
+  }
+
+  bool reduced(const OfLoss& of) const {
+    if (!apart() || of.sums.empty()) return false;
+    const Node& first = facts_.node(of.sums.front());
+    return first.cut != 0 || std::any_of(of.sums.begin(), of.sums.end(), [&](NodeId sum) { return facts_.node(sum).devices != first.devices; });
+  }
+
+  void loss(std::uint32_t l) {
+    const OfLoss& of = of_[l];
+    const LocId loc = dag_.losses[l].loc;
+    const std::string_view name = facts_.text(dag_.losses[l].name);
+    std::vector<DeviceSetId> sets;
+    for (const NodeId sum : of.sums) {
+      if (sets.empty() || apart()) sets.push_back(facts_.node(sum).devices);
+    }
+    std::sort(sets.begin(), sets.end());
+    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+    if (of.counts.size() != sets.size()) return wrong(loc, "loss `{}` has `{}` counts where it needs `{}`", name, of.counts.size(), sets.size());
+    for (const NodeId count : of.counts) instances(l, of, count);
+    const std::size_t wanted = reduced(of) ? sets.size() : 0;
+    if (of.reduces.size() != wanted) return wrong(loc, "the count of loss `{}` has `{}` all_reduce nodes where it needs `{}`", name, of.reduces.size(), wanted);
+    if (of.reduces.empty()) return;
+    const dag::Comm& comm = dag_.comms[facts_.node(of.reduces.front()).comm.index()];
+    bool fits = comm.axes == facts_.node(of.sums.front()).cut && comm.members.size() == sets.size();
+    for (const NodeId member : of.reduces) {
+      const Node& node = facts_.node(member);
+      const auto inputs = dag_.inputs_of(node);
+      fits = fits && &dag_.comms[node.comm.index()] == &comm && std::binary_search(sets.begin(), sets.end(), node.devices) && inputs.size() == 1 &&
+             facts_.node(inputs[0].source.node).kind == NodeKind::count && facts_.node(inputs[0].source.node).subject == l &&
+             facts_.node(inputs[0].source.node).devices == node.devices;
+    }
+    if (!fits) wrong(comm.loc, "the count of loss `{}` is not added over exactly the devices that hold parts of the batch", name);
+  }
+
+  /// A count reads one load of the targets for every sum on its devices.
+  void instances(std::uint32_t l, const OfLoss& of, NodeId id) {
+    const Node& node = facts_.node(id);
+    std::vector<dag::Instance> wanted, given;
+    for (const NodeId sum : of.sums) {
+      if (!apart() || facts_.node(sum).devices == node.devices) wanted.push_back(facts_.node(sum).instance);
+    }
+    bool loads = true;
+    for (const Input& input : dag_.inputs_of(node)) {
+      const Node& load = facts_.node(input.source.node);
+      loads = loads && load.kind == NodeKind::load && load.subject == dag_.losses[l].mask->targets.value() && (!apart() || load.cut == node.cut);
+      given.push_back(load.instance);
+    }
+    std::sort(wanted.begin(), wanted.end());
+    std::sort(given.begin(), given.end());
+    const bool cut = of.sums.empty() || !apart() || node.cut == facts_.node(of.sums.front()).cut;
+    if (!loads || !cut || wanted != given) {
+      wrong(node.loc, "`{}` does not count the targets `{}` of exactly the samples that are summed there", facts_.name(id),
+            facts_.text(dag_.inputs[dag_.losses[l].mask->targets.index()].name));
+    }
+  }
+
+  /// Who divides by a count reads the whole one.
+  void readers(NodeId id) {
+    const Node& node = facts_.node(id);
+    const bool report = node.kind == NodeKind::report && node.subject != Node::kNormReport && dag_.losses[node.subject].mask;
+    if (node.kind != NodeKind::chunk && !report) return;
+    const auto inputs = dag_.inputs_of(node);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const bool last = i + 1 == inputs.size();
+      const dag::BodyPort* port = node.kind == NodeKind::chunk ? &dag_.bodies[node.body.index()].inputs[inputs[i].port] : nullptr;
+      if (report ? !last : port->kind != PortKind::count) continue;
+      const Node& maker = facts_.node(inputs[i].source.node);
+      const bool sum = maker.sums_counts();
+      const std::uint32_t loss = sum ? maker.subject - Node::kCounts : maker.subject;
+      const bool counts = (sum || maker.kind == NodeKind::count) && sum == reduced(of_[loss]);
+      bool own = counts && loss == (report ? node.subject : port->loss.value());
+      if (counts && !report && facts_.shared_body[node.body.index()]) {
+        const std::vector<std::uint32_t>& losses = loss_of_chunk_[node.chunk.index()];
+        own = std::find(losses.begin(), losses.end(), loss) != losses.end();
+      }
+      if (!own) wrong(node.loc, "`{}` divides by `{}`, which is not the count over the whole batch", facts_.name(id), facts_.text(inputs[i].source));
+    }
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::vector<OfLoss> of_;                                // per loss
+  std::vector<std::vector<std::uint32_t>> loss_of_chunk_;  // per chunk: the losses it sums
+};
+
+}  // namespace
+
+Port loss_origin(const Facts& facts, Port source, AxisMask& over) {
+  for (int hops = 0; hops < 4; ++hops) {
+    source = facts.origin_of(source);
+    const Node& node = facts.node(source.node);
+    if (node.kind != NodeKind::all_reduce) break;
+    over |= facts.dag.comms[node.comm.index()].axes;
+    Port next = source;
+    for (const Input& input : facts.dag.inputs_of(node)) {
+      if (input.port == source.index) next = input.source;
+    }
+    source = next;
+  }
+  return source;
+}
+
+void check_counts(Facts& facts) { Counts(facts).check(); }
+
+}  // namespace piper::verify

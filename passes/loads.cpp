@@ -1,0 +1,98 @@
+#include "passes/loads.h"
+
+#include <algorithm>
+
+#include "passes/wiring.h"
+
+namespace piper::passes {
+
+using namespace dag;  // NOLINT: this file speaks of nothing else
+
+Loads::Loads(Dag& dag) : dag_(dag), selection_(dag), first_(dag.inputs.size() * selection_.num_instances(), kEnd) {}
+
+Port Loads::of(tensor::InputId input, const Node& reader) {
+  std::uint32_t& head = first_[input.index() * selection_.num_instances() + selection_.position(reader.instance)];
+  for (std::uint32_t i = head; i != kEnd; i = loads_[i].next) {
+    const Node& load = dag_.node(loads_[i].node);
+    if (load.devices == reader.devices && load.cut == reader.cut) return {loads_[i].node, 0};
+  }
+  Node node;
+  node.kind = NodeKind::load;
+  node.instance = reader.instance;
+  node.devices = reader.devices;
+  node.cut = reader.cut;
+  node.subject = input.value();
+  node.num_outputs = 1;
+  node.loc = dag_.inputs[input.index()].loc;
+  const NodeId made = dag_.add(node, {});
+  loads_.push_back({made, head});
+  head = static_cast<std::uint32_t>(loads_.size() - 1);
+  return {made, 0};
+}
+
+void load_inputs(Dag& dag, Loads& loads) {
+  const std::size_t work = num_work_nodes(dag);
+  std::vector<std::vector<std::uint32_t>> input_ports(dag.bodies.size());
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
+    for (std::uint32_t i = 0; i < dag.bodies[b].inputs.size(); ++i) {
+      if (dag.bodies[b].inputs[i].input.valid()) input_ports[b].push_back(i);
+    }
+  }
+  for (std::size_t n = 0; n < work; ++n) {
+    const Node reader = dag.nodes[n];
+    for (const std::uint32_t port : input_ports[reader.body.index()]) {
+      dag.edges[reader.first_input + port].source = loads.of(dag.bodies[reader.body.index()].inputs[port].input, reader);
+    }
+  }
+}
+
+std::vector<Port> loss_sums(const Dag& dag, tensor::LossId loss) {
+  std::vector<std::pair<Instance, Port>> found;
+  std::vector<std::int32_t> output(dag.bodies.size(), -1);
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
+    for (std::size_t o = 0; o < dag.bodies[b].outputs.size(); ++o) {
+      const BodyPort& port = dag.bodies[b].outputs[o];
+      if (port.kind == PortKind::loss_sum && port.loss == loss) output[b] = static_cast<std::int32_t>(o);
+    }
+  }
+  for (std::size_t n = 0; n < dag.nodes.size() && dag.nodes[n].kind == NodeKind::chunk; ++n) {
+    const std::int32_t o = output[dag.nodes[n].body.index()];
+    if (o >= 0) found.push_back({dag.nodes[n].instance, {NodeId::at(n), static_cast<std::uint32_t>(o)}});
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<Port> sums;
+  for (const auto& [instance, port] : found) sums.push_back(port);
+  return sums;
+}
+
+Port add_count(Dag& dag, Loads& loads, tensor::LossId loss, std::span<const Port> sums) {
+  std::vector<Input> inputs;
+  for (std::uint32_t i = 0; i < sums.size(); ++i) {
+    const Node reader = dag.node(sums[i].node);
+    inputs.push_back({loads.of(dag.losses[loss.index()].mask->targets, reader), i, EdgeClass::data});
+  }
+  Node count;
+  count.kind = NodeKind::count;
+  count.subject = loss.value();
+  count.num_outputs = 1;
+  count.loc = dag.losses[loss.index()].loc;
+  if (!sums.empty()) {
+    count.devices = dag.node(sums[0].node).devices;
+    count.cut = dag.node(sums[0].node).cut;
+  }
+  return {dag.add(count, inputs), 0};
+}
+
+void connect_counts(Dag& dag, tensor::LossId loss, DeviceSetId devices, Port count) {
+  const std::size_t work = num_work_nodes(dag);
+  for (std::size_t n = 0; n < work; ++n) {
+    const Node& node = dag.nodes[n];
+    if (devices.valid() && node.devices != devices) continue;
+    const std::vector<BodyPort>& inputs = dag.bodies[node.body.index()].inputs;
+    for (std::uint32_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].kind == PortKind::count && inputs[i].loss == loss) dag.edges[node.first_input + i].source = count;
+    }
+  }
+}
+
+}  // namespace piper::passes
