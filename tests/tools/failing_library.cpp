@@ -1,7 +1,5 @@
-// A plugin of the runtime that computes on the threads of ranks and fails elsewhere: what a library does that cannot serve another thread.
-#include <pthread.h>
-
-#include <cstring>
+// A plugin of the runtime that computes on the threads of ranks and fails on the first thread of the process, where the one-device run calls it.
+#include <unistd.h>
 
 #include "runtime/device/library_calls.h"
 
@@ -9,9 +7,7 @@ namespace piper::runtime {
 namespace {
 
 int gemm_of_ranks(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
-  char name[16] = "";
-  pthread_getname_np(pthread_self(), name, sizeof name);
-  if (std::strncmp(name, "piper rank", 10) == 0) return builtin_library_calls().gemm(call, a, b, c, accumulate, report);
+  if (gettid() != getpid()) return builtin_library_calls().gemm(call, a, b, c, accumulate, report);
   report->error = "this thread cannot be served";
   return kLibraryError;
 }
