@@ -171,10 +171,7 @@ struct SequentialRun::State {
 
   unsigned char* output(dag::NodeId node, std::uint32_t port, std::uint64_t r) {
     Memory& memory = values[first_port[node.index()] + port][r];
-    if (!memory) {
-      // A vector of sums per bucket is as long as the bucket.
-      memory = allocate(dag.output_type({node, port}).bytes());
-    }
+    if (!memory) memory = allocate(dag.output_type({node, port}).bytes());
     return memory.get();
   }
   unsigned char* value(dag::Port port, std::uint64_t r) { return output(port.node, port.index, r); }
@@ -364,17 +361,16 @@ struct SequentialRun::State {
     const dag::Bucket& bucket = dag.buckets[node.bucket.index()];
     std::vector<void*> operands;
     for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
-    auto* sums = reinterpret_cast<double*>(output(id, 0, r));
-    for (std::size_t i = 0; i < bucket.params.size(); ++i) operands.push_back(sums + i);
-    const std::vector<std::uint8_t> writes(bucket.params.size(), 0);
     // Kernel operands start at 64-byte boundaries; the sums lie side by side, so they pass through a place of their own.
     std::vector<Memory> places;
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
       places.push_back(allocate(8));
-      operands[bucket.params.size() + i] = places.back().get();
+      operands.push_back(places.back().get());
     }
+    const std::vector<std::uint8_t> writes(bucket.params.size(), 0);
     if (!run(squares[node.bucket.index()], operands, writes)) return false;
-    for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(sums + i, places[i].get(), 8);
+    unsigned char* sums = output(id, 0, r);
+    for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(sums + i * 8, places[i].get(), 8);
     return true;
   }
 
