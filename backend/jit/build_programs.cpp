@@ -256,6 +256,7 @@ class Build {
       const std::string& name = names_[done.index];
       const End end = finish(done.child);
       if (end.good()) {
+        if (access(done.aside.c_str(), F_OK) != 0) return;  // it made nothing: loading says so
         if (cache_.store_object(done.aside, name + ".so")) {
           unlink(cache_.path(name + ".log").c_str());
         } else {

@@ -79,6 +79,7 @@ bool one_of(const std::string& word, std::initializer_list<const char*> words) {
 /// Stores the value of an option; an error text when it is no such value.
 std::string store(const OptionRow& option, const std::string& value, Arguments& arguments) {
   const std::string name = option.name;
+  if (value.empty() && option.value[0] != '\0') return "`" + name + "` lacks its value: write `" + name + " " + option.value + "`";
   if (name == "-D") {
     const std::size_t equals = value.find('=');
     if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `NAME=VALUE`";

@@ -63,7 +63,9 @@ int run_show(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   if (kind == "ast") {
     const auto module = session.parse_only(input);
-    if (module) session.write(wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
+    // A tree with error nodes is worth reading; as JSON the errors are the one object.
+    const bool only_errors = arguments.format == "json" && session.sink().has_errors();
+    if (module && !only_errors) session.write(wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
     return session.finish();
   }
   if (!session.open(input)) return session.finish();

@@ -168,6 +168,9 @@ TEST_F(ProgramCache, ACompilerThatMakesSomethingElse) {
   options.compiler = compiler("garbage", "for last; do :; done; echo hello >\"$last\"");
   EXPECT_EQ(build({{"a", source("one")}}), Built::failed);
   EXPECT_EQ(codes(), std::vector{Code::program_does_not_load});
+  options.compiler = compiler("nothing", "exit 0");
+  EXPECT_EQ(build({{"a", source("one")}}), Built::failed);
+  EXPECT_EQ(codes(), std::vector{Code::program_does_not_load});
   options.compiler.clear();
   EXPECT_EQ(build({{"a", source("one", "77")}}), Built::failed);
   EXPECT_EQ(codes(), std::vector{Code::program_does_not_load});

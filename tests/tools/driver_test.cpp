@@ -304,6 +304,15 @@ TEST(Json, OfRunsIsAllOfStandardOutput) {
   EXPECT_TRUE(built.getString("kernels").has_value());
 }
 
+// A tree with error nodes is shown as text; as JSON its errors are the one object.
+TEST(Json, OfABrokenTreeIsItsErrors) {
+  const ToolResult shown = run_tool({"show", "ast", "broken.pipe", "--format", "json"}, {{"broken.pipe", "train\n"}});
+  EXPECT_EQ(shown.exit_code, 1);
+  auto parsed = llvm::json::parse(shown.out);
+  ASSERT_TRUE(static_cast<bool>(parsed)) << shown.out;
+  EXPECT_NE(parsed->getAsObject()->getArray("diagnostics"), nullptr);
+}
+
 // Ctrl-C ends a run between two steps, with a code of its own.
 TEST(Train, StopsAtAStepAfterCtrlC) {
   const TemporaryFolder folder;
