@@ -177,6 +177,7 @@ void RankBuilder::enqueue(Element element, std::int32_t cursor, LocId loc) {
     from.queued.push_back(static_cast<std::uint32_t>(queue_.size()));
     ++from.pending;
   }
+  queued_by_key_[key(element)].push_back(static_cast<std::uint32_t>(queue_.size()));
   queue_.push_back({element, false, loc, cursor});
   ++pending_;
 }
@@ -190,11 +191,24 @@ RankBuilder::Element RankBuilder::take(Queued& queued) {
 }
 
 bool RankBuilder::take_same(const Element& element) {
-  const auto queued = std::find_if(queue_.begin() + static_cast<std::ptrdiff_t>(queue_head_), queue_.end(),
-                                   [&](const Queued& q) { return !q.taken && same(q.element, element); });
-  if (queued == queue_.end()) return false;
-  take(*queued);
+  const auto found = queued_by_key_.find(key(element));
+  if (found == queued_by_key_.end()) return false;
+  std::vector<std::uint32_t>& positions = found->second;
+  std::erase_if(positions, [&](std::uint32_t at) { return queue_[at].taken; });
+  const auto queued = std::find_if(positions.begin(), positions.end(), [&](std::uint32_t at) { return same(queue_[at].element, element); });
+  if (queued == positions.end()) return false;
+  take(queue_[*queued]);
   return true;
+}
+
+std::uint64_t RankBuilder::key(const Element& element) const {
+  std::uint64_t key = element.count;
+  for (std::uint32_t i = 0; i < element.count; ++i) {
+    const directive::OrderCoordinate& c = order_->coordinates[element.first + i];
+    key = (key ^ (std::uint64_t{c.name.value()} << 33 | std::uint64_t{c.all} << 32 | c.index)) * 0x9E3779B97F4A7C15u;
+    key ^= key >> 29;
+  }
+  return key;
 }
 
 std::optional<RankBuilder::Element> RankBuilder::take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/lower/evaluator.h"
@@ -136,6 +137,7 @@ class RankBuilder {
   std::vector<Element> expand(const ast::Expr& expr, Frame& frame);
   void expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame);
   bool same(const Element& a, const Element& b) const;
+  std::uint64_t key(const Element& element) const;
   bool less(const Element& a, const Element& b) const;
   std::string text(const Element& element) const;
   std::string list_text(std::span<const Element> elements) const;
@@ -148,6 +150,7 @@ class RankBuilder {
   std::vector<Cursor> cursors_;
   std::vector<Queued> queue_;
   std::size_t queue_head_ = 0;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> queued_by_key_;  // positions in queue_ of equal elements, ascending
   std::int64_t pending_ = 0;                       // not taken
   std::vector<std::vector<std::uint32_t>> lists_;  // open step lists, the innermost last
   std::vector<Slot> slots_;
