@@ -248,8 +248,8 @@ class TokenFilter {
   void close_top(Span where, std::string_view why, bool quiet = false) {
     Open top = open_.back();
     open_.pop_back();
-    // A string that was not closed has swallowed the brackets behind it, and is reported already.
-    if (!quiet && !unclosed_string_ends_.contains(last_end())) {
+    // A string that was not closed has swallowed the brackets behind it, and is reported already; so is too deep a nest, where reading ends.
+    if (!quiet && !result_.too_deep && !unclosed_string_ends_.contains(last_end())) {
       sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token))
           .related(SourceRange{file_, where.begin, where.end}, "{}", why);
     }

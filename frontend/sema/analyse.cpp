@@ -293,7 +293,9 @@ void Analyser::check_recursion() {
       const Call& edge = calls_[frame.node][frame.next++];
       if (states[edge.callee] == State::open) {
         const auto start = std::find_if(path.begin(), path.end(), [&](const Frame& open) { return open.node == edge.callee; });
-        auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself", name_of(edge.callee));
+        std::string through;
+        for (auto step = start + 1; step < path.end(); ++step) through += (through.empty() ? " through `" : ", `") + std::string(name_of(step->node)) + "`";
+        auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself{}", name_of(edge.callee), through);
         for (auto step = start; step + 1 != path.end(); ++step) {
           const Call& link = calls_[step->node][step->next - 1];
           diagnostic.related(link.range, "`{}` calls `{}`", name_of(step->node), name_of(link.callee));
