@@ -1,0 +1,56 @@
+// What passes and verification cost per node when there are a million of them, beside a quarter of that: the ratio of the two says how near to linear they are.
+#include <benchmark/benchmark.h>
+
+#include "ir/verify/verify.h"
+#include "tests/bench/measure.h"
+#include "tests/bench/schedule_program.h"
+
+namespace piper::bench {
+namespace {
+
+struct PerNode {
+  double passes = 0, verify = 0;  // microseconds of wall time
+  std::size_t nodes = 0;
+};
+
+/// Empty: an error, in `error`.
+std::optional<PerNode> measure_schedule(const std::string& name, const std::string& microbatches, std::string& error) {
+  ScheduleProgram program(name, {{"p", "64"}, {"m", microbatches}});
+  std::optional<dag::Dag> dag;
+  const Cost passes = measure([&] { dag = program.compile(); });
+  bool good = false;
+  const Cost verify = measure([&] { good = dag && verify::verify(*dag, program.sink()); });
+  if (!good) {
+    error = program.error();
+    return std::nullopt;
+  }
+  const auto nodes = static_cast<double>(dag->nodes.size());
+  return PerNode{1e6 * passes.wall / nodes, 1e6 * verify.wall / nodes, dag->nodes.size()};
+}
+
+void BM_LargePlan(benchmark::State& state, const std::string& schedule, const std::string& large, const std::string& small) {
+  std::vector<double> passes, verify, ratio;
+  for (auto _ : state) {
+    std::string error;
+    const std::optional<PerNode> quarter = measure_schedule(schedule, small, error);
+    const std::optional<PerNode> whole = quarter ? measure_schedule(schedule, large, error) : std::nullopt;
+    if (!whole) return state.SkipWithError(error.c_str());
+    state.SetIterationTime(1e-6 * (whole->passes + whole->verify) * static_cast<double>(whole->nodes));
+    state.counters["nodes"] = static_cast<double>(whole->nodes);
+    passes.push_back(whole->passes);
+    verify.push_back(whole->verify);
+    ratio.push_back((whole->passes + whole->verify) / (quarter->passes + quarter->verify));
+  }
+  state.counters["passes_us_per_node"] = median(passes);
+  state.counters["verify_us_per_node"] = median(verify);
+  state.counters["per_node_to_quarter"] = median(ratio);
+}
+
+BENCHMARK_CAPTURE(BM_LargePlan, one_f_one_b, std::string("one_f_one_b"), std::string("2620"), std::string("655"))
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime()
+    ->Iterations(3);
+BENCHMARK_CAPTURE(BM_LargePlan, zbv, std::string("zbv"), std::string("1120"), std::string("280"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
+
+}  // namespace
+}  // namespace piper::bench
