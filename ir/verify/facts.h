@@ -1,6 +1,7 @@
 #pragma once
 // What all checks look at: the DAG, where to report, and tables derived from it once. Used inside ir/verify alone.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,8 @@ struct Reports {
   bool enough() const { return sink.error_count() >= errors_before + 24; }
 };
 
-struct Facts {
-  Facts(const Dag& dag, DiagnosticSink& sink) : dag(dag), sink(sink), errors_before(sink.error_count()) {}
-
-  const Dag& dag;
-  DiagnosticSink& sink;
-  const std::size_t errors_before;
-
+/// Tables derived from the DAG. `check_tables` and `check_flow` fill them.
+struct FactTables {
   std::vector<std::uint32_t> output_base;  // per node: number of its output 0 among all outputs; one more entry
   std::vector<std::uint32_t> origin;       // per output: the output whose value it carries: what a recv or an all_gather passes on
   std::vector<std::uint32_t> owner;        // per output: its node
@@ -49,6 +45,26 @@ struct Facts {
   std::vector<NodeKind> kind;              // per node, beside each other: the node table is large, and edges visit it in no order
   std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
   std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
+  bool all_on_devices_and_streams = true;  // every node says both
+};
+
+struct Facts {
+  Facts(const Dag& dag, DiagnosticSink& sink) : dag(dag), sink(sink), errors_before(sink.error_count()) {}
+  /// The same facts with reports elsewhere. They share the tables, which stay as they are from here on.
+  Facts(const Facts& facts, DiagnosticSink& sink) : dag(facts.dag), sink(sink), errors_before(sink.error_count()), tables(facts.tables) {}
+
+  const Dag& dag;
+  DiagnosticSink& sink;
+  const std::size_t errors_before;
+  const std::shared_ptr<FactTables> tables = std::make_shared<FactTables>();
+
+  std::vector<std::uint32_t>& output_base = tables->output_base;
+  std::vector<std::uint32_t>& origin = tables->origin;
+  std::vector<std::uint32_t>& owner = tables->owner;
+  std::vector<bool>& shared_body = tables->shared_body;
+  std::vector<NodeKind>& kind = tables->kind;
+  std::vector<std::uint32_t>& position = tables->position;
+  std::vector<std::int64_t>& output_bytes = tables->output_bytes;
 
   std::uint32_t output(Port port) const { return output_base[port.node.index()] + port.index; }
   std::uint32_t outputs_of(NodeId node) const { return output_base[node.index() + 1] - output_base[node.index()]; }

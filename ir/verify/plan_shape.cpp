@@ -306,7 +306,8 @@ class Shape {
         next[c] = 0;
       }
       if (number[comm] != next[c]) {
-        const NodeId expected = dag_.comms[list[c].comms[next[c]].index()].members[0];
+        const std::vector<dag::CommId>& comms = list[c].comms;
+        const NodeId expected = dag_.comms[comms[std::min<std::size_t>(next[c], comms.size() - 1)].index()].members[0];
         facts_.sink
             .report(Code::wrong_communicator, plan_.loc(a), "role `{}` runs `{}` as number `{}` of its communicator, where the other member has `{}`", role_name(plan_.role_of[a]),
                     plan_.name(a), next[c], facts_.name(expected))

@@ -104,6 +104,7 @@ class Tables {
       if (at == dag::Instance::kNone) continue;
       if (i >= dag_.dims.size() || at < 0 || static_cast<std::uint32_t>(at) >= dag_.dims[i].extent) return fail(id, "has an index outside its split dimension");
     }
+    if (!node.devices.valid() || !node.stream.valid()) facts_.tables->all_on_devices_and_streams = false;
     std::uint32_t port = 0;
     for (const Input& input : dag_.inputs_of(node)) {
       if (input.port < port) return fail(id, "has inputs that are not ascending by port");

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "ir/parallel.h"
 #include "ir/verify/plan_facts.h"
@@ -52,6 +53,33 @@ bool operands_fit(const PlanFacts& plan, Reports reports) {
   return reports.ok();
 }
 
+/// Whether all is right, without a report. What is right is found right in the plan's own order, and checks that share nothing run at once; what
+/// is wrong is told by one check after the other, in an order that depends on nothing but the DAG.
+bool holds(const Facts& facts) {
+  const Dag& dag = facts.dag;
+  DiagnosticSink dag_sink(dag.context->locations), plan_sink(dag.context->locations);
+  Facts dag_facts(facts, dag_sink), plan_facts(facts, plan_sink);
+  PlanFacts plan(plan_facts);
+  std::optional<Sums> sums;
+  std::atomic<int> next = 0;
+  std::atomic<bool> good = true;
+  run_workers(workers_for(2, dag.nodes.size()), [&] {
+    for (int part; (part = next++) < 2;) {
+      if (part == 0) {
+        check_completeness(dag_facts);
+        check_placement(dag_facts);
+        if (dag_facts.ok()) check_order(dag_facts);
+        if (!dag_facts.ok()) good = false;
+      } else if (check_plan_shape(plan) && follows_global_order(plan)) {
+        sums.emplace(plan_facts);
+      } else {
+        good = false;
+      }
+    }
+  });
+  return good && roles_hold(plan, *sums);
+}
+
 /// The same checks one after the other, each over all roles.
 bool tell_roles(PlanFacts& plan, const Sums& sums) {
   const Reports reports = plan.facts.reports();
@@ -82,21 +110,20 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   if (!check_tables(facts)) return false;
   check_flow(facts);
   if (!facts.ok()) return false;
+  const bool planned = dag.level >= Level::planned && dag.plan != nullptr;
+  if (planned && facts.tables->all_on_devices_and_streams && holds(facts)) return true;
+
   check_completeness(facts);
   if (facts.ok()) check_counts(facts);
   if (dag.level >= Level::placed) check_placement(facts);
   if (dag.level >= Level::ordered && facts.ok()) check_order(facts);
   if (dag.level < Level::planned || !facts.ok()) return facts.ok();
-  if (dag.plan == nullptr) {
+  if (!planned) {
     sink.report(Code::broken_dag, LocId(), "the DAG says level `planned` and has no plan");
     return false;
   }
   PlanFacts plan(facts);
-  if (!check_plan_shape(plan)) return false;
-  const Sums sums(facts);
-  // What is right is found right in the plan's own order, role by role. What is wrong is told in an order that depends on nothing but the plan's waits.
-  if (follows_global_order(plan) && roles_hold(plan, sums)) return true;
-  return tell_roles(plan, sums);
+  return check_plan_shape(plan) && tell_roles(plan, Sums(facts));
 }
 
 bool lint(const dag::Dag& dag, DiagnosticSink& sink) {
