@@ -42,9 +42,18 @@ void print_start(std::ostream& words, const Session::Subject& subject, const dag
   words.flush();
 }
 
-/// The held-out loss of a bigram model, where the data is bytes.
-std::optional<double> bigram_of(Session& session, const directive::Settings& settings) {
-  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes) return std::nullopt;
+/// Whether the loss is the mean cross entropy of the next byte of a text: what the loss of another model of that text compares with.
+bool predicts_next_byte(const tensor::Graph& model, const directive::Settings& settings) {
+  if (!settings.data || !settings.held_out || settings.data->kind != directive::Data::Kind::bytes || model.losses.size() != 1 || model.losses[0].mask) return false;
+  const tensor::NodeId maker = model.value(model.losses[0].elements).def;
+  if (!maker.valid() || model.node(maker).op != tensor::Op::cross_entropy) return false;
+  const tensor::InputId targets = model.input_of(model.operands(model.node(maker))[1]);
+  return targets.valid() && model.context().text(model.inputs[targets.index()].name) == "targets";
+}
+
+/// The held-out loss of a bigram model, where the train's loss compares with it.
+std::optional<double> bigram_of(Session& session, const tensor::Graph& model, const directive::Settings& settings) {
+  if (!predicts_next_byte(model, settings)) return std::nullopt;
   runtime::Failure failure;
   const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, session.texts(), failure);
   if (!bigram) report_failure(session, failure);
@@ -105,7 +114,7 @@ int run_steps(Session& session, Session::Subject& subject) {
     session.finish();
     return kInterrupted;
   }
-  const auto bigram = result.held_out_loss ? bigram_of(session, made->training.settings) : std::nullopt;
+  const auto bigram = result.held_out_loss ? bigram_of(session, subject.lowered.model, made->training.settings) : std::nullopt;
   print_end(session.words(), result, bigram);
   if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram);
   return session.finish();

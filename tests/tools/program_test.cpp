@@ -186,5 +186,30 @@ TEST(Examples, AFileWithASettingOfItsOwnTextTrains) {
   EXPECT_THAT(run.out, HasSubstr("bigram model on the same text "));
 }
 
+// Only the mean over all bytes compares with another model of the text.
+TEST(Examples, AMaskedLossIsComparedWithNoBigram) {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", "the same few words of a line, and once more the same few words of a line\n");
+  const std::map<std::string, std::string> files = {{"text.pipe",
+                                                     "use std.models.gpt\n"
+                                                     "mesh one(d: 2)\n"
+                                                     "param corpus = \"\"\n"
+                                                     "model words(dim: int, vocab: int) {\n"
+                                                     "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
+                                                     "    loss cross_entropy(head(embed(tokens, vocab, dim), vocab), targets, ignore: 32)\n"
+                                                     "}\n"
+                                                     "train text = words(dim: 4, vocab: 256) on one {\n"
+                                                     "    data:     bytes(corpus, batch: 4, seq: 8)\n"
+                                                     "    held_out: bytes(corpus, batch: 4, seq: 8)\n"
+                                                     "    optim:    adamw(lr: 1e-3)\n"
+                                                     "    steps:    2\n"
+                                                     "    replicate model over d\n"
+                                                     "}\n"}};
+  const ToolResult run = run_tool({"train", "text.pipe", "-D", "corpus=" + corpus, "--interpret"}, files);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("held-out loss "));
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("bigram")));
+}
+
 }  // namespace
 }  // namespace piper::test
