@@ -50,8 +50,8 @@ class ModelWriter {
       case 3: return "(" + a + " + " + expression(depth - 1) + ")";
       case 4: return "(" + a + " - " + expression(depth - 1) + ")";
       case 5: return "(" + a + ") * tanh(" + expression(depth - 1) + ")";
-      // Never both at one: where they tie, conventions about the derivative differ.
-      case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0.3 * " + expression(depth - 1) + " + 0.1)";
+      // A factor of its own for each: where two operands tie, conventions about the derivative differ.
+      case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0." + number(21 + next_factor_++) + " * " + expression(depth - 1) + " + 0.1)";
       case 7: return "(" + a + ") / (1.5 + sqrt(square(" + expression(depth - 1) + ") + 0.5))";
       default: return "(-(" + a + ") + max(" + a + ") * log(1.0 + exp(-square(x))))";
     }
@@ -260,7 +260,7 @@ class ModelWriter {
   Random& random_;
   RandomModelOptions options_;
   bool sequence_;
-  std::uint32_t wide_ = 4, classes_ = 5, next_function_ = 0;
+  std::uint32_t wide_ = 4, classes_ = 5, next_function_ = 0, next_factor_ = 0;
   std::string shape_, functions_, inputs_, body_, tied_;
   std::vector<std::string> layers_;
   std::vector<Value> values_;
