@@ -67,6 +67,7 @@ bool holds(const Facts& facts) {
     for (int part; (part = next++) < 2;) {
       if (part == 0) {
         check_completeness(dag_facts);
+        if (dag_facts.ok()) check_counts(dag_facts);
         check_placement(dag_facts);
         if (dag_facts.ok()) check_order(dag_facts);
         if (!dag_facts.ok()) good = false;
