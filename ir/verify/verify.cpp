@@ -11,6 +11,15 @@ namespace piper::verify {
 
 namespace {
 
+/// What the nodes and edges of a level say, without the plan.
+bool check_graph(Facts& facts) {
+  check_completeness(facts);
+  if (facts.ok()) check_counts(facts);
+  if (facts.dag.level >= Level::placed) check_placement(facts);
+  if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
+  return facts.ok();
+}
+
 /// All checks of roles, without a report; they share nothing, so several threads take them in turn.
 bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   const std::size_t roles = plan.plan.roles.size();
@@ -66,11 +75,7 @@ bool holds(const Facts& facts) {
   run_workers(workers_for(2, dag.nodes.size()), [&] {
     for (int part; (part = next++) < 2;) {
       if (part == 0) {
-        check_completeness(dag_facts);
-        if (dag_facts.ok()) check_counts(dag_facts);
-        check_placement(dag_facts);
-        if (dag_facts.ok()) check_order(dag_facts);
-        if (!dag_facts.ok()) good = false;
+        if (!check_graph(dag_facts)) good = false;
       } else if (check_plan_shape(plan) && follows_global_order(plan)) {
         sums.emplace(plan_facts);
       } else {
@@ -114,11 +119,7 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   const bool planned = dag.level >= Level::planned && dag.plan != nullptr;
   if (planned && facts.tables->all_on_devices_and_streams && holds(facts)) return true;
 
-  check_completeness(facts);
-  if (facts.ok()) check_counts(facts);
-  if (dag.level >= Level::placed) check_placement(facts);
-  if (dag.level >= Level::ordered && facts.ok()) check_order(facts);
-  if (dag.level < Level::planned || !facts.ok()) return facts.ok();
+  if (!check_graph(facts) || dag.level < Level::planned) return facts.ok();
   if (!planned) {
     sink.report(Code::broken_dag, LocId(), "the DAG says level `planned` and has no plan");
     return false;
