@@ -92,7 +92,7 @@ const std::vector<std::string> kWords = {"(", ")", "[", "]", "{", "}", ",", ":",
 
 TEST(DagFuzz, DamagedTextsOfEveryLevel) {
   Reached reached;
-  constexpr int kCases = 300;
+  constexpr int kCases = 200;
   for_each_case(kCases, [&](Random& random) {
     const dag::Level level = random.chance(0.4) ? dag::Level::planned : kLevels[random.below(std::size(kLevels))];
     const std::string legal = random_text(random, level);
@@ -113,7 +113,7 @@ TEST(DagFuzz, DamagedDirectives) {
   const std::vector<std::string> words = {"partition", "split", "place", "replicate", "stream", "require", "order", "rank", "trim", "fill", "compact", "squeeze", "with", "window", "bucket", "zero",
                                           "priority", "sizes", "into", "over", "on", "in", "model", "stage", "mb", "F", "BW", "&", "(", ")", "[", "]", "{", "}", ";", ",", ".reduce", ".send", "<=", "else"};
   Reached reached;
-  for_each_case(200, [&](Random& random) {
+  for_each_case(120, [&](Random& random) {
     const std::string legal = random_text(random, dag::Level::split);
     const std::size_t begin = legal.find("\ndirectives {"), end = legal.find("\nbody ", begin);
     ASSERT_NE(begin, std::string::npos) << legal;

@@ -77,7 +77,7 @@ void follow(const std::string& text, Reached& reached) {
 
 TEST(SourceFuzz, DamagedProgramsEndInADiagnosticOrRun) {
   Reached reached;
-  constexpr int kCases = 250;
+  constexpr int kCases = 200;
   for_each_case(kCases, [&](Random& random) {
     Context context;
     const std::string legal = random_program(context, random, {.max_devices = 4}).source;

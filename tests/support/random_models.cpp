@@ -79,8 +79,8 @@ class ModelWriter {
         break;
       }
       case 2:
-        body = "    weight gate[wide, inner: " + inner + "], up[wide, inner], down[inner, wide]" + normal() + "    return (" + activation("x @ gate") +
-               " * (x @ up)) @ down + " + (random_.chance(0.5) ? "x" : "0.5 * x") + "\n";
+        body = "    weight gate[wide, inner: " + inner + "], up[wide, inner], down[inner, wide]" + normal() + "    return (" +
+               random_.pick(std::vector<std::string>{"tanh(x @ gate)", "sigmoid(x @ gate)", "silu(rms_norm(x) @ gate)"}) + " * (x @ up)) @ down + " + (random_.chance(0.5) ? "x" : "0.5 * x") + "\n";
         break;
       case 3:
       case 4:
