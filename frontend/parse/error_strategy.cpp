@@ -140,11 +140,17 @@ antlr4::ParserRuleContext* parent_of(const antlr4::ParserRuleContext* context) {
   return static_cast<antlr4::ParserRuleContext*>(context->parent);
 }
 
+/// The type of the i-th token from here, 1 the current one. All tokens are in one channel; the stream's own look-ahead walks over those in between.
+std::size_t type_ahead(antlr4::TokenStream* input, std::size_t i) {
+  const std::size_t at = input->index() + i - 1;
+  return at < input->size() ? input->get(at)->getType() : antlr4::Token::EOF;
+}
+
 /// The number of tokens before the end of the statement, from a place that may lie inside its `(` and `[`.
 std::size_t distance_to_end(antlr4::TokenStream* input) {
   std::size_t depth = 0;
   for (std::size_t i = 1;; ++i) {
-    std::size_t type = input->LA(static_cast<ssize_t>(i));
+    const std::size_t type = type_ahead(input, i);
     if (type == antlr4::Token::EOF) return i - 1;
     if (depth == 0 && (type == Parser::SEMI || type == Parser::RBRACE)) return i - 1;
     if (is_opener(type)) ++depth;
@@ -156,7 +162,7 @@ std::size_t distance_to_end(antlr4::TokenStream* input) {
 std::size_t distance_to_block(antlr4::TokenStream* input) {
   std::size_t depth = 0;
   for (std::size_t i = 1;; ++i) {
-    const std::size_t type = input->LA(static_cast<ssize_t>(i));
+    const std::size_t type = type_ahead(input, i);
     if (type == antlr4::Token::EOF || (depth == 0 && (type == Parser::SEMI || type == Parser::RBRACE))) return 0;
     if (depth == 0 && type == Parser::LBRACE) return i;
     if (is_opener(type)) ++depth;
@@ -410,7 +416,7 @@ void ErrorStrategy::recover(antlr4::Parser* parser, std::exception_ptr error) {
   IntervalSet follow = follow_of(parser, context);
   std::size_t depth = 0;
   for (std::size_t i = 1;; ++i) {
-    std::size_t type = input->LA(static_cast<ssize_t>(i));
+    const std::size_t type = type_ahead(input, i);
     if (type == antlr4::Token::EOF || type == Parser::SEMI) {
       if (depth == 0 || type == antlr4::Token::EOF) break;
     }
