@@ -183,10 +183,12 @@ class Application {
     }
   }
 
+  /// Members without work are no members: where one alone has work, its own groups are those of the rank.
   void place_group(const OrderStep& step, const Units& previous, Units& last) {
-    const bool outermost = group_ == Dag::kNoGroup;
-    if (outermost) group_ = next_group_;
-    const std::size_t first_placed = placed_.size();
+    std::size_t members = 0;
+    for (std::uint32_t i = 0; i < step.num_children; ++i) members += has_work(order_->steps[order_->children[step.first_child + i]]) ? 1 : 0;
+    const bool outermost = members > 1 && group_ == Dag::kNoGroup;
+    if (outermost) group_ = next_group_++;
     std::vector<std::size_t> starts;
     Units end;
     for (std::uint32_t i = 0; i < step.num_children; ++i) {
@@ -195,13 +197,10 @@ class Application {
       if (placed_.size() == starts.back()) starts.pop_back();
       last.insert(last.end(), end.begin(), end.end());
     }
-    starts.push_back(placed_.size());
-    if (starts.size() > 2) {
+    if (members > 1) {
+      starts.push_back(placed_.size());
       check_independent(step, starts);
       out_.has_groups = true;
-      if (outermost) ++next_group_;
-    } else if (outermost) {  // `trim` left one member: nothing overlaps
-      for (std::size_t i = first_placed; i < placed_.size(); ++i) dag_.group[placed_[i].index()] = Dag::kNoGroup;
     }
     if (outermost) {
       group_ = Dag::kNoGroup;
@@ -209,19 +208,21 @@ class Application {
     }
   }
 
-  bool trimmed(const OrderOp& op) const {
-    for (const Order::Transform& transform : order_->transforms) {
-      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
-        const directive::OrderCoordinate& coordinate = order_->coordinates[op.first_coordinate + i];
-        if (!coordinate.all && coordinate.name == transform.dim && coordinate.index >= transform.bound) return true;
-      }
+  /// Whether chunks run in a step: not where `trim` drops them all, and not in communication, which has its issue point and no place in a group.
+  bool has_work(const OrderStep& step) const {
+    if (step.kind == OrderStep::Kind::op) {
+      const OrderOp& op = order_->ops[step.op];
+      return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F) && !is_trimmed(*order_, op);
+    }
+    for (std::uint32_t i = 0; i < step.num_children; ++i) {
+      if (has_work(order_->steps[order_->children[step.first_child + i]])) return true;
     }
     return false;
   }
 
   void place_op(const OrderOp& op, const Units& previous, Units& last) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
-    if (trimmed(op) || sink_.error_count() > kEnoughErrors) return;
+    if (is_trimmed(*order_, op) || sink_.error_count() > kEnoughErrors) return;
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
     NodeId elsewhere = nodes_.front();
