@@ -102,6 +102,12 @@ class Application {
 
  private:
   using Units = std::vector<std::uint32_t>;
+  /// A communication at this rank and the chunk that an operation names it for: a bucket's reduction may be named for each of its regions.
+  struct Named {
+    NodeId comm;
+    dag::ChunkId chunk;
+    friend auto operator<=>(const Named&, const Named&) = default;
+  };
 
   bool transforms_known(const Order& order) {
     using Kind = Order::Transform::Kind;
@@ -151,6 +157,7 @@ class Application {
     next_position_ = 0;
     next_group_ = 0;
     repeated_.clear();
+    named_.clear();
     const std::size_t errors = sink_.error_count();
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
@@ -267,29 +274,83 @@ class Application {
           .hint("`.send`, `.recv` and `.reduce` can be named");
       return;
     }
-    bool found = false;
-    const auto add = [&](NodeId comm) {
-      found = true;
-      for (const std::uint32_t before : previous) out_.named.emplace_back(before, graph_.unit_of(comm));
-    };
+    std::vector<Named> named;
     for (const NodeId node : nodes_) {
+      const dag::ChunkId chunk = dag_.node(node).chunk;
       if (op.part == Part::recv) {
         for (const dag::Input& input : dag_.inputs_of(dag_.node(node))) {
-          if (input.cls == dag::EdgeClass::data && dag_.node(input.source.node).kind == NodeKind::recv) add(input.source.node);
+          if (input.cls == dag::EdgeClass::data && dag_.node(input.source.node).kind == NodeKind::recv) named.push_back({input.source.node, chunk});
         }
         continue;
       }
       for (const std::uint32_t unit : graph_.successors(graph_.unit_of(node))) {
         const Node& to = dag_.node(graph_.front(unit));
-        const bool wanted = op.part == Part::send ? to.kind == NodeKind::send : to.kind == NodeKind::all_reduce && to.bucket.valid();
-        if (wanted) add(graph_.front(unit));
+        if (op.part == Part::send ? to.kind != NodeKind::send : to.kind != NodeKind::all_reduce || !to.bucket.valid()) continue;
+        for (const NodeId member : graph_.members(unit)) {
+          if (dag_.node(member).kind == to.kind && roles_.contains(dag_.node(member).devices, rank_->devices)) named.push_back({member, chunk});
+        }
       }
     }
-    if (found) return;
-    sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, nodes_.front()),
-                 directive::part_name(op.part), set_text(rank_->devices),
-                 op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over replicas")
-        .hint("leave the operation out");
+    if (named.empty()) return report_no_communication(op);
+    std::sort(named.begin(), named.end());
+    named.erase(std::unique(named.begin(), named.end()), named.end());
+    bool told = false;
+    for (const Named& one : named) {
+      const auto [first, fresh] = named_.try_emplace(one, op.loc);
+      if (!fresh && !told) {
+        report_repeated_communication(op, first->second);
+        told = true;
+      }
+    }
+    if (told) return;
+    named.erase(std::unique(named.begin(), named.end(), [](const Named& x, const Named& y) { return x.comm == y.comm; }), named.end());
+    for (const Named& one : named) {
+      if (!out_.loc[one.comm.index()].valid()) out_.loc[one.comm.index()] = op.loc;
+      for (const std::uint32_t before : previous) {
+        out_.named.emplace_back(before, graph_.unit_of(one.comm));
+        out_.waits.emplace_back(graph_.front(before), one.comm);
+      }
+    }
+  }
+
+  void report_no_communication(const OrderOp& op) {
+    auto report = sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, nodes_.front()), directive::part_name(op.part),
+                               set_text(rank_->devices),
+                               op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over devices");
+    if (op.part == Part::reduce && (op.pass == Pass::F || op.pass == Pass::BI)) {
+      const Node& work = dag_.node(nodes_.front());
+      const bool halves = selection_.work(work.chunk, Pass::BW, selection_.position(work.instance)).valid();
+      report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(op, halves ? Pass::BW : Pass::B, Part::reduce, false));
+    } else {
+      report.hint("leave the operation out");
+    }
+  }
+
+  void report_repeated_communication(const OrderOp& op, LocId first) {
+    auto report = sink_.report(Code::order_repeats_work, op.loc, "the {} of `{}` stands twice in the order of `{}`",
+                               op.part == Part::send ? "send" : op.part == Part::recv ? "receive" : "reduction", op_text(op, op.pass, Part::none), set_text(rank_->devices));
+    report.related(first, "it stands here first");
+    if (op.part == Part::reduce && !dag_.dims.empty()) {
+      report.hint("one reduction takes the gradients of the whole batch: name `{}` once, after the last `{}`", op_text(op, op.pass, op.part, false),
+                  pass_name(op.pass));
+    } else {
+      report.hint("each operation runs once in a step");
+    }
+  }
+
+  /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.
+  std::string op_text(const OrderOp& op, Pass pass, Part part, bool with_dims = true) const {
+    std::string region, dims;
+    for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+      const directive::OrderCoordinate& coordinate = order_->coordinates[op.first_coordinate + i];
+      const bool is_dim = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const dag::SplitDim& dim) { return dim.name == coordinate.name; });
+      std::string& text = is_dim ? dims : region;
+      text += (is_dim ? " " : region.empty() ? "" : ".") + std::string(dag_.context->text(coordinate.name));
+      if (!coordinate.all) text += "[" + std::to_string(coordinate.index) + "]";
+    }
+    if (region.empty()) region = "model";
+    if (part != Part::none) region += "." + std::string(directive::part_name(part));
+    return std::string(pass_name(pass)) + " " + region + (with_dims ? dims : std::string());
   }
 
   /// Nodes of one operation in data order.
@@ -346,8 +407,8 @@ class Application {
 
   void report_elsewhere(const OrderOp& op, NodeId node) {
     const DeviceSetId devices = dag_.node(node).devices;
-    auto report = sink_.report(Code::order_on_other_devices, op.loc, "`{}` stands in the order of `{}`, but it runs on `{}`", work_text(dag_, node),
-                               set_text(rank_->devices), set_text(devices));
+    auto report = sink_.report(Code::order_on_other_devices, op.loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
+                               op.part == Part::none ? work_text(dag_, node) : op_text(op, op.pass, op.part), set_text(rank_->devices), set_text(devices));
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* place = std::get_if<directive::Place>(&directive);
       if (place == nullptr || place->devices != devices || !places(*place, node)) continue;
@@ -424,6 +485,7 @@ class Application {
   std::vector<NodeId> nodes_;                // of the current operation
   std::vector<NodeId> placed_;               // of the current outermost group
   std::vector<NodeId> repeated_;             // in the current rank
+  std::map<Named, LocId> named_;             // in the current rank: the operation
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
   std::vector<std::uint32_t> data_position_; // per unit, when it was needed
   std::vector<std::vector<NodeId>> by_set_;
@@ -487,7 +549,7 @@ std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& cl
     std::vector<Priority> by_path = any_unclaimed ? priorities : std::vector<Priority>(graph.units());
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
       const NodeId node = graph.front(unit);
-      if (claimed.loc[node.index()].valid()) by_path[unit] = {static_cast<std::uint64_t>(longest - path[unit]), claimed.text_position[node.index()]};
+      if (is_chunk(unit) && claimed.loc[node.index()].valid()) by_path[unit] = {static_cast<std::uint64_t>(longest - path[unit]), claimed.text_position[node.index()]};
     }
     compute = list_schedule(dag, graph, asked, roles, cost, by_path);
   } else {

@@ -20,7 +20,8 @@ namespace piper::passes {
 struct ClaimedOrder {
   std::vector<Adjacency::Pair> edges;           // steps that follow each other
   std::vector<Adjacency::Pair> named;           // the step before a named communication -> that communication
-  std::vector<LocId> loc;                       // per node: the operation that names it; invalid: none does
+  std::vector<std::pair<dag::NodeId, dag::NodeId>> waits;  // the same on one rank: its chunk, its member of the communication
+  std::vector<LocId> loc;                       // per node: the operation that names it (of communication, its member on that rank); invalid: none does
   std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
   std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
   bool has_groups = false;

@@ -33,6 +33,7 @@ std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& str
     sink.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
     return std::nullopt;
   }
+  dag.temporal.insert(dag.temporal.end(), claimed->waits.begin(), claimed->waits.end());
   dag.level = dag::Level::ordered;
   return communicators;
 }

@@ -161,8 +161,10 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
     return work.insert(std::min(work.find(' ', region), work.size()), kind == NodeKind::send ? ".send" : ".recv");
   };
   const auto loc = [&](std::uint32_t unit) {
-    const LocId named = claimed.loc[graph.front(unit).index()];
-    return named.valid() ? named : dag.node(graph.front(unit)).loc;
+    for (const NodeId member : graph.members(unit)) {
+      if (claimed.loc[member.index()].valid()) return claimed.loc[member.index()];
+    }
+    return dag.node(graph.front(unit)).loc;
   };
   if (links.size() == 2 && links[0].why == Why::order && links[1].why == Why::data) {
     const std::uint32_t first = links[0].from, second = links[0].to;

@@ -1,5 +1,6 @@
 #include "passes/plan.h"
 
+#include <algorithm>
 #include <atomic>
 #include <tuple>
 #include <unordered_map>
@@ -105,9 +106,13 @@ std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceByte
 bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
   const RoleTable roles(dag, {});
 
-  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}};
+  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
   facts.workspace = workspace_of_nodes(dag, workspace);
   measure_ports(dag, facts);
+  for (const auto& [before, after] : dag.temporal) {
+    if (dag.node(after).comm.valid()) facts.issued_after.emplace_back(after, before);
+  }
+  std::sort(facts.issued_after.begin(), facts.issued_after.end());
 
   // Nodes by role, in the global order.
   std::vector<std::uint32_t> first(roles.size() + 1, 0);

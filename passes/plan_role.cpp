@@ -289,6 +289,7 @@ class Projection {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (node.kind == NodeKind::recv) need_window(a);
+      if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
           const Need before = predecessors_[i];
@@ -319,6 +320,16 @@ class Projection {
 
   void need(std::uint32_t action, std::uint32_t target, std::uint32_t distance) {
     if (slots_[action].stream != slots_[target].stream) needs_.push_back({target, distance});
+  }
+
+  /// What an order names waits for the step before it, whatever the streams.
+  void need_step_before(std::uint32_t action) {
+    const auto& all = facts_.issued_after;
+    const auto begin = std::lower_bound(all.begin(), all.end(), nodes_[action], [](const auto& pair, NodeId node) { return pair.first < node; });
+    for (auto pair = begin; pair != all.end() && pair->first == nodes_[action]; ++pair) {
+      const std::uint32_t before = action_of(pair->second);
+      if (before < nodes_.size() && nodes_[before] == pair->second) need(action, before, 0);
+    }
   }
 
   /// Message j is posted after the first reader of message j - w, in this step or the one before.

@@ -2,6 +2,7 @@
 // Projection of the ordered DAG onto one role: its actions, where their operands lie, and what they wait for.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "passes/communicators.h"
@@ -19,6 +20,7 @@ struct PlanFacts {
   std::vector<std::int64_t> workspace;       // per node: bytes of scratch
   std::vector<std::uint32_t> first_port;     // per node, one more: into port_bytes
   std::vector<std::int64_t> port_bytes;      // per output of every node; 0 for outputs that are state
+  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
 };
 
 /// `nodes`: those of the role, in the global order. `action_of`: scratch, one entry per node of the DAG. Fills everything but name and coordinates.

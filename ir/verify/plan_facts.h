@@ -2,6 +2,7 @@
 // Tables about a plan that its checks share. Used inside ir/verify alone.
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "ir/verify/facts.h"
@@ -37,6 +38,7 @@ struct PlanFacts {
   std::vector<std::uint32_t> action_at;     // actions by lane and position
   std::vector<std::uint32_t> first_target;  // per action, one more
   std::vector<std::uint32_t> targets;       // the action that each wait names, in the order of the waits
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // nodes: a communication that an order names, after the chunk before it
   std::vector<std::uint32_t> ended;         // all actions, role by role, each role's in an order in which they can end
 
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }
@@ -102,6 +104,8 @@ class RoleView {
   std::uint32_t number() const { return number_; }
   const dag::Role& role() const { return plan_.plan.roles[number_]; }
   std::size_t size() const { return entries_.size() - 1; }
+  /// The role's action of a node; kNone where it has none.
+  std::uint32_t action_of(std::uint32_t node) const { return local_[node] < size() && entries_[local_[node]].node == node ? local_[node] : kNone; }
   const Entry& entry(std::size_t local) const { return entries_[local]; }
   std::span<const Port> ports(std::size_t local) const {
     return std::span(ports_).subspan(entries_[local].first_port, entries_[local + 1].first_port - entries_[local].first_port);
@@ -153,6 +157,8 @@ class MemoryCheck {
 };
 /// No receive of one role is posted before its window allows; collects what its messages need.
 void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports);
+/// What an order names is issued after the step before it.
+void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports);
 /// Every communicator says the window that its messages need, and has no smaller one.
 void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports);
 

@@ -20,6 +20,9 @@ class Shape {
     streams();
     if (!facts_.ok()) return false;
     communicators();
+    for (const auto& [before, after] : dag_.temporal) {
+      if (dag_.node(after).comm.valid()) plan_.issued_after.emplace_back(after.value(), before.value());
+    }
     return facts_.ok();
   }
 

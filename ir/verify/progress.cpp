@@ -236,6 +236,17 @@ void HappensBefore::set_role(std::uint32_t role) {
   }
 }
 
+void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports) {
+  const std::uint32_t first = plan.first_action[view.number()];
+  for (const auto& [comm, chunk] : plan.issued_after) {
+    if (reports.enough()) return;
+    const std::uint32_t issued = view.action_of(comm), step = view.action_of(chunk);
+    if (issued == kNone || step == kNone || before.ended_before(first + step, first + issued, false)) continue;
+    reports.sink.report(Code::wrong_order, plan.loc(first + issued), "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + issued), plan.name(first + step))
+        .related(plan.loc(first + step), "`{}` is here", plan.name(first + step));
+  }
+}
+
 void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports) {
   const Facts& facts = plan.facts;
   const std::uint32_t first = plan.first_action[view.number()];

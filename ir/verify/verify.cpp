@@ -41,6 +41,7 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
         before.set_role(static_cast<std::uint32_t>(r));
         memory.check(view, before);
         check_windows(plan, view, before, own, reports);
+        check_issue_points(plan, view, before, reports);
       }
       if (!reports.ok()) good = false;
     }
@@ -104,6 +105,7 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
     view.set_role(r);
     before.set_role(r);
     check_windows(plan, view, before, windows, reports);
+    check_issue_points(plan, view, before, reports);
   }
   check_least_windows(plan, windows, reports);
   return reports.ok();
