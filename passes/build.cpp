@@ -4,9 +4,9 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
+#include "passes/check_selectors.h"
 #include "passes/localise.h"
 #include "passes/pieces.h"
-#include "passes/select.h"
 #include "passes/surround.h"
 #include "passes/wiring.h"
 
@@ -17,49 +17,20 @@ using directive::Strategy;
 
 namespace {
 
-/// The names that directives use, each with the place of its first use.
-struct NamesUsed {
-  std::vector<std::pair<Symbol, LocId>> names;
+/// The names that directives use, in the order of their first uses.
+std::vector<Symbol> names_used(const Strategy& strategy) {
+  std::vector<Symbol> names;
   llvm::DenseSet<Symbol> seen;
-
-  void add(Symbol name, LocId loc) {
-    if (seen.insert(name).second) names.push_back({name, loc});
-  }
-  void add(const directive::Selector& selector, LocId loc) {
-    for (const directive::Coordinate& c : selector.coordinates) {
-      add(c.name, c.loc.valid() ? c.loc : loc);
-    }
-  }
-  void add(const std::vector<directive::Selector>& selectors, LocId loc) {
-    for (const directive::Selector& selector : selectors) add(selector, selector.loc.valid() ? selector.loc : loc);
-  }
-};
-
-NamesUsed names_used(const Strategy& strategy) {
-  NamesUsed used;
+  Symbol last;  // operations of one rank repeat the same few names
+  const auto add = [&](Symbol name) {
+    if (name != last && seen.insert(name).second) names.push_back(name);
+    last = name;
+  };
   for (const Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
-      used.add(partition->into.name, partition->loc);
-    } else if (const auto* split = std::get_if<directive::Split>(&directive)) {
-      used.add(split->targets, split->loc);
-    } else if (const auto* place = std::get_if<directive::Place>(&directive)) {
-      used.add(place->targets, place->loc);
-    } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {
-      used.add(replicate->targets, replicate->loc);
-    } else if (const auto* stream = std::get_if<directive::Stream>(&directive)) {
-      used.add(stream->targets, stream->loc);
-    } else if (const auto* order = std::get_if<directive::Order>(&directive)) {
-      Symbol last;  // operations of one rank repeat the same few names
-      for (const directive::OrderOp& op : order->ops) {
-        for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
-          const Symbol name = order->coordinates[op.first_coordinate + i].name;
-          if (name != last) used.add(name, op.loc);
-          last = name;
-        }
-      }
-    }
+    if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
   }
-  return used;
+  for_each_coordinate(strategy, [&](const UsedCoordinate& used) { add(used.name); });
+  return names;
 }
 
 class DagBuilder {
@@ -94,21 +65,15 @@ bool DagBuilder::select_regions() {
     for (const directive::NamedExtent& dim : split->into) dims.insert(dim.name);
   }
   bool good = true;
-  for (const auto& [name, loc] : names_used(strategy_).names) {
+  for (const Symbol name : names_used(strategy_)) {
     if (dims.contains(name)) continue;
     if (regions.contains(name)) {
       selected_.push_back(name);
-      continue;
+    } else {
+      good = good && context.text(name) == "model";
     }
-    if (context.text(name) == "model") continue;
-    std::vector<std::string_view> known;
-    for (const Symbol symbol : regions) known.push_back(context.text(symbol));
-    for (const Symbol symbol : dims) known.push_back(context.text(symbol));
-    std::sort(known.begin(), known.end());
-    report_unknown_name(sink_, loc, context.text(name), known);
-    good = false;
   }
-  return good;
+  return good || report_selectors(model_, strategy_, sink_);
 }
 
 void DagBuilder::copy_facts() {

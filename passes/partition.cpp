@@ -341,6 +341,7 @@ bool Partitioner::run() {
   std::vector<const directive::Partition*> pending;
   if (!collect(pending)) return false;
   if (pending.empty()) return true;
+  std::vector<Symbol> failed;  // what they make is not there to be cut
   compute_costs();
   // Outer partitions first, whatever their order in the file: one that speaks of another's parts follows it, otherwise fewer coordinates come first.
   std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->region.coordinates.size() < b->region.coordinates.size(); });
@@ -357,10 +358,12 @@ bool Partitioner::run() {
           .hint("cut a region of the model in one of them");
       return false;
     }
-    if (!apply(**free)) return false;
+    const bool lacks_parts = std::any_of((*free)->region.coordinates.begin(), (*free)->region.coordinates.end(),
+                                         [&](const directive::Coordinate& c) { return std::find(failed.begin(), failed.end(), c.name) != failed.end(); });
+    if (lacks_parts || !apply(**free)) failed.push_back((*free)->into.name);
     pending.erase(free);
   }
-  return true;
+  return failed.empty();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ir/diagnostics/forward.h"
 #include "ir/verify/verify.h"
 #include "passes/build.h"
+#include "passes/check_selectors.h"
 #include "passes/communicate.h"
 #include "passes/differentiate.h"
 #include "passes/order.h"
@@ -65,6 +66,8 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
 std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = run(model, strategy, found, options);
+  // The pass that refuses a program has not seen the selectors of the passes after it.
+  if (!dag) report_selectors(model, strategy, found);
   forward(found, sink);
   return dag;
 }

@@ -170,7 +170,7 @@ bool Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
       const std::uint32_t one[] = {index};
       const bool exists = d < dag_.dims.size() ? index < size : !chunks_of({term.name, false, one, term.loc}, scratch).empty();
       if (exists) continue;
-      sink.report(Code::selector_matches_nothing, at(term), "`{}[{}]` matches nothing: `{}` goes from 0 to {}", name, index, name, size - 1);
+      report_missing_index(sink, at(term), name, index, size);
       return false;
     }
   }
@@ -295,6 +295,10 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
     for (std::size_t i = 0; i < known.size() && i < 8; ++i) all += (i == 0 ? "`" : ", `") + std::string(known[i]) + "`";
     builder.hint("the names are {}{}", all, known.size() > 8 ? " and more" : "");
   }
+}
+
+void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size) {
+  sink.report(Code::selector_matches_nothing, loc, "`{}[{}]` matches nothing: `{}` goes from 0 to {}", name, index, name, size - 1);
 }
 
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols) {

@@ -88,6 +88,9 @@ bool is_trimmed(const directive::Order& order, const directive::OrderOp& op);
 /// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint.
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known);
 
+/// Reports an index that a name does not have; it has those below `size`.
+void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size);
+
 /// `stage[1] mb[0]`, with the pass in front and the part behind where they are named; `model` when it has no coordinate.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);
 

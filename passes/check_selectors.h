@@ -1,0 +1,58 @@
+#pragma once
+// Selectors of a strategy: every coordinate of every one, and what is wrong with them whatever pass stopped.
+//
+//   place layr[0] on p[0]; place stage[7] on p[1]   ->   P3000 for `layr`, P3001 for `stage[7]`, though the build stops at the first
+
+#include <span>
+#include <vector>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::passes {
+
+/// One coordinate of a selector, or of an operation of an order.
+struct UsedCoordinate {
+  Symbol name;
+  std::span<const std::uint32_t> indices;  // empty: all
+  LocId loc;
+  const directive::Order* order = nullptr;  // of an operation
+  const directive::OrderOp* op = nullptr;
+};
+
+/// Calls `each(UsedCoordinate)` for all selectors but those of partitions, directive by directive.
+template <typename Each>
+void for_each_coordinate(const directive::Strategy& strategy, Each each) {
+  const auto selectors = [&](const std::vector<directive::Selector>& targets, LocId loc) {
+    for (const directive::Selector& target : targets) {
+      for (const directive::Coordinate& c : target.coordinates) {
+        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc});
+      }
+    }
+  };
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* split = std::get_if<directive::Split>(&directive)) {
+      selectors(split->targets, split->loc);
+    } else if (const auto* place = std::get_if<directive::Place>(&directive)) {
+      selectors(place->targets, place->loc);
+    } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {
+      selectors(replicate->targets, replicate->loc);
+    } else if (const auto* stream = std::get_if<directive::Stream>(&directive)) {
+      selectors(stream->targets, stream->loc);
+    } else if (const auto* order = std::get_if<directive::Order>(&directive)) {
+      for (const directive::OrderOp& op : order->ops) {
+        for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+          const directive::OrderCoordinate& c = order->coordinates[op.first_coordinate + i];
+          each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), op.loc, order, &op});
+        }
+      }
+    }
+  }
+}
+
+/// Reports names that are neither regions nor dimensions, once each, and indices that no region or dimension has. False when there are any.
+/// For a program that a pass refused: what passes told before has the same words, so that it is told once. What a failed partition makes is not known.
+bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+
+}  // namespace piper::passes
