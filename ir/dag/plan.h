@@ -60,7 +60,7 @@ struct Role {
   std::vector<Operand> operands;
   std::vector<Buffer> buffers;
   std::int64_t arena_bytes = 0;      // size to allocate
-  std::int64_t live_bytes = 0;       // maximum of live bytes; the difference is fragmentation
+  std::int64_t live_bytes = 0;       // the most that lives at one action, counted as ir/verify/plan_facts.h says; the rest is fragmentation
 };
 
 /// A directed pair or an ordered group, on one stream at each member; its k-th operation at one member is the k-th at the others.

@@ -144,6 +144,11 @@ bool follows_global_order(PlanFacts& plan);
 bool check_progress(PlanFacts& plan);
 /// Operands of one role: their number, inside their buffers, buffers inside the arena.
 void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports);
+/// State of one role: buffers of its buckets, and where an update finds them. Its operands must fit.
+void check_state(const PlanFacts& plan, const RoleView& view, Reports reports);
+/// The bytes that live at most, of a role in which all else is right. They are the largest sum of sizes, in steps of 64, at one action in issue
+/// order: state always, a workspace during its action, any other buffer from the first to the last action that names it.
+void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports reports);
 /// Races, values and accumulation over two steps, role by role.
 class MemoryCheck {
  public:

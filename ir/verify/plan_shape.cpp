@@ -390,9 +390,6 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       return;
     }
   }
-  if (role.live_bytes > role.arena_bytes || role.live_bytes < 0) {
-    reports.sink.report(Code::wrong_operand, LocId(), "role `{}` says that more bytes live than its arena has", role_name);
-  }
   for (std::size_t a = 0; a < view.size(); ++a) {
     if (reports.enough()) return;
     const Action& action = role.actions[a];

@@ -37,11 +37,13 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
     for (std::size_t r; good && (r = next++) < roles;) {
       view.set_role(static_cast<std::uint32_t>(r));
       check_operands(plan, view, reports);
+      if (reports.ok()) check_state(plan, view, reports);
       if (reports.ok()) {
         before.set_role(static_cast<std::uint32_t>(r));
         memory.check(view, before);
         check_windows(plan, view, before, own, reports);
         check_issue_points(plan, view, before, reports);
+        check_live_bytes(plan, view, reports);
       }
       if (!reports.ok()) good = false;
     }
@@ -58,7 +60,9 @@ bool operands_fit(const PlanFacts& plan, Reports reports) {
   RoleView view(plan);
   for (std::uint32_t r = 0; r < plan.plan.roles.size() && !reports.enough(); ++r) {
     view.set_role(r);
+    const std::size_t errors = reports.sink.error_count();
     check_operands(plan, view, reports);
+    if (reports.sink.error_count() == errors) check_state(plan, view, reports);
   }
   return reports.ok();
 }
@@ -108,6 +112,11 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
     check_issue_points(plan, view, before, reports);
   }
   check_least_windows(plan, windows, reports);
+  if (!reports.ok()) return false;
+  for (std::uint32_t r = 0; r < roles && !reports.enough(); ++r) {
+    view.set_role(r);
+    check_live_bytes(plan, view, reports);
+  }
   return reports.ok();
 }
 

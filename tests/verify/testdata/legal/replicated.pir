@@ -59,7 +59,7 @@ communicator group.line group (line[]) over dp stream losses {
 communicator group.line.no2 group (line[]) over dp stream grads {
   all_reduce.net.0
 }
-role line at line[] arena 6016 live 6016 {
+role line at line[] arena 6016 live 5568 {
   buffer %parameters.net.0 = parameters bucket net.0 at 0 bytes 1088
   buffer %gradients.net.0 = gradients bucket net.0 at 1088 bytes 1088
   buffer %optimizer.net.0 = optimizer bucket net.0 at 2176 bytes 2176

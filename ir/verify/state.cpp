@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <array>
+
+#include "ir/verify/plan_facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+using dag::Buffer;
+using dag::BufferClass;
+
+constexpr std::int64_t kBoundary = 64;
+constexpr std::int64_t kScalarBytes = 64;  // learning rate, corrections and the like, written before each step
+
+std::int64_t rounded(std::int64_t bytes) { return (bytes + kBoundary - 1) / kBoundary * kBoundary; }
+
+/// Holds from step to step; everything else begins and ends within a step.
+bool is_state(BufferClass cls) {
+  return cls == BufferClass::parameters || cls == BufferClass::gradients || cls == BufferClass::optimizer || cls == BufferClass::scalars;
+}
+
+class State {
+ public:
+  State(const PlanFacts& plan, const RoleView& view, Reports reports)
+      : facts_(plan.facts), dag_(facts_.dag), view_(view), role_(view.role()), reports_(reports), state_(dag_.buckets.size()) {}
+
+  void check() {
+    buffers_of_buckets();
+    scalars();
+    for (std::size_t a = 0; a < view_.size() && !reports_.enough(); ++a) {
+      if (view_.entry(a).kind == NodeKind::update) update(a);
+    }
+  }
+
+ private:
+  static constexpr std::array kOfBucket = {BufferClass::parameters, BufferClass::gradients, BufferClass::optimizer};
+  using OfBucket = std::array<std::uint32_t, kOfBucket.size()>;  // the buffer of each class; kNone: none
+
+  static const char* what(BufferClass cls) {
+    return cls == BufferClass::parameters ? "parameter buffer" : cls == BufferClass::gradients ? "gradient buffer" : "optimizer state";
+  }
+  std::string_view role_name() const { return facts_.text(role_.name); }
+  std::string_view bucket_name(std::uint32_t bucket) const { return facts_.text(dag_.buckets[bucket].name); }
+
+  /// Values per parameter that the optimizer keeps.
+  std::int64_t slots() const {
+    if (!dag_.settings.optimizer) return 0;
+    const directive::Optimizer& optimizer = *dag_.settings.optimizer;
+    return optimizer.kind == directive::Optimizer::Kind::adamw ? 2 : optimizer.momentum != 0 ? 1 : 0;
+  }
+
+  /// Parameter after parameter, each on a boundary of its own.
+  std::int64_t bytes_of(std::uint32_t bucket) const {
+    std::int64_t bytes = 0;
+    for (const tensor::ParamId param : dag_.buckets[bucket].params) bytes += rounded(dag_.param_types[param.index()].bytes());
+    return bytes;
+  }
+
+  /// One buffer of a class per bucket, as large as the bucket, for the optimizer as all its slots.
+  void buffers_of_buckets() {
+    state_.assign(dag_.buckets.size(), OfBucket{kNone, kNone, kNone});
+    for (std::uint32_t b = 0; b < role_.buffers.size() && !reports_.enough(); ++b) {
+      const Buffer& buffer = role_.buffers[b];
+      const auto found = std::find(kOfBucket.begin(), kOfBucket.end(), buffer.cls);
+      if (found == kOfBucket.end()) continue;
+      if (!buffer.bucket.valid()) {
+        reports_.sink.report(Code::wrong_state, LocId(), "a {} of role `{}` belongs to no bucket", what(buffer.cls), role_name());
+        continue;
+      }
+      const std::uint32_t bucket = buffer.bucket.value();
+      std::uint32_t& known = state_[bucket][static_cast<std::size_t>(found - kOfBucket.begin())];
+      if (known != kNone) {
+        reports_.sink.report(Code::wrong_state, LocId(), "role `{}` has the {} of bucket `{}` twice", role_name(), what(buffer.cls), bucket_name(bucket));
+        continue;
+      }
+      known = b;
+      const std::int64_t wanted = bytes_of(bucket) * (buffer.cls == BufferClass::optimizer ? slots() : 1);
+      if (buffer.bytes == wanted) continue;
+      reports_.sink.report(Code::wrong_state, LocId(), "the {} of bucket `{}` on role `{}` takes `{}` bytes, and the bucket needs `{}`", what(buffer.cls),
+                           bucket_name(bucket), role_name(), buffer.bytes, wanted);
+    }
+  }
+
+  /// What the runtime writes before a step has bytes of its own: no action is seen to write them.
+  void scalars() {
+    for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+      if (role_.buffers[b].cls != BufferClass::scalars) continue;
+      if (scalars_ != kNone || role_.buffers[b].bytes != kScalarBytes) {
+        reports_.sink.report(Code::wrong_state, LocId(), "role `{}` has one buffer of scalars at most, of `{}` bytes", role_name(), kScalarBytes);
+        return;
+      }
+      scalars_ = b;
+    }
+    if (scalars_ == kNone) return;
+    const std::int64_t begin = role_.buffers[scalars_].offset, end = begin + kScalarBytes;
+    for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+      const Buffer& buffer = role_.buffers[b];
+      if (b == scalars_ || buffer.offset >= end || buffer.offset + buffer.bytes <= begin) continue;
+      reports_.sink.report(Code::wrong_state, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes shares bytes with the scalars at `{}`", role_name(), buffer.offset, buffer.bytes,
+                           begin);
+      return;
+    }
+  }
+
+  /// An update runs over its bucket as a whole: parameters, gradients and slots lie in the same order with the same gaps.
+  void update(std::size_t a) {
+    const RoleView::Entry& entry = view_.entry(a);
+    const dag::Action& action = role_.actions[a];
+    const LocId loc = facts_.loc(action.node);
+    const OfBucket& state = state_[entry.bucket];
+    for (std::size_t k = 0; k < kOfBucket.size(); ++k) {
+      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer && slots() == 0)) continue;
+      reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no {} for it", role_name(), bucket_name(entry.bucket), what(kOfBucket[k]));
+    }
+    if (scalars_ == kNone) reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no buffer of scalars", role_name(), bucket_name(entry.bucket));
+    const std::vector<tensor::ParamId>& params = dag_.buckets[entry.bucket].params;
+    const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
+    std::int64_t at = 0;
+    for (std::uint32_t i = 0; i < params.size() && i < inputs && i < entry.num_outputs; ++i) {
+      const auto lies = [&](std::uint32_t operand, std::uint32_t buffer) {
+        const dag::Operand& each = role_.operands[action.first_operand + operand];
+        return each.buffer.value() == buffer && each.offset == at;
+      };
+      if (!lies(i, state[1]) || !lies(inputs + i, state[0])) {
+        reports_.sink.report(Code::wrong_state, loc, "`{}` has parameter `{}` or its gradient elsewhere than `{}` bytes into the buffers of its bucket", facts_.name(action.node),
+                             facts_.text(dag_.params[params[i].index()].name), at);
+        return;
+      }
+      at += rounded(dag_.param_types[params[i].index()].bytes());
+    }
+  }
+
+  const Facts& facts_;
+  const Dag& dag_;
+  const RoleView& view_;
+  const dag::Role& role_;
+  Reports reports_;
+  std::vector<OfBucket> state_;  // per bucket
+  std::uint32_t scalars_ = kNone;
+};
+
+}  // namespace
+
+void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) { State(plan, view, reports).check(); }
+
+void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports reports) {
+  const Facts& facts = plan.facts;
+  const dag::Role& role = view.role();
+  const std::size_t actions = role.actions.size();
+  std::vector<std::uint32_t> seen(role.buffers.size(), kNone);  // walking backwards, by buffer: the action that named it last
+  std::vector<std::int64_t> change(actions + 1, 0);             // of the bytes that live, at the start of an action
+  for (std::uint32_t a = static_cast<std::uint32_t>(actions); a-- > 0;) {
+    for (const dag::Operand& operand : std::span(role.operands).subspan(role.actions[a].first_operand, role.actions[a].num_operands)) {
+      const Buffer& buffer = role.buffers[operand.buffer.index()];
+      std::uint32_t& known = seen[operand.buffer.index()];
+      if (is_state(buffer.cls) || known == a) continue;
+      const bool workspace = buffer.cls == BufferClass::workspace;
+      if (workspace || known == kNone) change[a + 1] -= rounded(buffer.bytes);
+      if (workspace) change[a] += rounded(buffer.bytes);
+      known = a;
+    }
+  }
+  std::int64_t bytes = 0;
+  for (std::uint32_t b = 0; b < role.buffers.size(); ++b) {
+    const Buffer& buffer = role.buffers[b];
+    if (is_state(buffer.cls)) bytes += rounded(buffer.bytes);
+    else if (buffer.cls != BufferClass::workspace && seen[b] != kNone) change[seen[b]] += rounded(buffer.bytes);
+  }
+  std::int64_t most = bytes;
+  std::size_t where = actions;
+  for (std::size_t a = 0; a < actions; ++a) {
+    bytes += change[a];
+    if (bytes <= most) continue;
+    most = bytes;
+    where = a;
+  }
+  if (most == role.live_bytes) return;
+  const LocId loc = where == actions ? LocId() : facts.loc(role.actions[where].node);
+  auto report = reports.sink.report(Code::wrong_live_bytes, loc, "role `{}` says that `{}` bytes live at most, and `{}` do", facts.text(role.name), role.live_bytes, most);
+  if (where != actions) report.related(loc, "so many live while `{}` runs", facts.name(role.actions[where].node));
+}
+
+}  // namespace piper::verify
