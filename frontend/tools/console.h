@@ -1,6 +1,7 @@
 #pragma once
 // What the driver needs from its surroundings. Passed in, so that tests run the same object in process.
 
+#include <functional>
 #include <map>
 #include <ostream>
 #include <string>
@@ -14,7 +15,7 @@ struct Console {
   std::ostream& err;
   const source::FileSystem& files;
   std::map<std::string, std::string> environment;
-  bool interactive = false;              // `err` is a terminal: progress may rewrite its line
+  std::function<unsigned()> columns = {};  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none
 };
 
 /// Exit codes of every command.

@@ -1,6 +1,7 @@
 // The `piper` program: connects the driver to the process.
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -18,12 +19,19 @@ void occupy_closed_streams() {
   }
 }
 
+/// Of the terminal that shows `stderr`, which may be resized at any time; a terminal that does not say has 80. 0: it is no terminal.
+unsigned columns_of_stderr() {
+  if (!isatty(STDERR_FILENO)) return 0;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
   const piper::source::RealFileSystem disk;
-  piper::tools::Console console{std::cout, std::cerr, disk, {}, isatty(STDERR_FILENO) != 0};
+  piper::tools::Console console{std::cout, std::cerr, disk, {}, columns_of_stderr};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);

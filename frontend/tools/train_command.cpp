@@ -92,7 +92,7 @@ int run_steps(Session& session, Session::Subject& subject) {
   print_start(session.words(), subject, made->training, *made->job);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
-  options.terminal = console.interactive;
+  options.columns = console.columns;
   options.write = [&](const std::string& text) {
     console.err << text;
     console.err.flush();

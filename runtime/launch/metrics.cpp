@@ -63,7 +63,7 @@ Failure unwritable(const std::string& path, const std::string& lost, const std::
 }
 
 std::string short_count(double value) {
-  const char* const units[] = {"", "k", "M", "G"};
+  const char* const units[] = {"", " k", " M", " G"};
   std::size_t unit = 0;
   while (value >= 1000 && unit + 1 < std::size(units)) {
     value /= 1000;
@@ -76,8 +76,11 @@ std::string short_count(double value) {
 
 std::string short_bytes(std::uint64_t bytes) {
   char text[32];
-  const double mib = static_cast<double>(bytes) / (1 << 20);
-  std::snprintf(text, sizeof(text), mib < 10 ? "%.1f MiB" : mib < 10240 ? "%.0f MiB" : "%.1f GiB", mib < 10240 ? mib : mib / 1024);
+  const char* const units[] = {"KiB", "MiB", "GiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  std::snprintf(text, sizeof(text), value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
   return text;
 }
 
@@ -158,51 +161,75 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
   return std::nullopt;
 }
 
-ProgressLine::ProgressLine(Write write, bool terminal, unsigned columns, std::uint64_t peak_bytes)
-    : write_(std::move(write)), terminal_(terminal), columns_(std::max(20u, columns)), peak_bytes_(peak_bytes) {}
+ProgressLine::ProgressLine(Write write, Columns columns, std::uint64_t peak_bytes)
+    : write_(std::move(write)), columns_(std::move(columns)), peak_bytes_(peak_bytes) {}
 
-std::string ProgressLine::text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left) {
+std::string ProgressLine::text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width) {
   char number[64];
   const std::uint64_t first = step.step - step.local_step;
-  std::string out = step.phase == Phase::training ? "step " : "held out ";
-  out += std::to_string(step.step + 1) + '/' + std::to_string(first + step.steps);
-  std::snprintf(number, sizeof(number), "  loss %.4f", step.loss);
-  out += number;
+  struct Field {
+    std::string text;
+    int weight;  // the lightest goes first where the line is narrow
+  };
+  std::vector<Field> fields;
+  fields.push_back({(step.phase == Phase::training ? "step " : "held out ") + std::to_string(step.step + 1) + '/' + std::to_string(first + step.steps), 7});
+  std::snprintf(number, sizeof(number), "loss %.4f", step.loss);
+  fields.push_back({number, 6});
   if (step.gradient_norm) {
-    std::snprintf(number, sizeof(number), "  norm %.3g", *step.gradient_norm);
-    out += number;
+    std::snprintf(number, sizeof(number), "norm %.3g", *step.gradient_norm);
+    fields.push_back({number, 3});
   }
   if (step.phase == Phase::training) {
-    std::snprintf(number, sizeof(number), "  lr %.2e", step.learning_rate);
-    out += number;
+    std::snprintf(number, sizeof(number), "lr %.2e", step.learning_rate);
+    fields.push_back({number, 2});
   }
-  return out + "  " + short_count(tokens_per_second) + " tokens/s  " + short_bytes(peak_bytes) + "  left " + clock_text(seconds_left);
+  fields.push_back({short_count(tokens_per_second) + " tokens/s", 4});
+  fields.push_back({short_bytes(peak_bytes), 1});
+  fields.push_back({"left " + clock_text(seconds_left), 5});
+  const auto length = [&] {
+    std::size_t sum = 2 * (fields.size() - 1);
+    for (const Field& field : fields) sum += field.text.size();
+    return sum;
+  };
+  while (fields.size() > 1 && length() > width) {
+    fields.erase(std::min_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.weight < b.weight; }));
+  }
+  std::string out;
+  for (const Field& field : fields) out += (out.empty() ? "" : "  ") + field.text;
+  return out;
 }
 
 void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
-  smooth_seconds_ = smooth_seconds_ == 0 ? step.seconds : 0.9 * smooth_seconds_ + 0.1 * step.seconds;
+  // The last ten steps count most, of short ones those of two seconds.
+  const double fade = std::max(0.9, std::exp(-step.seconds / 2));
+  recent_steps_ = recent_steps_ * fade + 1;
+  recent_seconds_ = recent_seconds_ * fade + step.seconds;
+  recent_tokens_ = recent_tokens_ * fade + step.tokens_per_second * step.seconds;
   const bool last = step.local_step + 1 == step.steps;
-  const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
+  const unsigned columns = columns_ ? columns_() : 0;
+  const auto pause = columns ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
   if (shown_ && now - *shown_ < pause && !last) return;
   shown_ = now;
-  const double speed = smooth_seconds_ > 0 ? step.tokens_per_second * step.seconds / smooth_seconds_ : 0;
-  std::string line = text(step, speed, peak_bytes_, smooth_seconds_ * static_cast<double>(step.steps - step.local_step - 1));
-  if (!terminal_) {
+  const double speed = recent_seconds_ > 0 ? recent_tokens_ / recent_seconds_ : 0;
+  const double left = recent_seconds_ / recent_steps_ * static_cast<double>(step.steps - step.local_step - 1);
+  // The last column stays free: many terminals would begin a new line there.
+  std::string line = text(step, speed, peak_bytes_, left, columns ? columns - 1 : std::string::npos);
+  if (columns == 0) {
     write_(line + '\n');
     return;
   }
-  if (line.size() >= columns_) line.resize(columns_ - 1);
-  const std::size_t width = line.size();
-  if (width < width_) line.append(width_ - width, ' ');
-  width_ = width;
+  line.resize(std::min<std::size_t>(line.size(), columns - 1));
+  const std::size_t length = line.size();
+  if (length < length_) line.append(std::min<std::size_t>(length_, columns - 1) - length, ' ');
+  length_ = length;
   write_('\r' + line);
 }
 
 void ProgressLine::finish() {
-  if (terminal_ && width_) write_("\n");
-  width_ = 0;
+  if (length_) write_("\n");
+  length_ = 0;
   shown_.reset();
-  smooth_seconds_ = 0;
+  recent_steps_ = recent_seconds_ = recent_tokens_ = 0;
 }
 
 }  // namespace piper::runtime

@@ -3,7 +3,7 @@
 //
 //   MetricsFile file;
 //   if (auto failure = file.open("out")) ...;
-//   ProgressLine line(stderr_writer, is_terminal, columns);
+//   ProgressLine line(stderr_writer, columns_of_terminal, peak_bytes);
 //   executor.run(Phase::training, steps, [&](const StepRecord& step) { line.show(step, bytes); return file.write(step, bytes); });
 //   line.finish();
 //
@@ -48,27 +48,29 @@ class MetricsFile {
 };
 
 /// One line that is rewritten on a terminal, or a line every few seconds elsewhere:
-///   step 120/400  loss 2.4312  norm 0.83  lr 1.9e-03  9.9k tokens/s  42 MiB  left 1:55
+///   step 120/400  loss 2.4312  norm 0.83  lr 1.9e-03  9.9 k tokens/s  42 MiB  left 1:55
 class ProgressLine {
  public:
   using Write = std::function<void(const std::string&)>;
   using Clock = std::chrono::steady_clock;
 
-  ProgressLine(Write write, bool terminal, unsigned columns, std::uint64_t peak_bytes);
+  using Columns = std::function<unsigned()>;  // of the terminal, right now; 0 or none: this is no terminal
+
+  ProgressLine(Write write, Columns columns, std::uint64_t peak_bytes);
   void show(const StepRecord& step, Clock::time_point now = Clock::now());
   /// Leaves the cursor on a new line.
   void finish();
 
-  static std::string text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left);
+  /// A line wider than `width` leaves out whole fields, the least telling first.
+  static std::string text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width = std::string::npos);
 
  private:
   Write write_;
-  bool terminal_;
-  unsigned columns_;
+  Columns columns_;
   std::uint64_t peak_bytes_;
   std::optional<Clock::time_point> shown_;
-  double smooth_seconds_ = 0;  // of a step
-  std::size_t width_ = 0;      // of what stands on the line
+  double recent_steps_ = 0, recent_seconds_ = 0, recent_tokens_ = 0;  // older ones fade
+  std::size_t length_ = 0;                                            // of what stands on the line
 };
 
 }  // namespace piper::runtime

@@ -1,7 +1,7 @@
 #pragma once
 // A whole training run: steps with progress and metrics, then the held-out data.
 //
-//   TrainResult result = train(*executor, job, {.out_folder = "out", .write = to_stderr, .terminal = isatty(2)});
+//   TrainResult result = train(*executor, job, {.out_folder = "out", .write = to_stderr, .columns = columns_of_stderr});
 //   if (result.failure) report(*result.failure);
 //   print(result.last_loss, result.held_out_loss);
 
@@ -20,8 +20,7 @@ struct TrainOptions {
   std::uint64_t steps = 0;     // 0: up to the last step of the job
   std::string out_folder = {};  // metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder
   ProgressLine::Write write = {};  // progress; empty: none
-  bool terminal = false;
-  unsigned columns = 80;
+  ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
 };
 
 struct TrainResult {

@@ -46,7 +46,7 @@ TEST(Launch, TrainsThenEvaluates) {
   ASSERT_TRUE(executor);
   std::string shown;
   const TrainResult result =
-      train(*executor, job.tables(), {.out_folder = folder.path(), .write = [&](const std::string& text) { shown += text; }, .terminal = false});
+      train(*executor, job.tables(), {.out_folder = folder.path(), .write = [&](const std::string& text) { shown += text; }});
   EXPECT_EQ(result.ended, Ended::finished);
   EXPECT_EQ(result.steps, 10u);
   double w = 0.5;

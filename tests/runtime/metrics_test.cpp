@@ -50,28 +50,41 @@ TEST(Metrics, OneObjectPerStep) {
 
 TEST(Metrics, TheLineOfProgress) {
   Sample sample;
-  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9k tokens/s  42 MiB  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  42 MiB  left 1:55");
   EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 7322), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  1.0 MiB  left 2:02:02");
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, 12'083, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  12 KiB  left 0:00");
+}
+
+TEST(Metrics, ANarrowLineLeavesOutWholeFields) {
+  Sample sample;
+  const std::string whole = ProgressLine::text(sample.record, 9876, 44'040'192, 115);
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115, whole.size()), whole);
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115, whole.size() - 1), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115, 59), "step 120/400  loss 2.5000  9.9 k tokens/s  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115, 40), "step 120/400  loss 2.5000  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115, 3), "step 120/400");
 }
 
 TEST(Metrics, ATerminalsLineIsRewritten) {
   Sample sample;
   std::string out;
-  ProgressLine line([&](const std::string& text) { out += text; }, true, 30, 1 << 20);
+  unsigned columns = 30;
+  ProgressLine line([&](const std::string& text) { out += text; }, [&] { return columns; }, 1 << 20);
   const auto start = ProgressLine::Clock::now();
   line.show(sample.record, start);
   line.show(sample.record, start + std::chrono::milliseconds(10));  // too soon
+  columns = 14;
   sample.record.local_step = 299;
   sample.record.step = 399;
   line.show(sample.record, start + std::chrono::milliseconds(20));  // the last one is always shown
   line.finish();
-  EXPECT_EQ(out, "\rstep 120/400  loss 2.5000  no\rstep 400/400  loss 2.5000  no\n");
+  EXPECT_EQ(out, "\rstep 120/400  loss 2.5000\rstep 400/400 \n");
 }
 
 TEST(Metrics, ElsewhereALineNowAndThen) {
   Sample sample;
   int lines = 0;
-  ProgressLine line([&](const std::string& text) { lines += text.back() == '\n'; }, false, 80, 1 << 20);
+  ProgressLine line([&](const std::string& text) { lines += text.back() == '\n'; }, {}, 1 << 20);
   const auto start = ProgressLine::Clock::now();
   for (int i = 0; i < 100; ++i) line.show(sample.record, start + std::chrono::milliseconds(100 * i));
   line.finish();

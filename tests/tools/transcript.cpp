@@ -49,7 +49,7 @@ ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::s
   environment.emplace("PIPER_MATH", "builtin");
   std::ostringstream out, err;
   const LayeredFiles layered(files);
-  tools::Console console{out, err, layered, std::move(environment), false};
+  tools::Console console{out, err, layered, std::move(environment), {}};
   const int code = tools::run(words, console);
   return {code, std::move(out).str(), std::move(err).str()};
 }
