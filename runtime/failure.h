@@ -4,6 +4,7 @@
 //   {.code = kNonFinite, .message = "the gradient norm is `nan`", .rank = 1, .place = {"norm.0", "gpt.pipe", 12, 5}}
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ struct Failure {
   std::string message = {};
   std::string hint = {};
   std::uint32_t rank = kNoRank;
-  std::uint64_t step = 0;  // of training, counted from 0
+  std::optional<std::uint64_t> step = {};  // of training, counted from 0; none before the first one has begun
   Place place = {};
   std::vector<Note> notes = {};
 };

@@ -19,9 +19,11 @@ SourceRange range_of(Session& session, const runtime::Place& place) {
 
 void report_failure(Session& session, const runtime::Failure& failure) {
   std::string message;
-  if (failure.rank != runtime::Failure::kNoRank) message += "rank " + std::to_string(failure.rank) + ", step " + std::to_string(failure.step + 1) + ", ";
-  if (!failure.place.action.empty()) message += "`" + failure.place.action + "`: ";
-  message += failure.message;
+  const auto where = [&](const std::string& text) { message += (message.empty() ? "" : ", ") + text; };
+  if (failure.rank != runtime::Failure::kNoRank) where("rank " + std::to_string(failure.rank));
+  if (failure.step) where("step " + std::to_string(*failure.step + 1));
+  if (!failure.place.action.empty()) where("`" + failure.place.action + "`");
+  message += (message.empty() ? "" : ": ") + failure.message;
   auto&& builder = session.sink().report(static_cast<Code>(failure.code), range_of(session, failure.place), "{}", message);
   for (const runtime::Note& note : failure.notes) builder.related(range_of(session, note.place), "{}", note.text);
   if (!failure.hint.empty()) builder.hint("{}", failure.hint);

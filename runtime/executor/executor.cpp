@@ -148,7 +148,7 @@ class Supervisor {
     }
     if (std::chrono::duration<double>(now - last_move_).count() < run_.options.stall_seconds) return;
     Failure failure = explain_stall(snapshot(run_));
-    failure.step += run_.first_step;
+    if (failure.step) *failure.step += run_.first_step;
     run_.fail(std::move(failure));
   }
 

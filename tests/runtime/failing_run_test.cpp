@@ -240,6 +240,8 @@ TEST(FailingRun, TheFlightRecordCannotBeWritten) {
   EXPECT_FALSE(Executor::create(job.finish(), options, failure));
   EXPECT_EQ(failure.code, kOutputUnwritable);
   EXPECT_EQ(failure.message, "cannot write the flight record `/nonexistent/flight.0`: No such file or directory");
+  EXPECT_EQ(failure.rank, 0u);
+  EXPECT_FALSE(failure.step);
 }
 
 }  // namespace
