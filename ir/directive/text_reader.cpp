@@ -266,6 +266,7 @@ tensor::Type TextReader::type() {
     if (type.find(dim.name)) fail(Code::repeated_dag_name, where, "dimension `{}` occurs twice in this type", where.text);
     if (dim.extent > 0 && elements > (std::int64_t{1} << 48) / dim.extent) {
       fail(Code::number_out_of_range, where, "this type has more than `{}` elements", std::int64_t{1} << 48);
+      return type;
     }
     elements *= dim.extent;
     type.dims.push_back(dim);
