@@ -22,7 +22,9 @@ using backend::Job;
 using backend::JobOptions;
 
 /// Bit for bit: NaN counts as equal to itself, 0 and -0 as different.
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0; }
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
 
 void expect_same(const ProgramRun& a, const ProgramRun& b, const std::string& what) {
   EXPECT_TRUE(same_bits(a.losses, b.losses)) << what;
