@@ -352,6 +352,10 @@ std::string compiler_flags() {
   // The counters that a program moves order its threads: the sanitizer must see them.
   flags += " -fsanitize=thread";
 #endif
+#ifdef __SANITIZE_ADDRESS__
+  // A program writes into memory that it did not allocate: an index beyond it must end the run.
+  flags += " -fsanitize=address,undefined -fno-sanitize-recover=undefined";
+#endif
   return flags;
 }
 
