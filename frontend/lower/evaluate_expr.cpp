@@ -130,7 +130,7 @@ Value Evaluator::eval_list(std::span<ast::Expr* const> elements, Frame& frame) {
   Values list;
   for (const ast::Expr* element : elements) {
     const Value value = eval(*element, frame);
-    if (failed_ || !step(element->range, frame, length(value))) return {};
+    if (failed_ || !step(element->range, frame, kStepsOfElement * length(value))) return {};
     splice(list, value);
   }
   return share(std::move(list));
@@ -142,14 +142,15 @@ Value Evaluator::eval_comprehension(const ast::ComprehensionExpr& expr, Frame& f
     if (depth == expr.bindings.size()) {
       for (const ast::Expr* element : expr.elements) {
         const Value value = eval(*element, frame);
-        if (failed_ || !step(element->range, frame, length(value))) return;
+        if (failed_ || !step(element->range, frame, kStepsOfElement * length(value))) return;
         splice(list, value);
       }
       return;
     }
     const ast::Binding& binding = expr.bindings[depth];
-    const Values values = elements(eval(*binding.values, frame));
-    for (const Value& value : values) {
+    const Value range = eval(*binding.values, frame);
+    if (failed_ || !step(binding.values->range, frame, kStepsOfElement * length(range))) return;
+    for (const Value& value : elements(range)) {
       if (!step(expr.range, frame)) return;
       frame.slots[binding.name.binding] = value;
       self(self, depth + 1);

@@ -25,6 +25,10 @@
 
 namespace piper::lower {
 
+/// Whether running it may end the function.
+bool may_return(const ast::Stmt& stmt);
+bool may_return(const ast::Block& body);
+
 class ModelBuilder;
 class OrderBuilder;
 class RankBuilder;
@@ -33,6 +37,8 @@ class ScheduleBuilder;
 inline constexpr std::uint64_t kMaxSteps = 50'000'000;
 /// What a tensor operation counts: it costs that much more time and memory than a number.
 inline constexpr std::uint64_t kStepsOfTensor = 100;
+/// What an element of a list counts: it stays in memory.
+inline constexpr std::uint64_t kStepsOfElement = 8;
 /// Each level takes stack; a call is at least three levels.
 inline constexpr std::uint32_t kMaxNesting = 2000;
 /// Diagnostics of one train or schedule that are shown; the others are counted.

@@ -130,6 +130,11 @@ Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::B
     return execute_for(bindings.subspan(1), body, frame);
   };
   if (const Range* range = values.get<Range>()) {
+    // A round is a step at least; where nothing ends the loop earlier, a range that is too long needs no try.
+    if (static_cast<std::uint64_t>(range->size()) > kMaxSteps - steps_ && !may_return(body)) {
+      step(binding.values->range, frame, static_cast<std::uint64_t>(range->size()));
+      return Flow::failed;
+    }
     for (std::int64_t i = 0; i < range->size(); ++i) {
       if (const Flow flow = once(Value(range->begin + i * range->step)); flow != Flow::next) return flow;
     }

@@ -45,27 +45,28 @@ void names_given(const ast::Stmt& stmt, const Give& give) {
   }
 }
 
+}  // namespace
+
+bool may_return(const ast::Block& body) {
+  return std::any_of(body.statements.begin(), body.statements.end(), [](const ast::Stmt* stmt) { return may_return(*stmt); });
+}
+
 bool may_return(const ast::Stmt& stmt) {
-  const auto block = [](const ast::Block& body) {
-    return std::any_of(body.statements.begin(), body.statements.end(), [](const ast::Stmt* inner) { return may_return(*inner); });
-  };
   switch (stmt.kind) {
     case ast::StmtKind::return_value: return true;
-    case ast::StmtKind::for_loop: return block(*cast<ast::ForStmt>(stmt).body);
-    case ast::StmtKind::repeat: return block(*cast<ast::RepeatStmt>(stmt).body);
-    case ast::StmtKind::region: return block(*cast<ast::RegionStmt>(stmt).body);
+    case ast::StmtKind::for_loop: return may_return(*cast<ast::ForStmt>(stmt).body);
+    case ast::StmtKind::repeat: return may_return(*cast<ast::RepeatStmt>(stmt).body);
+    case ast::StmtKind::region: return may_return(*cast<ast::RegionStmt>(stmt).body);
     case ast::StmtKind::conditional: {
       const auto& conditional = cast<ast::IfStmt>(stmt);
       for (const ast::Branch& branch : conditional.branches) {
-        if (block(*branch.body)) return true;
+        if (may_return(*branch.body)) return true;
       }
-      return conditional.otherwise && block(*conditional.otherwise);
+      return conditional.otherwise && may_return(*conditional.otherwise);
     }
     default: return false;
   }
 }
-
-}  // namespace
 
 bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
   if (!skips_statements || abandons_ || !resume()) return false;

@@ -74,9 +74,10 @@ std::string join(const std::vector<std::string>& list) {
   return text;
 }
 
-TEST(ParseFuzz, EveryPrefixOfEveryProgram) {
+/// Every prefix of short programs; of long ones about a thousand.
+TEST(ParseFuzz, PrefixesOfEveryProgram) {
   for (const std::string& program : programs()) {
-    for (std::size_t size = 0; size < program.size(); ++size) {
+    for (std::size_t size = 0; size < program.size(); size += 1 + program.size() / 1000) {
       check(program.substr(0, size));
       if (testing::Test::HasFailure()) FAIL() << program.substr(0, size);
     }
