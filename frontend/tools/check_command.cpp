@@ -2,8 +2,31 @@
 #include "frontend/tools/large_heap.h"
 #include "frontend/tools/session.h"
 #include "ir/verify/verify.h"
+#include "runtime/data/file_text.h"
 
 namespace piper::tools {
+namespace {
+
+/// A plan does not depend on the text, and it may run on another machine: what `train` would refuse here is a warning.
+void look_for_data(Session& session, const directive::Settings& settings) {
+  for (const auto* data : {&settings.data, &settings.held_out}) {
+    if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
+    runtime::Failure failure;
+    const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
+    if (!bytes) {
+      session.sink().report(Code::data_not_here, (*data)->loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);
+      continue;
+    }
+    for (const auto& [dim, extent] : (*data)->extents) {
+      if (session.context().text(dim) != "seq" || *bytes > static_cast<std::uint64_t>(extent)) continue;
+      session.sink()
+          .report(Code::data_not_here, (*data)->loc, "`{}` has `{}` bytes; a window of `seq: {}` needs `{}`", (*data)->path, *bytes, extent, extent + 1)
+          .hint("`train` needs more text or a smaller `seq`");
+    }
+  }
+}
+
+}  // namespace
 
 int run_check(Console& console, const Arguments& arguments) {
   use_large_heap();
@@ -16,6 +39,7 @@ int run_check(Console& console, const Arguments& arguments) {
       const auto held_out = session.compile(subject, dag::Level::planned, true);
       if (held_out) verify::verify(*held_out, session.sink());
     }
+    look_for_data(session, subject.lowered.strategy.settings);
   }
   return session.finish();
 }

@@ -48,14 +48,15 @@ namespace {
 
 /// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
 bool data_is_readable(Session& session, const directive::Settings& settings) {
+  bool readable = true;
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
     runtime::Failure failure;
     if (session.texts().read((*data)->path, failure)) continue;
     session.sink().report(static_cast<Code>(failure.code), (*data)->loc, "{}", failure.message).hint("{}", failure.hint);
-    return false;
+    readable = false;
   }
-  return true;
+  return readable;
 }
 
 }  // namespace

@@ -27,52 +27,79 @@ bool append(const std::string& path, Text& out, std::string& reason) {
   return !failed;
 }
 
+std::nullopt_t unreadable(const std::string& what, const std::string& reason, Failure& failure) {
+  failure = {.code = kDataUnreadable, .message = "cannot read `" + what + "`: " + reason, .hint = "name a file that can be read, or a folder of such files"};
+  return std::nullopt;
+}
+
+/// The files of a text in their order.
+std::optional<std::vector<std::string>> files_of(const std::string& path, Failure& failure) {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    // A device has no end.
+    if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device", failure);
+    files.push_back(path);
+    return files;
+  }
+  fs::recursive_directory_iterator it(path, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    const bool hidden = it->path().filename().native().starts_with('.');
+    std::error_code ignored;
+    if (hidden && it->is_directory(ignored)) it.disable_recursion_pending();
+    if (!hidden && it->is_regular_file(ignored)) files.push_back(it->path().native());
+  }
+  if (error) return unreadable(path, error.message(), failure);
+  if (files.empty()) return unreadable(path, "the folder holds no files", failure);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 }  // namespace
 
 std::optional<Text> read_text(const std::string& path, Failure& failure) {
-  const auto unreadable = [&](const std::string& what, const std::string& reason) {
-    failure = {.code = kDataUnreadable,
-               .message = "cannot read `" + what + "`: " + reason,
-               .hint = "name a file that can be read, or a folder of such files"};
-    return std::nullopt;
-  };
   try {
-    std::vector<std::string> files;
-    std::error_code error;
-    if (fs::is_directory(path, error)) {
-      fs::recursive_directory_iterator it(path, error);
-      for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-        const bool hidden = it->path().filename().native().starts_with('.');
-        std::error_code ignored;
-        if (hidden && it->is_directory(ignored)) it.disable_recursion_pending();
-        if (!hidden && it->is_regular_file(ignored)) files.push_back(it->path().native());
-      }
-      if (error) return unreadable(path, error.message());
-      std::sort(files.begin(), files.end());
-      if (files.empty()) return unreadable(path, "the folder holds no files");
-    } else {
-      // A device has no end.
-      if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device");
-      files.push_back(path);
-    }
+    const auto files = files_of(path, failure);
+    if (!files) return std::nullopt;
     // Asked for at once, what does not fit is refused; grown bit by bit, it would take the machine's memory first.
     std::uintmax_t bytes = 0;
-    for (const std::string& file : files) {
+    for (const std::string& file : *files) {
+      std::error_code error;
       const std::uintmax_t size = fs::file_size(file, error);
       bytes += error ? 0 : size;
     }
     Text text;
-    if (bytes > text.max_size()) return unreadable(path, "it does not fit into memory");
+    if (bytes > text.max_size()) return unreadable(path, "it does not fit into memory", failure);
     text.reserve(bytes);
-    for (const std::string& file : files) {
+    for (const std::string& file : *files) {
       std::string reason;
-      if (!append(file, text, reason)) return unreadable(file, reason);
+      if (!append(file, text, reason)) return unreadable(file, reason, failure);
     }
     return text;
   } catch (const std::bad_alloc&) {
-    return unreadable(path, "it does not fit into memory");
+    return unreadable(path, "it does not fit into memory", failure);
   } catch (const fs::filesystem_error& error) {
-    return unreadable(path, error.code().message());
+    return unreadable(path, error.code().message(), failure);
+  }
+}
+
+std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure) {
+  try {
+    const auto files = files_of(path, failure);
+    if (!files) return std::nullopt;
+    std::uint64_t bytes = 0;
+    for (const std::string& file : *files) {
+      std::FILE* const opened = std::fopen(file.c_str(), "rb");
+      if (!opened) return unreadable(file, std::strerror(errno), failure);
+      std::fclose(opened);
+      std::error_code error;
+      const std::uintmax_t size = fs::file_size(file, error);
+      if (error) return unreadable(file, error.message(), failure);
+      bytes += size;
+    }
+    return bytes;
+  } catch (const fs::filesystem_error& error) {
+    return unreadable(path, error.code().message(), failure);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The bytes of a file, or of all files below a folder in sorted order of their paths, one after the other.
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,9 @@ using Text = std::vector<unsigned char>;
 
 /// Nothing with the reason in `failure.message` (code kDataUnreadable); the caller adds the place. Hidden files are left out.
 std::optional<Text> read_text(const std::string& path, Failure& failure);
+
+/// How many bytes `read_text` would give, without reading them.
+std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure);
 
 /// Texts that were read, so that one command reads each once: its early check, its executors and the bigram model share them. For one thread.
 class TextFiles {
