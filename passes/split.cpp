@@ -96,7 +96,7 @@ bool is_legal(const Dag& dag, const directive::Split& split, std::int64_t parts,
 /// How an order names the backward of each instance of each chunk.
 enum class Backward : std::uint8_t { unnamed, whole, halves };
 
-bool find_halves(const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
+bool find_halves(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
   bool any = false;
   for (const Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) {
@@ -121,7 +121,12 @@ bool find_halves(const directive::Strategy& strategy, Selection& selection, Diag
         for (const std::uint32_t instance : found->instances) {
           const std::size_t at = chunk.index() * selection.num_instances() + instance;
           if (backward[at] != Backward::unnamed && backward[at] != how && good) {
-            sink.report(Code::backward_named_both_ways, op.loc, "the backward of one instance is named both as `B` and as `BI` or `BW`")
+            std::string work = dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols);
+            const Instance at_dims = selection.instance(instance);
+            for (std::size_t d = 0; d < dag.dims.size(); ++d) {
+              work += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(at_dims.at[d]) + "]";
+            }
+            sink.report(Code::backward_named_both_ways, op.loc, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
                 .related(named[at], "the other way is named here")
                 .hint("use `B` alone, or `BI` and `BW`");
             good = false;
@@ -151,7 +156,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   Selection selection(dag);
   const std::uint32_t instances = selection.num_instances();
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
-  if (!find_halves(strategy, selection, sink, backward)) return false;
+  if (!find_halves(dag, strategy, selection, sink, backward)) return false;
 
   dag.level = Level::split;
   for (Body& body : dag.bodies) divide_samples(body, parts);
