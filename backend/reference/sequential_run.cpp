@@ -4,12 +4,11 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <new>
 #include <utility>
 
-#include "backend/device_program/abi_types.h"
 #include "backend/kernel/evaluate.h"
 #include "backend/kernel/update_body.h"
+#include "backend/reference/rank_memory.h"
 
 namespace piper::backend {
 
@@ -18,20 +17,6 @@ using dag::Node;
 using dag::NodeKind;
 
 namespace {
-
-struct FreeAligned {
-  void operator()(unsigned char* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
-};
-using Memory = std::unique_ptr<unsigned char[], FreeAligned>;
-
-Memory allocate(std::int64_t bytes) {
-  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 64));
-  Memory memory(static_cast<unsigned char*>(::operator new[](size, std::align_val_t(64))));
-  std::memset(memory.get(), 0, size);
-  return memory;
-}
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 template <typename T>
 void add_to(unsigned char* to, const unsigned char* from, std::int64_t elements) {
@@ -42,25 +27,11 @@ void add_to(unsigned char* to, const unsigned char* from, std::int64_t elements)
 
 }  // namespace
 
-struct SequentialRun::State {
-  const Dag& dag;
+struct SequentialRun::State : RankMemory {
   SequentialHost host;
   std::uint64_t seed;
   std::uint64_t steps = 0;
-  std::uint64_t world;
-  std::vector<std::vector<std::uint32_t>> coordinates;  // per rank
 
-  // State: one copy of parameters and slots per (parameter, home), gradients per (parameter, rank).
-  std::vector<PiperParam> params;
-  std::vector<std::string> names;
-  std::vector<std::vector<std::int64_t>> dims;
-  std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by home
-  Memory state;
-  std::vector<std::vector<Memory>> gradients;          // per parameter, per rank
-  std::vector<std::vector<std::uint8_t>> contributed;  // the same: something was added in this step
-
-  std::vector<std::size_t> first_port;  // per node
-  std::vector<std::vector<Memory>> values;  // per port of the DAG, per rank
   std::vector<KernelBody> bodies;           // per body of the DAG
   std::map<std::int64_t, KernelBody> updates;
   std::vector<KernelBody> squares;          // per bucket
@@ -72,19 +43,10 @@ struct SequentialRun::State {
   double gradient_norm = 0;
   PiperRank rank{};
 
-  State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in) : dag(dag_in), host(std::move(host_in)), seed(seed_in), world(dag_in.mesh.devices()) {
-    for (std::uint64_t r = 0; r < world; ++r) coordinates.push_back(coordinates_of(dag.mesh, r));
-    std::size_t ports = 0;
-    for (const Node& node : dag.nodes) {
-      first_port.push_back(ports);
-      ports += node.num_outputs;
-    }
-    values.resize(ports);
-    for (auto& each : values) each.resize(world);
+  State(const Dag& dag_in, SequentialHost host_in, std::uint64_t seed_in) : RankMemory(dag_in), host(std::move(host_in)), seed(seed_in) {
     for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
-    lay_out_state();
     for (std::uint32_t b = 0; b < dag.buckets.size(); ++b) {
       std::vector<std::int64_t> elements;
       for (std::uint32_t i = 0; i < dag.buckets[b].params.size(); ++i) {
@@ -98,83 +60,7 @@ struct SequentialRun::State {
     norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
   }
 
-  directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
   tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
-  std::uint32_t slots() const { return optimizer_slots(optimizer()); }
-
-  void lay_out_state() {
-    copies.resize(dag.params.size());
-    gradients.resize(dag.params.size());
-    contributed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
-    std::int64_t bytes = 0;
-    const auto add = [&](const dag::Bucket& bucket, std::size_t home) {
-      for (const tensor::ParamId id : bucket.params) {
-        const tensor::Type& type = dag.param_types[id.index()];
-        PiperParam param{};
-        param.offset = static_cast<std::uint64_t>(bytes);
-        bytes += aligned(type.bytes());
-        param.grad_offset = static_cast<std::uint64_t>(bytes);
-        bytes += aligned(type.bytes());
-        for (std::uint32_t s = 0; s < 2; ++s) {
-          param.slot_offsets[s] = s < slots() ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
-          if (s < slots()) bytes += aligned(type.bytes());
-        }
-        param.elements = static_cast<std::uint64_t>(type.elements());
-        param.dtype = abi_dtype(type.dtype);
-        param.init = abi_init(dag.params[id.index()].init.kind);
-        param.scale = dag.params[id.index()].init.scale;
-        param.counted = home == 0;
-        copies[id.index()].push_back(static_cast<std::uint32_t>(params.size()));
-        names.emplace_back(dag.context->text(dag.params[id.index()].name));
-        std::vector<std::int64_t> extents;
-        for (const tensor::Dim& dim : type.dims) extents.push_back(dim.extent);
-        dims.push_back(std::move(extents));
-        params.push_back(param);
-        gradients[id.index()].resize(world);
-      }
-    };
-    for (std::size_t home = 0, more = 1; more; ++home) {
-      more = 0;
-      for (const dag::Bucket& bucket : dag.buckets) {
-        if (home < bucket.homes.size()) add(bucket, home);
-        more += home + 1 < bucket.homes.size();
-      }
-    }
-    for (std::size_t i = 0; i < params.size(); ++i) {
-      params[i].name = names[i].c_str();
-      params[i].dims = dims[i].data();
-      params[i].num_dims = static_cast<std::uint32_t>(dims[i].size());
-    }
-    state = allocate(bytes);
-  }
-
-  bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }
-
-  /// The copy of a parameter that a device reads.
-  const PiperParam& copy_at(tensor::ParamId param, std::uint64_t r) const {
-    for (const dag::Bucket& bucket : dag.buckets) {
-      for (const tensor::ParamId id : bucket.params) {
-        if (id != param) continue;
-        for (std::size_t home = 0; home < bucket.homes.size(); ++home) {
-          if (on(bucket.homes[home], r)) return params[copies[param.index()][home]];
-        }
-      }
-    }
-    return params[copies[param.index()][0]];
-  }
-
-  unsigned char* gradient_at(tensor::ParamId param, std::uint64_t r) {
-    Memory& memory = gradients[param.index()][r];
-    if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
-    return memory.get();
-  }
-
-  unsigned char* output(dag::NodeId node, std::uint32_t port, std::uint64_t r) {
-    Memory& memory = values[first_port[node.index()] + port][r];
-    if (!memory) memory = allocate(dag.output_type({node, port}).bytes());
-    return memory.get();
-  }
-  unsigned char* value(dag::Port port, std::uint64_t r) { return output(port.node, port.index, r); }
 
   /// Whole axes over which `cut` divides samples: this rank's number among the shares.
   std::uint64_t share(AxisMask cut, std::uint64_t r) const {

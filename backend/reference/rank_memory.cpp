@@ -1,0 +1,107 @@
+#include "backend/reference/rank_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace piper::backend {
+
+namespace {
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+void FreeAligned::operator()(unsigned char* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+
+Memory allocate(std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 64));
+  Memory memory(static_cast<unsigned char*>(::operator new[](size, std::align_val_t(64))));
+  std::memset(memory.get(), 0, size);
+  return memory;
+}
+
+RankMemory::RankMemory(const dag::Dag& dag_in) : dag(dag_in), world(dag_in.mesh.devices()) {
+  for (std::uint64_t r = 0; r < world; ++r) coordinates.push_back(coordinates_of(dag.mesh, r));
+  std::size_t ports = 0;
+  for (const dag::Node& node : dag.nodes) {
+    first_port.push_back(ports);
+    ports += node.num_outputs;
+  }
+  values.resize(ports);
+  for (auto& each : values) each.resize(world);
+  lay_out_state();
+}
+
+void RankMemory::lay_out_state() {
+  copies.resize(dag.params.size());
+  gradients.resize(dag.params.size());
+  contributed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
+  std::int64_t bytes = 0;
+  const auto add = [&](const dag::Bucket& bucket, std::size_t home) {
+    for (const tensor::ParamId id : bucket.params) {
+      const tensor::Type& type = dag.param_types[id.index()];
+      PiperParam param{};
+      param.offset = static_cast<std::uint64_t>(bytes);
+      bytes += aligned(type.bytes());
+      param.grad_offset = static_cast<std::uint64_t>(bytes);
+      bytes += aligned(type.bytes());
+      for (std::uint32_t s = 0; s < 2; ++s) {
+        param.slot_offsets[s] = s < slots() ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
+        if (s < slots()) bytes += aligned(type.bytes());
+      }
+      param.elements = static_cast<std::uint64_t>(type.elements());
+      param.dtype = abi_dtype(type.dtype);
+      param.init = abi_init(dag.params[id.index()].init.kind);
+      param.scale = dag.params[id.index()].init.scale;
+      param.counted = home == 0;
+      copies[id.index()].push_back(static_cast<std::uint32_t>(params.size()));
+      names.emplace_back(dag.context->text(dag.params[id.index()].name));
+      std::vector<std::int64_t> extents;
+      for (const tensor::Dim& dim : type.dims) extents.push_back(dim.extent);
+      dims.push_back(std::move(extents));
+      params.push_back(param);
+      gradients[id.index()].resize(world);
+    }
+  };
+  for (std::size_t home = 0, more = 1; more; ++home) {
+    more = 0;
+    for (const dag::Bucket& bucket : dag.buckets) {
+      if (home < bucket.homes.size()) add(bucket, home);
+      more += home + 1 < bucket.homes.size();
+    }
+  }
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    params[i].name = names[i].c_str();
+    params[i].dims = dims[i].data();
+    params[i].num_dims = static_cast<std::uint32_t>(dims[i].size());
+  }
+  state = allocate(bytes);
+}
+
+const PiperParam& RankMemory::copy_at(tensor::ParamId param, std::uint64_t r) const {
+  for (const dag::Bucket& bucket : dag.buckets) {
+    for (const tensor::ParamId id : bucket.params) {
+      if (id != param) continue;
+      for (std::size_t home = 0; home < bucket.homes.size(); ++home) {
+        if (on(bucket.homes[home], r)) return params[copies[param.index()][home]];
+      }
+    }
+  }
+  return params[copies[param.index()][0]];
+}
+
+unsigned char* RankMemory::gradient_at(tensor::ParamId param, std::uint64_t r) {
+  Memory& memory = gradients[param.index()][r];
+  if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
+  return memory.get();
+}
+
+unsigned char* RankMemory::output(dag::NodeId node, std::uint32_t port, std::uint64_t r) {
+  Memory& memory = values[first_port[node.index()] + port][r];
+  if (!memory) memory = allocate(dag.output_type({node, port}).bytes());
+  return memory.get();
+}
+
+}  // namespace piper::backend

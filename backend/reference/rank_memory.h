@@ -1,0 +1,56 @@
+#pragma once
+// What the devices of a one-device run hold: state at every home, gradients and values at every rank, each in memory of its own. Used by
+// `sequential_run.cpp` alone.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/device_program/abi_types.h"
+#include "ir/dag/dag.h"
+#include "runtime/abi.h"
+
+namespace piper::backend {
+
+struct FreeAligned {
+  void operator()(unsigned char* memory) const;
+};
+/// Begins at a boundary of 64 bytes, zero at first.
+using Memory = std::unique_ptr<unsigned char[], FreeAligned>;
+Memory allocate(std::int64_t bytes);
+
+struct RankMemory {
+  const dag::Dag& dag;
+  std::uint64_t world;
+  std::vector<std::vector<std::uint32_t>> coordinates;  // per rank
+
+  // State: one copy of parameters and slots per (parameter, home), gradients per (parameter, rank).
+  std::vector<PiperParam> params;
+  std::vector<std::string> names;
+  std::vector<std::vector<std::int64_t>> dims;
+  std::vector<std::vector<std::uint32_t>> copies;  // per parameter: positions in `params`, by home
+  Memory state;
+  std::vector<std::vector<Memory>> gradients;          // per parameter, per rank
+  std::vector<std::vector<std::uint8_t>> contributed;  // the same: something was added in this step
+
+  std::vector<std::size_t> first_port;  // per node
+  std::vector<std::vector<Memory>> values;  // per port of the DAG, per rank
+
+  explicit RankMemory(const dag::Dag& dag);
+
+  directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
+  std::uint32_t slots() const { return optimizer_slots(optimizer()); }
+  bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }
+
+  /// The copy of a parameter that a device reads.
+  const PiperParam& copy_at(tensor::ParamId param, std::uint64_t r) const;
+  unsigned char* gradient_at(tensor::ParamId param, std::uint64_t r);
+  unsigned char* output(dag::NodeId node, std::uint32_t port, std::uint64_t r);
+  unsigned char* value(dag::Port port, std::uint64_t r) { return output(port.node, port.index, r); }
+
+ private:
+  void lay_out_state();
+};
+
+}  // namespace piper::backend
