@@ -36,6 +36,8 @@ int main(int argc, char** argv) {
     const std::string text = *entry;
     if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
+  // A line cannot be cleared there.
+  if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") console.columns = {};
   const int code = piper::tools::run(std::vector<std::string>(argv + 1, argv + argc), console);
   std::cout.flush();
   std::cerr.flush();

@@ -219,15 +219,13 @@ void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
     return;
   }
   line.resize(std::min<std::size_t>(line.size(), columns - 1));
-  const std::size_t length = line.size();
-  if (length < length_) line.append(std::min<std::size_t>(length_, columns - 1) - length, ' ');
-  length_ = length;
-  write_('\r' + line);
+  drawn_ = true;
+  write_('\r' + line + "\x1b[K");
 }
 
 void ProgressLine::finish() {
-  if (length_) write_("\n");
-  length_ = 0;
+  if (drawn_) write_("\n");
+  drawn_ = false;
   shown_.reset();
   recent_steps_ = recent_seconds_ = recent_tokens_ = 0;
 }

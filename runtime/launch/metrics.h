@@ -70,7 +70,7 @@ class ProgressLine {
   std::uint64_t peak_bytes_;
   std::optional<Clock::time_point> shown_;
   double recent_steps_ = 0, recent_seconds_ = 0, recent_tokens_ = 0;  // older ones fade
-  std::size_t length_ = 0;                                            // of what stands on the line
+  bool drawn_ = false;                                                // something stands on the line
 };
 
 }  // namespace piper::runtime

@@ -78,7 +78,7 @@ TEST(Metrics, ATerminalsLineIsRewritten) {
   sample.record.step = 399;
   line.show(sample.record, start + std::chrono::milliseconds(20));  // the last one is always shown
   line.finish();
-  EXPECT_EQ(out, "\rstep 120/400  loss 2.5000\rstep 400/400 \n");
+  EXPECT_EQ(out, "\rstep 120/400  loss 2.5000\x1b[K\rstep 400/400\x1b[K\n");
 }
 
 TEST(Metrics, ElsewhereALineNowAndThen) {
