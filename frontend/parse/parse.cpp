@@ -9,6 +9,7 @@
 #include "frontend/parse/error_strategy.h"
 #include "frontend/parse/token_filter.h"
 #include "frontend/source/selected_reports.h"
+#include "ir/diagnostics/forward.h"
 #include "grammar_generated/PipeParser.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -61,17 +62,30 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
 
   // Where a line has a mistake, an unexpected token on it follows from that more often than not.
   std::set<std::size_t> told;
+  std::size_t shown = 0;
+  SourceRange last_hidden;
   SelectedReports reports(sink, [&](Code code, SourceRange at) {
     module.faults.push_back(at.begin);
     module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
     const std::size_t before = at.begin == 0 ? std::string_view::npos : text.find_last_of("\n;", at.begin - 1);
-    return told.insert(before == std::string_view::npos ? 0 : before + 1).second || code != Code::unexpected_token;
+    if (!told.insert(before == std::string_view::npos ? 0 : before + 1).second && code == Code::unexpected_token) return false;
+    if (++shown <= kShownErrors) return true;
+    last_hidden = at;
+    return false;
   });
+  const auto finish = [&] {
+    std::sort(module.faults.begin(), module.faults.end());
+    if (shown <= kShownErrors) return;
+    const std::size_t hidden = shown - kShownErrors;
+    sink.report(Code::errors_not_shown, last_hidden, "{} further error{} not shown, the last one is here", hidden, hidden == 1 ? " is" : "s are")
+        .hint("they are of the same file; mend the first {} and check again", kShownErrors);
+  };
   check_encoding(text, file, sink);
   Tokens tokens = tokenize(text, file, reports);
   if (tokens.too_deep) {
     std::vector<ast::Item*> items = {module.make<ast::ErrorItem>(module.range)};
     module.items = module.copy(items);
+    finish();
     return module;
   }
 
@@ -83,7 +97,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   auto strategy = std::make_shared<ErrorStrategy>(text, file, reports);
   parser.setErrorHandler(strategy);
   AstBuilder(text, file, tokens.docs, reports, module).build(parser.program());
-  std::sort(module.faults.begin(), module.faults.end());
+  finish();
   return module;
 }
 

@@ -8,14 +8,27 @@ namespace piper {
 
 namespace {
 
-/// A source line cut into what one column shows each: code points, with what a terminal must not get replaced.
-std::vector<std::string> columns_of(std::string_view line) {
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// How many columns a line shows: code points.
+std::size_t count_columns(std::string_view line) {
+  const auto starts = static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char byte) { return !continues(byte); }));
+  return starts + (!line.empty() && continues(line[0]) ? 1 : 0);
+}
+
+/// What the columns [from, to) of a line show: code points, with what a terminal must not get replaced.
+std::vector<std::string> columns_of(std::string_view line, std::size_t from, std::size_t to) {
   std::vector<std::string> columns;
-  for (std::size_t i = 0; i < line.size();) {
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < line.size() && column < to; ++column) {
     auto first = static_cast<unsigned char>(line[i]);
     std::size_t length = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
     std::size_t end = i + 1;
-    while (end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) ++end;
+    while (end < line.size() && continues(line[end])) ++end;
+    if (column < from) {
+      i = end;
+      continue;
+    }
     std::string point(line.substr(i, end - i));
     if (first == '\t') {
       point = "\t";
@@ -32,22 +45,25 @@ std::vector<std::string> columns_of(std::string_view line) {
 void append_source_line(std::string& out, const SourceTable& files, SourceRange range, LineColumn begin, LineColumn end) {
   constexpr std::size_t kWidest = 200, kBefore = 80;
   if (!files.has_text(range.file)) return;
-  std::vector<std::string> columns = columns_of(files.line_text(range.file, begin.line));
-  std::size_t from = std::min<std::size_t>(begin.column - 1, columns.size());
-  std::size_t to = end.line == begin.line ? std::min<std::size_t>(end.column - 1, columns.size()) : columns.size();
-  std::size_t first = columns.size() > kWidest && from > kBefore ? from - kBefore : 0;
-  std::size_t last = std::min(columns.size(), first + kWidest);
+  const std::string_view line = files.line_text(range.file, begin.line);
+  const std::size_t count = count_columns(line);
+  const std::size_t from = std::min<std::size_t>(begin.column - 1, count);
+  const std::size_t to = end.line == begin.line ? std::min<std::size_t>(end.column - 1, count) : count;
+  const std::size_t first = count > kWidest && from > kBefore ? from - kBefore : 0;
+  const std::size_t last = std::min(count, first + kWidest);
+  const std::vector<std::string> columns = columns_of(line, first, last);
 
   std::string number = std::to_string(begin.line);
   number.insert(0, number.size() < 4 ? 4 - number.size() : 0, ' ');
   std::string text = "\n" + number + " | ";
   std::string carets = "\n" + std::string(number.size(), ' ') + " | ";
   if (first > 0) text += "...", carets += "   ";
-  for (std::size_t i = first; i < last; ++i) text += columns[i];
-  if (last < columns.size()) text += "...";
-  for (std::size_t i = first; i < from; ++i) carets += columns[i] == "\t" ? '\t' : ' ';
+  for (const std::string& column : columns) text += column;
+  if (last < count) text += "...";
+  const auto mark = [&](std::size_t column, char shown) { return columns[column - first] == "\t" ? '\t' : shown; };
+  for (std::size_t i = first; i < from; ++i) carets += mark(i, ' ');
   carets += '^';
-  for (std::size_t i = from + 1; i < std::min(to, last); ++i) carets += columns[i] == "\t" ? '\t' : '^';
+  for (std::size_t i = from + 1; i < std::min(to, last); ++i) carets += mark(i, '^');
   out += text + carets;
 }
 
