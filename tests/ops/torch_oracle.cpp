@@ -1,6 +1,7 @@
 #include "tests/ops/torch_oracle.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cstdlib>
 #include <limits>
