@@ -266,26 +266,22 @@ Port Communicator::count_loss(tensor::LossId loss, std::span<const Port> sums, s
   const AxisMask cut = dag_.node(sums[0].node).cut;
   const bool reduced = cut != 0 || sets.size() > 1;
   const LocId loc = dag_.losses[loss.index()].loc;
+  std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
+  for (const Port sum : sums) of_set[dag_.node(sum.node).devices.index()].push_back(sum);
   std::vector<Port> counts;
-  for (const DeviceSetId set : sets) {
-    std::vector<Port> of_set;
-    std::copy_if(sums.begin(), sums.end(), std::back_inserter(of_set), [&](Port port) { return dag_.node(port.node).devices == set; });
-    counts.push_back(add_count(dag_, *loads_, loss, of_set));
-  }
+  for (const DeviceSetId set : sets) counts.push_back(add_count(dag_, *loads_, loss, of_set[set.index()]));
   const CommId comm = CommId::at(dag_.comms.size());
   if (reduced) dag_.comms.push_back({{}, cut, loc});
-  for (std::size_t s = 0; s < sets.size(); ++s) {
-    if (reduced) {
-      Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
-      reduce.subject = Node::kCounts + loss.value();
-      reduce.comm = comm;
-      reduce.num_outputs = 1;
-      const Input input{counts[s], 0, EdgeClass::data};
-      counts[s] = {dag_.add(reduce, {&input, 1}), 0};
-      dag_.comms[comm.index()].members.push_back(counts[s].node);
-    }
-    connect_counts(dag_, loss, sets[s], counts[s]);
+  for (std::size_t s = 0; reduced && s < sets.size(); ++s) {
+    Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+    reduce.subject = Node::kCounts + loss.value();
+    reduce.comm = comm;
+    reduce.num_outputs = 1;
+    const Input input{counts[s], 0, EdgeClass::data};
+    counts[s] = {dag_.add(reduce, {&input, 1}), 0};
+    dag_.comms[comm.index()].members.push_back(counts[s].node);
   }
+  connect_counts(dag_, loss, sets, counts);
   return counts[0];
 }
 

@@ -83,15 +83,22 @@ Port add_count(Dag& dag, Loads& loads, tensor::LossId loss, std::span<const Port
   return {dag.add(count, inputs), 0};
 }
 
-void connect_counts(Dag& dag, tensor::LossId loss, DeviceSetId devices, Port count) {
+void connect_counts(Dag& dag, tensor::LossId loss, std::span<const DeviceSetId> sets, std::span<const Port> counts) {
+  std::vector<std::int32_t> port(dag.bodies.size(), -1);
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
+    const std::vector<BodyPort>& inputs = dag.bodies[b].inputs;
+    const auto reads = [&](const BodyPort& each) { return each.kind == PortKind::count && each.loss == loss; };
+    const auto found = std::find_if(inputs.begin(), inputs.end(), reads);
+    if (found != inputs.end()) port[b] = static_cast<std::int32_t>(found - inputs.begin());
+  }
+  std::vector<Port> of_set(dag.device_sets.size());
+  for (std::size_t s = 0; s < sets.size(); ++s) of_set[sets[s].index()] = counts[s];
   const std::size_t work = num_work_nodes(dag);
   for (std::size_t n = 0; n < work; ++n) {
     const Node& node = dag.nodes[n];
-    if (devices.valid() && node.devices != devices) continue;
-    const std::vector<BodyPort>& inputs = dag.bodies[node.body.index()].inputs;
-    for (std::uint32_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].kind == PortKind::count && inputs[i].loss == loss) dag.edges[node.first_input + i].source = count;
-    }
+    const std::int32_t p = port[node.body.index()];
+    if (p < 0) continue;
+    dag.edges[node.first_input + static_cast<std::uint32_t>(p)].source = counts.size() == 1 ? counts[0] : of_set[node.devices.index()];
   }
 }
 
