@@ -41,8 +41,6 @@ inline constexpr std::uint64_t kStepsOfTensor = 100;
 inline constexpr std::uint64_t kStepsOfElement = 8;
 /// Each level takes stack; a call is at least three levels.
 inline constexpr std::uint32_t kMaxNesting = 2000;
-/// Diagnostics of one train or schedule that are shown; the others are counted.
-inline constexpr std::size_t kMaxReports = 20;
 
 /// The locals of one call; slots are numbered by the analysis.
 struct Frame {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/lower/evaluator.h"
+#include "ir/diagnostics/forward.h"
 
 namespace piper::lower {
 
@@ -95,7 +96,7 @@ DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
   exhausted_ = exhausted_ || steps_ == kMaxSteps;
   const bool cursors = counts_operations(code);
   const bool fresh = !(cursors && cursors_told) && told_.insert({code, place_of(context_->locations, loc)}).second;
-  if (fresh && told_.size() <= kMaxReports) return *sink_;
+  if (fresh && told_.size() <= kShownErrors) return *sink_;
   if (fresh) {
     ++not_shown_;
     last_not_shown_ = loc;
@@ -105,9 +106,7 @@ DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
 }
 
 void Evaluator::finish_reports() {
-  if (not_shown_ == 0) return;
-  sink_->report(Code::errors_not_shown, last_not_shown_, "{} further error{} not shown, the last one is here", not_shown_, not_shown_ == 1 ? " is" : "s are")
-      .hint("they are of the same train or schedule; mend the first {} and check again", kMaxReports);
+  report_not_shown(*sink_, last_not_shown_, not_shown_, "train or schedule");
 }
 
 }  // namespace piper::lower

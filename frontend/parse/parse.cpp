@@ -75,10 +75,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   });
   const auto finish = [&] {
     std::sort(module.faults.begin(), module.faults.end());
-    if (shown <= kShownErrors) return;
-    const std::size_t hidden = shown - kShownErrors;
-    sink.report(Code::errors_not_shown, last_hidden, "{} further error{} not shown, the last one is here", hidden, hidden == 1 ? " is" : "s are")
-        .hint("they are of the same file; mend the first {} and check again", kShownErrors);
+    report_not_shown(sink, last_hidden, shown - std::min(shown, kShownErrors), "file");
   };
   check_encoding(text, file, sink);
   Tokens tokens = tokenize(text, file, reports);

@@ -35,9 +35,7 @@ void forward(const DiagnosticSink& from, DiagnosticSink& to) {
     if (more > 0) builder.related(diagnostic.range, "and {} more of this kind from the same line", more);
     if (!diagnostic.hint.empty()) builder.hint("{}", diagnostic.hint);
   }
-  if (hidden == 0) return;
-  to.report(Code::errors_not_shown, last_hidden, "{} further error{} not shown, the last one is here", hidden, hidden == 1 ? " is" : "s are")
-      .hint("they are of the same train or schedule; mend the first {} and check again", kShownErrors);
+  report_not_shown(to, last_hidden, hidden, "train or schedule");
 }
 
 }  // namespace piper
