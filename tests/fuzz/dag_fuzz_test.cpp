@@ -9,7 +9,7 @@
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 #include "runtime/executor/executor.h"
-#include "tests/fuzz/damage.h"
+#include "tests/support/damage.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {

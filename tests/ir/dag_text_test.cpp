@@ -6,6 +6,7 @@
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
 #include "tests/diagnostics/findings.h"
+#include "tests/support/damage.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
@@ -71,21 +72,6 @@ TEST(DagTextFuzz, ChangedBytes) {
     }
     expect_sane(text);
   });
-}
-
-/// The words and signs of a text, with what stands between them.
-std::vector<std::string> tokens_of(const std::string& text) {
-  std::vector<std::string> tokens;
-  const auto inner = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t end = i + 1;
-    if (inner(text[i])) {
-      while (end < text.size() && inner(text[end])) ++end;
-    }
-    tokens.push_back(text.substr(i, end - i));
-    i = end;
-  }
-  return tokens;
 }
 
 TEST(DagTextFuzz, ChangedTokens) {

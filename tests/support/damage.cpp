@@ -1,4 +1,4 @@
-#include "tests/fuzz/damage.h"
+#include "tests/support/damage.h"
 
 #include <algorithm>
 #include <cctype>
