@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <variant>
 
 #include "passes/linearise.h"
@@ -158,6 +159,7 @@ class Application {
     next_group_ = 0;
     repeated_.clear();
     named_.clear();
+    wider_told_ = false;
     const std::size_t errors = sink_.error_count();
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
@@ -407,6 +409,8 @@ class Application {
 
   void report_elsewhere(const OrderOp& op, NodeId node) {
     const DeviceSetId devices = dag_.node(node).devices;
+    const bool wider = roles_.intersects(devices, rank_->devices);
+    if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
     auto report = sink_.report(Code::order_on_other_devices, op.loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
                                op.part == Part::none ? work_text(dag_, node) : op_text(op, op.pass, op.part), set_text(rank_->devices), set_text(devices));
     for (const directive::Directive& directive : strategy_.directives) {
@@ -415,7 +419,7 @@ class Application {
       report.related(place->loc, "it is placed here");
       break;
     }
-    if (roles_.intersects(devices, rank_->devices)) {
+    if (wider) {
       report.hint("the order speaks of more devices than run it: claim finer ranks, `rank r in …, d in …`");
     } else {
       report.hint("put it into the order of a rank of `{}`", set_text(devices));
@@ -433,9 +437,13 @@ class Application {
   }
 
   void report_repeated(NodeId node, const OrderOp& op) {
-    sink_.report(Code::order_repeats_work, op.loc, "`{}` stands twice in the order of `{}`", work_text(dag_, node), set_text(rank_->devices))
-        .related(out_.loc[node.index()], "it stands here first")
-        .hint("each operation runs once in a step");
+    auto report = sink_.report(Code::order_repeats_work, op.loc, "`{}` stands twice in the order of `{}`", work_text(dag_, node), set_text(rank_->devices));
+    if (out_.loc[node.index()] != op.loc) {
+      report.related(out_.loc[node.index()], "it stands here first");
+    } else if (order_->written_at(op) != op.loc) {
+      report.related(order_->written_at(op), "the cursor walks through this");
+    }
+    report.hint("each operation runs once in a step");
   }
 
   /// Every chunk node on the claimed devices must have been named.
@@ -482,6 +490,7 @@ class Application {
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
   std::size_t incomplete_ = 0;
+  bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
   std::vector<NodeId> nodes_;                // of the current operation
   std::vector<NodeId> placed_;               // of the current outermost group
   std::vector<NodeId> repeated_;             // in the current rank

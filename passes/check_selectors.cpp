@@ -46,7 +46,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     const std::string_view name = context.text(used.name);
     if (known == indices.end()) {
       if ((name == "model" && used.indices.empty()) || !unknown.insert(used.name).second) return;
-      report_unknown_name(sink, used.loc, name, names);
+      report_unknown_name(sink, used.place(), name, names);
       good = false;
       return;
     }
@@ -54,7 +54,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     if (exist.empty() || ambiguous.contains(used.name)) return;
     const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exist.size() || !exist[i]; });
     if (wrong == used.indices.end() || (used.op != nullptr && is_trimmed(*used.order, *used.op))) return;
-    report_missing_index(sink, used.loc, name, *wrong, exist.size());
+    report_missing_index(sink, used.place(), name, *wrong, exist.size());
     good = false;
   });
   return good;

@@ -173,6 +173,13 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
         .hint("put `{}` before `{}`", text(second), text(first));
     return;
   }
+  if (links.size() == 1 && links[0].why == Why::order) {
+    // Orders of several ranks alone: they hold replicas of the same operations.
+    sink.report(Code::order_contradicts_data, loc(cycle[0]), "the orders of the ranks that run `{}` and `{}` disagree on which comes first", text(cycle[0]), text(cycle[1]))
+        .related(loc(cycle[1]), "`{}` is here", text(cycle[1]))
+        .hint("replicas run the same operations in one order: give all of them the same steps");
+    return;
+  }
   const std::uint32_t start = links.front().from;
   auto report = sink.report(Code::order_contradicts_data, loc(start), "`{}` waits for itself: the orders of the ranks and the data flow form a cycle", text(start));
   for (const Link& link : links) {

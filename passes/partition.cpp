@@ -118,7 +118,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
       }
     }
     if (costliest == units.size()) {
-      sink_.report(Code::partition_too_fine, partition.loc, "`{}` has {} operation{}, too few for {} of `{}`", region_text(region), ops.size(),
+      sink_.report(Code::partition_too_fine, directive::narrowest(partition.into.loc, partition.loc), "`{}` has {} operation{}, too few for {} of `{}`", region_text(region), ops.size(),
                    ops.size() == 1 ? "" : "s", n, text(partition.into.name))
           .hint("write `{}: {}` or less", text(partition.into.name), ops.size());
       return false;
@@ -139,7 +139,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
     if (partition.sizes.size() != n || sum != units.size() || !positive) {
       std::string sizes;
       for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-      auto builder = sink_.report(Code::partition_sizes, partition.loc, "sizes [{}] do not cut the {} units of `{}` into {} parts of at least one", sizes,
+      auto builder = sink_.report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc), "sizes [{}] do not cut the {} units of `{}` into {} parts of at least one", sizes,
                                   units.size(), region_text(region), n);
       std::string list;
       for (std::size_t u = 0; u < units.size() && u < 12; ++u) {
@@ -209,13 +209,13 @@ bool Partitioner::take_marked(const directive::Partition& partition, const std::
   std::sort(indices.begin(), indices.end());
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   if (indices.empty()) {
-    sink_.report(Code::partition_name_taken, partition.loc, "`{}` already names regions outside `{}`", text(name), print_selector(partition.region, model_.context().symbols))
+    sink_.report(Code::partition_name_taken, directive::narrowest(partition.into.loc, partition.loc), "`{}` already names regions outside `{}`", text(name), print_selector(partition.region, model_.context().symbols))
         .related(elsewhere, "this stands in a region `{}`", text(name))
         .hint("give the parts another name");
     return false;
   }
   if (indices.size() != partition.into.extent || !partition.sizes.empty()) {
-    auto builder = sink_.report(Code::partition_differs_from_model, partition.loc, "the model marks {} region{} `{}` itself; {}", indices.size(), indices.size() == 1 ? "" : "s",
+    auto builder = sink_.report(Code::partition_differs_from_model, directive::narrowest(partition.into.loc, partition.loc), "the model marks {} region{} `{}` itself; {}", indices.size(), indices.size() == 1 ? "" : "s",
                                 text(name), partition.sizes.empty() ? "a partition of that name takes them as they are" : "their sizes are given by the model");
     builder.hint("write `into {}: {}`{}, or give the parts another name", text(name), indices.size(), partition.sizes.empty() ? "" : " without sizes");
     return false;

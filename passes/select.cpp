@@ -83,7 +83,7 @@ std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<Chun
   return scratch;
 }
 
-std::optional<Selection::Found> Selection::find(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) {
+std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   Found found{every_chunk_, every_instance_};
   bool first_region = true;
   const Term* wanted[dag::kMaxSplitDims] = {};
@@ -110,10 +110,7 @@ std::optional<Selection::Found> Selection::find(std::span<const Term> terms, Loc
     }
     first_region = false;
   }
-  if (impossible || found.chunks.empty()) {
-    report(terms, loc, sink);
-    return std::nullopt;
-  }
+  if (impossible || found.chunks.empty()) return std::nullopt;
   if (any_dimension) {
     instances_.assign(1, 0);
     for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
@@ -142,7 +139,7 @@ std::string Selection::text(const Term& term) const {
 }
 
 /// Names the narrowest part of a selector that matches nothing.
-bool Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const {
+void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const {
   const auto at = [&](const Term& term) { return term.loc.valid() ? term.loc : loc; };
   std::vector<ChunkId> scratch;
   for (const Term& term : terms) {
@@ -159,33 +156,32 @@ bool Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
       for (const auto& [symbol, position] : position_of_name_) known.push_back(dag_.context->text(symbol));
       std::sort(known.begin(), known.end());
       report_unknown_name(sink, at(term), name, known);
-      return false;
+      return;
     }
     if (term.all) continue;
     if (term.indices.empty()) {
       sink.report(Code::selector_matches_nothing, at(term), "`{}[]` matches nothing: the list of indices is empty", name);
-      return false;
+      return;
     }
     for (const std::uint32_t index : term.indices) {
       const std::uint32_t one[] = {index};
       const bool exists = d < dag_.dims.size() ? index < size : !chunks_of({term.name, false, one, term.loc}, scratch).empty();
       if (exists) continue;
       report_missing_index(sink, at(term), name, index, size);
-      return false;
+      return;
     }
   }
   std::string all;
   for (const Term& term : terms) all += (all.empty() ? "" : " ") + text(term);
   auto builder = sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing, though each of its parts does alone", all);
   builder.hint("a selector means the work that has all of its coordinates at once");
-  return false;
 }
 
 std::span<const Selection::Term> Selection::terms_of(const directive::Order& order, const directive::OrderOp& op) {
   terms_.clear();
   for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
     const directive::OrderCoordinate& coordinate = order.coordinates[op.first_coordinate + i];
-    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), op.loc});
+    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), LocId()});
   }
   return terms_;
 }
@@ -199,11 +195,15 @@ std::span<const Selection::Term> Selection::terms_of(const directive::Selector& 
 }
 
 std::optional<Selection::Found> Selection::find(const directive::Selector& selector, DiagnosticSink& sink) {
-  return find(terms_of(selector), selector.loc, sink);
+  std::optional<Found> found = find(terms_of(selector));
+  if (!found) report(terms_, selector.loc, sink);
+  return found;
 }
 
 std::optional<Selection::Found> Selection::find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink) {
-  return find(terms_of(order, op), op.loc, sink);
+  std::optional<Found> found = find(terms_of(order, op));
+  if (!found) report(terms_, order.written_at(op), sink);
+  return found;
 }
 
 bool Selection::nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<NodeId>& out) {

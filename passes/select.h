@@ -61,11 +61,12 @@ class Selection {
     std::vector<std::vector<dag::ChunkId>> by_index;
   };
 
-  std::optional<Found> find(std::span<const Term> terms, LocId loc, DiagnosticSink& sink);
+  /// Nothing, without a word, where no chunk or instance has all terms.
+  std::optional<Found> find(std::span<const Term> terms);
   std::size_t dimension(Symbol name) const;
   /// The chunks of one region term, in `scratch` where it names several indices.
   std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
-  bool report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
+  void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
   std::string text(const Term& term) const;
   std::span<const Term> terms_of(const directive::Order& order, const directive::OrderOp& op);
   std::span<const Term> terms_of(const directive::Selector& selector);

@@ -39,7 +39,7 @@ bool find_split(const Dag& dag, const directive::Strategy& strategy, DiagnosticS
     const auto* split = std::get_if<directive::Split>(&directive);
     if (split == nullptr) continue;
     if (split->dim != batch.name && context.text(split->dim) != "batch") {
-      sink.report(Code::unknown_split_dimension, split->loc, "`{}` is not the dimension that counts samples", context.text(split->dim))
+      sink.report(Code::unknown_split_dimension, directive::narrowest(split->dim_loc, split->loc), "`{}` is not the dimension that counts samples", context.text(split->dim))
           .hint("write `split {} into ...`", batch.name.valid() ? context.text(batch.name) : "batch");
       return false;
     }

@@ -97,8 +97,21 @@ class Assignment {
       return;
     }
     std::vector<NodeId> nodes;
+    using directive::Part;
+    const auto bounded = [](const directive::Selector& target) { return target.part != Part::reduce; };
+    if (directive.window && std::none_of(directive.targets.begin(), directive.targets.end(), bounded)) {
+      sink_.report(Code::stream_refused, directive::narrowest(directive.window_loc, directive.loc),
+                   "a window bounds messages that have arrived and are not yet read, and the stream `{}` carries none", name)
+          .hint("leave `window` out");
+    }
     for (const directive::Selector& target : directive.targets) {
-      if (target.part == directive::Part::none) {
+      if (target.part == Part::gather || target.part == Part::enter || target.part == Part::leave) {
+        sink_.report(Code::named_communication_unavailable, target.loc, "`.{}` has no place on a stream: there is no such communication",
+                     directive::part_name(target.part))
+            .hint("`.send`, `.recv` and `.reduce` can be named");
+        continue;
+      }
+      if (target.part == Part::none) {
         sink_.report(Code::stream_refused, target.loc, "`{}` names work, but a stream carries communication", print_selector(target, dag_.context->symbols))
             .hint("name a part of it: `.send`, `.recv` or `.reduce`");
         continue;
@@ -237,6 +250,15 @@ class Assignment {
     for (Node& node : dag_.nodes) node.stream = moved[node.stream.index()];
   }
 
+  /// Where the window of a stream is written.
+  LocId window_place(const dag::Stream& stream) const {
+    for (const directive::Directive& directive : strategy_.directives) {
+      const auto* line = std::get_if<directive::Stream>(&directive);
+      if (line != nullptr && line->name == stream.name && line->window_loc.valid()) return line->window_loc;
+    }
+    return stream.loc;
+  }
+
   void check_windows(const Communicators& made) {
     for (std::size_t i = 0; i < made.list.size(); ++i) {
       const Communicator& communicator = made.list[i];
@@ -247,7 +269,7 @@ class Assignment {
       const dag::Stream& stream = dag_.streams[communicator.stream.index()];
       const NodeId reader = made.first_reader[wanted.index()];
       const auto sent = [&](CommId comm) { return dag_.name(dag_.comms[comm.index()].members.front()); };
-      sink_.report(Code::window_below_least, stream.loc, "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
+      sink_.report(Code::window_below_least, window_place(stream), "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
                    dag_.context->text(stream.name), communicator.window, dag_.name(reader), sent(wanted), sent(unread),
                    swap.wanted - swap.unread == 1 ? std::string("sent directly") : "sent " + std::to_string(swap.wanted - swap.unread) + " messages")
           .related(dag_.node(reader).loc, "`{}` comes first here", dag_.name(reader))

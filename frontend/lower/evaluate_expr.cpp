@@ -334,6 +334,21 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
   return bytes ? Value(ByteCount{result}) : Value(result);
 }
 
+bool Evaluator::in_range(const ast::IndexExpr& expr, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame) {
+  if (index >= 0 && index < size) return true;
+  const std::string name = ast::source_text(*expr.base);
+  if (size == 0) {
+    fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no element `{}`: it is empty", name, index);
+  } else {
+    fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no {} `{}`: they go from 0 to {}", name, what, index, size - 1);
+  }
+  return false;
+}
+
+bool Evaluator::has_coordinate(const ast::IndexExpr& expr, std::int64_t index, const AxisValue& axis, Frame& frame) {
+  return in_range(expr, index, axis.size, "coordinate", frame);
+}
+
 Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const Value base = eval(*expr.base, frame);
   if (failed_) return {};
@@ -341,16 +356,6 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   if (failed_) return {};
   const Values indices = elements(at);
   const bool one = !sema::type_of(*expr.indices[0]).list;
-  const auto in_range = [&](std::int64_t index, std::int64_t size, std::string_view what) {
-    if (index >= 0 && index < size) return true;
-    const std::string name = ast::source_text(*expr.base);
-    if (size == 0) {
-      fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no element `{}`: it is empty", name, index);
-    } else {
-      fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no {} `{}`: they go from 0 to {}", name, what, index, size - 1);
-    }
-    return false;
-  };
   if (const AxisValue* axis = base.get<AxisValue>()) {
     if (indices.size() != 1) {
       fail(Code::wrong_number_of_values, expr.indices[0]->range, frame, "an axis is given {} coordinates; a device set fixes one", indices.size())
@@ -358,7 +363,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
       return {};
     }
     const std::int64_t index = to_int(indices[0]);
-    if (!in_range(index, axis->size, "coordinate")) return {};
+    if (!has_coordinate(expr, index, *axis, frame)) return {};
     DeviceSet set{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)};
     set.at[axis->axis] = static_cast<std::int32_t>(index);
     return Value(device_sets->intern(set));
@@ -370,7 +375,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const std::int64_t size = range ? range->size() : static_cast<std::int64_t>(list->size());
   for (const Value& value : indices) {
     const std::int64_t index = to_int(value);
-    if (!in_range(index, size, "element")) return {};
+    if (!in_range(expr, index, size, "element", frame)) return {};
     picked.push_back(range ? Value(range->begin + index * range->step) : (*list)[static_cast<std::size_t>(index)]);
   }
   return one ? picked[0] : share(std::move(picked));

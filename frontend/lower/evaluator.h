@@ -86,6 +86,8 @@ class Evaluator {
   Value convert(Value value, sema::Type type) const;
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
+  /// Whether `p[i]` names a coordinate of the axis; reports when not.
+  bool has_coordinate(const ast::IndexExpr& expr, std::int64_t index, const AxisValue& axis, Frame& frame);
   /// The elements of a list, range or axis (its coordinates); a lone value is a list of one.
   Values elements(const Value& value) const;
 
@@ -145,6 +147,7 @@ class Evaluator {
   Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   void divided_by_zero(const ast::Expr& divisor, const Frame& frame);
   Value eval_index(const ast::IndexExpr& expr, Frame& frame);
+  bool in_range(const ast::IndexExpr& expr, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame);
   Value eval_call(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin_value(sema::Builtin id);

@@ -7,6 +7,7 @@
 #include "frontend/lower/chain_model.h"
 #include "frontend/lower/model_builder.h"
 #include "frontend/lower/schedule_builder.h"
+#include "ir/diagnostics/suggestion.h"
 
 namespace piper::lower {
 namespace {
@@ -70,13 +71,18 @@ class Lowering {
     evaluator_.skips_statements = true;
     evaluator_.execute(*train.syntax->body, frame);
     schedule_.finish();
+    require_settings(train, frame);
     if (dtype) settings.dtype = *dtype;
     // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
     if (evaluator_.failed() || (schedule_.setting_failed("dtype") && !dtype)) return nothing();
     lowered_.model.name = std::string(program_.functions[train.model.index()].name());
     ModelBuilder model(evaluator_, lowered_.model, settings, schedule_.setting_failed("data"));
     evaluator_.model = &model;
-    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame) || evaluator_.broken()) return nothing();
+    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return nothing();
+    for (const auto* data : {&settings.data, &settings.held_out}) {
+      if (*data) refuse_unused_extents(**data);
+    }
+    if (evaluator_.broken()) return nothing();
     return std::move(lowered_);
   }
 
@@ -102,6 +108,39 @@ class Lowering {
     return std::nullopt;
   }
   Mesh& mesh() { return lowered_.strategy.mesh; }
+
+  /// A train says how its parameters are updated and how often; `data` is asked for where the model reads inputs.
+  void require_settings(const sema::Train& train, const Frame& frame) {
+    const directive::Settings& settings = lowered_.strategy.settings;
+    const bool optim = settings.optimizer || schedule_.setting_failed("optim");
+    const bool steps = settings.steps_given || schedule_.setting_failed("steps");
+    if (optim && steps) return;
+    evaluator_.fail(Code::setting_missing, train.syntax->name.range, frame, "the train `{}` has no {}", train.name(),
+                    optim ? "`steps`" : steps ? "`optim`" : "`optim` and no `steps`")
+        .hint("add {}", optim ? "`steps: 100`" : steps ? "`optim: adamw(lr: 1e-3)`" : "`optim: adamw(lr: 1e-3)` and `steps: 100`");
+    evaluator_.resume();
+  }
+
+  /// Extents by name that no input has.
+  void refuse_unused_extents(const directive::Data& data) {
+    std::vector<std::string_view> names;
+    const tensor::Graph& model = lowered_.model;
+    for (const tensor::Input& input : model.inputs) {
+      for (const tensor::Dim& dim : model.type(input.value).dims) names.push_back(evaluator_.context().text(dim.name));
+    }
+    for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
+      const std::string_view name = evaluator_.context().text(data.extents[i].first);
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      const std::string_view best = nearest_name(name, names);
+      auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
+      if (best.empty()) {
+        report.hint("leave it out");
+      } else {
+        report.hint("did you mean `{}`?", best);
+      }
+      evaluator_.resume();
+    }
+  }
 
   const Override* find_override(std::string_view name) {
     const Override* found = nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/lower/schedule_builder.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace piper::lower {
 
@@ -21,15 +22,22 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   if (evaluator_->failed()) return;
   if (binding < stmt.bindings.size()) {
     const ast::Binding& bound = stmt.bindings[binding];
-    const Value values = evaluator_->eval(*bound.values, frame);
-    const AxisValue* axis = values.get<AxisValue>();
+    // `p` for all of its coordinates, `p[0..2]` for some.
+    const auto* some = dyn_cast<ast::IndexExpr>(bound.values);
+    const Value base = evaluator_->eval(some ? *some->base : *bound.values, frame);
+    const AxisValue* axis = base.get<AxisValue>();
     if (!axis) return evaluator_->set_failed();
+    const Value coordinates = some ? evaluator_->eval(*some->indices[0], frame) : Value(Range{0, axis->size, 1});
+    if (evaluator_->failed()) return;
     if (claim.at[axis->axis] != DeviceSet::kWhole) {
       evaluator_->fail(Code::axis_named_twice, bound.range, frame, "the axis `{}` stands twice here",
                        evaluator_->context().text(evaluator_->mesh->axes[axis->axis].name));
       return;
     }
-    for (std::int64_t i = 0; i < axis->size; ++i) {
+    if (!evaluator_->step(bound.range, frame, length(coordinates))) return;
+    for (const Value& coordinate : evaluator_->elements(coordinates)) {
+      const std::int64_t i = evaluator_->to_int(coordinate);
+      if (some && !evaluator_->has_coordinate(*some, i, *axis, frame)) break;
       claim.at[axis->axis] = static_cast<std::int32_t>(i);
       frame.slots[bound.name.binding] = Value(i);
       elaborate(stmt, binding + 1, claim, frame);
@@ -64,10 +72,17 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
 // ---- elements: the coordinates of one operation -----------------------------------------------------------------------
 
 bool RankBuilder::less(const Element& a, const Element& b) const {
+  // A selector is a conjunction: in which order its coordinates stand does not matter.
   const auto key = [](const directive::OrderCoordinate& c) { return std::tuple(c.name.value(), c.all, c.index); };
-  const auto* c = order_->coordinates.data();
-  return std::lexicographical_compare(c + a.first, c + a.first + a.count, c + b.first, c + b.first + b.count,
-                                      [&](const auto& x, const auto& y) { return key(x) < key(y); });
+  const auto before = [&](const auto& x, const auto& y) { return key(x) < key(y); };
+  const auto sorted = [&](const Element& element) {
+    const auto* first = order_->coordinates.data() + element.first;
+    llvm::SmallVector<directive::OrderCoordinate, 4> coordinates(first, first + element.count);
+    std::sort(coordinates.begin(), coordinates.end(), before);
+    return coordinates;
+  };
+  const auto x = sorted(a), y = sorted(b);
+  return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), before);
 }
 
 bool RankBuilder::same(const Element& a, const Element& b) const { return a.count == b.count && !less(a, b) && !less(b, a); }
@@ -120,7 +135,12 @@ std::vector<RankBuilder::Element> RankBuilder::expand(const ast::Expr& expr, Fra
   const Value value = evaluator_->eval(expr, frame);
   for (const Value& part : evaluator_->elements(value)) {
     if (evaluator_->failed()) break;
-    expand_selector(*part.shared<directive::Selector>(), expr.range, elements, frame);
+    const auto& selector = *part.shared<directive::Selector>();
+    const auto first = static_cast<std::uint32_t>(order_->coordinates.size());
+    expand_selector(selector, expr.range, elements, frame);
+    const LocId loc = directive::narrowest(selector.loc, evaluator_->here(expr.range, frame));
+    if (order_->origins.empty() || order_->origins.back().loc != loc || order_->origins.back().end != first) order_->origins.push_back({first, first, loc});
+    order_->origins.back().end = static_cast<std::uint32_t>(order_->coordinates.size());
   }
   return elements;
 }
@@ -201,12 +221,29 @@ bool RankBuilder::take_same(const Element& element) {
   return true;
 }
 
+const RankBuilder::Queued* RankBuilder::pending_that_meets(const Element& element) const {
+  const auto* c = order_->coordinates.data();
+  const auto differs = [&](const Element& a, const Element& b) {
+    for (std::uint32_t i = 0; i < a.count; ++i) {
+      for (std::uint32_t j = 0; j < b.count; ++j) {
+        const auto &x = c[a.first + i], &y = c[b.first + j];
+        if (x.name == y.name && !x.all && !y.all && x.index != y.index) return true;
+      }
+    }
+    return false;
+  };
+  for (const Queued& queued : queue_) {
+    if (!queued.taken && queued.element.count != element.count && !differs(queued.element, element)) return &queued;
+  }
+  return nullptr;
+}
+
 std::uint64_t RankBuilder::key(const Element& element) const {
   std::uint64_t key = element.count;
   for (std::uint32_t i = 0; i < element.count; ++i) {
     const directive::OrderCoordinate& c = order_->coordinates[element.first + i];
-    key = (key ^ (std::uint64_t{c.name.value()} << 33 | std::uint64_t{c.all} << 32 | c.index)) * 0x9E3779B97F4A7C15u;
-    key ^= key >> 29;
+    std::uint64_t one = (std::uint64_t{c.name.value()} << 33 | std::uint64_t{c.all} << 32 | c.index) * 0x9E3779B97F4A7C15u;
+    key += one ^ one >> 29;  // the same in every order
   }
   return key;
 }
@@ -338,8 +375,14 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
       enqueue(element, -1, loc);
     } else if (work && op.pass == Pass::BW) {
       if (!take_same(element)) {
-        evaluator_->fail(Code::no_pending_gradient, op.range, frame, "`BW {}` has no `BI` before it on this rank that is still pending", text(element))
-            .hint("write `BI {}` earlier, or `B` for the whole backward", text(element));
+        auto&& report = evaluator_->fail(Code::no_pending_gradient, op.range, frame,
+                                         "`BW {}` has no `BI` before it on this rank that is still pending", text(element));
+        if (const Queued* other = pending_that_meets(element)) {
+          report.related(other->loc, "`BI {}` is pending", text(other->element))
+              .hint("write `BW {}`, or name the same pieces in both", text(other->element));
+        } else {
+          report.hint("write `BI {}` earlier, or `B` for the whole backward", text(element));
+        }
         return 0;
       }
     }
@@ -405,7 +448,8 @@ void RankBuilder::finish_slots(Frame& frame) {
     if (slots_[i].slot != slots_[i - 1].slot) continue;
     evaluator_
         ->fail_at(Code::slot_taken_twice, slots_[i].loc, "slot `{}` of this rank holds two steps", slots_[i].slot)
-        .related(slots_[i - 1].loc, "the other one");
+        .related(slots_[i - 1].loc, "the other one")
+        .hint("give each a slot of its own, or write one step: `{ a; b }` or `a & b`");
     return;
   }
   for (const Slot& slot : slots_) {

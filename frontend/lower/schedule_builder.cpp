@@ -38,13 +38,18 @@ std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view 
   return 1;
 }
 
+directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, std::string_view what, Frame& frame) {
+  return {evaluator_->context().symbol(pair.name.name), positive(*pair.value, what, frame), evaluator_->here(pair.range, frame)};
+}
+
 void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
   directive::Partition partition;
   partition.loc = evaluator_->here(stmt.range, frame);
   partition.region = evaluator_->eval_selector(*stmt.region, frame);
-  partition.into = {evaluator_->context().symbol(stmt.into.name.name), positive(*stmt.into.value, "the number of stages", frame)};
+  partition.into = extent(stmt.into, "the number of stages", frame);
   for (const ast::Pair& pair : stmt.settings) {
     if (pair.name.name != "sizes") continue;
+    partition.sizes_loc = evaluator_->here(pair.value->range, frame);
     for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame))) {
       const std::int64_t units = evaluator_->to_int(size);
       if (units < 1) {
@@ -65,9 +70,8 @@ void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
   directive::Split split;
   split.loc = evaluator_->here(stmt.range, frame);
   split.dim = evaluator_->context().symbol(stmt.dimension.name);
-  for (const ast::Pair& pair : stmt.into) {
-    split.into.push_back({evaluator_->context().symbol(pair.name.name), positive(*pair.value, "the number of parts", frame)});
-  }
+  split.dim_loc = evaluator_->here(stmt.dimension.range, frame);
+  for (const ast::Pair& pair : stmt.into) split.into.push_back(extent(pair, "the number of parts", frame));
   for (const ast::Target& target : stmt.targets) split.targets.push_back(evaluator_->eval_target(target, frame));
   add(std::move(split));
 }
@@ -107,7 +111,16 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
       }
       replicate.bucket_bytes = static_cast<std::int64_t>(number);
     } else if (pair.name.name == "zero") {
-      replicate.zero = static_cast<std::uint32_t>(number);
+      // The analysis refuses 1 to 3 where they stand as numbers.
+      if (number < 0 || number > 3) {
+        evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`zero` is `{}`; it must be 0, 1, 2 or 3", describe(value));
+        return;
+      }
+      if (number > 0) {
+        evaluator_->fail(Code::not_available, pair.range, frame, "sharded state (`zero` above 0) is not available in this version")
+            .hint("write `zero: 0` or leave it out: every replica holds the whole state");
+        return;
+      }
     } else if (pair.name.name == "prefetch") {
       replicate.prefetch = static_cast<std::uint32_t>(number);
     }
@@ -121,7 +134,10 @@ void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
   stream.name = evaluator_->context().symbol(stmt.name.name);
   for (const ast::Target& target : stmt.targets) stream.targets.push_back(evaluator_->eval_target(target, frame));
   for (const ast::Pair& pair : stmt.settings) {
-    if (pair.name.name == "window") stream.window = positive(*pair.value, "the window", frame);
+    if (pair.name.name == "window") {
+      stream.window = positive(*pair.value, "the window", frame);
+      stream.window_loc = evaluator_->here(pair.range, frame);
+    }
     if (pair.name.name == "priority") {
       const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
       stream.high_priority = name && name->name == "high";

@@ -44,6 +44,7 @@ class ScheduleBuilder {
   void resolve_splits();
   void resolve_places();
   std::uint32_t positive(const ast::Expr& expr, std::string_view what, Frame& frame);
+  directive::NamedExtent extent(const ast::Pair& pair, std::string_view what, Frame& frame);
 
   struct Entry {
     directive::Directive directive;
@@ -132,8 +133,11 @@ class RankBuilder {
   Element take(Queued& queued);
   /// Takes the pending weight gradient of these coordinates; false when there is none.
   bool take_same(const Element& element);
+  /// A pending weight gradient that names more or less than these coordinates, none of them differently; null when there is none.
+  const Queued* pending_that_meets(const Element& element) const;
   std::optional<Element> take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
   void enqueue(Element element, std::int32_t cursor, LocId loc);
+  /// The elements that a cursor's list names.
   std::vector<Element> expand(const ast::Expr& expr, Frame& frame);
   void expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame);
   bool same(const Element& a, const Element& b) const;

@@ -25,29 +25,37 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
     return value ? to_float(*value) : otherwise;
   };
   // Checks that argument i lies in [low, high).
+  bool wrong = false;  // the other arguments are looked at all the same
   const auto within = [&](std::size_t i, double value, double low, double high, std::string_view rule) {
     if (failed_ || (value >= low && value < high)) return true;
+    wrong = true;
     fail(Code::setting_out_of_range, given(i) ? argument_expr(expr, i).range : expr.range, frame, "`{}` of `{}` is `{}`; it must be {}",
          sema::signature(id).params[i].name, sema::signature(id).name, value, rule);
+    resume();
     return false;
   };
-  const auto count = [&](std::size_t i, std::int64_t otherwise) {
+  /// A number that may be left out, then 0.
+  const auto count = [&](std::size_t i, std::int64_t least) {
     const auto value = argument(expr, i, frame);
-    const std::int64_t n = value ? to_int(*value) : otherwise;
-    within(i, static_cast<double>(n), 0, 9e15, "at least 0");
+    const std::int64_t n = value ? to_int(*value) : 0;
+    if (value) within(i, static_cast<double>(n), static_cast<double>(least), 9e15, least > 0 ? "at least 1" : "at least 0");
     return n;
+  };
+  const auto done = [&](auto made) {
+    if (wrong) set_failed();
+    return failed_ ? Value() : share(std::move(made));
   };
   const double inf = std::numeric_limits<double>::infinity();
   switch (id) {
     case Builtin::normal: {
       tensor::Init init{tensor::Init::Kind::normal, number(0, 0.02)};
       within(0, init.scale, 0, inf, "at least 0");
-      return share(init);
+      return done(init);
     }
     case Builtin::uniform: {
       tensor::Init init{tensor::Init::Kind::uniform, number(0, 0)};
       within(0, init.scale, 0, inf, "at least 0");
-      return share(init);
+      return done(init);
     }
     case Builtin::constant: return share(tensor::Init{tensor::Init::Kind::constant, number(0, 0)});
     case Builtin::cosine:
@@ -58,13 +66,13 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
                   : id == Builtin::linear ? directive::LearningRate::Kind::linear
                                           : directive::LearningRate::Kind::constant;
       rate.base = number(0, 0);
-      within(0, rate.base, 0, inf, "at least 0");
+      const bool positive = within(0, rate.base, 0, inf, "at least 0");
       rate.warmup = static_cast<std::uint32_t>(count(1, 0));
       if (id != Builtin::flat) {
         rate.floor = number(2, 0);
-        within(2, rate.floor, 0, std::nextafter(rate.base, inf), "between 0 and the base");
+        if (positive) within(2, rate.floor, 0, std::nextafter(rate.base, inf), "between 0 and the base");
       }
-      return failed_ ? Value() : share(rate);
+      return done(rate);
     }
     case Builtin::adamw:
     case Builtin::sgd: {
@@ -72,8 +80,10 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
       optimizer.loc = here(expr.range, frame);
       optimizer.kind = id == Builtin::adamw ? directive::Optimizer::Kind::adamw : directive::Optimizer::Kind::sgd;
       const auto lr = argument(expr, 0, frame);
-      if (failed_) return {};
-      if (const auto* rate = lr->shared<directive::LearningRate>()) {
+      if (failed_) {  // the rate is told
+        wrong = true;
+        if (!resume()) return {};
+      } else if (const auto* rate = lr->shared<directive::LearningRate>()) {
         optimizer.lr = *rate;
       } else {
         optimizer.lr.base = to_float(*lr);
@@ -107,7 +117,7 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
         optimizer.clip = number(next + 1, 0);
         within(next + 1, *optimizer.clip, std::numeric_limits<double>::min(), inf, "positive");
       }
-      return failed_ ? Value() : share(optimizer);
+      return done(optimizer);
     }
     case Builtin::bytes: {
       directive::Data data;
@@ -120,32 +130,30 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
       const std::filesystem::path folder =
           std::filesystem::path(context_->locations.files().name(context_->locations.primary(data.loc).file)).parent_path();
       data.path = from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
-      data.batch = count(1, 0);
-      within(1, static_cast<double>(data.batch), 1, 9e15, "at least 1");
-      const std::int64_t seq = count(2, 0);
-      within(2, static_cast<double>(seq), 1, 9e15, "at least 1");
+      data.batch = count(1, 1);
+      const std::int64_t seq = count(2, 1);
       data.extents.emplace_back(context_->symbol("seq"), seq);
-      return failed_ ? Value() : share(std::move(data));
+      return done(std::move(data));
     }
     case Builtin::synthetic: {
       directive::Data data;
       data.loc = here(expr.range, frame);
       data.kind = directive::Data::Kind::synthetic;
-      data.batch = count(0, 0);
-      within(0, static_cast<double>(data.batch), 1, 9e15, "at least 1");
-      data.classes = count(1, 0);
-      if (given(1)) within(1, static_cast<double>(data.classes), 1, 9e15, "at least 1");
+      data.batch = count(0, 1);
+      data.classes = count(1, 1);
       for (const std::uint32_t position : expr.rest) {
         const ast::Arg& extent = expr.args[position];
         const std::int64_t size = eval_int(*extent.value, frame);
         if (failed_) return {};
         if (size < 1) {
           fail(Code::setting_out_of_range, extent.value->range, frame, "the extent of `{}` is `{}`; it must be at least 1", extent.name.name, size);
-          return {};
+          wrong = true;
+          if (!resume()) return {};
         }
         data.extents.emplace_back(context_->symbol(extent.name.name), size);
+        data.extent_locs.push_back(here(extent.name.range, frame));
       }
-      return failed_ ? Value() : share(std::move(data));
+      return done(std::move(data));
     }
     default: break;
   }
@@ -169,9 +177,10 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     const std::int64_t number = evaluator_->to_int(value);
     if (number < 0) {
       evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least 0", name, number);
-      return;
+      return failed_settings_.push_back(name);
     }
     (name == "steps" ? settings.steps : settings.seed) = static_cast<std::uint64_t>(number);
+    settings.steps_given = settings.steps_given || name == "steps";
   } else {
     evaluator_->set_failed();  // refused by the analysis
   }

@@ -153,7 +153,8 @@ class Analyser {
   /// True for `NAME[..]`, `NAME.part` and the like where NAME is neither local, declared nor built in.
   bool starts_with_label(const ast::Expr& expr);
   void target(const ast::Target& target);
-  void operation(ast::OpExpr& op);
+  /// `counted`: it stands in `left(...)`.
+  void operation(ast::OpExpr& op, bool counted = false);
 
   // check_call.cpp
   Type call(ast::CallExpr& expr, bool as_statement);

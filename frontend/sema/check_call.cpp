@@ -172,7 +172,7 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
       }
       return kError;
     }
-    operation(*op);
+    operation(*op, true);
     const bool whole_queue = op->operand == nullptr && op->pass == Pass::BW;
     if (op->operand != nullptr && !type_of(*op->operand).is_error() && type_of(*op->operand) != kCursor) {
       sink_.report(Code::type_mismatch, op->operand->range, "`left` counts what is left of a cursor, this is {}",
@@ -301,6 +301,7 @@ bool Analyser::match(ast::CallExpr& expr, std::string_view callee, SourceRange d
     if (matched[i] == kDefault && !params[i].optional) missing += (missing.empty() ? "`" : ", `") + std::string(params[i].name) + "`";
   }
   if (row != nullptr && row->variadic && rest.empty()) missing = "a value";
+  if (row != nullptr && row->id == Builtin::trim && rest.empty()) missing = "a dimension, such as `mb: m`";
   // After another mistake in the arguments what is missing is a guess.
   if (!missing.empty() && ok) {
     const SourceRange end{expr.range.file, expr.range.end - 1, expr.range.end};

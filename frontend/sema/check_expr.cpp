@@ -103,6 +103,7 @@ Type Analyser::infer_node(ast::Expr& expr, Type hint) {
       if (hint.is_error() && body_.sort != BodySort::model && starts_with_label(expr)) return selector(expr);
       const Type base = infer(*node.base);
       if (base == kSelector) return selector(expr);
+      if (base == kOrder && report_unavailable(node.field.name, node.field.range)) return kError;
       if (!base.is_error()) {
         sink_.report(Code::unknown_field, node.field.range, "{} has no part `{}`", with_article(base), node.field.name)
             .hint("only selectors have parts, such as `model.reduce`, and orders methods, such as `.trim(mb: m)`");
@@ -300,8 +301,8 @@ Type Analyser::comparison(ast::BinaryExpr& expr) {
   if (a.is_error() || b.is_error()) return kBool;
   const auto measure = [&](const ast::Expr& side, Type type) {
     if (!type.is(TypeKind::measure)) return false;
-    sink_.report(Code::misplaced_measure, side.range, "a measure is known after planning, and is compared only in a `require`")
-        .hint("write it as a `require` of its own in a schedule or a train, such as `require peak_memory < 8GiB`");
+    sink_.report(Code::misplaced_measure, side.range, "a measure is known after planning: it is compared with a value, in a `require` of its own")
+        .hint("write `require peak_memory < 8GiB` in a schedule or a train; `and` joins two such conditions");
     return true;
   };
   if (measure(*expr.left, a) || measure(*expr.right, b)) return kBool;

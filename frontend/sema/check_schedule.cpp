@@ -114,7 +114,10 @@ void Analyser::replicate(const ast::ReplicateStmt& stmt) {
   settings(stmt.settings, kRows, "replicate");
   for (const ast::Pair& pair : stmt.settings) {
     const auto* number = llvm::dyn_cast<ast::NumberExpr>(pair.value);
-    if (pair.name.name == "zero" && number != nullptr && number->is_integer && number->integer > 0) {
+    if (pair.name.name == "prefetch" && !llvm::isa<ast::ErrorExpr>(pair.value)) {
+      not_available(pair.range, "`prefetch`", "leave it out: with whole copies of the parameters there is nothing to fetch");
+    }
+    if (pair.name.name == "zero" && number != nullptr && number->is_integer && number->integer >= 1 && number->integer <= 3) {
       not_available(pair.range, "sharded state (`zero` above 0)", "write `zero: 0` or leave it out: every replica holds the whole state");
     }
   }
@@ -175,6 +178,7 @@ void Analyser::train_setting(const ast::SettingStmt& stmt) {
   if (body_.depth > 1) {
     sink_.report(Code::misplaced_statement, stmt.setting.name.range, "the setting `{}` stands in a block", stmt.setting.name.name)
         .hint("it belongs directly in the `train`; its value may be `if ... then ... else ...`");
+    return;
   }
   for (const auto& [name, range] : settings_seen_) {
     if (name != stmt.setting.name.name) continue;
@@ -202,7 +206,12 @@ void Analyser::rank(const ast::RankStmt& stmt) {
   const Body outer = body_;
   const std::size_t before = locals_.size();
   std::vector<Type> axes;
-  for (const ast::Binding& binding : stmt.bindings) expect(*binding.values, kAxis, {.what = "`rank ... in`"});
+  for (const ast::Binding& binding : stmt.bindings) {
+    // `p[0..2]`: some coordinates of an axis.
+    auto* some = llvm::dyn_cast<ast::IndexExpr>(binding.values);
+    const Type type = infer(*binding.values, some != nullptr ? kDevices : kAxis);
+    if (some == nullptr || type != kDevices) report_mismatch(*binding.values, type, kAxis, {.what = "`rank ... in`"});
+  }
   for (const ast::Binding& binding : stmt.bindings) declare_local(binding.name, kInt, LocalKind::loop);
   body_.sort = BodySort::steps;
   body_.own_from = before;

@@ -122,12 +122,16 @@ void Analyser::target(const ast::Target& target) {
   }
 }
 
-void Analyser::operation(ast::OpExpr& op) {
+void Analyser::operation(ast::OpExpr& op, bool counted) {
   op.type = Type{TypeKind::op}.bits();
   if (op.operand == nullptr) {
     if (op.pass == Pass::BW) return;
-    sink_.report(Code::missing_operand, op.pass_range, "`{}` does not say of what", pass_name(op.pass))
-        .hint("write `{} a` with a cursor, or a selector such as `{} stage[0] mb[0]`; only `BW` may stand alone",
+    auto diagnostic = sink_.report(Code::missing_operand, op.pass_range, "`{}` does not say of what", pass_name(op.pass));
+    if (counted) {
+      diagnostic.hint("write `left({} a)` with a cursor; only `left(BW)` counts those of all cursors", pass_name(op.pass));
+      return;
+    }
+    diagnostic.hint("write `{} a` with a cursor, or a selector such as `{} stage[0] mb[0]`; only `BW` may stand alone",
               pass_name(op.pass), pass_name(op.pass));
     return;
   }

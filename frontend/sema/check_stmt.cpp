@@ -69,6 +69,8 @@ constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a m
 bool Analyser::allowed(const ast::Stmt& stmt) {
   const StatementRow& row = kRows[static_cast<std::size_t>(stmt.kind)];
   if ((row.where & bit(body_.sort)) != 0) return true;
+  // What a function whose result was refused wants to be is not known.
+  if (body_.function != nullptr && body_.function->result.is_error() && (row.where & kSteps) != 0) return true;
   std::string what;
   SourceRange at = stmt.range;
   if (!row.keyword.empty()) {

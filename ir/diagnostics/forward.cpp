@@ -4,7 +4,7 @@
 
 namespace piper {
 
-static constexpr std::size_t kShownPerPlace = 2;
+static constexpr std::size_t kShownPerPlace = 1;
 
 void forward(const DiagnosticSink& from, DiagnosticSink& to) {
   if (from.empty()) return;

@@ -1,9 +1,9 @@
 #pragma once
-// What a pass found, made readable: of one code and place two errors, and not more than fit on a page.
+// What a pass found, made readable: of one code and place one error, and not more than fit on a page.
 //
 //   DiagnosticSink found(sink.locations());
 //   place(dag, strategy, found);
-//   forward(found, sink);  // of 64 ranks with the same mistake in one line two, and how many more there are
+//   forward(found, sink);  // of 64 ranks with the same mistake in one line one, and how many more there are
 
 #include "ir/diagnostics/diagnostics.h"
 
@@ -20,7 +20,7 @@ void report_not_shown(DiagnosticSink& sink, Place last, std::size_t hidden, std:
       .hint("they are of the same {}; mend the first {} and check again", what, kShownErrors);
 }
 
-/// Adds to `to` what `from` holds. Of errors with the same code and range two are told, with the number of the others; warnings are told
+/// Adds to `to` what `from` holds. Of errors with the same code and range the first is told, with the number of the others; warnings are told
 /// as they are.
 void forward(const DiagnosticSink& from, DiagnosticSink& to);
 

@@ -1,10 +1,17 @@
 #include "ir/directive/directive.h"
 
+#include <algorithm>
+
 namespace piper::directive {
 
 std::string_view part_name(Part part) {
   constexpr std::string_view kNames[] = {"", "send", "recv", "gather", "reduce", "enter", "leave"};
   return kNames[static_cast<std::size_t>(part)];
+}
+
+LocId Order::written_at(const OrderOp& op) const {
+  auto origin = std::upper_bound(origins.begin(), origins.end(), op.first_coordinate, [](std::uint32_t at, const Origin& o) { return at < o.first; });
+  return origin != origins.begin() && op.first_coordinate < (--origin)->end ? origin->loc : op.loc;
 }
 
 }  // namespace piper::directive

@@ -41,9 +41,13 @@ struct Selector {
   LocId loc;
 };
 
+/// The narrower of two places, where it is known.
+inline LocId narrowest(LocId narrow, LocId wide) { return narrow.valid() ? narrow : wide; }
+
 struct NamedExtent {
   Symbol name;
   std::uint32_t extent = 1;
+  LocId loc = {};  // `mb: 4`
 };
 
 struct Partition {
@@ -51,6 +55,7 @@ struct Partition {
   NamedExtent into;
   std::vector<std::uint32_t> sizes;  // empty: balanced by cost
   LocId loc;
+  LocId sizes_loc = {};
 };
 
 /// `split batch into copy: 2, mb: 4`: dimensions in written order, the last is fastest over the samples.
@@ -59,6 +64,7 @@ struct Split {
   std::vector<NamedExtent> into;
   std::vector<Selector> targets;  // empty: everything
   LocId loc;
+  LocId dim_loc = {};
 };
 
 struct Place {
@@ -82,6 +88,7 @@ struct Stream {
   std::optional<std::uint32_t> window;
   bool high_priority = false;
   LocId loc;
+  LocId window_loc = {};  // `window: 4`
 };
 
 enum class Measure : std::uint8_t { peak_memory, bubble, traffic };
@@ -137,13 +144,22 @@ struct Order {
     std::uint32_t bound = 0;  // trim: keep indices below; compact: the cap in microbatches of a device share
     LocId loc;
   };
+  /// Coordinates [first, end) were written at `loc`, in the list of a cursor, and not at the operations that have them.
+  struct Origin {
+    std::uint32_t first = 0, end = 0;
+    LocId loc;
+  };
   std::vector<RankSteps> ranks;
   std::vector<OrderStep> steps;
   std::vector<std::uint32_t> children;  // indices into steps
   std::vector<OrderOp> ops;
   std::vector<OrderCoordinate> coordinates;
   std::vector<Transform> transforms;
+  std::vector<Origin> origins;  // ascending; for messages, not part of the text
   LocId loc;
+
+  /// Where the coordinates of an operation were written.
+  LocId written_at(const OrderOp& op) const;
 };
 
 using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require>;
@@ -177,6 +193,7 @@ struct Data {
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
   std::int64_t classes = 0;            // synthetic
   LocId loc;
+  std::vector<LocId> extent_locs = {};  // synthetic: of their names
 };
 
 struct Settings {
@@ -185,6 +202,7 @@ struct Settings {
   std::optional<Data> held_out;
   std::optional<Optimizer> optimizer;
   std::uint64_t steps = 0;
+  bool steps_given = false;
   tensor::DType dtype = tensor::DType::f32;
   std::uint64_t seed = 0;
   LocId loc;
