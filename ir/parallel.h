@@ -9,6 +9,7 @@
 // What the items give must not depend on who works on them: results go to places of their own. Small programs stay on one thread.
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <system_error>
 #include <thread>
@@ -33,6 +34,22 @@ void run_workers(std::size_t workers, const Work& work) {
   }
   work();
   for (std::thread& thread : threads) thread.join();
+}
+
+/// Calls `range(begin, end)` for parts of 0 .. nodes that cover it, on several threads when there are many; says whether all gave true.
+/// After the first false the parts that were not begun are left out.
+template <typename Range>
+bool all_hold(std::size_t nodes, const Range& range) {
+  constexpr std::size_t kPart = 8192;
+  const std::size_t parts = (nodes + kPart - 1) / kPart;
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> good = true;
+  run_workers(workers_for(parts, nodes), [&] {
+    for (std::size_t part; good && (part = next++) < parts;) {
+      if (!range(part * kPart, std::min(nodes, (part + 1) * kPart))) good = false;
+    }
+  });
+  return good;
 }
 
 }  // namespace piper

@@ -321,7 +321,7 @@ class Application {
                                op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over devices");
     if (op.part == Part::reduce && (op.pass == Pass::F || op.pass == Pass::BI)) {
       const Node& work = dag_.node(nodes_.front());
-      const bool halves = selection_.work(work.chunk, Pass::BW, selection_.position(work.instance)).valid();
+      const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
       report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(op, halves ? Pass::BW : Pass::B, Part::reduce, false));
     } else {
       report.hint("leave the operation out");
@@ -574,7 +574,7 @@ std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& cl
   for (const NodeId node : compute) {
     if (claimed.loc[node.index()].valid()) fixed.push_back(node);
   }
-  std::vector<Adjacency::Pair> kept = chains(dag, graph, roles, fixed);
+  std::vector<Adjacency::Pair> kept = chains(graph, roles, fixed);
   kept.insert(kept.end(), claimed.named.begin(), claimed.named.end());
   std::vector<std::int64_t> cost(graph.units(), 0);
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) cost[unit] = unit_cost(dag.node(graph.front(unit)));

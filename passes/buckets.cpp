@@ -37,14 +37,13 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
       if (port.kind == PortKind::grad) touch(port.param, true);
     }
   };
-  std::uint64_t last = ~0ull;
+  std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk take turns, but their devices rarely change
   llvm::DenseSet<std::uint64_t> seen;
   for (const Node& node : dag.nodes) {
     if (node.kind != NodeKind::chunk) break;
-    const std::uint64_t key = std::uint64_t{node.body.value()} << 32 | (node.devices.valid() ? node.devices.value() : 0);
-    if (key == last) continue;
-    last = key;
-    if (!seen.insert(key).second) continue;
+    if (node.devices.valid() && node.devices == last[node.body.index()]) continue;
+    last[node.body.index()] = node.devices;
+    if (!seen.insert(std::uint64_t{node.body.value()} << 32 | (node.devices.valid() ? node.devices.value() : 0)).second) continue;
     add({node.chunk, node.devices, node.cut, false}, dag.bodies[node.body.index()]);
   }
   return uses;

@@ -7,7 +7,6 @@
 #include "passes/check_selectors.h"
 #include "passes/localise.h"
 #include "passes/pieces.h"
-#include "passes/surround.h"
 #include "passes/wiring.h"
 
 namespace piper::passes {
@@ -159,7 +158,6 @@ std::optional<dag::Dag> DagBuilder::run() {
   add_nodes();
   wire(dag_);
   make_buckets(dag_);
-  surround(dag_);
   return std::move(dag_);
 }
 

@@ -58,30 +58,32 @@ struct Message {
 void Communicator::add_messages() {
   constexpr std::uint32_t kEnd = 0xFFFFFFFFu;
   const std::size_t work = dag_.nodes.size();
-  std::vector<std::uint32_t> first(work, kEnd);
+  // Beside each other: nodes are large, and edges visit them in no order.
+  std::vector<DeviceSetId> devices;
+  devices.reserve(work);
+  for (const Node& node : dag_.nodes) devices.push_back(node.devices);
+  std::vector<std::uint32_t> first(work, kEnd);  // per node: its first message
   std::vector<Message> messages;
   messages.reserve(work);
-  const auto crosses = [&](const Node& reader, const Input& input) {
-    return input.cls == EdgeClass::data && input.source.node.valid() && input.source.node.index() < work && dag_.node(input.source.node).devices != reader.devices;
-  };
-  const auto find = [&](NodeId source, DeviceSetId to) {
-    std::uint32_t m = first[source.index()];
-    while (m != kEnd && messages[m].to != to) m = messages[m].next;
-    return m;
-  };
-  for (std::size_t n = 0; n < work; ++n) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> crossing;  // edges, with their messages
+  crossing.reserve(work);
+  for (std::uint32_t n = 0; n < work; ++n) {
     const Node& reader = dag_.nodes[n];
-    for (const Input& input : dag_.inputs_of(reader)) {
-      if (!crosses(reader, input)) continue;
-      std::uint32_t m = find(input.source.node, reader.devices);
+    for (std::uint32_t e = reader.first_input; e < reader.first_input + reader.num_inputs; ++e) {
+      const Input& input = dag_.edges[e];
+      if (input.cls != EdgeClass::data || !input.source.node.valid() || devices[input.source.node.index()] == devices[n]) continue;
+      std::uint32_t& head = first[input.source.node.index()];
+      std::uint32_t m = head;
+      while (m != kEnd && messages[m].to != devices[n]) m = messages[m].next;
       if (m == kEnd) {
         m = static_cast<std::uint32_t>(messages.size());
-        messages.push_back({input.source.node, reader.devices, reader.chunk, first[input.source.node.index()], {}, {}});
-        first[input.source.node.index()] = m;
+        messages.push_back({input.source.node, devices[n], reader.chunk, head, {}, {}});
+        head = m;
       }
       auto& ports = messages[m].ports;
       const auto at = std::lower_bound(ports.begin(), ports.end(), input.source.index);
       if (at == ports.end() || *at != input.source.index) ports.insert(at, input.source.index);
+      crossing.emplace_back(e, m);
     }
   }
   if (messages.empty()) return;
@@ -97,15 +99,11 @@ void Communicator::add_messages() {
     }
   }
   for (std::size_t i = 0; i < order.size(); ++i) messages[order[i]].recv = NodeId::at(work + 2 * i + 1);
-  for (std::size_t n = 0; n < work; ++n) {
-    const Node& reader = dag_.nodes[n];
-    for (std::uint32_t i = 0; i < reader.num_inputs; ++i) {
-      Input& input = dag_.edges[reader.first_input + i];
-      if (!crosses(reader, input)) continue;
-      const Message& message = messages[find(input.source.node, reader.devices)];
-      const auto at = std::lower_bound(message.ports.begin(), message.ports.end(), input.source.index);
-      input.source = {message.recv, static_cast<std::uint32_t>(at - message.ports.begin())};
-    }
+  for (const auto& [edge, m] : crossing) {
+    Port& source = dag_.edges[edge].source;
+    const Message& message = messages[m];
+    const auto at = std::lower_bound(message.ports.begin(), message.ports.end(), source.index);
+    source = {message.recv, static_cast<std::uint32_t>(at - message.ports.begin())};
   }
   dag_.nodes.reserve(work + 2 * messages.size() + dag_.buckets.size() * 4 + 1024);
   dag_.comms.reserve(messages.size() + dag_.buckets.size() + 16);
@@ -371,7 +369,6 @@ void drop_backward(Dag& dag) {
   remove_unused_bodies(dag);
   remove_unread_outputs(dag);
   wire(dag);
-  surround(dag);
 }
 
 }  // namespace piper::passes

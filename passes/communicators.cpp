@@ -36,7 +36,7 @@ Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
 
 class Former {
  public:
-  Former(const Dag& dag, std::span<const std::uint32_t> position) : dag_(dag), position_(position) {
+  Former(const Dag& dag, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position) : dag_(dag), stream_of_(stream_of), position_(position) {
     out_.of_comm.resize(dag.comms.size());
     out_.number.assign(dag.comms.size(), 0);
     out_.first_reader.resize(dag.comms.size());
@@ -44,6 +44,7 @@ class Former {
   }
 
   Communicators run() {
+    find_ends();
     find_first_readers();
     form_pairs();
     form_groups();
@@ -53,16 +54,30 @@ class Former {
  private:
   const Node& front(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()); }
 
-  void find_first_readers() {
-    // The communication of each receive in an array of its own: nodes are large, and edges visit them in no order.
-    std::vector<CommId> received(dag_.nodes.size());
+  /// In one walk over the nodes, which are large.
+  void find_ends() {
+    received_.resize(dag_.nodes.size());
+    ends_.resize(dag_.comms.size());
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (dag_.nodes[i].kind == NodeKind::recv) received[i] = dag_.nodes[i].comm;
+      const Node& node = dag_.nodes[i];
+      if (node.kind == NodeKind::recv) {
+        received_[i] = node.comm;
+        ends_[node.comm.index()].to = node.devices;
+      }
+      if (node.kind != NodeKind::send) continue;
+      Ends& own = ends_[node.comm.index()];
+      own.from = node.devices;
+      own.pass = node.pass;
+      if (position_[i] >= at_position_.size()) at_position_.resize(std::max<std::size_t>(position_[i] + 1, 2 * at_position_.size()));
+      at_position_[position_[i]] = node.comm;
     }
+  }
+
+  void find_first_readers() {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       for (const dag::Input& input : dag_.inputs_of(dag_.nodes[i])) {
         if (input.cls == dag::EdgeClass::param) continue;
-        const CommId comm = received[input.source.node.index()];
+        const CommId comm = received_[input.source.node.index()];
         if (!comm.valid() || position_[i] >= read_[comm.index()]) continue;
         read_[comm.index()] = position_[i];
         out_.first_reader[comm.index()] = NodeId::at(i);
@@ -71,33 +86,14 @@ class Former {
   }
 
   void form_pairs() {
-    // By position of the send, which no two messages share.
-    struct Ends {
-      DeviceSetId from, to;
-      std::uint32_t stream = 0;
-      Pass pass = Pass::F;
-    };
-    std::vector<Ends> ends(dag_.comms.size());
-    std::vector<CommId> at_position;
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      const Node& node = dag_.nodes[i];
-      if (node.kind == NodeKind::recv) ends[node.comm.index()].to = node.devices;
-      if (node.kind != NodeKind::send) continue;
-      Ends& own = ends[node.comm.index()];
-      own.from = node.devices;
-      own.stream = node.stream.value();
-      own.pass = node.pass;
-      if (position_[i] >= at_position.size()) at_position.resize(std::max<std::size_t>(position_[i] + 1, 2 * at_position.size()));
-      at_position[position_[i]] = node.comm;
-    }
     using Route = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;  // source, destination, direction, stream
     std::map<Route, std::uint32_t> routes;
     llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> group_of;
     std::vector<std::vector<CommId>> groups;
-    for (const CommId comm : at_position) {
+    for (const CommId comm : at_position_) {
       if (!comm.valid()) continue;
-      const Ends& own = ends[comm.index()];
-      const Route route{own.from.value(), own.to.value(), own.pass != Pass::F, own.stream};
+      const Ends& own = ends_[comm.index()];
+      const Route route{own.from.value(), own.to.value(), own.pass != Pass::F, stream_of_[comm.index()].value()};
       const auto [entry, fresh] =
           group_of.try_emplace({std::uint64_t{std::get<0>(route)} << 32 | std::get<1>(route), std::uint64_t{std::get<3>(route)} << 1 | (std::get<2>(route) ? 1 : 0)},
                                static_cast<std::uint32_t>(groups.size()));
@@ -143,7 +139,7 @@ class Former {
     made.kind = Communicator::Kind::pair;
     made.comms = comms;
     made.members = {dag_.node(first.members.front()).devices, dag_.node(first.members.back()).devices};
-    made.stream = front(comms.front()).stream;
+    made.stream = stream_of_[comms.front().index()];
     made.loc = first.loc;
     made.least_window = 1 + swap.wanted - swap.unread;
     made.window = std::max(2u, made.least_window);
@@ -160,7 +156,7 @@ class Former {
       std::vector<DeviceSetId> sets;
       for (const NodeId member : dag_.comms[i].members) sets.push_back(dag_.node(member).devices);
       const int purpose = node.kind == NodeKind::all_gather ? 2 : node.bucket.valid() ? 0 : 1;
-      groups[{std::move(sets), dag_.comms[i].axes, purpose, node.stream.value()}].push_back(CommId::at(i));
+      groups[{std::move(sets), dag_.comms[i].axes, purpose, stream_of_[i].value()}].push_back(CommId::at(i));
     }
     for (auto& [key, comms] : groups) {
       const auto at = [&](CommId comm) { return position_[dag_.comms[comm.index()].members.front().index()]; };
@@ -169,7 +165,7 @@ class Former {
       made.kind = Communicator::Kind::group;
       made.members = std::get<0>(key);
       made.axes = std::get<1>(key);
-      made.stream = front(comms.front()).stream;
+      made.stream = stream_of_[comms.front().index()];
       made.loc = dag_.comms[comms.front().index()].loc;
       made.comms = std::move(comms);
       add(std::move(made), {});
@@ -187,13 +183,23 @@ class Former {
   }
 
   const Dag& dag_;
+  std::span<const dag::StreamId> stream_of_;  // per comm
   std::span<const std::uint32_t> position_;
+  struct Ends {
+    DeviceSetId from, to;
+    Pass pass = Pass::F;
+  };
+  std::vector<Ends> ends_;           // per comm, of messages
+  std::vector<CommId> at_position_;  // messages by the position of the send, which no two share
+  std::vector<CommId> received_;     // per node: the message of a receive
   std::vector<std::uint32_t> read_;  // per comm: position of its first reader
   Communicators out_;
 };
 
 }  // namespace
 
-Communicators form_communicators(const Dag& dag, std::span<const std::uint32_t> position) { return Former(dag, position).run(); }
+Communicators form_communicators(const Dag& dag, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position) {
+  return Former(dag, stream_of, position).run();
+}
 
 }  // namespace piper::passes

@@ -5,7 +5,7 @@
 // sent it is cut by producing chunk and copy, which keeps windows small. A group communicator carries the collectives of one purpose over
 // the same member sets.
 //
-// Guarantee: the result is a function of the DAG, the streams of its nodes and `position`, a numbering of nodes that agrees with the compute order of every
+// Guarantee: the result is a function of the DAG, the streams asked for and `position`, a numbering of nodes that agrees with the compute order of every
 // rank and with data flow. Another such numbering may put the messages of a route in another sequence, so a program's communicators are formed once: the
 // linear order respects them, and the plan takes them over.
 
@@ -30,6 +30,7 @@ struct Communicators {
   std::vector<Swap> widest;                     // per communicator
 };
 
-Communicators form_communicators(const dag::Dag& dag, std::span<const std::uint32_t> position);
+/// `stream_of`: per communication the stream that the user put it on; invalid: none.
+Communicators form_communicators(const dag::Dag& dag, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
 
 }  // namespace piper::passes

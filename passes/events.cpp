@@ -1,25 +1,35 @@
 #include "passes/events.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace piper::passes {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// What is known to have ended when an action starts: per stream a count of actions, those of the step before included in the second pass.
+/// What is known to have ended when an action starts: per stream a count of actions, those of the step before included in the second pass. Rows are
+/// padded to whole blocks, so that they are copied and merged by vector instructions.
 class Clocks {
  public:
-  Clocks(std::size_t actions, std::size_t streams) : streams_(streams), rows_(actions * streams, 0) {}
-  std::uint32_t* row(std::size_t action) { return rows_.data() + action * streams_; }
-  void copy(std::uint32_t* to, const std::uint32_t* from) const { std::copy(from, from + streams_, to); }
-  void merge(std::uint32_t* to, const std::uint32_t* from) const {
-    for (std::size_t s = 0; s < streams_; ++s) to[s] = std::max(to[s], from[s]);
+  Clocks(std::size_t actions, std::size_t streams) : width_((streams + kBlock - 1) / kBlock * kBlock), rows_(new std::int32_t[actions * width_]) {}
+  std::int32_t* row(std::size_t action) { return rows_.get() + action * width_; }
+  void clear(std::int32_t* row) const { std::fill(row, row + width_, 0); }
+  void copy(std::int32_t* __restrict to, const std::int32_t* __restrict from) const {
+    for (std::size_t s = 0; s < width_; s += kBlock) {
+      for (std::size_t k = 0; k < kBlock; ++k) to[s + k] = from[s + k];
+    }
+  }
+  void merge(std::int32_t* __restrict to, const std::int32_t* __restrict from) const {
+    for (std::size_t s = 0; s < width_; s += kBlock) {
+      for (std::size_t k = 0; k < kBlock; ++k) to[s + k] = std::max(to[s + k], from[s + k]);
+    }
   }
 
  private:
-  std::size_t streams_;
-  std::vector<std::uint32_t> rows_;
+  static constexpr std::size_t kBlock = 4;
+  std::size_t width_;
+  std::unique_ptr<std::int32_t[]> rows_;  // a row is written before it is read
 };
 
 }  // namespace
@@ -29,7 +39,7 @@ Events choose_waits(std::span<const Slot> slots, std::size_t streams, std::span<
   events.first.assign(slots.size() + 1, 0);
   if (streams < 2) return events;
 
-  std::vector<std::uint32_t> count(streams, 0);  // actions per stream
+  std::vector<std::int32_t> count(streams, 0);  // actions per stream
   std::vector<std::uint32_t> previous(slots.size(), kNone), last(streams, kNone);
   for (std::uint32_t a = 0; a < slots.size(); ++a) {
     previous[a] = last[slots[a].stream];
@@ -51,10 +61,12 @@ Events choose_waits(std::span<const Slot> slots, std::size_t streams, std::span<
   std::vector<std::uint32_t> first_same(slots.size() + 1, 0);
   std::vector<std::uint32_t> waits_same;
   for (std::uint32_t a = 0; a < slots.size(); ++a) {
-    std::uint32_t* row = same.row(a);
+    std::int32_t* row = same.row(a);
     if (previous[a] != kNone) {
       same.copy(row, same.row(previous[a]));
       row[slots[a].stream] = slots[a].position;
+    } else {
+      same.clear(row);
     }
     of_distance(a, 0);
     for (const Need& need : sorted) {
@@ -71,7 +83,7 @@ Events choose_waits(std::span<const Slot> slots, std::size_t streams, std::span<
   Clocks next(slots.size(), streams);
   for (std::uint32_t a = 0; a < slots.size(); ++a) {
     const std::uint32_t stream = slots[a].stream;
-    std::uint32_t* row = next.row(a);
+    std::int32_t* row = next.row(a);
     if (previous[a] != kNone) {
       next.copy(row, next.row(previous[a]));
     } else {

@@ -13,7 +13,7 @@ namespace piper::passes {
 /// An action of one rank on its stream, numbered within the rank.
 struct Slot {
   std::uint32_t stream = 0;
-  std::uint32_t position = 0;
+  std::int32_t position = 0;
 };
 
 /// The wait for another action of the same rank, `distance` (0 or 1) steps ago.

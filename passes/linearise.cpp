@@ -32,14 +32,15 @@ void add_message_edges(const WorkGraph& graph, const Dag& dag, const Communicato
 }
 
 /// The last chunk of every role before what ends its step.
-void add_end_edges(const WorkGraph& graph, const Dag& dag, const RoleTable& roles, std::span<const NodeId> compute, std::vector<Adjacency::Pair>& edges) {
+void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute, std::vector<Adjacency::Pair>& edges) {
   std::vector<std::uint32_t> last(roles.size(), kNone);
   for (const NodeId node : compute) {
-    for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) last[role] = graph.unit_of(node);
+    const std::uint32_t unit = graph.unit_of(node);
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) last[role] = unit;
   }
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
     if (graph.sort(unit) != WorkGraph::Sort::end_of_step) continue;
-    for (const std::uint32_t role : roles.roles_of(dag.node(graph.front(unit)).devices)) {
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) {
       if (last[role] != kNone) edges.emplace_back(last[role], unit);
     }
   }
@@ -47,14 +48,14 @@ void add_end_edges(const WorkGraph& graph, const Dag& dag, const RoleTable& role
 
 }  // namespace
 
-std::vector<Adjacency::Pair> chains(const Dag& dag, const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
+std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
   std::vector<Adjacency::Pair> edges;
   edges.reserve(compute.size());
   std::vector<std::uint32_t> last(roles.size(), kNone);
   for (const NodeId node : compute) {
     const std::uint32_t unit = graph.unit_of(node);
     std::uint32_t added = kNone;  // roles of one set mostly have the same work before
-    for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) {
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) {
       if (last[role] != kNone && last[role] != added) edges.emplace_back(last[role], unit);
       added = last[role];
       last[role] = unit;
@@ -73,20 +74,15 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   for (const Adjacency::Pair& edge : edges) dag.temporal.emplace_back(graph.front(edge.first), graph.front(edge.second));
   edges.insert(edges.end(), named.begin(), named.end());
   add_message_edges(graph, dag, communicators, edges);
-  add_end_edges(graph, dag, roles, compute, edges);
+  add_end_edges(graph, roles, compute, edges);
   const Adjacency more(graph.units(), edges);
-  const std::vector<std::uint32_t> topological = topological_order(graph, more);
+  // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
+  std::vector<std::uint32_t> start;
+  const std::vector<std::uint32_t> topological = topological_order(graph, more, start);
   if (topological.size() < graph.units()) return false;
-
-  // Start times at unit costs; what ends the step counts as one, so that order by time is order by dependence there, too.
-  std::vector<std::uint32_t> start(graph.units(), 0);
   std::uint32_t end_of_step = 0;
-  for (const std::uint32_t unit : topological) {
-    const std::uint32_t end = start[unit] + graph.duration(unit);
-    end_of_step = std::max(end_of_step, end);
-    for (const std::uint32_t to : graph.successors(unit)) start[to] = std::max(start[to], end);
-    for (const std::uint32_t to : more.of(unit)) start[to] = std::max(start[to], end);
-  }
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
+
   // At one time: communication, then loads, then work.
   std::vector<std::uint32_t> key(graph.units());
   for (const std::uint32_t unit : topological) {

@@ -22,6 +22,6 @@ bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, co
                std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named);
 
 /// Edges between units for consecutive chunks of each role.
-std::vector<Adjacency::Pair> chains(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, std::span<const dag::NodeId> compute);
+std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const dag::NodeId> compute);
 
 }  // namespace piper::passes

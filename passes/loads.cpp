@@ -8,10 +8,10 @@ namespace piper::passes {
 
 using namespace dag;  // NOLINT: this file speaks of nothing else
 
-Loads::Loads(Dag& dag) : dag_(dag), selection_(dag), first_(dag.inputs.size() * selection_.num_instances(), kEnd) {}
+Loads::Loads(Dag& dag) : dag_(dag), instances_(dag), first_(dag.inputs.size() * instances_.size(), kEnd) {}
 
 Port Loads::of(tensor::InputId input, const Node& reader) {
-  std::uint32_t& head = first_[input.index() * selection_.num_instances() + selection_.position(reader.instance)];
+  std::uint32_t& head = first_[input.index() * instances_.size() + instances_.position(reader.instance)];
   for (std::uint32_t i = head; i != kEnd; i = loads_[i].next) {
     const Node& load = dag_.node(loads_[i].node);
     if (load.devices == reader.devices && load.cut == reader.cut) return {loads_[i].node, 0};

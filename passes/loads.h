@@ -28,7 +28,7 @@ class Loads {
     std::uint32_t next;  // of the same input and instance
   };
   dag::Dag& dag_;
-  const Selection selection_;
+  const Instances instances_;
   std::vector<std::uint32_t> first_;  // by input and instance
   std::vector<Load> loads_;
 };

@@ -16,7 +16,7 @@ std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& str
   if (!compute) return std::nullopt;
 
   // Messages are numbered as their senders make them, or as an order names them: both follow from the compute orders alone.
-  const std::vector<Adjacency::Pair> after = chains(dag, graph, roles, compute->nodes);
+  const std::vector<Adjacency::Pair> after = chains(graph, roles, compute->nodes);
   std::vector<std::uint32_t> topological = compute->topological;
   if (topological.empty()) {
     std::vector<Adjacency::Pair> edges = after;

@@ -13,6 +13,7 @@
 #include "passes/plan.h"
 #include "passes/replicate.h"
 #include "passes/split.h"
+#include "passes/surround.h"
 
 namespace piper::passes {
 
@@ -29,15 +30,21 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   }
   std::optional<Dag> dag = build(model, strategy, sink);
   if (!dag) return std::nullopt;
+  // What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
+  const auto complete = [&](bool watched) {
+    if (watched && dag->level < Level::communicating) surround(*dag);
+    return watched;
+  };
   const auto pass = [&](std::string_view name, bool good) {
     if (!good) return false;
+    complete(options.after || options.verify_each);
     if (options.after) options.after(name, *dag);
     if (!options.verify_each || verify::verify(*dag, sink)) return true;
     sink.report(Code::compiler_bug, LocId(), "pass `{}` left a graph that its level does not allow; this is a mistake of the compiler, not of the program", name)
         .hint("please report it, with the program");
     return false;
   };
-  const auto reached = [&](Level level) { return options.stop_at == level; };
+  const auto reached = [&](Level level) { return complete(options.stop_at == level); };
 
   pass("build", true);
   if (reached(Level::built)) return dag;

@@ -4,7 +4,6 @@
 
 #include "passes/buckets.h"
 #include "passes/select.h"
-#include "passes/surround.h"
 
 namespace piper::passes {
 
@@ -74,10 +73,10 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
   const Rule& rule = rules_[number];
   const std::optional<Selection::Found> found = selection_.find(*rule.selector, sink_);
   if (!found) return false;
-  if (table.empty()) table.assign(dag_.chunks.size() * selection_.num_instances(), kNoRule);
+  if (table.empty()) table.assign(dag_.chunks.size() * selection_.instances().size(), kNoRule);
   for (const ChunkId chunk : found->chunks) {
     for (const std::uint32_t instance : found->instances) {
-      std::uint32_t& entry = table[chunk.index() * selection_.num_instances() + instance];
+      std::uint32_t& entry = table[chunk.index() * selection_.instances().size() + instance];
       if (entry == kNoRule || rules_[entry].specificity < rule.specificity) {
         entry = number;
         continue;
@@ -105,8 +104,8 @@ bool Placer::report_unplaced() const {
   std::vector<Nowhere> nowhere;
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t missing = 0, first = 0;
-    for (std::uint32_t i = selection_.num_instances(); i-- > 0;) {
-      if (by_pass_[0].empty() || by_pass_[0][c * selection_.num_instances() + i] == kNoRule) {
+    for (std::uint32_t i = selection_.instances().size(); i-- > 0;) {
+      if (by_pass_[0].empty() || by_pass_[0][c * selection_.instances().size() + i] == kNoRule) {
         ++missing;
         first = i;
       }
@@ -114,8 +113,8 @@ bool Placer::report_unplaced() const {
     if (missing == 0) continue;
     const Chunk& chunk = dag_.chunks[c];
     Nowhere work{dag_.regions.print(chunk.region, dag_.context->symbols), {}, chunk.loc};
-    if (missing < selection_.num_instances()) {
-      const Instance instance = selection_.instance(first);
+    if (missing < selection_.instances().size()) {
+      const Instance instance = selection_.instances().at(first);
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
     }
     const bool told = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
@@ -153,7 +152,7 @@ bool Placer::run() {
   if (!good || !report_unplaced()) return false;
   for (Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) continue;
-    const std::size_t at = node.chunk.index() * selection_.num_instances() + selection_.position(node.instance);
+    const std::size_t at = node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance);
     const std::vector<std::uint32_t>& own = by_pass_[static_cast<std::size_t>(node.pass)];
     const bool follows = own.empty() || own[at] == kNoRule;
     node.devices = rules_[follows ? by_pass_[0][at] : own[at]].devices;
@@ -165,7 +164,6 @@ bool Placer::run() {
 bool Placer::finish() {
   const std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
   if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
-  surround(dag_);
   return true;
 }
 

@@ -3,8 +3,8 @@
 //
 // A rule without a pass, or with `F`, places the forward work of the instances that its selector means, and the backward follows the forward of
 // the same instance; rules that name `B`, `BI` or `BW` place backward work on its own. Of several rules the one with more coordinates holds (a pass
-// counts as one). Without any `place` everything is on the whole mesh. Loads are placed with their readers, updates at the homes of
-// their parameters.
+// counts as one). Without any `place` everything is on the whole mesh. `surround` places loads with their readers,
+// updates at the homes of their parameters.
 //
 //   place stage[0] on cluster[pp: 0]      F.stage0.mb3, B.stage0.mb3, load.tokens.mb3, update.stage0.0   on   cluster[pp: 0]
 
@@ -14,7 +14,7 @@
 
 namespace piper::passes {
 
-/// Takes a DAG from level split to level placed, samples not yet divided over devices. False after reporting.
+/// Takes a DAG from level split to level placed, chunks alone, samples not yet divided over devices. False after reporting.
 bool place(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -28,6 +28,7 @@ void measure_ports(const Dag& dag, PlanFacts& facts) {
     }
   }
   facts.first_port.reserve(dag.nodes.size() + 1);
+  facts.port_bytes.reserve(dag.edges.size());
   facts.first_port.push_back(0);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const Node& node = dag.nodes[i];
@@ -116,14 +117,17 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
 
   // Nodes by role, in the global order.
   std::vector<std::uint32_t> first(roles.size() + 1, 0);
+  std::vector<DeviceSetId> devices;  // beside each other: nodes are large, and the order visits them everywhere
+  devices.reserve(dag.nodes.size());
   for (const Node& node : dag.nodes) {
+    devices.push_back(node.devices);
     for (const std::uint32_t role : roles.roles_of(node.devices)) ++first[role + 1];
   }
   for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
   std::vector<NodeId> nodes(first.back());
   std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
   for (const NodeId node : dag.order) {
-    for (const std::uint32_t role : roles.roles_of(dag.node(node).devices)) nodes[next[role]++] = node;
+    for (const std::uint32_t role : roles.roles_of(devices[node.index()])) nodes[next[role]++] = node;
   }
   std::vector<std::vector<dag::BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {

@@ -92,7 +92,7 @@ class Projection {
       action.stream = node.stream;
       action.position = next_position_[local]++;
       if (node.comm.valid()) action.communicator = facts_.communicators.of_comm[node.comm.index()];
-      slots_.push_back({local, action.position});
+      slots_.push_back({local, static_cast<std::int32_t>(action.position)});
       role_.actions.push_back(action);
     }
   }

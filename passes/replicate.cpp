@@ -7,7 +7,6 @@
 #include "passes/buckets.h"
 #include "passes/sampling.h"
 #include "passes/select.h"
-#include "passes/surround.h"
 #include "passes/wiring.h"
 
 namespace piper::passes {
@@ -263,8 +262,18 @@ void Replicator::divide_bodies() {
   std::vector<std::pair<BodyId, std::int64_t>> divide;
   const std::size_t bodies = dag_.bodies.size();
   std::vector<Body> added;
+  struct Last {
+    AxisMask cut = 0;
+    BodyId variant;
+  };
+  std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
   for (Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) break;
+    Last& known = last[node.body.index()];
+    if (known.variant.valid() && known.cut == node.cut) {
+      node.body = known.variant;
+      continue;
+    }
     std::int64_t parts = 1;
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
       if ((node.cut >> a & 1) != 0) parts *= dag_.mesh.axes[a].size;
@@ -280,6 +289,7 @@ void Replicator::divide_bodies() {
       taken[node.body.index()] = true;
       divide.push_back({entry->second, parts});
     }
+    known = {node.cut, entry->second};
     node.body = entry->second;
   }
   for (Body& body : added) dag_.bodies.push_back(std::move(body));
@@ -306,7 +316,6 @@ bool Replicator::run() {
     }
   }
   if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
-  surround(dag_);
   return true;
 }
 

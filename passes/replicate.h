@@ -17,7 +17,7 @@
 
 namespace piper::passes {
 
-/// Completes level placed: cuts, local extents, homes and buckets of parameters, and the nodes around the chunks. False after reporting.
+/// Completes level placed: cuts, local extents, homes and buckets of parameters. False after reporting.
 bool replicate(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

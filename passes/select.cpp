@@ -7,13 +7,27 @@
 namespace piper::passes {
 
 using dag::ChunkId;
+using dag::Instance;
 using dag::NodeId;
 
-Selection::Selection(const dag::Dag& dag) : dag_(dag) {
-  for (const dag::SplitDim& dim : dag.dims) num_instances_ *= dim.extent;
-  every_instance_.resize(num_instances_);
-  for (std::uint32_t i = 0; i < num_instances_; ++i) every_instance_[i] = i;
+WorkTable::WorkTable(const dag::Dag& dag) : chunks_(dag.chunks.size()) {
+  const Instances instances(dag);
+  instances_ = instances.size();
+  nodes_.resize(4 * chunks_ * instances_);
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    const dag::Node& node = dag.nodes[n];
+    if (node.kind != dag::NodeKind::chunk) continue;
+    nodes_[(static_cast<std::size_t>(node.pass) * chunks_ + node.chunk.index()) * instances_ + instances.position(node.instance)] = NodeId::at(n);
+  }
+}
 
+Selection::Selection(const dag::Dag& dag) : dag_(dag), instances_(dag) {
+  every_instance_.resize(instances_.size());
+  for (std::uint32_t i = 0; i < instances_.size(); ++i) every_instance_[i] = i;
+
+  for (std::uint32_t d = 0; d < dag.dims.size(); ++d) {
+    if (Meaning& named = define(dag.dims[d].name); named.dimension == kNone) named.dimension = d;
+  }
   std::vector<Symbol> seen;
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     const ChunkId chunk = ChunkId::at(c);
@@ -23,60 +37,41 @@ Selection::Selection(const dag::Dag& dag) : dag_(dag) {
       const Symbol name = dag.regions.name(region);
       if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
       seen.push_back(name);
-      const auto [entry, fresh] = position_of_name_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-      if (fresh) names_.emplace_back();
-      ByName& by_name = names_[entry->second];
-      by_name.all.push_back(chunk);
+      Meaning& named = define(name);
+      if (named.region == kNone) {
+        named.region = static_cast<std::uint32_t>(regions_.size());
+        regions_.push_back({name, {}, {}});
+      }
+      Region& own = regions_[named.region];
+      own.all.push_back(chunk);
       const std::uint32_t index = dag.regions.index(region);
-      if (by_name.by_index.size() <= index) by_name.by_index.resize(index + 1);
-      by_name.by_index[index].push_back(chunk);
+      if (own.by_index.size() <= index) own.by_index.resize(index + 1);
+      own.by_index[index].push_back(chunk);
     }
   }
-  work_.resize(4 * dag.chunks.size() * num_instances_);
-  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
-    const dag::Node& node = dag.nodes[n];
-    if (node.kind != dag::NodeKind::chunk) continue;
-    work_[(static_cast<std::size_t>(node.pass) * dag.chunks.size() + node.chunk.index()) * num_instances_ + position(node.instance)] = NodeId::at(n);
-  }
 }
 
-dag::Instance Selection::instance(std::uint32_t position) const {
-  dag::Instance instance;
-  for (std::size_t d = dag_.dims.size(); d-- > 0;) {
-    instance.at[d] = static_cast<std::int32_t>(position % dag_.dims[d].extent);
-    position /= dag_.dims[d].extent;
-  }
-  return instance;
+const WorkTable& Selection::work() {
+  if (!work_) work_.emplace(dag_);
+  return *work_;
 }
 
-std::uint32_t Selection::position(const dag::Instance& instance) const {
-  std::uint32_t position = 0;
-  for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
-    position = position * dag_.dims[d].extent + static_cast<std::uint32_t>(std::max(instance.at[d], 0));
-  }
-  return position;
-}
-
-std::size_t Selection::dimension(Symbol name) const {
-  std::size_t d = 0;
-  while (d < dag_.dims.size() && dag_.dims[d].name != name) ++d;
-  return d;
+Selection::Meaning& Selection::define(Symbol name) {
+  if (name.index() >= meanings_.size()) meanings_.resize(name.index() + 1);
+  return meanings_[name.index()];
 }
 
 std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<ChunkId>& scratch) const {
-  const auto entry = position_of_name_.find(term.name);
-  if (entry == position_of_name_.end()) {
+  const std::uint32_t number = meaning(term.name).region;
+  if (number == kNone) {
     if (term.all && dag_.context->text(term.name) == "model") return every_chunk_;
     return {};
   }
-  const ByName& by_name = names_[entry->second];
-  if (term.all) return by_name.all;
-  if (term.indices.size() == 1) {
-    return term.indices[0] < by_name.by_index.size() ? std::span<const ChunkId>(by_name.by_index[term.indices[0]]) : std::span<const ChunkId>();
-  }
+  const Region& region = regions_[number];
+  if (term.all) return region.all;
   scratch.clear();
   for (const std::uint32_t index : term.indices) {
-    if (index < by_name.by_index.size()) scratch.insert(scratch.end(), by_name.by_index[index].begin(), by_name.by_index[index].end());
+    if (index < region.by_index.size()) scratch.insert(scratch.end(), region.by_index[index].begin(), region.by_index[index].end());
   }
   std::sort(scratch.begin(), scratch.end());
   scratch.erase(std::unique(scratch.begin(), scratch.end()), scratch.end());
@@ -90,8 +85,8 @@ std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   bool any_dimension = false;
   bool impossible = false;
   for (const Term& term : terms) {
-    const std::size_t d = dimension(term.name);
-    if (d < dag_.dims.size()) {
+    const std::uint32_t d = meaning(term.name).dimension;
+    if (d != kNone) {
       if (term.all) continue;
       impossible = impossible || wanted[d] != nullptr || term.indices.empty();
       wanted[d] = &term;
@@ -112,20 +107,20 @@ std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   }
   if (impossible || found.chunks.empty()) return std::nullopt;
   if (any_dimension) {
-    instances_.assign(1, 0);
+    found_instances_.assign(1, 0);
     for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
       const std::uint32_t extent = dag_.dims[d].extent;
       next_.clear();
-      for (const std::uint32_t outer : instances_) {
+      for (const std::uint32_t outer : found_instances_) {
         if (wanted[d] == nullptr) {
           for (std::uint32_t i = 0; i < extent; ++i) next_.push_back(outer * extent + i);
         } else {
           for (const std::uint32_t i : wanted[d]->indices) next_.push_back(outer * extent + i);
         }
       }
-      instances_.swap(next_);
+      found_instances_.swap(next_);
     }
-    found.instances = instances_;
+    found.instances = found_instances_;
   }
   return found;
 }
@@ -144,16 +139,16 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
   std::vector<ChunkId> scratch;
   for (const Term& term : terms) {
     const std::string_view name = dag_.context->text(term.name);
-    const std::size_t d = dimension(term.name);
+    const auto [d, region] = meaning(term.name);
     std::size_t size = 0;
-    if (d < dag_.dims.size()) {
+    if (d != kNone) {
       size = dag_.dims[d].extent;
-    } else if (const auto entry = position_of_name_.find(term.name); entry != position_of_name_.end()) {
-      size = names_[entry->second].by_index.size();
+    } else if (region != kNone) {
+      size = regions_[region].by_index.size();
     } else if (!(name == "model" && term.all)) {
       std::vector<std::string_view> known;
       for (const dag::SplitDim& dim : dag_.dims) known.push_back(dag_.context->text(dim.name));
-      for (const auto& [symbol, position] : position_of_name_) known.push_back(dag_.context->text(symbol));
+      for (const Region& each : regions_) known.push_back(dag_.context->text(each.name));
       std::sort(known.begin(), known.end());
       report_unknown_name(sink, at(term), name, known);
       return;
@@ -165,7 +160,7 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
     }
     for (const std::uint32_t index : term.indices) {
       const std::uint32_t one[] = {index};
-      const bool exists = d < dag_.dims.size() ? index < size : !chunks_of({term.name, false, one, term.loc}, scratch).empty();
+      const bool exists = d != kNone ? index < size : !chunks_of({term.name, false, one, term.loc}, scratch).empty();
       if (exists) continue;
       report_missing_index(sink, at(term), name, index, size);
       return;
@@ -200,7 +195,30 @@ std::optional<Selection::Found> Selection::find(const directive::Selector& selec
   return found;
 }
 
+std::optional<Selection::Found> Selection::find_one(const directive::Order& order, const directive::OrderOp& op) const {
+  std::span<const ChunkId> chunks;
+  Instance instance;
+  for (const directive::OrderCoordinate& coordinate : std::span(order.coordinates).subspan(op.first_coordinate, op.num_coordinates)) {
+    const auto [dimension, region] = meaning(coordinate.name);
+    if (coordinate.all) return std::nullopt;
+    if (dimension != kNone) {
+      if (instance.at[dimension] != Instance::kNone || coordinate.index >= dag_.dims[dimension].extent) return std::nullopt;
+      instance.at[dimension] = static_cast<std::int32_t>(coordinate.index);
+    } else {
+      if (!chunks.empty() || region == kNone || coordinate.index >= regions_[region].by_index.size()) return std::nullopt;
+      chunks = regions_[region].by_index[coordinate.index];
+      if (chunks.empty()) return std::nullopt;
+    }
+  }
+  for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+    if (instance.at[d] == Instance::kNone) return std::nullopt;
+  }
+  if (chunks.empty()) return std::nullopt;
+  return Found{chunks, std::span(every_instance_).subspan(instances_.position(instance), 1)};
+}
+
 std::optional<Selection::Found> Selection::find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink) {
+  if (const std::optional<Found> found = find_one(order, op)) return found;
   std::optional<Found> found = find(terms_of(order, op));
   if (!found) report(terms_, order.written_at(op), sink);
   return found;
@@ -212,12 +230,12 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
   const std::size_t before = out.size();
   for (const ChunkId chunk : found->chunks) {
     for (const std::uint32_t instance : found->instances) {
-      if (const NodeId node = work(chunk, op.pass, instance); node.valid()) out.push_back(node);
+      if (const NodeId node = work().at(chunk, op.pass, instance); node.valid()) out.push_back(node);
     }
   }
   if (out.size() > before) return true;
   std::string text;
-  for (const Term& term : terms_) text += " " + this->text(term);
+  for (const Term& term : terms_of(order, op)) text += " " + this->text(term);
   auto builder = sink.report(Code::selector_matches_nothing, op.loc, "`{}{}` matches nothing: this work has no `{}`", pass_name(op.pass), text, pass_name(op.pass));
   if (op.pass != Pass::F) builder.hint("an order names either `B` or both `BI` and `BW` of one piece of work");
   return false;
@@ -234,16 +252,16 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
     for (const ChunkId chunk : found->chunks) {
       for (const std::uint32_t instance : found->instances) {
         for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
-          if (const NodeId node = work(chunk, pass, instance); of_pass(pass) && node.valid()) out.push_back(node);
+          if (const NodeId node = work().at(chunk, pass, instance); of_pass(pass) && node.valid()) out.push_back(node);
         }
       }
     }
     return out.size() > before;
   }
-  std::vector<bool> chunk_in(dag_.chunks.size()), instance_in(num_instances_);
+  std::vector<bool> chunk_in(dag_.chunks.size()), instance_in(instances_.size());
   for (const ChunkId chunk : found->chunks) chunk_in[chunk.index()] = true;
   for (const std::uint32_t instance : found->instances) instance_in[instance] = true;
-  const auto is_in = [&](const dag::Node& node) { return chunk_in[node.chunk.index()] && instance_in[position(node.instance)] && of_pass(node.pass); };
+  const auto is_in = [&](const dag::Node& node) { return chunk_in[node.chunk.index()] && instance_in[instances_.position(node.instance)] && of_pass(node.pass); };
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const dag::Node& node = dag_.nodes[n];
     bool in = false;

@@ -9,6 +9,8 @@
 //   std::vector<dag::NodeId> nodes;
 //   selection.nodes(order, op, sink, nodes);   // `F stage[1] mb[3]` -> {F.stage1.mb3}
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,13 +18,56 @@
 
 #include "ir/dag/dag.h"
 #include "ir/diagnostics/diagnostics.h"
-#include "llvm/ADT/DenseMap.h"
 
 namespace piper::passes {
 
+/// The instances of work, numbered row-major over the split dimensions.
+class Instances {
+ public:
+  explicit Instances(const dag::Dag& dag) : dims_(std::min(dag.dims.size(), dag::kMaxSplitDims)) {
+    for (std::size_t d = 0; d < dims_; ++d) size_ *= extents_[d] = dag.dims[d].extent;
+  }
+  /// The product of the extents of all split dimensions.
+  std::uint32_t size() const { return size_; }
+  dag::Instance at(std::uint32_t position) const {
+    dag::Instance instance;
+    for (std::size_t d = dims_; d-- > 0;) {
+      instance.at[d] = static_cast<std::int32_t>(position % extents_[d]);
+      position /= extents_[d];
+    }
+    return instance;
+  }
+  std::uint32_t position(const dag::Instance& instance) const {
+    std::uint32_t position = 0;
+    for (std::size_t d = 0; d < dims_; ++d) position = position * extents_[d] + static_cast<std::uint32_t>(std::max(instance.at[d], 0));
+    return position;
+  }
+
+ private:
+  std::size_t dims_;
+  std::array<std::uint32_t, dag::kMaxSplitDims> extents_{};
+  std::uint32_t size_ = 1;
+};
+
+/// The compute nodes by chunk, pass and instance.
+class WorkTable {
+ public:
+  explicit WorkTable(const dag::Dag& dag);
+  /// Invalid where there is none.
+  dag::NodeId at(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const {
+    return nodes_[(static_cast<std::size_t>(pass) * chunks_ + chunk.index()) * instances_ + instance];
+  }
+
+ private:
+  std::size_t chunks_;
+  std::uint32_t instances_;
+  std::vector<dag::NodeId> nodes_;
+};
+
 class Selection {
  public:
-  /// `dag` must outlive the selection; its chunks, dimensions and compute nodes must stay (inputs may change, nodes may be appended).
+  /// `dag` must outlive the selection; its chunks and dimensions must stay, and its compute nodes from the first call of `nodes` on (inputs may
+  /// change, nodes may be appended).
   explicit Selection(const dag::Dag& dag);
 
   /// The chunks, ascending, and the instances (row-major over the dimensions) of a selector. Valid until the next call.
@@ -40,14 +85,9 @@ class Selection {
   /// what they make, receives of what they read, reductions of gradients they contribute to.
   bool nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
 
-  /// The product of the extents of all split dimensions.
-  std::uint32_t num_instances() const { return num_instances_; }
-  dag::Instance instance(std::uint32_t position) const;
-  std::uint32_t position(const dag::Instance& instance) const;
-  /// The compute node of a chunk, pass and instance; invalid where there is none.
-  dag::NodeId work(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const {
-    return work_[(static_cast<std::size_t>(pass) * dag_.chunks.size() + chunk.index()) * num_instances_ + instance];
-  }
+  const Instances& instances() const { return instances_; }
+  /// Made when it is first asked for.
+  const WorkTable& work();
 
  private:
   struct Term {
@@ -56,14 +96,24 @@ class Selection {
     std::span<const std::uint32_t> indices;
     LocId loc;
   };
-  struct ByName {
+  struct Region {
+    Symbol name;
     std::vector<dag::ChunkId> all;
     std::vector<std::vector<dag::ChunkId>> by_index;
   };
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  /// What a symbol names.
+  struct Meaning {
+    std::uint32_t dimension = kNone;  // of `dag_.dims`
+    std::uint32_t region = kNone;     // of `regions_`
+  };
 
+  Meaning meaning(Symbol name) const { return name.index() < meanings_.size() ? meanings_[name.index()] : Meaning(); }
+  Meaning& define(Symbol name);
+  /// An operation that names one index of one region and of every dimension, as nearly all do; none: look at it term by term.
+  std::optional<Found> find_one(const directive::Order& order, const directive::OrderOp& op) const;
   /// Nothing, without a word, where no chunk or instance has all terms.
   std::optional<Found> find(std::span<const Term> terms);
-  std::size_t dimension(Symbol name) const;
   /// The chunks of one region term, in `scratch` where it names several indices.
   std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
   void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
@@ -72,15 +122,15 @@ class Selection {
   std::span<const Term> terms_of(const directive::Selector& selector);
 
   const dag::Dag& dag_;
-  std::uint32_t num_instances_ = 1;
+  const Instances instances_;
   std::vector<dag::ChunkId> every_chunk_;
   std::vector<std::uint32_t> every_instance_;
-  llvm::DenseMap<Symbol, std::uint32_t> position_of_name_;
-  std::vector<ByName> names_;
-  std::vector<dag::NodeId> work_;
+  std::vector<Region> regions_;
+  std::vector<Meaning> meanings_;  // per symbol
+  std::optional<WorkTable> work_;
   std::vector<Term> terms_;
   std::vector<dag::ChunkId> chunks_, scratch_, merged_;
-  std::vector<std::uint32_t> instances_, next_;
+  std::vector<std::uint32_t> found_instances_, next_;
 };
 
 /// Whether a `trim` of the order drops the operation.

@@ -6,7 +6,6 @@
 #include "passes/buckets.h"
 #include "passes/sampling.h"
 #include "passes/select.h"
-#include "passes/surround.h"
 #include "passes/wiring.h"
 
 namespace piper::passes {
@@ -119,10 +118,10 @@ bool find_halves(const Dag& dag, const directive::Strategy& strategy, Selection&
       const Backward how = op.pass == Pass::B ? Backward::whole : Backward::halves;
       for (const ChunkId chunk : found->chunks) {
         for (const std::uint32_t instance : found->instances) {
-          const std::size_t at = chunk.index() * selection.num_instances() + instance;
+          const std::size_t at = chunk.index() * selection.instances().size() + instance;
           if (backward[at] != Backward::unnamed && backward[at] != how && good) {
             std::string work = dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols);
-            const Instance at_dims = selection.instance(instance);
+            const Instance at_dims = selection.instances().at(instance);
             for (std::size_t d = 0; d < dag.dims.size(); ++d) {
               work += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(at_dims.at[d]) + "]";
             }
@@ -154,7 +153,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
     for (const directive::NamedExtent& dim : split->into) dag.dims.push_back({dim.name, split->dim, dim.extent, split->loc});
   }
   Selection selection(dag);
-  const std::uint32_t instances = selection.num_instances();
+  const std::uint32_t instances = selection.instances().size();
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
   if (!find_halves(dag, strategy, selection, sink, backward)) return false;
 
@@ -162,14 +161,14 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   for (Body& body : dag.bodies) divide_samples(body, parts);
   dag.nodes.clear();
   dag.edges.clear();
-  dag.nodes.reserve(dag.chunks.size() * instances * 4);  // with messages
+  dag.nodes.reserve(dag.chunks.size() * instances * 8);  // three passes, two messages at both ends, loads
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     const Chunk& chunk = dag.chunks[c];
     Node node;
     node.chunk = ChunkId::at(c);
     node.loc = chunk.loc;
     for (std::uint32_t i = 0; i < instances; ++i) {
-      node.instance = selection.instance(i);
+      node.instance = selection.instances().at(i);
       const bool halves = backward[c * instances + i] == Backward::halves;
       for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
         if (pass != Pass::F && halves == (pass == Pass::B)) continue;
@@ -181,7 +180,6 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   }
   remove_unused_bodies(dag);
   wire(dag);
-  surround(dag);
   return true;
 }
 

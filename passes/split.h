@@ -12,7 +12,7 @@
 
 namespace piper::passes {
 
-/// Takes a DAG from level built to level split; without a `split` directive there is one instance. False after reporting.
+/// Takes a DAG from level built to level split, chunks alone (`surround`); without a `split` directive there is one instance. False after reporting.
 bool split(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

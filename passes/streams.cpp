@@ -38,7 +38,7 @@ class Assignment {
 
   std::optional<Communicators> run() {
     const std::size_t errors = sink_.error_count();
-    for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? StreamId() : StreamId(0);
+    stream_of_.assign(dag_.comms.size(), StreamId());
     dag_.streams.assign(1, dag::Stream{});
     dag_.streams[0].name = dag_.context->symbol("compute");
     names_.insert("compute");
@@ -47,7 +47,7 @@ class Assignment {
     }
     if (sink_.error_count() > errors) return std::nullopt;
 
-    Communicators made = form_communicators(dag_, position_);
+    Communicators made = form_communicators(dag_, stream_of_, position_);
     const std::size_t first_default = dag_.streams.size();
     name_defaults(made);
     if (!pool_crowded(made, first_default)) return std::nullopt;
@@ -59,15 +59,13 @@ class Assignment {
     }
     check_windows(made);
     if (sink_.error_count() > errors) return std::nullopt;
+    for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? stream_of(node.comm) : StreamId(0);
     return made;
   }
 
  private:
-  void set_stream(CommId comm, StreamId stream) {
-    for (const NodeId member : dag_.comms[comm.index()].members) dag_.nodes[member.index()].stream = stream;
-  }
-
-  StreamId stream_of(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()).stream; }
+  void set_stream(CommId comm, StreamId stream) { stream_of_[comm.index()] = stream; }
+  StreamId stream_of(CommId comm) const { return stream_of_[comm.index()]; }
 
   /// One `stream` line. Lines of one name are one stream.
   void named(const directive::Stream& directive) {
@@ -238,7 +236,7 @@ class Assignment {
   void drop_unused_streams(std::size_t first_default) {
     std::vector<bool> used(dag_.streams.size(), false);
     for (std::size_t i = 0; i < first_default; ++i) used[i] = true;
-    for (const Node& node : dag_.nodes) used[node.stream.index()] = true;
+    for (const StreamId stream : stream_of_) used[stream.index()] = true;
     std::vector<StreamId> moved(dag_.streams.size());
     std::size_t kept = 0;
     for (std::size_t i = 0; i < used.size(); ++i) {
@@ -247,7 +245,7 @@ class Assignment {
       dag_.streams[kept++] = dag_.streams[i];
     }
     dag_.streams.resize(kept);
-    for (Node& node : dag_.nodes) node.stream = moved[node.stream.index()];
+    for (StreamId& stream : stream_of_) stream = moved[stream.index()];
   }
 
   /// Where the window of a stream is written.
@@ -284,6 +282,7 @@ class Assignment {
   std::span<const std::uint32_t> position_;
   DiagnosticSink& sink_;
   std::set<std::string, std::less<>> names_;
+  std::vector<StreamId> stream_of_;  // per communication; invalid until it has one
 };
 
 }  // namespace

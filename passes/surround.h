@@ -13,7 +13,7 @@ namespace piper::passes {
 
 /// Removes all but the compute nodes, then adds loads, updates, counts and reports as of the DAG's level (below communicating), with its
 /// buckets: one update per home. Gradient and loss ports read all contributions, on whatever devices they are made. A forward-only
-/// program has no updates.
+/// program has no updates. The passes up to `communicate` leave it to who looks at their result.
 void surround(dag::Dag& dag);
 
 /// Connects every read of a parameter with its update on the same devices: `updates[b][h]` is that of bucket b at home h (one, where the

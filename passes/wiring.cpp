@@ -39,7 +39,8 @@ void wire(Dag& dag) {
   dag.comms.clear();
   dag.edges.clear();
   const Producers producers(dag);
-  const Selection selection(dag);
+  const Instances instances(dag);
+  const WorkTable work(dag);
   // Per body the producer of each input; null: an input of the model or a parameter.
   std::vector<std::vector<const Producers::Producer*>> sources(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
@@ -52,7 +53,7 @@ void wire(Dag& dag) {
   dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
   for (Node& node : dag.nodes) {
     const Body& body = dag.bodies[node.body.index()];
-    const std::uint32_t instance = selection.position(node.instance);
+    const std::uint32_t instance = instances.position(node.instance);
     node.first_input = static_cast<std::uint32_t>(dag.edges.size());
     node.num_inputs = static_cast<std::uint32_t>(body.inputs.size());
     node.num_outputs = static_cast<std::uint32_t>(body.outputs.size());
@@ -64,7 +65,7 @@ void wire(Dag& dag) {
         for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
           const std::int32_t output = producer->output[static_cast<std::size_t>(pass)];
           if (output < 0) continue;
-          input.source = {selection.work(producer->chunk, pass, instance), static_cast<std::uint32_t>(output)};
+          input.source = {work.at(producer->chunk, pass, instance), static_cast<std::uint32_t>(output)};
           if (input.source.node.valid()) break;
         }
       }

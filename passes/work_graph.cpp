@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "passes/select.h"
+#include "passes/wiring.h"
+
 namespace piper::passes {
 
 Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(size + 1, 0), targets_(pairs.size()) {
@@ -16,23 +19,17 @@ namespace {
 /// The backward of an instance comes after its forward, also where it reads nothing of it (a chunk that only feeds the loss). On one device that is order
 /// alone; between devices values carry it.
 void add_forward_before_backward(const dag::Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
-  std::size_t instances = 1;
-  for (const dag::SplitDim& dim : dag.dims) instances *= dim.extent;
-  const auto place = [&](const dag::Node& node) {
-    std::size_t index = 0;
-    for (std::size_t d = 0; d < dag.dims.size(); ++d) {
-      index = index * dag.dims[d].extent + static_cast<std::size_t>(std::max(node.instance.at[d], 0));
-    }
-    return node.chunk.index() * instances + index;
-  };
-  std::vector<dag::NodeId> forward(dag.chunks.size() * instances);
-  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+  const Instances instances(dag);
+  const std::size_t work = num_work_nodes(dag);
+  const auto place = [&](const dag::Node& node) { return std::size_t{node.chunk.index()} * instances.size() + instances.position(node.instance); };
+  std::vector<dag::NodeId> forward(dag.chunks.size() * instances.size());
+  for (std::size_t i = 0; i < work; ++i) {
     const dag::Node& node = dag.nodes[i];
-    if (node.kind == dag::NodeKind::chunk && node.pass == Pass::F) forward[place(node)] = dag::NodeId::at(i);
+    if (node.pass == Pass::F) forward[place(node)] = dag::NodeId::at(i);
   }
-  for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < work; ++i) {
     const dag::Node& node = dag.nodes[i];
-    if (node.kind != dag::NodeKind::chunk || (node.pass != Pass::B && node.pass != Pass::BI)) continue;
+    if (node.pass != Pass::B && node.pass != Pass::BI) continue;
     const dag::NodeId before = forward[place(node)];
     if (before.valid() && dag.node(before).devices == node.devices) units.emplace_back(unit_of[before.index()], unit_of[i]);
   }
@@ -61,6 +58,7 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
   members_.reserve(dag.nodes.size());
   first_member_.reserve(dag.nodes.size() + 1);
   sort_.reserve(dag.nodes.size());
+  devices_.reserve(dag.nodes.size());
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const dag::Node& node = dag.nodes[i];
     const dag::NodeId id = dag::NodeId::at(i);
@@ -70,13 +68,15 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
       first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
       members_.push_back(id);
       sort_.push_back(sort_of(node));
+      devices_.push_back(node.devices);
       continue;
     }
-    const std::vector<dag::NodeId>& group = dag.comms[node.comm.index()].members;
+    const std::span<const dag::NodeId> group = dag.comms[node.comm.index()].members;
     dag::NodeId first = group.front();
     for (const dag::NodeId member : group) first = std::min(first, member);
     if (first != id) continue;
     sort_.push_back(sort_of(node));
+    devices_.push_back(dag.node(group.front()).devices);
     first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
     for (const dag::NodeId member : group) {
       unit_of_[member.index()] = unit;
@@ -101,7 +101,11 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
   successors_ = Adjacency(count, pairs);
 }
 
-std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more) {
+namespace {
+
+/// Kahn's algorithm; `follow(from, to)` sees every edge when its source is taken.
+template <typename Follow>
+std::vector<std::uint32_t> take_in_order(const WorkGraph& graph, const Adjacency& more, const Follow& follow) {
   std::vector<std::uint32_t> missing = graph.indegree();
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
     for (const std::uint32_t to : more.of(unit)) ++missing[to];
@@ -112,14 +116,26 @@ std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjac
     if (missing[unit] == 0) order.push_back(unit);
   }
   for (std::size_t i = 0; i < order.size(); ++i) {
-    for (const std::uint32_t to : graph.successors(order[i])) {
+    const std::uint32_t unit = order[i];
+    const auto arrive = [&](std::uint32_t to) {
+      follow(unit, to);
       if (--missing[to] == 0) order.push_back(to);
-    }
-    for (const std::uint32_t to : more.of(order[i])) {
-      if (--missing[to] == 0) order.push_back(to);
-    }
+    };
+    for (const std::uint32_t to : graph.successors(unit)) arrive(to);
+    for (const std::uint32_t to : more.of(unit)) arrive(to);
   }
   return order;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more) {
+  return take_in_order(graph, more, [](std::uint32_t, std::uint32_t) {});
+}
+
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start) {
+  start.assign(graph.units(), 0);
+  return take_in_order(graph, more, [&](std::uint32_t from, std::uint32_t to) { start[to] = std::max(start[to], start[from] + graph.duration(from)); });
 }
 
 }  // namespace piper::passes

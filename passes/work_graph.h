@@ -49,6 +49,8 @@ class WorkGraph {
   std::uint32_t duration(std::uint32_t unit) const {
     return sort_[unit] == Sort::whole_backward ? 2 : sort_[unit] == Sort::load || sort_[unit] == Sort::communication ? 0 : 1;
   }
+  /// Where it runs; of a communication its first member.
+  DeviceSetId devices(std::uint32_t unit) const { return devices_[unit]; }
   dag::NodeId front(std::uint32_t unit) const { return members_[first_member_[unit]]; }
   std::span<const std::uint32_t> successors(std::uint32_t unit) const { return successors_.of(unit); }
   /// Edges that arrive at each unit, repeated ones counted.
@@ -59,11 +61,14 @@ class WorkGraph {
   std::vector<std::uint32_t> first_member_;  // per unit, one more
   std::vector<dag::NodeId> members_;
   std::vector<Sort> sort_;                   // per unit
+  std::vector<DeviceSetId> devices_;         // per unit
   Adjacency successors_;
   std::vector<std::uint32_t> indegree_;
 };
 
 /// Units in an order that respects the graph and `more`, first come first served; shorter than the graph when there is a cycle.
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more);
+/// The same, and when each unit starts at unit costs.
+std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start);
 
 }  // namespace piper::passes

@@ -18,6 +18,7 @@
 #include "ir/dag/body.h"
 #include "ir/directive/directive.h"
 #include "ir/mesh.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace piper::dag {
 
@@ -111,7 +112,7 @@ struct Chunk {
 
 /// A matched communication: one identity for all its members.
 struct Comm {
-  std::vector<NodeId> members;  // send, recv; or one node per device set of a collective, in set order
+  llvm::SmallVector<NodeId, 2> members;  // send, recv; or one node per device set of a collective, in set order
   AxisMask axes = 0;            // collectives: mesh axes over which each member set's devices join; all members share it
   LocId loc;
 };

@@ -46,6 +46,7 @@ struct FactTables {
   std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
   std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
   bool all_on_devices_and_streams = true;  // every node says both
+  bool follows_order = false;              // every node stands in the global order after all that it needs
 };
 
 struct Facts {

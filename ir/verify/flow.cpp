@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
+#include "ir/parallel.h"
 #include "ir/verify/facts.h"
 
 namespace piper::verify {
@@ -9,16 +11,22 @@ namespace {
 
 using dag::EdgeClass;
 
-class Flow {
+/// What the edges mean: which output's value each output carries, and the types.
+class Values {
  public:
-  explicit Flow(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+  explicit Values(Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
-  void check() {
-    if (!follows_order() && !acyclic()) return;
+  /// False after reporting that a value depends on itself.
+  bool find() {
+    facts_.tables->follows_order = follows_order();
+    if (!facts_.tables->follows_order && !acyclic()) return false;
     origins();
     types_of_outputs();
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) node(NodeId::at(i));
+    return true;
   }
+
+  const tensor::Type& type(std::uint32_t output) const { return types_[output_type_[output]]; }
+  bool same_type(std::uint32_t output, dag::BodyId body, std::uint32_t input) const { return output_type_[output] == input_types_[first_input_type_[body.index()] + input]; }
 
  private:
   /// The global order, where there is one, shows that nothing depends on itself: every node stands after all it needs. False says nothing.
@@ -41,13 +49,11 @@ class Flow {
         }
       }
     }
-    topological_.reserve(dag_.order.size());
-    for (const NodeId id : dag_.order) topological_.push_back(id.value());
     return true;
   }
 
   /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and an all_gather the inputs
-  /// of all members. Those hang on one gather per communication, which the others follow. On the way every node gets its place in a topological order.
+  /// of all members. Those hang on one gather per communication, which the others follow.
   bool acyclic() {
     const std::size_t n = dag_.nodes.size();
     std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), gather(dag_.comms.size(), kNone);
@@ -85,17 +91,18 @@ class Flow {
     for (std::uint32_t i = 0; i < n; ++i) {
       for_each_source(i, [&](std::uint32_t source) { readers[fill[source]++] = i; });
     }
-    topological_.reserve(n);
+    std::vector<std::uint32_t> ready;
+    ready.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
-      if (pending[i] == 0) topological_.push_back(static_cast<std::uint32_t>(i));
+      if (pending[i] == 0) ready.push_back(static_cast<std::uint32_t>(i));
     }
-    for (std::size_t k = 0; k < topological_.size(); ++k) {
-      const std::uint32_t i = topological_[k];
+    for (std::size_t k = 0; k < ready.size(); ++k) {
+      const std::uint32_t i = ready[k];
       for (std::uint32_t r = first[i]; r < first[i + 1]; ++r) {
-        if (--pending[readers[r]] == 0) topological_.push_back(readers[r]);
+        if (--pending[readers[r]] == 0) ready.push_back(readers[r]);
       }
     }
-    if (topological_.size() == n) return true;
+    if (ready.size() == n) return true;
     // Walk backwards among the nodes that never became ready until one repeats.
     std::vector<std::uint32_t> seen(n, kNone), path;
     std::uint32_t at = 0;
@@ -118,25 +125,43 @@ class Flow {
   }
 
   void origins() {
-    facts_.origin.resize(facts_.owner.size());
-    for (std::size_t i = 0; i < facts_.origin.size(); ++i) facts_.origin[i] = static_cast<std::uint32_t>(i);
-    for (const std::uint32_t i : topological_) {
-      const Node& node = dag_.nodes[i];
-      if (node.kind != NodeKind::recv && node.kind != NodeKind::all_gather) continue;
+    std::vector<std::uint32_t>& origin = facts_.origin;
+    origin.resize(facts_.owner.size());
+    std::iota(origin.begin(), origin.end(), 0u);
+    std::vector<std::uint32_t> passed_on;
+    for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (facts_.kind[i] != NodeKind::recv && facts_.kind[i] != NodeKind::all_gather) continue;
       std::uint32_t next = facts_.output_base[i];
-      for (const NodeId member : dag_.comms[node.comm.index()].members) {
+      for (const NodeId member : dag_.comms[dag_.nodes[i].comm.index()].members) {
         const Node& other = facts_.node(member);
-        if (node.kind == NodeKind::recv && other.kind != NodeKind::send) continue;
+        if (facts_.kind[i] == NodeKind::recv && other.kind != NodeKind::send) break;  // the send stands first
         for_each_port(dag_, other, [&](std::span<const Input> sources) {
-          if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) facts_.origin[next] = facts_.origin[facts_.output(sources[0].source)];
+          if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) {
+            origin[next] = facts_.output(sources[0].source);
+            passed_on.push_back(next);
+          }
           ++next;
         });
+        if (facts_.kind[i] == NodeKind::recv) break;
       }
+    }
+    // What is passed on may have been passed on before; nothing depends on itself, so each way ends, and no part of it is walked again.
+    std::vector<std::uint32_t> way;
+    for (std::uint32_t output : passed_on) {
+      way.clear();
+      for (; origin[output] != output; output = origin[output]) way.push_back(output);
+      for (const std::uint32_t passed : way) origin[passed] = output;
     }
   }
 
   /// Numbers of the types that occur, equal for equal types.
   std::uint32_t number_of(const tensor::Type& type) {
+    if (&type == last_) return last_number_;  // many loads of one input
+    last_ = &type;
+    return last_number_ = find_number(type);
+  }
+
+  std::uint32_t find_number(const tensor::Type& type) {
     std::vector<std::uint32_t>& alike = alike_[type.bytes() * 31 + static_cast<std::int64_t>(type.dims.size())];
     for (const std::uint32_t number : alike) {
       if (types_[number] == type) return number;
@@ -178,12 +203,20 @@ class Flow {
     }
   }
 
-  const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
+  Facts& facts_;
+  const Dag& dag_;
+  std::vector<tensor::Type> types_;                                        // those that occur
+  const tensor::Type* last_ = nullptr;                                     // the one asked for last
+  std::uint32_t last_number_ = 0;
+  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;     // by size: their numbers
+  std::vector<std::uint32_t> first_input_type_, input_types_;              // per body, and per input port of each: the type
+  std::vector<std::uint32_t> output_type_;                                 // per output
+};
 
-  template <typename... Args>
-  DiagnosticBuilder wrong(NodeId id, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
-    return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
-  }
+/// The edges into one node at a time.
+class Edges {
+ public:
+  Edges(Facts& facts, const Values& values) : facts_(facts), dag_(facts.dag), values_(values) {}
 
   void node(NodeId id) {
     const Node& node = facts_.node(id);
@@ -231,6 +264,14 @@ class Flow {
     if (whole && expected != needed) wrong(id, "`{}` has `{}` inputs where it needs `{}`", facts_.name(id), expected, needed);
   }
 
+ private:
+  const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
+
+  template <typename... Args>
+  DiagnosticBuilder wrong(NodeId id, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
+  }
+
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.bucket.index()].params.size()); }
 
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
@@ -252,7 +293,7 @@ class Flow {
     const bool bucket = sums && node.bucket.valid() && sources[0].port < params_of(node);
     for (const Input& source : sources) {
       if (bucket) {
-        const tensor::Type& type = types_[output_type_[facts_.output(source.source)]];
+        const tensor::Type& type = values_.type(facts_.output(source.source));
         const tensor::ParamId param = dag_.buckets[node.bucket.index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
@@ -282,7 +323,7 @@ class Flow {
       return;
     }
     if (!edge.source.node.valid()) return forward_param(id, edge, port);
-    if (output_type_[facts_.output(edge.source)] != input_types_[first_input_type_[node.body.index()] + edge.port]) {
+    if (!values_.same_type(facts_.output(edge.source), node.body, edge.port)) {
       return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
     }
     const Port origin = facts_.origin_of(edge.source);
@@ -348,15 +389,25 @@ class Flow {
 
   Facts& facts_;
   const Dag& dag_;
-  std::vector<std::uint32_t> topological_;
-  std::vector<tensor::Type> types_;                                        // those that occur
-  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> alike_;     // by size: their numbers
-  std::vector<std::uint32_t> first_input_type_, input_types_;              // per body, and per input port of each: the type
-  std::vector<std::uint32_t> output_type_;                                 // per output
+  const Values& values_;
 };
 
 }  // namespace
 
-void check_flow(Facts& facts) { Flow(facts).check(); }
+void check_flow(Facts& facts) {
+  Values values(facts);
+  if (!values.find()) return;
+  const std::size_t n = facts.dag.nodes.size();
+  // What is right is found right by several threads; what is wrong is told in the order of the nodes.
+  const bool good = all_hold(n, [&](std::size_t begin, std::size_t end) {
+    DiagnosticSink scratch(facts.dag.context->locations);
+    Facts part(facts, scratch);
+    Edges edges(part, values);
+    for (std::size_t i = begin; i < end && part.ok(); ++i) edges.node(NodeId::at(i));
+    return part.ok();
+  });
+  Edges edges(facts, values);
+  for (std::size_t i = 0; !good && i < n && !facts.enough(); ++i) edges.node(NodeId::at(i));
+}
 
 }  // namespace piper::verify

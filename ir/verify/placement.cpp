@@ -129,19 +129,9 @@ class Order {
     if (!dag_.group.empty() && dag_.group.size() != n) {
       facts_.sink.report(Code::broken_dag, LocId(), "there are overlap groups for `{}` of `{}` nodes", dag_.group.size(), n);
     }
-    std::vector<std::uint32_t> position(n, kNone);
-    for (std::size_t i = 0; i < dag_.order.size(); ++i) {
-      const NodeId id = dag_.order[i];
-      if (!id.valid() || id.index() >= n) {
-        facts_.sink.report(Code::broken_dag, LocId(), "the order names a node that does not exist");
-        return;
-      }
-      if (position[id.index()] != kNone) {
-        facts_.sink.report(Code::wrong_order, facts_.loc(id), "`{}` stands twice in the order", facts_.name(id));
-        return;
-      }
-      position[id.index()] = static_cast<std::uint32_t>(i);
-    }
+    std::vector<std::uint32_t> listed;
+    if (facts_.position.empty() && !find_positions(listed)) return;
+    const std::vector<std::uint32_t>& position = facts_.position.empty() ? listed : facts_.position;
     for (std::size_t i = 0; i < n && !facts_.enough(); ++i) {
       const NodeId id = NodeId::at(i);
       if (position[i] == kNone) {
@@ -149,14 +139,7 @@ class Order {
         continue;
       }
       const Node& node = dag_.nodes[i];
-      for (const Input& input : dag_.inputs_of(node)) {
-        if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
-        if (position[input.source.node.index()] > position[i]) before(input.source.node, id, "reads it");
-      }
-      if (node.kind == NodeKind::recv) {
-        const NodeId send = dag_.comms[node.comm.index()].members.front();
-        if (position[send.index()] > position[i]) before(send, id, "receives it");
-      }
+      if (!facts_.tables->follows_order) sources(id, position);
       if (!node.stream.valid()) {
         facts_.sink.report(Code::wrong_stream, node.loc, "`{}` has no stream", facts_.name(id));
       } else if ((node.stream.value() == 0) == is_comm(node.kind)) {
@@ -171,6 +154,36 @@ class Order {
   }
 
  private:
+  /// The places of an order that does not name every node once.
+  bool find_positions(std::vector<std::uint32_t>& position) {
+    position.assign(dag_.nodes.size(), kNone);
+    for (std::size_t i = 0; i < dag_.order.size(); ++i) {
+      const NodeId id = dag_.order[i];
+      if (!id.valid() || id.index() >= position.size()) {
+        facts_.sink.report(Code::broken_dag, LocId(), "the order names a node that does not exist");
+        return false;
+      }
+      if (position[id.index()] != kNone) {
+        facts_.sink.report(Code::wrong_order, facts_.loc(id), "`{}` stands twice in the order", facts_.name(id));
+        return false;
+      }
+      position[id.index()] = static_cast<std::uint32_t>(i);
+    }
+    return true;
+  }
+
+  void sources(NodeId id, const std::vector<std::uint32_t>& position) {
+    const Node& node = facts_.node(id);
+    for (const Input& input : dag_.inputs_of(node)) {
+      if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
+      if (position[input.source.node.index()] > position[id.index()]) before(input.source.node, id, "reads it");
+    }
+    if (node.kind == NodeKind::recv) {
+      const NodeId send = dag_.comms[node.comm.index()].members.front();
+      if (position[send.index()] > position[id.index()]) before(send, id, "receives it");
+    }
+  }
+
   void before(NodeId first, NodeId second, std::string_view why) {
     facts_.sink.report(Code::wrong_order, facts_.loc(second), "`{}` stands before `{}`, but {}", facts_.name(second), facts_.name(first), why)
         .related(facts_.loc(first), "`{}` is made here", facts_.name(first));

@@ -69,7 +69,8 @@ class HappensBefore {
   void set_role(std::uint32_t role);
   /// The counts of an action, by lane.
   const std::int32_t* row(std::uint32_t action) const { return counts_.data() + std::size_t{action - first_} * width_; }
-  std::uint32_t width() const { return width_; }
+  /// Of a row: the lanes, and padding.
+  std::size_t width() const { return width_; }
   /// Action b ended before a starts: b of the same step, or of the step before when `previous`.
   bool ended_before(std::uint32_t b, std::uint32_t a, bool previous) const {
     const auto end = static_cast<std::int32_t>(plan_.steps[b].position) + 1;
@@ -78,8 +79,10 @@ class HappensBefore {
 
  private:
   const PlanFacts& plan_;
-  std::uint32_t first_ = 0, width_ = 0;
+  std::uint32_t first_ = 0;
+  std::size_t width_ = 0;
   std::vector<std::int32_t> counts_;
+  std::vector<std::int32_t> sizes_;   // per lane
 };
 
 /// What one role reads and writes, in issue order: its part of the DAG's tables, which lies scattered there.

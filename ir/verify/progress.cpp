@@ -200,38 +200,71 @@ bool check_progress(PlanFacts& plan) {
   return false;
 }
 
+namespace {
+
+/// A count far below any real one: nothing is known to have ended.
+constexpr std::int32_t kNever = -(1 << 30);
+/// Rows are padded to whole blocks, which become vector instructions.
+constexpr std::size_t kBlock = 4;
+
+void raise(std::int32_t* __restrict own, const std::int32_t* __restrict theirs, std::size_t width) {
+  for (std::size_t s = 0; s < width; s += kBlock) {
+    for (std::size_t k = 0; k < kBlock; ++k) own[s + k] = std::max(own[s + k], theirs[s + k]);
+  }
+}
+
+/// What the step before knew of its own step; what reaches further back means nothing here. `sizes`: of the lanes.
+void raise_across_steps(std::int32_t* __restrict own, const std::int32_t* __restrict theirs, const std::int32_t* __restrict sizes, std::size_t width) {
+  for (std::size_t s = 0; s < width; s += kBlock) {
+    for (std::size_t k = 0; k < kBlock; ++k) own[s + k] = std::max(own[s + k], theirs[s + k] > 0 ? theirs[s + k] - sizes[s + k] : kNever);
+  }
+}
+
+}  // namespace
+
 void HappensBefore::set_role(std::uint32_t role) {
-  // A count far below any real one: nothing is known to have ended.
-  constexpr std::int32_t kNever = -(1 << 30);
   first_ = plan_.first_action[role];
-  const Lane* const lanes = plan_.lanes.data() + plan_.first_lane[role];
-  width_ = plan_.first_lane[role + 1] - plan_.first_lane[role];
-  counts_.assign(std::size_t{plan_.first_action[role + 1] - first_} * width_, kNever);
+  const std::uint32_t count = plan_.first_action[role + 1] - first_;
+  const std::span<const Lane> lanes = std::span(plan_.lanes).subspan(plan_.first_lane[role], plan_.first_lane[role + 1] - plan_.first_lane[role]);
+  width_ = (lanes.size() + kBlock - 1) / kBlock * kBlock;
+  counts_.resize(std::size_t{count} * width_);
+  sizes_.assign(width_, 0);
+  for (std::size_t s = 0; s < lanes.size(); ++s) sizes_[s] = static_cast<std::int32_t>(lanes[s].size);
+  const Step* const steps = plan_.steps.data() + first_;
+  const auto row_of = [&](std::uint32_t action) { return counts_.data() + std::size_t{action - first_} * width_; };
   const dag::Role& actions = plan_.plan.roles[role];
+  // Within a step: what an action waits for ended before it, so that its row is complete.
+  const auto join = [&](std::int32_t* own, std::uint32_t b) {
+    const Step& step = steps[b - first_];
+    raise(own, row_of(b), width_);
+    own[step.lane] = std::max(own[step.lane], static_cast<std::int32_t>(step.position) + 1);
+  };
+  const auto join_step_before = [&](std::int32_t* own, std::uint32_t b) {
+    const Step& step = steps[b - first_];
+    if (own != row_of(b)) raise_across_steps(own, row_of(b), sizes_.data(), width_);
+    own[step.lane] = std::max(own[step.lane], static_cast<std::int32_t>(step.position) + 1 - sizes_[step.lane]);
+  };
   // A path from one step to the next crosses once: the first round follows those within a step, the second knows all.
   for (const bool crossing : {false, true}) {
     for (const std::uint32_t a : plan_.ended_of(role)) {
-      std::int32_t* const own = counts_.data() + std::size_t{a - first_} * width_;
-      const auto join = [&](std::uint32_t b, bool previous) {
-        const std::int32_t* const theirs = counts_.data() + std::size_t{b - first_} * width_;
-        const Step& step = plan_.steps[b];
-        const auto end = static_cast<std::int32_t>(step.position) + 1;
-        if (previous) {
-          if (!crossing) return;
-          // What the step before knew of its own step; what reaches further back means nothing here.
-          for (std::uint32_t s = 0; s < width_; ++s) own[s] = std::max(own[s], theirs[s] > 0 ? theirs[s] - static_cast<std::int32_t>(lanes[s].size) : kNever);
-          own[step.lane] = std::max(own[step.lane], end - static_cast<std::int32_t>(lanes[step.lane].size));
-        } else {
-          for (std::uint32_t s = 0; s < width_; ++s) own[s] = std::max(own[s], theirs[s]);
-          own[step.lane] = std::max(own[step.lane], end);
-        }
-      };
-      const Step& step = plan_.steps[a];
+      std::int32_t* const own = row_of(a);
+      const Step& step = steps[a - first_];
       const Lane& lane = lanes[step.lane];
-      join(plan_.action_at[lane.first + (step.position == 0 ? lane.size : step.position) - 1], step.position == 0);
+      if (!crossing) std::fill(own, own + width_, kNever);
+      if (step.position > 0) {
+        join(own, plan_.action_at[lane.first + step.position - 1]);
+      } else if (crossing) {
+        join_step_before(own, plan_.action_at[lane.first + lane.size - 1]);
+      }
       const Action& action = actions.actions[a - first_];
       const std::uint32_t* const targets = plan_.targets.data() + plan_.first_target[a];
-      for (std::uint32_t w = 0; w < action.num_waits; ++w) join(targets[w], actions.waits[action.first_wait + w].distance == 1);
+      for (std::uint32_t w = 0; w < action.num_waits; ++w) {
+        if (actions.waits[action.first_wait + w].distance == 0) {
+          join(own, targets[w]);
+        } else if (crossing) {
+          join_step_before(own, targets[w]);
+        }
+      }
     }
   }
 }

@@ -1,4 +1,7 @@
+#include <atomic>
+
 #include "ir/dag/text_names.h"
+#include "ir/parallel.h"
 #include "ir/verify/facts.h"
 
 namespace piper::verify {
@@ -56,9 +59,7 @@ class Tables {
         if (!inside(member, dag_.nodes)) return fail("a communication refers to a node that does not exist");
       }
     }
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (!node(NodeId::at(i))) return false;
-    }
+    if (!nodes()) return false;
     for (const auto& [before, after] : dag_.temporal) {
       if (!inside(before, dag_.nodes) || !inside(after, dag_.nodes)) return fail("a temporal edge refers to a node that does not exist");
     }
@@ -81,15 +82,35 @@ class Tables {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
   }
 
+  /// What is right is found right by several threads; what is wrong is told in the order of the nodes.
+  bool nodes() {
+    std::atomic<bool> complete = true;
+    const bool good = all_hold(dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
+      DiagnosticSink scratch(dag_.context->locations);
+      Facts facts(facts_, scratch);
+      Tables part(facts);
+      for (std::size_t i = begin; i < end; ++i) {
+        if (!part.node(NodeId::at(i))) return false;
+      }
+      if (!part.complete_) complete = false;
+      return true;
+    });
+    facts_.tables->all_on_devices_and_streams = complete;
+    for (std::size_t i = 0; !good && i < dag_.nodes.size(); ++i) {
+      if (!node(NodeId::at(i))) return false;
+    }
+    return good;
+  }
+
   bool node(NodeId id) {
     const Node& node = facts_.node(id);
-    const auto optional = [](auto field, const auto& table) { return !field.valid() || inside(field, table); };
+    const auto optional = [](auto field, std::size_t size) { return !field.valid() || field.index() < size; };
     if (node.kind > NodeKind::all_gather) return fail("node " + std::to_string(id.value()) + " has no kind");
-    if (!optional(node.chunk, dag_.chunks) || !optional(node.body, dag_.bodies) || !optional(node.devices, dag_.device_sets) ||
-        !optional(node.stream, dag_.streams) || !optional(node.comm, dag_.comms) || !optional(node.bucket, dag_.buckets)) {
+    if (!optional(node.chunk, num_chunks_) || !optional(node.body, num_bodies_) || !optional(node.devices, num_device_sets_) || !optional(node.stream, num_streams_) ||
+        !optional(node.comm, num_comms_) || !optional(node.bucket, num_buckets_)) {
       return fail(id, "refers outside the DAG's tables");
     }
-    if (std::size_t{node.first_input} + node.num_inputs > dag_.edges.size()) return fail(id, "has inputs outside the edge pool");
+    if (std::size_t{node.first_input} + node.num_inputs > num_edges_) return fail(id, "has inputs outside the edge pool");
     if (node.kind == NodeKind::chunk && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
     if (node.kind == NodeKind::load && node.subject >= dag_.inputs.size()) return fail(id, "reads no input");
     if (node.kind == NodeKind::report && node.subject != Node::kNormReport && node.subject >= dag_.losses.size()) return fail(id, "reports no loss");
@@ -98,22 +119,23 @@ class Tables {
     if (counts && (counted >= dag_.losses.size() || !dag_.losses[counted].mask)) return fail(id, "counts the elements of no masked loss");
     if ((node.kind == NodeKind::update || node.kind == NodeKind::sum_squares) && !node.bucket.valid()) return fail(id, "has no bucket");
     if (is_comm(node.kind) != node.comm.valid()) return fail(id, is_comm(node.kind) ? "has no communication" : "is no communication but names one");
-    if (node.cut >> dag_.mesh.axes.size() != 0) return fail(id, "divides its samples over an axis that does not exist");
+    if (node.cut >> num_axes_ != 0) return fail(id, "divides its samples over an axis that does not exist");
     for (std::size_t i = 0; i < dag::kMaxSplitDims; ++i) {
       const std::int32_t at = node.instance.at[i];
       if (at == dag::Instance::kNone) continue;
-      if (i >= dag_.dims.size() || at < 0 || static_cast<std::uint32_t>(at) >= dag_.dims[i].extent) return fail(id, "has an index outside its split dimension");
+      if (i >= num_dims_ || at < 0 || static_cast<std::uint32_t>(at) >= dag_.dims[i].extent) return fail(id, "has an index outside its split dimension");
     }
-    if (!node.devices.valid() || !node.stream.valid()) facts_.tables->all_on_devices_and_streams = false;
+    if (!node.devices.valid() || !node.stream.valid()) complete_ = false;
     std::uint32_t port = 0;
     for (const Input& input : dag_.inputs_of(node)) {
       if (input.port < port) return fail(id, "has inputs that are not ascending by port");
       port = input.port;
-      if (input.source.node.valid() && !inside(input.source.node, dag_.nodes)) return fail(id, "has an input from a node that does not exist");
-      if (!input.source.node.valid() && !(dag_.forward_only && input.cls == dag::EdgeClass::param)) return fail(id, "has an input without a source");
-      if (input.source.node.valid() && input.source.index >= facts_.node(input.source.node).num_outputs) {
-        return fail(id, "has an input from an output that does not exist");
+      if (!input.source.node.valid()) {
+        if (!(dag_.forward_only && input.cls == dag::EdgeClass::param)) return fail(id, "has an input without a source");
+        continue;
       }
+      if (input.source.node.index() >= num_nodes_) return fail(id, "has an input from a node that does not exist");
+      if (input.source.index >= facts_.node(input.source.node).num_outputs) return fail(id, "has an input from an output that does not exist");
     }
     if (node.num_inputs > 0 && port >= node.num_inputs) return fail(id, "has an input port that nothing feeds");
     return true;
@@ -163,6 +185,10 @@ class Tables {
 
   Facts& facts_;
   const Dag& dag_;
+  const std::size_t num_nodes_ = dag_.nodes.size(), num_edges_ = dag_.edges.size(), num_chunks_ = dag_.chunks.size(), num_bodies_ = dag_.bodies.size(),
+                    num_device_sets_ = dag_.device_sets.size(), num_streams_ = dag_.streams.size(), num_comms_ = dag_.comms.size(), num_buckets_ = dag_.buckets.size(),
+                    num_axes_ = dag_.mesh.axes.size(), num_dims_ = dag_.dims.size();
+  bool complete_ = true;  // every node seen says its devices and stream
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ Case random_case(Random& random) {
   Case made;
   made.streams = static_cast<std::size_t>(random.between(1, 4));
   const std::uint32_t actions = static_cast<std::uint32_t>(random.between(1, 14));
-  std::vector<std::uint32_t> count(made.streams, 0);
+  std::vector<std::int32_t> count(made.streams, 0);
   for (std::uint32_t a = 0; a < actions; ++a) {
     const std::uint32_t stream = static_cast<std::uint32_t>(random.below(made.streams));
     made.slots.push_back({stream, count[stream]++});
