@@ -71,7 +71,8 @@ void Communicator::add_messages() {
     const Node& reader = dag_.nodes[n];
     for (std::uint32_t e = reader.first_input; e < reader.first_input + reader.num_inputs; ++e) {
       const Input& input = dag_.edges[e];
-      if (input.cls != EdgeClass::data || !input.source.node.valid() || devices[input.source.node.index()] == devices[n]) continue;
+      // What stands around the chunks may have stood there before: those are ids past the work.
+      if (input.cls != EdgeClass::data || !input.source.node.valid() || input.source.node.index() >= work || devices[input.source.node.index()] == devices[n]) continue;
       std::uint32_t& head = first[input.source.node.index()];
       std::uint32_t m = head;
       while (m != kEnd && messages[m].to != devices[n]) m = messages[m].next;

@@ -28,18 +28,27 @@ void measure_ports(const Dag& dag, PlanFacts& facts) {
     }
   }
   facts.first_port.reserve(dag.nodes.size() + 1);
-  facts.port_bytes.reserve(dag.edges.size());
   facts.first_port.push_back(0);
+  facts.port_bytes.reserve(dag.edges.size());
+  const auto measure = [&](NodeId id, std::uint32_t output) { facts.port_bytes.push_back(dag.output_type({id, output}).bytes()); };
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const Node& node = dag.nodes[i];
     if (node.kind == NodeKind::chunk) {
       const std::vector<std::int64_t>& bytes = body_bytes[node.body.index()];
       facts.port_bytes.insert(facts.port_bytes.end(), bytes.begin(), bytes.end());
-    } else {
-      const bool state = node.kind == NodeKind::update || (node.kind == NodeKind::all_reduce && node.bucket.valid());
-      for (std::uint32_t port = 0; port < node.num_outputs; ++port) {
-        facts.port_bytes.push_back(state ? 0 : dag.output_type({NodeId::at(i), port}).bytes());
+    } else if (node.kind == NodeKind::update || (node.kind == NodeKind::all_reduce && node.bucket.valid())) {
+      facts.port_bytes.resize(facts.port_bytes.size() + node.num_outputs, 0);  // state
+    } else if (node.kind == NodeKind::recv) {
+      for (const dag::Input& input : dag.inputs_of(dag.node(dag.comms[node.comm.index()].members.front()))) {
+        const std::uint32_t source = input.source.node.value();
+        if (source < i && dag.nodes[source].kind == NodeKind::chunk) {
+          facts.port_bytes.push_back(facts.port_bytes[facts.first_port[source] + input.source.index]);
+        } else {
+          measure(input.source.node, input.source.index);
+        }
       }
+    } else {
+      for (std::uint32_t port = 0; port < node.num_outputs; ++port) measure(NodeId::at(i), port);
     }
     facts.first_port.push_back(static_cast<std::uint32_t>(facts.port_bytes.size()));
   }
@@ -110,17 +119,17 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
   facts.workspace = workspace_of_nodes(dag, workspace);
   measure_ports(dag, facts);
-  for (const auto& [before, after] : dag.temporal) {
-    if (dag.node(after).comm.valid()) facts.issued_after.emplace_back(after, before);
-  }
-  std::sort(facts.issued_after.begin(), facts.issued_after.end());
 
   // Nodes by role, in the global order.
   std::vector<std::uint32_t> first(roles.size() + 1, 0);
-  std::vector<DeviceSetId> devices;  // beside each other: nodes are large, and the order visits them everywhere
+  // Beside each other: nodes are large, and the order visits them everywhere.
+  std::vector<DeviceSetId> devices;
+  std::vector<bool> communicates;
   devices.reserve(dag.nodes.size());
+  communicates.reserve(dag.nodes.size());
   for (const Node& node : dag.nodes) {
     devices.push_back(node.devices);
+    communicates.push_back(node.comm.valid());
     for (const std::uint32_t role : roles.roles_of(node.devices)) ++first[role + 1];
   }
   for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
@@ -129,6 +138,10 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   for (const NodeId node : dag.order) {
     for (const std::uint32_t role : roles.roles_of(devices[node.index()])) nodes[next[role]++] = node;
   }
+  for (const auto& [before, after] : dag.temporal) {
+    if (communicates[after.index()]) facts.issued_after.emplace_back(after, before);
+  }
+  std::sort(facts.issued_after.begin(), facts.issued_after.end());
   std::vector<std::vector<dag::BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     for (const DeviceSetId home : dag.buckets[b].homes) {

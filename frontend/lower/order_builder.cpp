@@ -197,7 +197,6 @@ void RankBuilder::enqueue(Element element, std::int32_t cursor, LocId loc) {
     from.queued.push_back(static_cast<std::uint32_t>(queue_.size()));
     ++from.pending;
   }
-  queued_by_key_[key(element)].push_back(static_cast<std::uint32_t>(queue_.size()));
   queue_.push_back({element, false, loc, cursor});
   ++pending_;
 }
@@ -211,6 +210,7 @@ RankBuilder::Element RankBuilder::take(Queued& queued) {
 }
 
 bool RankBuilder::take_same(const Element& element) {
+  for (; num_keyed_ < queue_.size(); ++num_keyed_) queued_by_key_[key(queue_[num_keyed_].element)].push_back(num_keyed_);
   const auto found = queued_by_key_.find(key(element));
   if (found == queued_by_key_.end()) return false;
   std::vector<std::uint32_t>& positions = found->second;

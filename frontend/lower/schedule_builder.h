@@ -155,6 +155,7 @@ class RankBuilder {
   std::vector<Queued> queue_;
   std::size_t queue_head_ = 0;
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> queued_by_key_;  // positions in queue_ of equal elements, ascending
+  std::uint32_t num_keyed_ = 0;  // of queue_: cursors take from their own lists, so keys are made when an element is asked for
   std::int64_t pending_ = 0;                       // not taken
   std::vector<std::vector<std::uint32_t>> lists_;  // open step lists, the innermost last
   std::vector<Slot> slots_;
