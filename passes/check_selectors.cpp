@@ -9,7 +9,7 @@
 
 namespace piper::passes {
 
-bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing) {
   const Context& context = model.context();
   llvm::DenseMap<Symbol, std::vector<bool>> indices;  // per name: which exist; none for a part of a partition that failed
   llvm::DenseSet<Symbol> ambiguous;                   // dimensions whose extents differ between splits
@@ -32,6 +32,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
       known->second.assign(dim.extent, true);
     }
   }
+  for (const Symbol name : missing) indices[name].clear();
   std::vector<std::string_view> names;
   for (const auto& [name, exist] : indices) names.push_back(context.text(name));
   std::sort(names.begin(), names.end());

@@ -53,7 +53,8 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
 }
 
 /// Reports names that are neither regions nor dimensions, once each, and indices that no region or dimension has. False when there are any.
-/// For a program that a pass refused: what passes told before has the same words, so that it is told once. What a failed partition makes is not known.
-bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// For a program that a pass refused: what passes told before has the same words, so that it is told once. What a failed partition makes is not known,
+/// nor how many parts the names have that are `missing` from the strategy.
+bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing = {});
 
 }  // namespace piper::passes

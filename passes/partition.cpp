@@ -25,7 +25,7 @@ struct Unit {
 class Partitioner {
  public:
   Partitioner(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) : model_(model), strategy_(strategy), sink_(sink) {}
-  bool run();
+  bool run(std::span<const Symbol> missing);
 
  private:
   std::string_view text(Symbol symbol) const { return model_.context().text(symbol); }
@@ -337,11 +337,11 @@ bool Partitioner::collect(std::vector<const directive::Partition*>& partitions) 
   return good;
 }
 
-bool Partitioner::run() {
+bool Partitioner::run(std::span<const Symbol> missing) {
   std::vector<const directive::Partition*> pending;
   if (!collect(pending)) return false;
   if (pending.empty()) return true;
-  std::vector<Symbol> failed;  // what they make is not there to be cut
+  std::vector<Symbol> failed(missing.begin(), missing.end());  // what they make is not there to be cut
   compute_costs();
   // Outer partitions first, whatever their order in the file: one that speaks of another's parts follows it, otherwise fewer coordinates come first.
   std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->region.coordinates.size() < b->region.coordinates.size(); });
@@ -368,7 +368,9 @@ bool Partitioner::run() {
 
 }  // namespace
 
-bool partition(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) { return Partitioner(model, strategy, sink).run(); }
+bool partition(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing) {
+  return Partitioner(model, strategy, sink).run(missing);
+}
 
 std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std::size_t n) {
   const std::size_t units = costs.size();

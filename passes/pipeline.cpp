@@ -1,6 +1,8 @@
 // The table of contents of the compiler: one line per pass, in order.
 #include "passes/pipeline.h"
 
+#include <algorithm>
+
 #include "ir/diagnostics/forward.h"
 #include "ir/verify/verify.h"
 #include "passes/build.h"
@@ -77,6 +79,25 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   if (!dag) report_selectors(model, strategy, found);
   forward(found, sink);
   return dag;
+}
+
+void check_rest(tensor::Graph& model, directive::Strategy& strategy, const directive::Missing& missing, DiagnosticSink& sink, const Options& options) {
+  if (!missing.unknown && missing.names.empty()) {
+    Options until = options;
+    if (missing.order) until.stop_at = std::min(until.stop_at, Level::communicating);
+    if (missing.replicate) until.stop_at = std::min(until.stop_at, Level::split);
+    if (missing.place) until.stop_at = std::min(until.stop_at, Level::split);
+    // What is measured is that of another program.
+    if (missing.stream) std::erase_if(strategy.directives, [](const directive::Directive& directive) { return std::holds_alternative<directive::Require>(directive); });
+    compile(model, strategy, sink, until);
+    return;
+  }
+  DiagnosticSink found(sink.locations());
+  if (differentiate(model, found) && !missing.unknown) {
+    partition(model, strategy, found, missing.names);
+    report_selectors(model, strategy, found, missing.names);
+  }
+  forward(found, sink);
 }
 
 }  // namespace piper::passes

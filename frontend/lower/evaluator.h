@@ -103,6 +103,8 @@ class Evaluator {
     if (claim) builder.related(claim_loc, "in the order of `{}`", print(*claim, *mesh, context_->symbols));
     return builder;
   }
+  /// Begins a part of the program that does not depend on what failed so far.
+  void begin_independent() { broken_ = false; }
   /// Fails without a word: something that failed before is needed here.
   void set_failed() { failed_ = broken_ = true; }
   /// Ends unwinding, so that what stands beside the failure is looked at. False when evaluation cannot go on.

@@ -58,7 +58,7 @@ class Lowering {
     evaluator_.schedule = &schedule_;
   }
 
-  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype) {
+  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype, std::optional<Remains>* remains) {
     evaluate_params();
     refuse_unused_overrides();
     const std::vector<Value> axes = make_mesh(program_.meshes[train.mesh.index()]);
@@ -75,6 +75,9 @@ class Lowering {
     if (dtype) settings.dtype = *dtype;
     // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
     if (evaluator_.failed() || (schedule_.setting_failed("dtype") && !dtype)) return nothing();
+    directive::Missing& missing = schedule_.missing();
+    missing.any = missing.any || evaluator_.broken();
+    evaluator_.begin_independent();
     lowered_.model.name = std::string(program_.functions[train.model.index()].name());
     ModelBuilder model(evaluator_, lowered_.model, settings, schedule_.setting_failed("data"));
     evaluator_.model = &model;
@@ -82,8 +85,10 @@ class Lowering {
     for (const auto* data : {&settings.data, &settings.held_out}) {
       if (*data) refuse_unused_extents(**data);
     }
-    if (evaluator_.broken()) return nothing();
-    return std::move(lowered_);
+    if (!evaluator_.broken() && !missing.any) return std::move(lowered_);
+    missing.any = true;
+    if (remains) remains->emplace(std::move(lowered_), std::move(missing));
+    return nothing();
   }
 
   std::optional<Lowered> schedule(const sema::Function& function) {
@@ -173,12 +178,12 @@ class Lowering {
       const sema::Param& param = program_.params[i];
       // The command line speaks of the entry file's params.
       const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
-      if (!override) continue;
+      if (!override || !param.sound) continue;
       evaluator_.params[i] = override_value(*override, param.type).value_or(Value());
       evaluator_.resume();
     }
     for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) {
-      evaluator_.param(i);
+      if (program_.params[i].sound) evaluator_.param(i);
       evaluator_.resume();
     }
   }
@@ -229,6 +234,7 @@ class Lowering {
     for (const ast::Pair& pair : declared.syntax->axes) {
       const std::int64_t size = evaluator_.eval_int(*pair.value, frame);
       axes.push_back(!evaluator_.failed() && add_axis(pair.name.name, size, pair.value->range, frame) ? last_axis() : Value());
+      schedule_.missing().unknown = schedule_.missing().unknown || axes.back().none();
       if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
       if (!evaluator_.resume()) break;
     }
@@ -279,8 +285,8 @@ class Lowering {
 }  // namespace
 
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype) {
-  return Lowering(program, overrides, context, sink).train(program.trains[train.index()], dtype);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Remains>* remains) {
+  return Lowering(program, overrides, context, sink).train(program.trains[train.index()], dtype, remains);
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,

@@ -10,6 +10,7 @@
 
 #include "frontend/sema/program.h"
 #include "ir/directive/directive.h"
+#include "ir/directive/missing.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {
@@ -25,14 +26,21 @@ struct Lowered {
   directive::Strategy strategy;
 };
 
+/// What is left of a program of which a part fails: the model, and the directives that stand.
+struct Remains {
+  Lowered lowered;
+  directive::Missing missing;
+};
+
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
-/// least one error, when something does not fit. The program must be `ok`.
-/// `dtype` replaces the train's own (a comparison runs in f64).
+/// least one error, when something does not fit; then `remains`, where it is given, gets what the passes can still look at, if anything. The train
+/// must be `sound`. `dtype` replaces the train's own (a comparison runs in f64).
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {});
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Remains>* remains = nullptr);
 
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model
 /// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.
+/// The schedule must be `sound`.
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
                                       DiagnosticSink& sink);
 

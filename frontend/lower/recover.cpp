@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/lower/evaluator.h"
+#include "frontend/lower/schedule_builder.h"
 #include "ir/diagnostics/forward.h"
 
 namespace piper::lower {
@@ -69,6 +69,36 @@ bool may_return(const ast::Stmt& stmt) {
   }
 }
 
+void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
+  directive::Missing& missing = missing_;
+  const auto block = [&](const ast::Block& body) {
+    for (const ast::Stmt* inner : body.statements) note_missing(*inner);
+  };
+  const auto name = [&](const ast::Identifier& made) { missing.names.push_back(evaluator_->context().symbol(made.name)); };
+  missing.any = true;
+  missing.order = missing.order || evaluator_->order != nullptr;  // it may have held ranks
+  switch (stmt.kind) {
+    case ast::StmtKind::partition: name(cast<ast::PartitionStmt>(stmt).into.name); break;
+    case ast::StmtKind::split:
+      for (const ast::Pair& part : cast<ast::SplitStmt>(stmt).into) name(part.name);
+      break;
+    case ast::StmtKind::place: missing.place = true; break;
+    case ast::StmtKind::replicate: missing.replicate = true; break;
+    case ast::StmtKind::stream: missing.stream = true; break;
+    case ast::StmtKind::order: missing.order = true; break;
+    case ast::StmtKind::expr: missing.unknown = true; break;  // a schedule
+    case ast::StmtKind::for_loop: block(*cast<ast::ForStmt>(stmt).body); break;
+    case ast::StmtKind::repeat: block(*cast<ast::RepeatStmt>(stmt).body); break;
+    case ast::StmtKind::conditional: {
+      const auto& conditional = cast<ast::IfStmt>(stmt);
+      for (const ast::Branch& branch : conditional.branches) block(*branch.body);
+      if (conditional.otherwise) block(*conditional.otherwise);
+      break;
+    }
+    default: break;  // gives names, whose users are missing too
+  }
+}
+
 bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
   if (!skips_statements || abandons_ || !resume()) return false;
   // What a schedule or model requires holds for all of it: without that nothing in it is worth looking at.
@@ -79,6 +109,7 @@ bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
     return false;
   }
   names_given(stmt, [&](const ast::Identifier& name) { frame.slots[name.binding] = Value(); });
+  if (schedule != nullptr) schedule->note_missing(stmt);
   return true;
 }
 

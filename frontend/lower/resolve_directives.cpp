@@ -49,7 +49,7 @@ void ScheduleBuilder::resolve_partitions() {
             ->fail_at(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
             .related(b->loc, "the other partition")
             .hint("keep one; a second cut of the same work takes another name");
-        return;
+        return missing_.names.push_back(a->into.name);
       }
       const directive::Partition& outer = outer_is_a ? *a : *b;
       const directive::Partition& inner = outer_is_a ? *b : *a;
@@ -59,7 +59,7 @@ void ScheduleBuilder::resolve_partitions() {
                     inner.into.extent)
             .related(inner.loc, "the schedule's partition")
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
-        return;
+        return missing_.names.push_back(a->into.name);
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }
@@ -67,6 +67,9 @@ void ScheduleBuilder::resolve_partitions() {
 }
 
 void ScheduleBuilder::resolve_splits() {
+  const auto missing = [&](const directive::Split& split) {
+    for (const directive::NamedExtent& part : split.into) missing_.names.push_back(part.name);
+  };
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto* a = std::get_if<directive::Split>(&entries_[i].directive);
     for (std::size_t j = 0; a && j < i && !entries_[i].replaced; ++j) {
@@ -80,7 +83,8 @@ void ScheduleBuilder::resolve_splits() {
             ->fail_at(Code::dimension_split_twice, a->loc, "`{}` is split twice", name)
             .related(b->loc, "the other split")
             .hint("write one split with all parts, such as `split {} into copy: 2, mb: 4`", name);
-        return;
+        missing(*a);
+        return missing(*b);
       }
       const bool equal = std::equal(a->into.begin(), a->into.end(), b->into.begin(), b->into.end(),
                                     [](const auto& x, const auto& y) { return x.name == y.name && x.extent == y.extent; });
@@ -98,7 +102,8 @@ void ScheduleBuilder::resolve_splits() {
             ->fail_at(Code::extents_differ, outer.loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
             .related(inner.loc, "the schedule's split")
             .hint("pass the number to the schedule, and leave this line out");
-        return;
+        missing(*a);
+        return missing(*b);
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }
@@ -133,7 +138,6 @@ void ScheduleBuilder::finish() {
   resolve_partitions();
   resolve_splits();
   evaluator_->resume();
-  if (evaluator_->broken()) return;
   resolve_places();
   for (Entry& entry : entries_) {
     if (!entry.replaced) strategy_->directives.push_back(std::move(entry.directive));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/lower/evaluator.h"
+#include "ir/directive/missing.h"
 
 namespace piper::lower {
 
@@ -23,6 +24,9 @@ class ScheduleBuilder {
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
   /// Resolves directives that stand beside a schedule's own (LANGUAGE.md section 1) and fills the strategy.
   void finish();
+  /// A statement is left out. What a name that it gave would have led to is noted where that name is used.
+  void note_missing(const ast::Stmt& stmt);
+  directive::Missing& missing() { return missing_; }
   /// A setting that was written and failed: the default does not stand for it.
   bool setting_failed(std::string_view name) const { return std::find(failed_settings_.begin(), failed_settings_.end(), name) != failed_settings_.end(); }
 
@@ -57,6 +61,7 @@ class ScheduleBuilder {
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
   std::vector<std::string_view> failed_settings_;
+  directive::Missing missing_;
 };
 
 /// Collects the ranks of one order.

@@ -14,26 +14,27 @@ void Analyser::declare_module(ModuleId id) {
     if (name.missing()) return;
     const auto [found, added] = scope.emplace(name.name, Declaration{kind, static_cast<std::uint32_t>(index), name.range});
     if (added) return;
+    sound({kind, static_cast<std::uint32_t>(index)}) = sound(found->second) = false;
     sink_.report(Code::repeated_declaration, name.range, "`{}` is declared twice in this file", name.name)
         .related(found->second.range, "the first one is here");
   };
   for (const ast::Item* item : program_.modules[id.index()]->syntax.items) {
     if (const auto* param = llvm::dyn_cast<ast::ParamItem>(item)) {
-      declare(param->name, DeclKind::param, program_.params.size());
       program_.params.push_back({param, id, kError, 0});
+      declare(param->name, DeclKind::param, program_.params.size() - 1);
     } else if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item)) {
-      declare(mesh->name, DeclKind::mesh, program_.meshes.size());
       program_.meshes.push_back({mesh, id, 0});
+      declare(mesh->name, DeclKind::mesh, program_.meshes.size() - 1);
     } else if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(item)) {
-      declare(function->name, DeclKind::function, program_.functions.size());
       Function& added = program_.functions.emplace_back();
       added.syntax = function;
       added.module = id;
+      declare(function->name, DeclKind::function, program_.functions.size() - 1);
     } else if (const auto* train = llvm::dyn_cast<ast::TrainItem>(item)) {
-      declare(train->name, DeclKind::train, program_.trains.size());
       Train& added = program_.trains.emplace_back();
       added.syntax = train;
       added.module = id;
+      declare(train->name, DeclKind::train, program_.trains.size() - 1);
     }
   }
 }
@@ -58,24 +59,79 @@ void Analyser::begin_body(BodySort sort, ModuleId module, const Function* functi
 void Analyser::run() {
   note_damage();
   for (std::size_t i = 0; i < program_.modules.size(); ++i) declare_module(ModuleId::at(i));
-  const std::size_t functions = program_.functions.size();
+  const std::size_t functions = program_.functions.size(), meshes = functions + program_.params.size(), trains = meshes + program_.meshes.size();
   param_known_.resize(program_.params.size());
-  // One more node for trains and meshes, which nothing calls.
-  calls_.resize(functions + program_.params.size() + 1);
+  calls_.resize(trains + program_.trains.size());
 
-  for (Function& function : program_.functions) check_signature(function);
+  const auto check_all = [&](std::size_t first, auto& list, auto check) {
+    for (std::size_t i = 0; i < list.size(); ++i) check_node(static_cast<std::uint32_t>(first + i), [&](std::uint32_t node) { (this->*check)(list[i], node); });
+  };
+  check_all(0, program_.functions, &Analyser::check_signature);
   std::vector<bool> seen(program_.modules.size());
   std::vector<ModuleId> used_first;
   visit_module(ModuleId(0), seen, used_first);
   for (const ModuleId module : used_first) {
     for (std::size_t i = 0; i < program_.params.size(); ++i) {
-      if (program_.params[i].module == module) check_param(program_.params[i], static_cast<std::uint32_t>(functions + i));
+      if (program_.params[i].module != module) continue;
+      check_node(static_cast<std::uint32_t>(functions + i), [&](std::uint32_t node) { check_param(program_.params[i], node); });
     }
   }
-  for (Mesh& mesh : program_.meshes) check_mesh(mesh);
-  for (std::size_t i = 0; i < functions; ++i) check_function(program_.functions[i], static_cast<std::uint32_t>(i));
-  for (Train& train : program_.trains) check_train(train);
+  check_all(meshes, program_.meshes, &Analyser::check_mesh);
+  check_all(0, program_.functions, &Analyser::check_function);
+  check_all(trains, program_.trains, &Analyser::check_train);
   check_recursion();
+  spread_unsoundness();
+  program_.complete = !declarations_missing_;
+}
+
+bool& Analyser::sound(Declaration declaration) {
+  switch (declaration.kind) {
+    case DeclKind::param: return program_.params[declaration.index].sound;
+    case DeclKind::mesh: return program_.meshes[declaration.index].sound;
+    case DeclKind::function: return program_.functions[declaration.index].sound;
+    case DeclKind::train: break;
+  }
+  return program_.trains[declaration.index].sound;
+}
+
+Analyser::Declaration Analyser::declaration_of(std::uint32_t node) const {
+  if (node < program_.functions.size()) return {DeclKind::function, node};
+  node -= static_cast<std::uint32_t>(program_.functions.size());
+  if (node < program_.params.size()) return {DeclKind::param, node};
+  node -= static_cast<std::uint32_t>(program_.params.size());
+  if (node < program_.meshes.size()) return {DeclKind::mesh, node};
+  return {DeclKind::train, node - static_cast<std::uint32_t>(program_.meshes.size())};
+}
+
+void Analyser::spread_unsoundness() {
+  const auto damaged_itself = [&](const auto& declared) {
+    const Module& module = *program_.modules[declared.module.index()];
+    return module.lacks_uses || item_damaged(module.syntax, *declared.syntax);
+  };
+  std::vector<std::vector<std::uint32_t>> users(calls_.size());
+  std::vector<std::uint32_t> pending;
+  for (std::uint32_t node = 0; node < calls_.size(); ++node) {
+    for (const Call& call : calls_[node]) users[call.callee].push_back(node);
+    const Declaration declared = declaration_of(node);
+    bool damaged = false;
+    switch (declared.kind) {
+      case DeclKind::param: damaged = damaged_itself(program_.params[declared.index]); break;
+      case DeclKind::mesh: damaged = damaged_itself(program_.meshes[declared.index]); break;
+      case DeclKind::function: damaged = damaged_itself(program_.functions[declared.index]); break;
+      case DeclKind::train: damaged = damaged_itself(program_.trains[declared.index]); break;
+    }
+    bool& good = sound(declared);
+    // A declaration that did not parse may be what a name means that was found elsewhere.
+    good = good && !damaged && !declarations_missing_;
+    if (!good) pending.push_back(node);
+  }
+  while (!pending.empty()) {
+    const std::uint32_t node = pending.back();
+    pending.pop_back();
+    for (const std::uint32_t user : users[node]) {
+      if (std::exchange(sound(declaration_of(user)), false)) pending.push_back(user);
+    }
+  }
 }
 
 void Analyser::check_param(Param& param, std::uint32_t node) {
@@ -100,8 +156,8 @@ void Analyser::check_param(Param& param, std::uint32_t node) {
   }
 }
 
-void Analyser::check_mesh(Mesh& mesh) {
-  begin_body(BodySort::value, mesh.module, nullptr, static_cast<std::uint32_t>(calls_.size() - 1));
+void Analyser::check_mesh(Mesh& mesh, std::uint32_t node) {
+  begin_body(BodySort::value, mesh.module, nullptr, node);
   const std::span<const ast::Pair> axes = mesh.syntax->axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     expect(*axes[i].value, kInt, {.what = "the size of an axis"});
@@ -118,8 +174,8 @@ void Analyser::check_mesh(Mesh& mesh) {
   }
 }
 
-void Analyser::check_signature(Function& function) {
-  begin_body(BodySort::value, function.module, nullptr, static_cast<std::uint32_t>(calls_.size() - 1));
+void Analyser::check_signature(Function& function, std::uint32_t node) {
+  begin_body(BodySort::value, function.module, nullptr, node);
   const ast::FunctionItem& item = *function.syntax;
   function.result = item.result != nullptr ? resolve_type(*item.result) : kNone;
   const Type result = function.result;
@@ -199,13 +255,14 @@ void Analyser::check_function(Function& function, std::uint32_t node) {
   }
 }
 
-void Analyser::check_train(Train& train) {
-  begin_body(BodySort::train, train.module, nullptr, static_cast<std::uint32_t>(calls_.size() - 1));
+void Analyser::check_train(Train& train, std::uint32_t node) {
+  begin_body(BodySort::train, train.module, nullptr, node);
   settings_seen_.clear();
   const ast::TrainItem& item = *train.syntax;
   const Declaration* found = item.mesh.missing() ? nullptr : find_declaration(item.mesh.name, item.mesh.range);
   if (found != nullptr && found->kind == DeclKind::mesh) {
     train.mesh = MeshId(found->index);
+    calls_[node].push_back({static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) + found->index, item.mesh.range});
     for (const ast::Pair& axis : program_.meshes[found->index].syntax->axes) {
       // An axis is declared once, by its mesh: the label that its name is bound to there stays.
       ast::Identifier name{axis.name.name, axis.name.range};
@@ -279,7 +336,8 @@ void Analyser::check_recursion() {
     return program_.params[node - program_.functions.size()].syntax->name.name;
   };
   std::vector<State> states(calls_.size(), State::fresh);
-  for (std::uint32_t root = 0; root + 1 < calls_.size(); ++root) {
+  // Nothing calls a mesh or a train.
+  for (std::uint32_t root = 0; root < program_.functions.size() + program_.params.size(); ++root) {
     if (states[root] != State::fresh) continue;
     std::vector<Frame> path{{root}};
     states[root] = State::open;
@@ -294,6 +352,7 @@ void Analyser::check_recursion() {
       if (states[edge.callee] == State::open) {
         const auto start = std::find_if(path.begin(), path.end(), [&](const Frame& open) { return open.node == edge.callee; });
         std::string through;
+        sound(declaration_of(edge.callee)) = false;
         for (auto step = start + 1; step < path.end(); ++step) through += (through.empty() ? " through `" : ", `") + std::string(name_of(step->node)) + "`";
         auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself{}", name_of(edge.callee), through);
         for (auto step = start; step + 1 != path.end(); ++step) {

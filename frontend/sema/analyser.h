@@ -67,7 +67,7 @@ class Analyser {
   struct Declaration {
     DeclKind kind{};
     std::uint32_t index = 0;  // in the program's list of that kind
-    SourceRange range;
+    SourceRange range = {};
   };
   enum class LocalKind : std::uint8_t { parameter, let, var, loop, cursor, dimension, weight, input, axis };
   struct Local {
@@ -99,12 +99,23 @@ class Analyser {
   void declare_module(ModuleId id);
   void visit_module(ModuleId id, std::vector<bool>& seen, std::vector<ModuleId>& used_first);
   void check_param(Param& param, std::uint32_t node);
-  void check_mesh(Mesh& mesh);
-  void check_signature(Function& function);
+  void check_mesh(Mesh& mesh, std::uint32_t node);
+  void check_signature(Function& function, std::uint32_t node);
   void check_function(Function& function, std::uint32_t node);
-  void check_train(Train& train);
+  void check_train(Train& train, std::uint32_t node);
   void check_train_model(Train& train);
   void check_recursion();
+  bool& sound(Declaration declaration);
+  Declaration declaration_of(std::uint32_t node) const;
+  /// Calls `check(node)`; what reports an error is not sound.
+  template <typename Check>
+  void check_node(std::uint32_t node, Check check) {
+    const std::size_t errors = sink_.error_count();
+    check(node);
+    if (sink_.error_count() != errors) sound(declaration_of(node)) = false;
+  }
+  /// What did not parse, and what uses something unsound, is unsound itself.
+  void spread_unsoundness();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
 
   // worth_telling.cpp: after syntax errors.
@@ -114,6 +125,8 @@ class Analyser {
   bool damaged(FileId file, std::uint32_t begin, std::uint32_t end) const;
   /// Whether the name, the parameters or the result of a function did not parse.
   bool header_damaged(const ast::FunctionItem& item) const;
+  /// Whether text of the item did not parse, or what stands inside it is a guess.
+  bool item_damaged(const ast::Module& module, const ast::Item& item) const;
 
   // check_names.cpp: scopes and names.
   const Declaration* find_declaration(std::string_view name, SourceRange at);
@@ -222,7 +235,7 @@ class Analyser {
   bool declarations_missing_ = false;                             // in some file a declaration may not have parsed
   bool in_damaged_statement_ = false;
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
-  std::vector<std::vector<Call>> calls_;                                   // by node: functions, then params
+  std::vector<std::vector<Call>> calls_;                                   // what it uses, by node: functions, params, meshes, trains
   std::vector<Local> locals_;
   std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train
   Body body_;

@@ -31,6 +31,8 @@ class Loader {
       open_.back().use = at;
       if (const std::optional<ModuleId> used = follow(*use, file, at)) {
         if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end()) module.uses.push_back(*used);
+      } else {
+        module.lacks_uses = true;
       }
     }
     open_.pop_back();

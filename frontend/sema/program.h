@@ -4,7 +4,8 @@
 // Guarantees when `ok`: every name is resolved, every call matched to its parameters, every expression typed, every statement
 // stands where it may, functions do not call themselves, and values are returned on all paths. The results lie in the AST nodes
 // (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks nothing up by name.
-// When not `ok` the same holds for what had no error: unresolved names stay `Referent::unresolved`, types `error`.
+// When not `ok` the same holds for what had no error: unresolved names stay `Referent::unresolved`, types `error`. A declaration that is
+// `sound` has no error, nor has what it uses, so that it can be lowered beside the mistakes of others.
 //
 // Names. A `use` brings what the used file declares, not what it uses itself. A name is looked up as a local, a declaration of the
 // file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. Of two used files the one whose last
@@ -49,6 +50,7 @@ struct Module {
   std::string name;             // `std.schedules.zbv`; of the entry and of local files the path of the file
   ast::Module syntax;
   std::vector<ModuleId> uses;   // in text order, without duplicates
+  bool lacks_uses = false;      // a file that it uses was not found
 };
 
 /// `param corpus = "corpus.txt"`. `-D` replaces the value by one of the same type.
@@ -57,12 +59,14 @@ struct Param {
   ModuleId module;
   Type type;
   std::uint32_t frame_size = 0;  // of the value (comprehensions)
+  bool sound = true;
 };
 
 struct Mesh {
   const ast::MeshItem* syntax = nullptr;
   ModuleId module;
   std::uint32_t frame_size = 0;  // of the sizes
+  bool sound = true;
 };
 
 /// A def, schedule or model.
@@ -72,6 +76,7 @@ struct Function {
   std::vector<Type> params;
   Type result;                   // none for a schedule and a model without `->`
   std::uint32_t frame_size = 0;
+  bool sound = true;
   ast::FunctionSort sort() const { return syntax->sort; }
   std::string_view name() const { return syntax->name.name; }
 };
@@ -83,6 +88,7 @@ struct Train {
   FunctionId model;
   MeshId mesh;
   std::uint32_t frame_size = 0;
+  bool sound = true;
   std::string_view name() const { return syntax->name.name; }
 };
 
@@ -93,6 +99,7 @@ struct Program {
   std::vector<Function> functions;
   std::vector<Train> trains;
   bool ok = false;                               // no error in any module
+  bool complete = true;                          // all declarations were found: none lies in text that did not parse
 
   /// Of the entry file; invalid when it declares no such thing.
   TrainId find_train(std::string_view name) const;

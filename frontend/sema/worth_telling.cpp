@@ -73,6 +73,12 @@ bool Analyser::header_damaged(const ast::FunctionItem& item) const {
   return damaged(item.range.file, item.range.begin, item.body != nullptr ? item.body->range.begin + 1 : item.range.end + 1);
 }
 
+bool Analyser::item_damaged(const ast::Module& module, const ast::Item& item) const {
+  const std::size_t behind = item_behind(module, item.range.begin);
+  const std::uint32_t end = behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;
+  return module.brackets_differ || damaged(module.file, item.range.begin, end);
+}
+
 bool Analyser::worth_telling(Code code, SourceRange at) const {
   if (damage_.empty()) return true;
   if (in_damaged_statement_) return false;

@@ -10,7 +10,6 @@
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
-#include "passes/pipeline.h"
 
 namespace piper::tools {
 namespace {
@@ -39,7 +38,7 @@ bool Session::open(const std::string& input) {
   const auto file = source::open(input, {}, console_.files, context_.locations.files(), sink_);
   if (!file) return false;
   program_ = sema::analyse(*file, console_.files, context_, sink_);
-  return program_->ok;
+  return true;
 }
 
 bool Session::open_library(const std::string& name) {
@@ -63,7 +62,7 @@ bool Session::open_library(const std::string& name) {
   }
   program_ = sema::analyse(*file, console_.files, context_, sink_);
   library_schedule_ = name;
-  return program_->ok;
+  return true;
 }
 
 bool Session::open_pir(const std::string& path) {
@@ -75,8 +74,14 @@ bool Session::open_pir(const std::string& path) {
 }
 
 std::optional<Session::Subject> Session::lower(sema::TrainId train, sema::FunctionId schedule) {
-  auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_)
+  const bool sound = train.valid() ? program_->trains[train.index()].sound : program_->functions[schedule.index()].sound;
+  if (!sound) return std::nullopt;  // the analysis has said why
+  std::optional<lower::Remains> remains;
+  auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_, {}, &remains)
                                : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_);
+  if (remains) {
+    passes::check_rest(remains->lowered.model, remains->lowered.strategy, remains->missing, sink_, options_of_passes(dag::Level::planned));
+  }
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
   return Subject{std::string(name), train.valid(), std::move(*lowered)};
@@ -100,6 +105,7 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
     add(train, schedule);
     return subjects;
   }
+  if (!program_->complete) return subjects;  // it may stand where the text did not parse
   std::vector<std::string> known;
   for (const sema::Train& candidate : program_->trains) known.emplace_back(candidate.name());
   for (const sema::Function& candidate : program_->functions) {
@@ -121,6 +127,7 @@ std::optional<Session::Subject> Session::subject(const std::string& name, bool t
       if (train.module.index() == 0) trains.emplace_back(train.name());
     }
     if (trains.size() != 1) {
+      if (!program_->complete) return std::nullopt;
       std::string list;
       for (const std::string& train : trains) list += (list.empty() ? "`" : ", `") + train + "`";
       if (trains.empty()) {
@@ -133,6 +140,10 @@ std::optional<Session::Subject> Session::subject(const std::string& name, bool t
     }
   }
   std::list<Subject> found = subjects(name);
+  if (!program_->ok) {  // the mistakes of what would have run are told beside those of other declarations
+    for (Subject& subject : found) compile(subject, dag::Level::planned);
+    return std::nullopt;
+  }
   if (found.empty()) return std::nullopt;
   if (train_only && !found.front().is_train) {
     sink_.report(Code::unknown_subject, SourceRange(), "`{}` is a schedule; this needs a train, which has a model and data", found.front().name);
@@ -147,11 +158,16 @@ std::optional<Session::Subject> Session::relower(const Subject& subject, tensor:
   return Subject{subject.name, true, std::move(*lowered)};
 }
 
-std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
+passes::Options Session::options_of_passes(dag::Level level) const {
   passes::Options options;
   options.stop_at = level;
-  options.forward_only = forward_only;
   options.workspace_bytes = backend::workspace_bytes;
+  return options;
+}
+
+std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
+  passes::Options options = options_of_passes(level);
+  options.forward_only = forward_only;
   std::string before;
   if (!arguments_.print_after.empty()) {
     options.after = [&, before](std::string_view pass, const dag::Dag& dag) mutable {

@@ -17,6 +17,7 @@
 #include "frontend/tools/arguments.h"
 #include "frontend/tools/console.h"
 #include "ir/dag/plan.h"
+#include "passes/pipeline.h"
 #include "runtime/data/file_text.h"
 
 namespace piper::tools {
@@ -32,7 +33,8 @@ class Session {
 
   Session(Console& console, const Arguments& arguments);
 
-  /// Reads IN: a .pipe or .pir file, or the name of a library schedule. False when there is nothing to go on with.
+  /// Reads IN: a .pipe or .pir file, or the name of a library schedule. False when there is nothing to go on with; with mistakes in some declarations
+  /// the others are looked at.
   bool open(const std::string& input);
   /// The syntax tree of a .pipe file alone, without analysis.
   std::optional<ast::Module> parse_only(const std::string& input);
@@ -41,9 +43,10 @@ class Session {
   dag::Dag* pir() { return pir_ ? &*pir_ : nullptr; }
   const std::vector<directive::Directive>& pir_directives() const { return pir_directives_; }
 
-  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out.
+  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out; what the
+  /// passes say about the rest of a train is reported.
   std::list<Subject> subjects(const std::string& name);
-  /// The one subject that `show`, `train` and `build` speak of; nothing, and a diagnostic, when there are several.
+  /// The one subject that `show`, `train` and `build` speak of; nothing, and a diagnostic, when there are several or the file has mistakes.
   std::optional<Subject> subject(const std::string& name, bool train_only);
 
   /// A train lowered again, with another element type.
@@ -74,6 +77,7 @@ class Session {
  private:
   bool open_library(const std::string& name);
   bool open_pir(const std::string& path);
+  passes::Options options_of_passes(dag::Level level) const;
   std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule);
 
   Console& console_;
