@@ -100,7 +100,7 @@ class Projection {
   // ---- state
 
   BufferId add_buffer(BufferClass cls, std::int64_t offset, std::int64_t bytes, Port value, BucketId bucket) {
-    role_.buffers.push_back({cls, offset, bytes, value, bucket});
+    role_.buffers.push_back({offset, bytes, value, bucket, cls});
     return BufferId::at(role_.buffers.size() - 1);
   }
 
@@ -217,15 +217,15 @@ class Projection {
     const Node& node = node_[action];
     if (is_gradient(node, output)) {
       const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
-      return {gradients_[facts_.params[param.index()].bucket.index()], param_offset(param), false};
+      return {param_offset(param), gradients_[facts_.params[param.index()].bucket.index()], false};
     }
     if (node.bucket.valid() && node.kind == NodeKind::all_reduce) {
-      return {gradients_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[output], false};
+      return {facts_.buckets[node.bucket.index()].offsets[output], gradients_[node.bucket.index()], false};
     }
     if (node.kind == NodeKind::update) {
-      return {parameters_[node.bucket.index()], facts_.buckets[node.bucket.index()].offsets[output], false};
+      return {facts_.buckets[node.bucket.index()].offsets[output], parameters_[node.bucket.index()], false};
     }
-    return {values_[value_of(action, output)].buffer, 0, false};
+    return {0, values_[value_of(action, output)].buffer, false};
   }
 
   void make_operands() {
@@ -242,7 +242,7 @@ class Projection {
         port = input.port;
         if (input.cls == EdgeClass::param) {
           const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
-          role_.operands.push_back({parameters_[facts_.params[param.index()].bucket.index()], param_offset(param), false});
+          role_.operands.push_back({param_offset(param), parameters_[facts_.params[param.index()].bucket.index()], false});
         } else {
           role_.operands.push_back(place_of(input.action, input.output));
         }
@@ -258,7 +258,7 @@ class Projection {
       }
       if (facts_.workspace[action.node.index()] > 0) {
         while (values_[workspace].cls != BufferClass::workspace) ++workspace;
-        role_.operands.push_back({values_[workspace++].buffer, 0, false});
+        role_.operands.push_back({0, values_[workspace++].buffer, false});
       }
       action.num_operands = static_cast<std::uint32_t>(role_.operands.size()) - action.first_operand;
     }

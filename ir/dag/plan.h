@@ -19,11 +19,11 @@ enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, activa
 std::string_view buffer_class_name(BufferClass cls);
 
 struct Buffer {
-  BufferClass cls = BufferClass::activations;
   std::int64_t offset = 0;  // bytes from the start of the arena, a multiple of 64
   std::int64_t bytes = 0;
   Port value;               // whose value lies here; invalid for state and workspace
   BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
+  BufferClass cls = BufferClass::activations;
 };
 
 /// Wait for the end of the action at `position` of `stream`, `distance` steps ago; satisfied on the first step when distance is 1.
@@ -36,8 +36,8 @@ struct Wait {
 
 /// Where an operand lies: a byte range inside a buffer.
 struct Operand {
-  BufferId buffer;
   std::int64_t offset = 0;  // within the buffer
+  BufferId buffer;
   bool accumulate = false;  // output of class grad: add to what is there
 };
 

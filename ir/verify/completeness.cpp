@@ -11,7 +11,17 @@ using dag::Instance;
 
 class Completeness {
  public:
-  explicit Completeness(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+  explicit Completeness(Facts& facts) : facts_(facts), dag_(facts.dag) {
+    grads_.resize(dag_.bodies.size());
+    loss_sums_.resize(dag_.bodies.size());
+    for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
+      for (std::uint32_t k = 0; k < dag_.bodies[b].outputs.size(); ++k) {
+        const PortKind kind = dag_.bodies[b].outputs[k].kind;
+        if (kind == PortKind::grad) grads_[b].push_back(k);
+        if (kind == PortKind::loss_sum) loss_sums_[b].push_back(k);
+      }
+    }
+  }
 
   void check() {
     instances();
@@ -129,19 +139,20 @@ class Completeness {
   void reads() {
     reads_.resize(facts_.owner.size());
     for (const Node& node : dag_.nodes) {
+      std::uint16_t Reads::*const reader = node.kind == NodeKind::all_reduce    ? &Reads::all_reduce
+                                           : node.kind == NodeKind::update      ? &Reads::update
+                                           : node.kind == NodeKind::sum_squares ? &Reads::sum_squares
+                                                                                : &Reads::other;
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
-        Reads& reads = reads_[facts_.output(input.source)];
-        std::uint16_t& count = node.kind == NodeKind::all_reduce    ? reads.all_reduce
-                               : node.kind == NodeKind::update      ? reads.update
-                               : node.kind == NodeKind::sum_squares ? reads.sum_squares
-                                                                    : reads.other;
+        std::uint16_t& count = reads_[facts_.output(input.source)].*reader;
         if (count < 0xFFFF) ++count;
       }
     }
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (facts_.kind[i] != NodeKind::recv && facts_.kind[i] != NodeKind::load) continue;
+      if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
-      if (node.kind != NodeKind::recv && node.kind != NodeKind::load) continue;
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
         const Reads& reads = reads_[facts_.output_base[i] + k];
         if (reads.all_reduce + reads.update + reads.sum_squares + reads.other > 0) continue;
@@ -262,12 +273,12 @@ class Completeness {
         }
       });
     }
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (facts_.kind[i] != NodeKind::chunk) continue;
+      if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
-      if (node.kind != NodeKind::chunk) continue;
       const std::vector<dag::BodyPort>& outputs = body_of(node).outputs;
-      for (std::uint32_t k = 0; k < outputs.size(); ++k) {
-        if (outputs[k].kind != PortKind::grad) continue;
+      for (const std::uint32_t k : grads_[node.body.index()]) {
         const std::uint32_t out = facts_.output_base[i] + k;
         const Reads& reads = reads_[out];
         const Port port{NodeId::at(i), k};
@@ -357,9 +368,8 @@ class Completeness {
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
       const Node& node = dag_.nodes[i];
       if (node.kind != NodeKind::chunk) continue;
-      const std::vector<dag::BodyPort>& outputs = body_of(node).outputs;
-      for (std::uint32_t k = 0; k < outputs.size(); ++k) {
-        if (outputs[k].kind == PortKind::loss_sum && counted[facts_.output_base[i] + k] == 0) {
+      for (const std::uint32_t k : loss_sums_[node.body.index()]) {
+        if (counted[facts_.output_base[i] + k] == 0) {
           facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` reaches no report", facts_.text(Port{NodeId::at(i), k}));
         }
       }
@@ -369,6 +379,7 @@ class Completeness {
   Facts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> split_;  // per chunk: the dimensions its nodes are split along
+  std::vector<std::vector<std::uint32_t>> grads_, loss_sums_;  // per body: those outputs
   std::vector<Reads> reads_;
   std::vector<std::vector<NodeId>> updates_of_, reduce_of_, sums_of_;  // per bucket
   std::vector<std::uint32_t> bucket_of_param_;

@@ -104,6 +104,11 @@ class MemoryCheck::RoleMemory {
  private:
   // ---- cells -------------------------------------------------------------------------------------------------------------
 
+  /// The numbers of a buffer's first byte and of the one after its last; most operands are whole buffers, named several times.
+  struct Ends {
+    std::uint32_t first = kNone, last = kNone;
+  };
+
   void add(Access access, std::int64_t bytes) {
     if (bytes > 0) {
       access.first = edges_.at(access.base);
@@ -112,9 +117,18 @@ class MemoryCheck::RoleMemory {
     accesses_.push_back(access);
   }
 
+  void add_whole(Access access, std::uint32_t number) {
+    Ends& ends = ends_of_buffer_[number];
+    if (ends.first == kNone) ends = {edges_.at(access.base), edges_.at(access.base + role_->buffers[number].bytes)};
+    access.first = ends.first;
+    access.last = ends.last;
+    accesses_.push_back(access);
+  }
+
   /// One access per operand, then those to optimizer state, per action.
   void lay_out() {
     edges_.clear();
+    ends_of_buffer_.assign(role_->buffers.size(), {});
     accesses_.clear();
     first_access_.clear();
     std::vector<std::vector<std::uint32_t>> optimizer(dag_.buckets.size());
@@ -131,7 +145,12 @@ class MemoryCheck::RoleMemory {
         const dag::Operand& each = role_->operands[action.first_operand + k++];
         const dag::Buffer& buffer = role_->buffers[each.buffer.index()];
         access.base = buffer.offset + each.offset;
-        add(access, bytes < 0 ? buffer.bytes - each.offset : bytes);
+        if (bytes < 0) bytes = buffer.bytes - each.offset;
+        if (each.offset == 0 && bytes == buffer.bytes) {
+          add_whole(access, each.buffer.value());
+        } else {
+          add(access, bytes);
+        }
       };
       const std::span<const RoleView::Port> ports = view_->ports(i);
       for (std::size_t p = 0; p < ports.size(); ++p) operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
@@ -434,6 +453,7 @@ class MemoryCheck::RoleMemory {
   std::uint32_t first_action_ = 0;
   const Lane* lanes_ = nullptr;
   Edges edges_;
+  std::vector<Ends> ends_of_buffer_;
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> first_access_;
   std::vector<Cell> cells_;

@@ -8,10 +8,13 @@ namespace {
 
 class Placement {
  public:
-  explicit Placement(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+  explicit Placement(Facts& facts) : facts_(facts), dag_(facts.dag) {
+    for (std::size_t i = 0; i < dag_.device_sets.size(); ++i) whole_.push_back(dag_.device_sets[DeviceSetId::at(i)].whole_axes());
+  }
 
   void check() {
     const std::size_t before = facts_.sink.error_count();
+    devices_.reserve(dag_.nodes.size());
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) devices(NodeId::at(i));
     if (dag_.level < Level::communicating || facts_.sink.error_count() > before) return;
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) edges(NodeId::at(i));
@@ -27,12 +30,12 @@ class Placement {
  private:
   void devices(NodeId id) {
     const Node& node = facts_.node(id);
+    devices_.push_back(node.devices);
     if (!node.devices.valid()) {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` has no devices", facts_.name(id));
       return;
     }
-    const AxisMask whole = dag_.device_sets[node.devices].whole_axes();
-    if ((node.cut & ~whole) != 0) {
+    if ((node.cut & ~whole_[node.devices.index()]) != 0) {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides its samples over an axis along which it has one device, `{}`", facts_.name(id), facts_.text(node.devices));
     }
   }
@@ -41,8 +44,8 @@ class Placement {
     const Node& node = facts_.node(id);
     for (const Input& input : dag_.inputs_of(node)) {
       if (!input.source.node.valid()) continue;
+      if (devices_[input.source.node.index()] == node.devices) continue;
       const Node& source = facts_.node(input.source.node);
-      if (source.devices == node.devices) continue;
       facts_.sink
           .report(Code::edge_crosses_devices, node.loc, "`{}` on `{}` reads `{}` on `{}` without a message between them", facts_.name(id), facts_.text(node.devices),
                   facts_.text(input.source), facts_.text(source.devices))
@@ -67,14 +70,14 @@ class Placement {
     const NodeKind kind = facts_.node(comm.members.front()).kind;
     if (kind == NodeKind::send || kind == NodeKind::recv) return pair(comm);
     const Node& first = facts_.node(comm.members.front());
-    const AxisMask whole = dag_.device_sets[first.devices].whole_axes();
+    const AxisMask whole = whole_[first.devices.index()];
     if ((comm.axes & ~whole) != 0) return unmatched(comm, "it joins an axis along which its members have one device");
     if (comm.members.size() == 1 && comm.axes == 0) return unmatched(comm, "it has one member and joins no axis");
     for (std::size_t k = 0; k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
       if (member.kind != kind) return unmatched(comm, "its members are of different kinds");
       if (member.bucket != first.bucket) return unmatched(comm, "its members reduce different buckets");
-      if (dag_.device_sets[member.devices].whole_axes() != whole) return unmatched(comm, "its members do not pair by coordinate");
+      if (whole_[member.devices.index()] != whole) return unmatched(comm, "its members do not pair by coordinate");
       if (kind == NodeKind::all_reduce && member.num_outputs != first.num_outputs) return unmatched(comm, "its members bring different numbers of values");
       for (std::size_t j = 0; j < k; ++j) {
         const DeviceSetId other = facts_.node(comm.members[j]).devices;
@@ -94,20 +97,24 @@ class Placement {
     const Node& send = facts_.node(comm.members[0]);
     const Node& recv = facts_.node(comm.members[1]);
     if (send.kind != NodeKind::send || recv.kind != NodeKind::recv) return unmatched(comm, "a message goes from a send to a recv");
-    const DeviceSet& from = dag_.device_sets[send.devices];
-    const DeviceSet& to = dag_.device_sets[recv.devices];
-    if (from.intersects(to)) return unmatched(comm, "both ends share a device");
-    if (from.whole_axes() != to.whole_axes()) return unmatched(comm, "its ends do not pair by coordinate");
+    if (send.devices != from_ || recv.devices != to_) {  // those of the message before fit
+      if (dag_.device_sets[send.devices].intersects(dag_.device_sets[recv.devices])) return unmatched(comm, "both ends share a device");
+      if (whole_[send.devices.index()] != whole_[recv.devices.index()]) return unmatched(comm, "its ends do not pair by coordinate");
+      from_ = send.devices;
+      to_ = recv.devices;
+    }
     if (send.instance != recv.instance) return unmatched(comm, "its ends belong to different instances");
     // One producer, each of its values once: what is sent twice would be received into two places.
     const std::span<const Input> inputs = dag_.inputs_of(send);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].source.node != inputs[0].source.node) return unmatched(comm, "it carries values of several producers");
     }
-    ports_.clear();
-    for (const Input& input : inputs) ports_.push_back(input.source.index);
-    std::sort(ports_.begin(), ports_.end());
-    if (std::adjacent_find(ports_.begin(), ports_.end()) != ports_.end()) return unmatched(comm, "it carries a value twice");
+    if (inputs.size() > 1) {
+      ports_.clear();
+      for (const Input& input : inputs) ports_.push_back(input.source.index);
+      std::sort(ports_.begin(), ports_.end());
+      if (std::adjacent_find(ports_.begin(), ports_.end()) != ports_.end()) return unmatched(comm, "it carries a value twice");
+    }
     const Node& maker = inputs.empty() ? send : facts_.node(inputs[0].source.node);
     if (maker.kind == NodeKind::chunk && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
       return unmatched(comm, "it carries values of another chunk, pass or instance than it says");
@@ -116,6 +123,9 @@ class Placement {
 
   Facts& facts_;
   const Dag& dag_;
+  std::vector<AxisMask> whole_;        // per device set
+  std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and edges visit them in no order
+  DeviceSetId from_, to_;              // of a message whose ends fit
   std::vector<std::uint32_t> member_;  // per node: the communication that lists it
   std::vector<std::uint32_t> ports_;
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/verify/plan_facts.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace piper::verify {
 
@@ -283,23 +284,27 @@ void check_issue_points(const PlanFacts& plan, const RoleView& view, const Happe
 void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports) {
   const Facts& facts = plan.facts;
   const std::uint32_t first = plan.first_action[view.number()];
-  // The role's receives, communicator by communicator.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> sorted;
+  // The role's receives by communicator.
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> received;
+  llvm::DenseMap<std::uint32_t, std::uint32_t> number_of;
   for (std::uint32_t i = 0; i < view.size(); ++i) {
-    if (view.entry(i).kind == NodeKind::recv) sorted.emplace_back(view.role().actions[i].communicator.value(), i);
+    if (view.entry(i).kind != NodeKind::recv) continue;
+    const std::uint32_t c = view.role().actions[i].communicator.value();
+    const auto [number, fresh] = number_of.try_emplace(c, static_cast<std::uint32_t>(received.size()));
+    if (fresh) received.push_back({c, {}});
+    received[number->second].second.push_back(i);
   }
-  std::sort(sorted.begin(), sorted.end());
+  std::sort(received.begin(), received.end());
   std::vector<std::uint32_t> reader, highest;
-  for (std::size_t begin = 0, end = 0; begin < sorted.size() && !reports.enough(); begin = end) {
-    const std::uint32_t c = sorted[begin].first;
-    while (end < sorted.size() && sorted[end].first == c) ++end;
+  for (const auto& [c, actions] : received) {
+    if (reports.enough()) return;
     const dag::Communicator& communicator = plan.plan.communicators[c];
     const std::size_t messages = communicator.comms.size();
-    if (communicator.kind != dag::Communicator::Kind::pair || end - begin != messages) continue;
+    if (communicator.kind != dag::Communicator::Kind::pair || actions.size() != messages) continue;
     reader.resize(messages);
     highest.resize(messages);
     for (std::size_t j = 0; j < messages; ++j) {
-      reader[j] = view.entry(sorted[begin + j].second).first_reader;
+      reader[j] = view.entry(actions[j]).first_reader;
       highest[j] = j == 0 ? reader[j] : std::max(highest[j - 1], reader[j]);
       if (j == 0 || reader[j] > highest[j - 1]) continue;
       // The earliest message that is read after this one, or by the same reader, which needs both at once.
@@ -313,7 +318,7 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
     for (std::size_t j = 0; w > 0 && w <= messages && j < messages && !reports.enough(); ++j) {
       const bool previous = j < w;
       const std::uint32_t needed = reader[previous ? j + messages - w : j - w];
-      const std::uint32_t posted = first + sorted[begin + j].second;
+      const std::uint32_t posted = first + actions[j];
       if (needed == kNone || before.ended_before(first + needed, posted, previous)) continue;
       reports.sink
           .report(Code::window_exceeded, plan.loc(posted), "`{}` is posted without waiting for `{}`{}, so more than `{}` messages may have arrived unread", plan.name(posted),
