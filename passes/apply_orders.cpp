@@ -234,6 +234,11 @@ class Application {
     if (is_trimmed(*order_, op) || sink_.error_count() > kEnoughErrors) return;
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
+    if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
+      sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
+          .hint("`.send`, `.recv` and `.reduce` can be named");
+      return;
+    }
     NodeId elsewhere = nodes_.front();
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
@@ -271,11 +276,6 @@ class Application {
 
   /// A named communication waits for the step before it.
   void place_communication(const OrderOp& op, const Units& previous) {
-    if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
-      sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
-          .hint("`.send`, `.recv` and `.reduce` can be named");
-      return;
-    }
     std::vector<Named> named;
     for (const NodeId node : nodes_) {
       const dag::ChunkId chunk = dag_.node(node).chunk;

@@ -72,6 +72,7 @@ class Lowering {
     evaluator_.execute(*train.syntax->body, frame);
     schedule_.finish();
     require_settings(train, frame);
+    const tensor::DType own_dtype = settings.dtype;
     if (dtype) settings.dtype = *dtype;
     // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
     if (evaluator_.failed() || (schedule_.setting_failed("dtype") && !dtype)) return nothing();
@@ -79,11 +80,13 @@ class Lowering {
     missing.any = missing.any || evaluator_.broken();
     evaluator_.begin_independent();
     lowered_.model.name = std::string(program_.functions[train.model.index()].name());
-    ModelBuilder model(evaluator_, lowered_.model, settings, schedule_.setting_failed("data"));
+    ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype, schedule_.setting_failed("data"));
     evaluator_.model = &model;
     if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return nothing();
     for (const auto* data : {&settings.data, &settings.held_out}) {
-      if (*data) refuse_unused_extents(**data);
+      if (!*data) continue;
+      refuse_unused_extents(**data);
+      refuse_more_classes(**data);
     }
     if (!evaluator_.broken() && !missing.any) return std::move(lowered_);
     missing.any = true;
@@ -124,6 +127,29 @@ class Lowering {
                     optim ? "`steps`" : steps ? "`optim`" : "`optim` and no `steps`")
         .hint("add {}", optim ? "`steps: 100`" : steps ? "`optim: adamw(lr: 1e-3)`" : "`optim: adamw(lr: 1e-3)` and `steps: 100`");
     evaluator_.resume();
+  }
+
+  /// Numbers that synthetic data draws for an input beyond what its readers have: rows of a table, classes of a loss.
+  void refuse_more_classes(const directive::Data& data) {
+    const tensor::Graph& model = lowered_.model;
+    for (const tensor::Node& node : model.nodes()) {
+      const bool looks_up = node.op == tensor::Op::lookup;
+      if (data.classes == 0 || (!looks_up && node.op != tensor::Op::cross_entropy)) continue;
+      const auto operands = model.operands(node);
+      const auto input = std::find_if(model.inputs.begin(), model.inputs.end(), [&](const tensor::Input& one) { return one.value == operands[1]; });
+      if (input == model.inputs.end()) continue;
+      std::int64_t known = 0;
+      for (const tensor::Dim& dim : model.type(operands[0]).dims) {
+        if (looks_up ? &dim == &model.type(operands[0]).dims.front() : dim.name == node.attrs.dims[0]) known = dim.extent;
+      }
+      const bool last_ignored = node.attrs.ignore && *node.attrs.ignore == known;
+      if (data.classes <= known + (last_ignored ? 1 : 0)) continue;
+      evaluator_.fail_at(Code::more_classes_than_known, data.classes_loc, "`{}` is drawn from {} classes, but {} has {}", evaluator_.context().text(input->name),
+                         data.classes, looks_up ? "the table that is looked up" : "`cross_entropy`", known)
+          .related(node.loc, "it is read here")
+          .hint("write `classes: {}`", known);
+      evaluator_.resume();
+    }
   }
 
   /// Extents by name that no input has.

@@ -10,8 +10,8 @@ using llvm::cast;
 using tensor::Built;
 using tensor::Op;
 
-ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, bool data_failed)
-    : state_(std::make_unique<State>(evaluator, graph, settings, data_failed)) {}
+ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed)
+    : state_(std::make_unique<State>(evaluator, graph, settings, own_dtype, data_failed)) {}
 ModelBuilder::~ModelBuilder() = default;
 
 bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {

@@ -1,7 +1,7 @@
 #pragma once
 // The model side of elaboration: calls of models append to a tensor graph.
 //
-//   ModelBuilder builder(evaluator, graph, settings);
+//   ModelBuilder builder(evaluator, graph, settings, settings.dtype, false);
 //   builder.build(train_call, frame)   ->  the graph has inputs, params, nodes, losses
 
 #include <optional>
@@ -14,8 +14,9 @@ namespace piper::lower {
 
 class ModelBuilder {
  public:
-  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`. With `data_failed` inputs have no values.
-  ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, bool data_failed);
+  /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`, which also stands for
+  /// `own_dtype`, the train's, where the model writes that out. With `data_failed` inputs have no values.
+  ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed);
   ~ModelBuilder();
 
   /// Runs the outermost model of a train. False, and a diagnostic, when it does not fit its data or its shapes disagree.

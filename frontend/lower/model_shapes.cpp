@@ -32,8 +32,8 @@ bool ModelBuilder::State::fits(const tensor::Type& type) const {
 
 tensor::DType ModelBuilder::State::dtype_of(sema::Type type) const {
   switch (type.kind) {
-    case sema::TypeKind::tensor_f64: return tensor::DType::f64;
-    case sema::TypeKind::tensor_f32: return tensor::DType::f32;
+    case sema::TypeKind::tensor_f64: return own_dtype == tensor::DType::f64 ? settings.dtype : tensor::DType::f64;
+    case sema::TypeKind::tensor_f32: return own_dtype == tensor::DType::f32 ? settings.dtype : tensor::DType::f32;
     case sema::TypeKind::tensor_i64: return tensor::DType::i64;
     default: return settings.dtype;
   }
@@ -152,15 +152,18 @@ void ModelBuilder::State::bind_shapes(const sema::Function& function, const ast:
     const ast::Expr& written = *expr.args[static_cast<std::size_t>(expr.matched[i])].value;
     const auto dims = params[i].type->dims;
     const tensor::Type type = graph.type(argument->id);
-    const auto misfit = [&](const std::string& why) {
-      evaluator.fail(Code::argument_shape, written.range, caller, "`{}` does not fit the parameter `{}` of `{}`: {}", show(argument->id), params[i].name.name,
-                     function.name(), why)
-          .related(params[i].range, "the parameter");
+    const auto misfit = [&](const std::string& why, bool by_dtype = false) {
+      auto&& report = evaluator.fail(Code::argument_shape, written.range, caller, "`{}` does not fit the parameter `{}` of `{}`: {}", show(argument->id),
+                                     params[i].name.name, function.name(), why);
+      report.related(params[i].range, "the parameter");
+      if (by_dtype) report.hint("`tensor[...]` has the train's `dtype`: write it for inputs too, in place of `{}[...]`", tensor::dtype_name(type.dtype));
     };
     if (type.dims.size() != dims.size()) {
       return misfit("it has " + std::to_string(type.dims.size()) + " dimensions instead of " + std::to_string(dims.size()));
     }
-    if (type.dtype != dtype_of(function.params[i])) return misfit("its elements are no " + std::string(tensor::dtype_name(dtype_of(function.params[i]))));
+    if (type.dtype != dtype_of(function.params[i])) {
+      return misfit("its elements are no " + std::string(tensor::dtype_name(dtype_of(function.params[i]))), tensor::is_floating(type.dtype));
+    }
     std::vector<std::pair<Symbol, Symbol>> renames;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       const std::uint32_t slot = dims[d].name.binding;

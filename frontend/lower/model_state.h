@@ -21,8 +21,8 @@ struct ModelCall {
 };
 
 struct ModelBuilder::State {
-  State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in, bool data_failed_in)
-      : evaluator(evaluator_in), graph(graph_in), settings(settings_in), data_failed(data_failed_in), build(graph_in) {}
+  State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in, tensor::DType own_dtype_in, bool data_failed_in)
+      : evaluator(evaluator_in), graph(graph_in), settings(settings_in), own_dtype(own_dtype_in), data_failed(data_failed_in), build(graph_in) {}
 
   /// Ops that follow stand at `range` of the current call.
   void place(SourceRange range, const Frame& frame) { place(range, frame, calls.back().region); }
@@ -40,7 +40,7 @@ struct ModelBuilder::State {
   Value returned(const sema::Function& function, const Value& value, Frame& callee);
   /// What a call that failed stands for, so that its caller can be looked at: a value of the declared type where that is known.
   Value stand_in(const sema::Function& function, Frame& callee);
-  /// The element type that a written type such as `tensor[..]` or `i64[..]` means.
+  /// The element type that a written type such as `tensor[..]` or `i64[..]` means: the train's own one where it is lowered with another.
   tensor::DType dtype_of(sema::Type type) const;
   bool fits(const tensor::Type& type) const;
   std::string show(tensor::ValueId value) const { return tensor::print(graph.type(value), evaluator.context().symbols); }
@@ -50,6 +50,7 @@ struct ModelBuilder::State {
   Evaluator& evaluator;
   tensor::Graph& graph;
   const directive::Settings& settings;
+  const tensor::DType own_dtype;  // of the train; `settings.dtype` may replace it, where it is written out too
   const bool data_failed;
   tensor::Builder build;
   std::vector<ModelCall> calls;

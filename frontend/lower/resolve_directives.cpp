@@ -55,9 +55,9 @@ void ScheduleBuilder::resolve_partitions() {
       const directive::Partition& inner = outer_is_a ? *b : *a;
       if (outer.into.extent != inner.into.extent) {
         evaluator_
-            ->fail_at(Code::extents_differ, outer.loc, "this partition makes {} of `{}`, the schedule's own makes {}", outer.into.extent, name,
+            ->fail_at(Code::extents_differ, outer.into.loc, "this partition makes {} of `{}`, the schedule's own makes {}", outer.into.extent, name,
                     inner.into.extent)
-            .related(inner.loc, "the schedule's partition")
+            .related(inner.into.loc, "the schedule's partition")
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
         return missing_.names.push_back(a->into.name);
       }
@@ -99,8 +99,8 @@ void ScheduleBuilder::resolve_splits() {
           return text;
         };
         evaluator_
-            ->fail_at(Code::extents_differ, outer.loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
-            .related(inner.loc, "the schedule's split")
+            ->fail_at(Code::extents_differ, outer.into.front().loc, "this splits `{}` into `{}`, the schedule's own line into `{}`", name, parts(outer), parts(inner))
+            .related(inner.into.front().loc, "the schedule's split")
             .hint("pass the number to the schedule, and leave this line out");
         missing(*a);
         return missing(*b);

@@ -141,6 +141,7 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
       data.kind = directive::Data::Kind::synthetic;
       data.batch = count(0, 1);
       data.classes = count(1, 1);
+      if (given(1)) data.classes_loc = here(argument_expr(expr, 1).range, frame);
       for (const std::uint32_t position : expr.rest) {
         const ast::Arg& extent = expr.args[position];
         const std::int64_t size = eval_int(*extent.value, frame);

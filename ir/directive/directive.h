@@ -194,6 +194,7 @@ struct Data {
   std::int64_t classes = 0;            // synthetic
   LocId loc;
   std::vector<LocId> extent_locs = {};  // synthetic: of their names
+  LocId classes_loc = {};
 };
 
 struct Settings {

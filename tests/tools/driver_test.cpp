@@ -327,6 +327,28 @@ TEST(Train, StopsAtAStepAfterCtrlC) {
   EXPECT_THAT(run.out, HasSubstr("stopped after step "));
 }
 
+/// A model that writes its element type out is compared in f64 as one that leaves it to the train.
+TEST(Reference, WrittenElementTypesFollowTheComparison) {
+  const std::map<std::string, std::string> files = {{"written.pipe", "mesh pair(d: 2)\n"
+                                                     "model net(dim: int) {\n"
+                                                     "    input x: f32[batch, dim], y: f32[batch, dim]\n"
+                                                     "    loss square(scale(x) - y)\n"
+                                                     "}\n"
+                                                     "model scale(x: tensor[batch, dim]) -> f32[batch, dim] {\n"
+                                                     "    weight gain[dim] = ones\n"
+                                                     "    return x * gain\n"
+                                                     "}\n"
+                                                     "train scaled = net(dim: 4) on pair {\n"
+                                                     "    data:  synthetic(batch: 8)\n"
+                                                     "    optim: sgd(lr: 0.1)\n"
+                                                     "    steps: 3\n"
+                                                     "    replicate model over d\n"
+                                                     "}\n"}};
+  const ToolResult run = run_tool({"train", "written.pipe", "--interpret", "--reference"}, files);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
+}
+
 // A model that amplifies rounding: two equal values in two ways, whose gradients cancel but for it. The sums of two devices round in another way than one.
 TEST(Reference, ADifferenceIsSeen) {
   const std::map<std::string, std::string> files = {{"cancel.pipe",
