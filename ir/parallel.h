@@ -36,6 +36,15 @@ void run_workers(std::size_t workers, const Work& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
+/// Two pieces of work that share nothing, at once when they visit many nodes.
+template <typename First, typename Second>
+void run_both(std::size_t nodes, const First& first, const Second& second) {
+  std::atomic<int> next = 0;
+  run_workers(workers_for(2, nodes), [&] {
+    for (int part; (part = next++) < 2;) part == 0 ? first() : second();
+  });
+}
+
 /// Calls `range(begin, end)` for parts of 0 .. nodes that cover it, on several threads when there are many; says whether all gave true.
 /// After the first false the parts that were not begun are left out.
 template <typename Range>

@@ -1,5 +1,8 @@
 #include "passes/order.h"
 
+#include <optional>
+
+#include "ir/parallel.h"
 #include "passes/apply_orders.h"
 #include "passes/linearise.h"
 #include "passes/streams.h"
@@ -7,9 +10,16 @@
 namespace piper::passes {
 
 std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const WorkGraph graph(dag);
-  const RoleTable roles(dag, claimed_sets(strategy));
+  std::optional<WorkGraph> work_graph;
+  std::optional<RoleTable> role_table;
   Selection selection(dag);
+  const auto roles_and_table = [&] {
+    role_table.emplace(dag, claimed_sets(strategy));
+    selection.work();
+  };
+  run_both(dag.nodes.size(), [&] { work_graph.emplace(dag); }, roles_and_table);
+  const WorkGraph& graph = *work_graph;
+  const RoleTable& roles = *role_table;
   const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink);
   if (!claimed) return std::nullopt;
   const std::optional<ComputeOrder> compute = compute_order(dag, *claimed, graph, roles, sink);

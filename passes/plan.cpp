@@ -111,17 +111,17 @@ std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceByte
   return bytes;
 }
 
-}  // namespace
+/// The nodes of each role in the global order.
+struct NodesByRole {
+  std::vector<std::uint32_t> first;  // per role, one more
+  std::vector<NodeId> nodes;
+  std::span<const NodeId> of(std::size_t role) const { return std::span(nodes).subspan(first[role], first[role + 1] - first[role]); }
+};
 
-bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
-  const RoleTable roles(dag, {});
-
-  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
-  facts.workspace = workspace_of_nodes(dag, workspace);
-  measure_ports(dag, facts);
-
-  // Nodes by role, in the global order.
-  std::vector<std::uint32_t> first(roles.size() + 1, 0);
+/// Fills also `facts.issued_after`.
+NodesByRole nodes_by_role(const Dag& dag, const RoleTable& roles, PlanFacts& facts) {
+  NodesByRole made;
+  made.first.assign(roles.size() + 1, 0);
   // Beside each other: nodes are large, and the order visits them everywhere.
   std::vector<DeviceSetId> devices;
   std::vector<bool> communicates;
@@ -130,18 +130,32 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   for (const Node& node : dag.nodes) {
     devices.push_back(node.devices);
     communicates.push_back(node.comm.valid());
-    for (const std::uint32_t role : roles.roles_of(node.devices)) ++first[role + 1];
+    for (const std::uint32_t role : roles.roles_of(node.devices)) ++made.first[role + 1];
   }
-  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-  std::vector<NodeId> nodes(first.back());
-  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 1; i < made.first.size(); ++i) made.first[i] += made.first[i - 1];
+  made.nodes.resize(made.first.back());
+  std::vector<std::uint32_t> next(made.first.begin(), made.first.end() - 1);
   for (const NodeId node : dag.order) {
-    for (const std::uint32_t role : roles.roles_of(devices[node.index()])) nodes[next[role]++] = node;
+    for (const std::uint32_t role : roles.roles_of(devices[node.index()])) made.nodes[next[role]++] = node;
   }
   for (const auto& [before, after] : dag.temporal) {
     if (communicates[after.index()]) facts.issued_after.emplace_back(after, before);
   }
   std::sort(facts.issued_after.begin(), facts.issued_after.end());
+  return made;
+}
+
+}  // namespace
+
+bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
+  const RoleTable roles(dag, {});
+  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
+  NodesByRole nodes;
+  const auto measure = [&] {
+    facts.workspace = workspace_of_nodes(dag, workspace);
+    measure_ports(dag, facts);
+  };
+  run_both(dag.nodes.size(), measure, [&] { nodes = nodes_by_role(dag, roles, facts); });
   std::vector<std::vector<dag::BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     for (const DeviceSetId home : dag.buckets[b].homes) {
@@ -152,10 +166,10 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   auto made = std::make_unique<dag::Plan>();
   made->roles.resize(roles.size());
   std::atomic<std::size_t> next_role = 0;
-  run_workers(workers_for(roles.size(), nodes.size()), [&] {
+  run_workers(workers_for(roles.size(), nodes.nodes.size()), [&] {
     std::vector<std::uint32_t> action_of(dag.nodes.size(), 0);
     for (std::size_t role; (role = next_role++) < roles.size();) {
-      made->roles[role] = plan_role(facts, action_of, std::span(nodes).subspan(first[role], first[role + 1] - first[role]), buckets[role]);
+      made->roles[role] = plan_role(facts, action_of, nodes.of(role), buckets[role]);
       made->roles[role].name = roles.name(role);
       made->roles[role].at = roles.at(role);
     }

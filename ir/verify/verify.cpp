@@ -75,20 +75,13 @@ bool holds(const Facts& facts) {
   Facts dag_facts(facts, dag_sink), plan_facts(facts, plan_sink);
   PlanFacts plan(plan_facts);
   std::optional<Sums> sums;
-  std::atomic<int> next = 0;
-  std::atomic<bool> good = true;
-  run_workers(workers_for(2, dag.nodes.size()), [&] {
-    for (int part; (part = next++) < 2;) {
-      if (part == 0) {
-        if (!check_graph(dag_facts)) good = false;
-      } else if (check_plan_shape(plan) && follows_global_order(plan)) {
-        sums.emplace(plan_facts);
-      } else {
-        good = false;
-      }
-    }
-  });
-  return good && roles_hold(plan, *sums);
+  bool graph_holds = false;
+  const auto graph = [&] { graph_holds = check_graph(dag_facts); };
+  const auto shape = [&] {
+    if (check_plan_shape(plan) && follows_global_order(plan)) sums.emplace(plan_facts);
+  };
+  run_both(dag.nodes.size(), graph, shape);
+  return graph_holds && sums && roles_hold(plan, *sums);
 }
 
 /// The same checks one after the other, each over all roles.
