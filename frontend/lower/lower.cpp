@@ -61,7 +61,7 @@ class Lowering {
   std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype, std::optional<Remains>* remains) {
     evaluate_params();
     refuse_unused_overrides();
-    const std::vector<Value> axes = make_mesh(program_.meshes[train.mesh.index()]);
+    const std::vector<Value> axes = make_mesh(train.mesh);
     directive::Settings& settings = lowered_.strategy.settings;
     settings.train = std::string(train.name());
     Frame frame;
@@ -251,8 +251,15 @@ class Lowering {
   }
 
   /// The axes as values. One that failed has none, and stands in the mesh with size 1.
-  std::vector<Value> make_mesh(const sema::Mesh& declared) {
+  std::vector<Value> make_mesh(sema::MeshId id) {
+    const sema::Mesh& declared = program_.meshes[id.index()];
     std::vector<Value> axes;
+    std::optional<std::uint64_t> devices;  // those of the mesh that this one factors again
+    if (declared.base.valid()) {
+      const std::vector<Value> base = make_mesh(declared.base);
+      if (std::none_of(base.begin(), base.end(), [](const Value& axis) { return axis.none(); })) devices = mesh().devices();
+      mesh().axes.clear();
+    }
     Frame frame;
     frame.slots.resize(declared.frame_size);
     mesh().name = evaluator_.context().symbol(declared.syntax->name.name);
@@ -263,6 +270,15 @@ class Lowering {
       schedule_.missing().unknown = schedule_.missing().unknown || axes.back().none();
       if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
       if (!evaluator_.resume()) break;
+    }
+    const bool whole = std::none_of(axes.begin(), axes.end(), [](const Value& axis) { return axis.none(); });
+    if (devices && whole && *devices != mesh().devices()) {
+      const std::span<const ast::Pair> pairs = declared.syntax->axes;
+      evaluator_.fail(Code::bad_mesh, cover(pairs.front().range, pairs.back().range), frame, "these axes make `{}` devices, and `{}` has `{}`", mesh().devices(),
+                      declared.syntax->base.name, *devices)
+          .related(program_.meshes[declared.base.index()].syntax->name.range, "`{}` is declared here", declared.syntax->base.name)
+          .hint("a view has the same devices: the product of its sizes is `{}`", *devices);
+      evaluator_.resume();
     }
     return axes;
   }

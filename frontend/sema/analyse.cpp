@@ -23,7 +23,7 @@ void Analyser::declare_module(ModuleId id) {
       program_.params.push_back({param, id, kError, 0});
       declare(param->name, DeclKind::param, program_.params.size() - 1);
     } else if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item)) {
-      program_.meshes.push_back({mesh, id, 0});
+      program_.meshes.push_back({mesh, id, 0, {}});
       declare(mesh->name, DeclKind::mesh, program_.meshes.size() - 1);
     } else if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(item)) {
       Function& added = program_.functions.emplace_back();
@@ -77,6 +77,7 @@ void Analyser::run() {
     }
   }
   check_all(meshes, program_.meshes, &Analyser::check_mesh);
+  check_mesh_cycles();
   check_all(0, program_.functions, &Analyser::check_function);
   check_all(trains, program_.trains, &Analyser::check_train);
   check_recursion();
@@ -169,9 +170,46 @@ void Analyser::check_mesh(Mesh& mesh, std::uint32_t node) {
     }
   }
   mesh.frame_size = body_.next_slot;
-  if (mesh.syntax->is_view) {
-    not_available(mesh.syntax->base.range, "another factorisation of a mesh", "declare one mesh with all the axes: `mesh cluster(pp: 4, dp: 2)`");
+  if (mesh.syntax->is_view) mesh.base = find_mesh(mesh.syntax->base);
+}
+
+void Analyser::check_mesh_cycles() {
+  for (Mesh& mesh : program_.meshes) {
+    std::size_t steps = 0;
+    for (MeshId base = mesh.base; base.valid() && steps <= program_.meshes.size(); ++steps) {
+      const Mesh& next = program_.meshes[base.index()];
+      if (&next != &mesh) {
+        base = next.base;
+        continue;
+      }
+      sink_.report(Code::bad_mesh, mesh.syntax->base.range, "the devices of `{}` are those of `{}` itself", mesh.syntax->name.name, mesh.syntax->name.name)
+          .hint("a view factors the devices of a mesh that says its own: `mesh cluster(pp: 4, dp: 2)`");
+      mesh.base = MeshId();
+      mesh.sound = false;
+      break;
+    }
   }
+}
+
+MeshId Analyser::find_mesh(const ast::Identifier& name) {
+  if (name.missing()) return {};
+  const Declaration* found = find_declaration(name.name, name.range);
+  if (found != nullptr && found->kind == DeclKind::mesh) {
+    calls_[body_.node].push_back({static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) + found->index, name.range});
+    return MeshId(found->index);
+  }
+  std::vector<std::string_view> meshes;
+  for (const Mesh& mesh : program_.meshes) meshes.push_back(mesh.syntax->name.name);
+  auto diagnostic = found != nullptr ? sink_.report(Code::unknown_name, name.range, "`{}` is not a mesh", name.name)
+                                     : sink_.report(Code::unknown_name, name.range, "there is no mesh `{}`", name.name);
+  const std::string_view best = nearest_name(name.name, meshes);
+  if (found != nullptr) diagnostic.related(found->range, "it is declared here");
+  if (!best.empty()) {
+    diagnostic.hint("did you mean `{}`?", best);
+  } else {
+    diagnostic.hint("declare one: `mesh {}(pp: 2, dp: 2)`", found != nullptr ? std::string_view("cluster") : name.name);
+  }
+  return {};
 }
 
 void Analyser::check_signature(Function& function, std::uint32_t node) {
@@ -259,27 +297,13 @@ void Analyser::check_train(Train& train, std::uint32_t node) {
   begin_body(BodySort::train, train.module, nullptr, node);
   settings_seen_.clear();
   const ast::TrainItem& item = *train.syntax;
-  const Declaration* found = item.mesh.missing() ? nullptr : find_declaration(item.mesh.name, item.mesh.range);
-  if (found != nullptr && found->kind == DeclKind::mesh) {
-    train.mesh = MeshId(found->index);
-    calls_[node].push_back({static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) + found->index, item.mesh.range});
-    for (const ast::Pair& axis : program_.meshes[found->index].syntax->axes) {
+  train.mesh = find_mesh(item.mesh);
+  if (train.mesh.valid()) {
+    for (const ast::Pair& axis : program_.meshes[train.mesh.index()].syntax->axes) {
       // An axis is declared once, by its mesh: the label that its name is bound to there stays.
       ast::Identifier name{axis.name.name, axis.name.range};
       if (!name.missing() && find_local(name.name) != nullptr) name.name = {};
       declare_local(name, kAxis, LocalKind::axis);
-    }
-  } else if (!item.mesh.missing()) {
-    std::vector<std::string_view> meshes;
-    for (const Mesh& mesh : program_.meshes) meshes.push_back(mesh.syntax->name.name);
-    auto diagnostic = found != nullptr ? sink_.report(Code::unknown_name, item.mesh.range, "`{}` is not a mesh", item.mesh.name)
-                                       : sink_.report(Code::unknown_name, item.mesh.range, "there is no mesh `{}`", item.mesh.name);
-    const std::string_view best = nearest_name(item.mesh.name, meshes);
-    if (found != nullptr) diagnostic.related(found->range, "it is declared here");
-    if (!best.empty()) {
-      diagnostic.hint("did you mean `{}`?", best);
-    } else {
-      diagnostic.hint("declare one: `mesh {}(pp: 2, dp: 2)`", found != nullptr ? std::string_view("cluster") : item.mesh.name);
     }
   }
   check_train_model(train);

@@ -100,6 +100,9 @@ class Analyser {
   void visit_module(ModuleId id, std::vector<bool>& seen, std::vector<ModuleId>& used_first);
   void check_param(Param& param, std::uint32_t node);
   void check_mesh(Mesh& mesh, std::uint32_t node);
+  void check_mesh_cycles();
+  /// The mesh of that name, used by what is being checked; invalid, and a diagnostic, when there is none.
+  MeshId find_mesh(const ast::Identifier& name);
   void check_signature(Function& function, std::uint32_t node);
   void check_function(Function& function, std::uint32_t node);
   void check_train(Train& train, std::uint32_t node);

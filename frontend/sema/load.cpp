@@ -26,7 +26,8 @@ class Loader {
     open_.push_back({id, {}});
     for (const ast::Item* item : module.syntax.items) {
       const auto* use = llvm::dyn_cast<ast::UseItem>(item);
-      if (use == nullptr || use->path.empty() || use->path.back().missing()) continue;
+      if (use == nullptr || use->path.empty()) continue;
+      if (std::any_of(use->path.begin(), use->path.end(), [](const ast::Identifier& part) { return part.missing(); })) continue;
       const SourceRange at = cover(use->path.front().range, use->path.back().range);
       open_.back().use = at;
       if (const std::optional<ModuleId> used = follow(*use, file, at)) {

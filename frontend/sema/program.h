@@ -66,6 +66,7 @@ struct Mesh {
   const ast::MeshItem* syntax = nullptr;
   ModuleId module;
   std::uint32_t frame_size = 0;  // of the sizes
+  MeshId base;                   // of `mesh view = base as (...)`
   bool sound = true;
 };
 
