@@ -251,10 +251,22 @@ bool Partitioner::apply(const directive::Partition& partition) {
   }
   if (regions.empty()) {
     const directive::Coordinate* unknown = nullptr;
+    const directive::Coordinate* beyond = nullptr;  // its name exists, its index does not
+    std::uint32_t highest = 0;
     for (const directive::Coordinate& coordinate : partition.region.coordinates) {
-      bool exists = false;
-      for (std::size_t r = 0; r < model_.regions.size(); ++r) exists = exists || model_.regions.name(RegionId::at(r)) == coordinate.name;
+      bool exists = false, indexed = coordinate.all;
+      std::uint32_t last = 0;
+      for (std::size_t r = 0; r < model_.regions.size(); ++r) {
+        if (model_.regions.name(RegionId::at(r)) != coordinate.name) continue;
+        exists = true;
+        const std::uint32_t index = model_.regions.index(RegionId::at(r));
+        last = std::max(last, index);
+        indexed = indexed || std::find(coordinate.indices.begin(), coordinate.indices.end(), index) != coordinate.indices.end();
+      }
       if (!exists && unknown == nullptr) unknown = &coordinate;
+      if (!exists || indexed || beyond != nullptr) continue;
+      beyond = &coordinate;
+      highest = last;
     }
     if (unknown != nullptr) {
       std::vector<std::string_view> names;
@@ -262,6 +274,11 @@ bool Partitioner::apply(const directive::Partition& partition) {
       std::sort(names.begin(), names.end());
       names.erase(std::unique(names.begin(), names.end()), names.end());
       report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names);
+    } else if (beyond != nullptr) {
+      directive::Selector alone;
+      alone.coordinates.push_back(*beyond);
+      sink_.report(Code::selector_matches_nothing, directive::narrowest(beyond->loc, partition.loc), "`{}` matches nothing: `{}` goes from 0 to {}",
+                   print_selector(alone, model_.context().symbols), text(beyond->name), highest);
     } else {
       sink_.report(Code::selector_matches_nothing, partition.region.loc.valid() ? partition.region.loc : partition.loc, "`{}` matches nothing in the model",
                    print_selector(partition.region, model_.context().symbols));

@@ -16,10 +16,42 @@ namespace {
 constexpr std::uint64_t kMaxDevices = 1u << 24;
 
 /// Reads the value of an override as the type that its place has; nothing when it is none.
+std::optional<Value> parse_override(const std::string& text, sema::Type type);
+
+/// `[1, 2]`: the elements between commas, each as a value by itself would be written.
+std::optional<Value> parse_list_override(std::string_view text, sema::Type element) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  Values values;
+  if (text.find_first_not_of(' ') == std::string_view::npos) return share(std::move(values));
+  for (std::size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {
+    end = std::min(text.find(',', begin), text.size());
+    std::string_view part = text.substr(begin, end - begin);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    std::optional<Value> value = parse_override(std::string(part), element);
+    if (!value) return std::nullopt;
+    values.push_back(std::move(*value));
+  }
+  return share(std::move(values));
+}
+
+/// An example of a value as the command line takes it.
+std::string_view override_example(sema::Type type) {
+  switch (type.kind) {
+    case sema::TypeKind::floating: return type.list ? "[0.1, 2e-3]" : "2e-3";
+    case sema::TypeKind::bytes: return type.list ? "[1MiB, 25MiB]" : "25MiB";
+    case sema::TypeKind::boolean: return type.list ? "[true, false]" : "true";
+    case sema::TypeKind::string: return type.list ? "[a.txt, b.txt]" : "a.txt";
+    default: return type.list ? "[1, 2]" : "8";
+  }
+}
+
 std::optional<Value> parse_override(const std::string& text, sema::Type type) {
+  if (type.list) return parse_list_override(text, type.element());
   const char* const begin = text.data();
   const char* const end = begin + text.size();
-  switch (type.list ? sema::TypeKind::error : type.kind) {
+  switch (type.kind) {
     case sema::TypeKind::integer:
     case sema::TypeKind::axis: {
       std::int64_t value = 0;
@@ -92,6 +124,19 @@ class Lowering {
     missing.any = true;
     if (remains) remains->emplace(std::move(lowered_), std::move(missing));
     return nothing();
+  }
+
+  /// False, and diagnostics, when a param or a mesh of the entry file has no value.
+  bool declarations() {
+    evaluate_params();
+    refuse_unused_overrides();
+    for (std::size_t i = 0; i < program_.meshes.size(); ++i) {
+      mesh() = Mesh();
+      if (program_.meshes[i].module.index() == 0 && program_.meshes[i].sound) make_mesh(sema::MeshId::at(i));
+    }
+    const bool good = !evaluator_.broken();
+    if (!good) evaluator_.finish_reports();
+    return good;
   }
 
   std::optional<Lowered> schedule(const sema::Function& function) {
@@ -183,12 +228,14 @@ class Lowering {
     return found;
   }
 
-  std::optional<Value> override_value(const Override& override, sema::Type type) {
+  std::optional<Value> override_value(const Override& override, sema::Type type, const ast::Identifier& declared) {
     std::optional<Value> value = parse_override(override.value, type);
     if (!value) {
       evaluator_.set_failed();
-      sink_.report(Code::override_bad_value, SourceRange(), "`-D {}={}` gives `{}`, which is no {}", override.name, override.value, override.value,
-                   sema::type_name(type.is(sema::TypeKind::axis) ? sema::Type{sema::TypeKind::integer, false} : type));
+      sink_.report(Code::override_bad_value, SourceRange(), "`-D {}={}` gives `{}`, which is no `{}`", override.name, override.value, override.value,
+                   sema::type_name(type.is(sema::TypeKind::axis) ? sema::Type{sema::TypeKind::integer, false} : type))
+          .related(declared.range, "`{}` is declared here", override.name)
+          .hint("write it like `-D {}={}`", override.name, override_example(type));
       return std::nullopt;
     }
     if (const std::string* text = value->shared<std::string>()) {
@@ -205,7 +252,7 @@ class Lowering {
       // The command line speaks of the entry file's params.
       const Override* override = param.module.index() == 0 ? find_override(param.syntax->name.name) : nullptr;
       if (!override || !param.sound) continue;
-      evaluator_.params[i] = override_value(*override, param.type).value_or(Value());
+      evaluator_.params[i] = override_value(*override, param.type, param.syntax->name).value_or(Value());
       evaluator_.resume();
     }
     for (std::size_t i = 0; i < program_.params.size() && !evaluator_.failed(); ++i) {
@@ -218,7 +265,11 @@ class Lowering {
     for (std::size_t i = 0; i < overrides_.size(); ++i) {
       if (used_[i]) continue;
       std::string known;
-      const auto add = [&](std::string_view name) { known += (known.empty() ? "`" : ", `") + std::string(name) + "`"; };
+      std::vector<std::string_view> names;
+      const auto add = [&](std::string_view name) {
+        known += (known.empty() ? "`" : ", `") + std::string(name) + "`";
+        names.push_back(name);
+      };
       for (const sema::Param& param : program_.params) {
         if (param.module.index() == 0) add(param.syntax->name.name);
       }
@@ -227,8 +278,11 @@ class Lowering {
       }
       evaluator_.set_failed();
       auto&& builder = sink_.report(Code::override_unknown, SourceRange(), "`-D {}={}` names no param of the program", overrides_[i].name, overrides_[i].value);
+      const std::string_view best = nearest_name(overrides_[i].name, names);
       if (known.empty()) {
         builder.hint("the program declares no `param`");
+      } else if (!best.empty()) {
+        builder.hint("did you mean `{}`?", best);
       } else {
         builder.hint("known are {}", known);
       }
@@ -295,7 +349,7 @@ class Lowering {
       const std::string_view name = params[i].name.name;
       const sema::Type type = function.params[i];
       if (const Override* override = find_override(name)) {
-        const Value value = override_value(*override, type).value_or(Value());
+        const Value value = override_value(*override, type, params[i].name).value_or(Value());
         frame.slots[i] = value;
         if (type.is(sema::TypeKind::axis) && !value.none()) {
           frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame) ? last_axis() : Value();
@@ -329,6 +383,10 @@ class Lowering {
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
                                    DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Remains>* remains) {
   return Lowering(program, overrides, context, sink).train(program.trains[train.index()], dtype, remains);
+}
+
+bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {
+  return Lowering(program, overrides, context, sink).declarations();
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,

@@ -38,6 +38,9 @@ struct Remains {
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
                                    DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Remains>* remains = nullptr);
 
+/// Evaluates the sound params and meshes of the entry file, for a program without a train. False, and diagnostics, when one has no value.
+bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);
+
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model
 /// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.
 /// The schedule must be `sound`.

@@ -49,6 +49,7 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     const auto& type = state_->graph.type(tensor(0));
     return std::vector<Symbol>{named.valid() || type.dims.empty() ? named : type.dims.back().name};
   };
+  if (!state_->has_dimensions(expr, signature, tensor(0), frame)) return {};
   state_->place(expr.range, frame);
   Built built;
   if (const auto op = unary_op(id)) {

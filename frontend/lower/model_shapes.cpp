@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/lower/model_state.h"
+#include "ir/diagnostics/suggestion.h"
 
 namespace piper::lower {
 
@@ -276,6 +277,44 @@ Value ModelBuilder::State::stand_in(const sema::Function& function, Frame& calle
     return {};
   }
   return returned(function, Value(TensorValue{built.value}), callee);
+}
+
+bool ModelBuilder::State::has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame) {
+  const tensor::Type type = graph.type(x);
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const tensor::Dim& dim : type.dims) {
+    names.push_back(evaluator.context().text(dim.name));
+    list += (list.empty() ? "`" : ", `") + std::string(names.back()) + "`";
+  }
+  const auto has = [&](std::string_view name, SourceRange range) {
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return true;
+    const std::string_view best = nearest_name(name, names);
+    auto&& report = evaluator.fail(Code::shapes_do_not_fit, range, frame, "`{}` has no dimension `{}`", show(x), name);
+    if (!best.empty()) {
+      report.hint("did you mean `{}`?", best);
+    } else if (!names.empty()) {
+      report.hint("it has {}", list);
+    }
+    return false;
+  };
+  for (std::size_t i = 0; i < signature.params.size() && i < expr.matched.size(); ++i) {
+    if (!signature.params[i].type.is(sema::TypeKind::dimension)) continue;
+    const std::int32_t position = expr.matched[i];
+    if (position >= 0) {
+      const ast::Expr& written = *expr.args[static_cast<std::size_t>(position)].value;
+      if (!has(llvm::cast<ast::NameExpr>(written).name, written.range)) return false;
+    } else if (names.empty()) {
+      evaluator.fail(Code::shapes_do_not_fit, expr.args[0].range, frame, "this has no dimension that `{}` could go along", signature.name)
+          .hint("it is one number: leave `{}` out", signature.name);
+      return false;
+    }
+  }
+  for (const std::uint32_t position : expr.rest) {
+    const ast::Identifier& renamed = expr.args[position].name;
+    if (!has(renamed.name, renamed.range)) return false;
+  }
+  return true;
 }
 
 Symbol ModelBuilder::State::dimension_argument(const ast::CallExpr& expr, std::size_t param) const {

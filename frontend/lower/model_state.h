@@ -44,6 +44,8 @@ struct ModelBuilder::State {
   tensor::DType dtype_of(sema::Type type) const;
   bool fits(const tensor::Type& type) const;
   std::string show(tensor::ValueId value) const { return tensor::print(graph.type(value), evaluator.context().symbols); }
+  /// Whether `x` has the dimensions that the arguments of a builtin name, and one where they name none; reports where it has not.
+  bool has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame);
   /// The dimension that argument `param` of a builtin names; invalid when it is left out.
   Symbol dimension_argument(const ast::CallExpr& expr, std::size_t param) const;
 

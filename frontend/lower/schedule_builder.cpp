@@ -39,7 +39,9 @@ std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view 
 }
 
 directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, std::string_view what, Frame& frame) {
-  return {evaluator_->context().symbol(pair.name.name), positive(*pair.value, what, frame), evaluator_->here(pair.range, frame)};
+  const std::uint32_t value = positive(*pair.value, what, frame);
+  lacks_extents_ = lacks_extents_ || evaluator_->failed();
+  return {evaluator_->context().symbol(pair.name.name), value, evaluator_->here(pair.range, frame)};
 }
 
 void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
@@ -147,6 +149,8 @@ void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
 }
 
 void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
+  // An order walks through what the cuts make: without their extents its mistakes would be theirs.
+  if (lacks_extents_) return evaluator_->set_failed();
   OrderValue value;
   if (stmt.value) {
     const Value order = evaluator_->eval(*stmt.value, frame);

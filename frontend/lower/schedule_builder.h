@@ -60,6 +60,7 @@ class ScheduleBuilder {
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
+  bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported
   std::vector<std::string_view> failed_settings_;
   directive::Missing missing_;
 };

@@ -94,7 +94,13 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
   SourceRange where = range(context), end = behind(context);
   if (auto* use = dynamic_cast<Grammar::UseItemContext*>(context)) {
     auto* node = module_.make<UseItem>(where);
-    node->path = identifiers(use->name());
+    // A reserved word names no file: what it stands for is not looked up.
+    std::vector<Identifier> path;
+    for (Grammar::NameContext* name : use->name()) {
+      path.push_back(identifier(name, range(name)));
+      if (const antlr4::Token* token = first_token(name); token != nullptr && token->getType() != Grammar::NAME) path.back().name = {};
+    }
+    node->path = module_.copy(path);
     return node;
   }
   if (auto* param_item = dynamic_cast<Grammar::ParamItemContext*>(context)) {

@@ -198,7 +198,8 @@ Expr* AstBuilder::atom(Grammar::AtomContext* context, SourceRange where) {
     case Grammar::STRING: {
       auto* node = module_.make<StringExpr>(own);
       std::string_view quoted = text(word).substr(1);
-      node->value = module_.copy(quoted.ends_with('"') ? quoted.substr(0, quoted.size() - 1) : quoted);
+      const bool closed = quoted.ends_with('"') || (quoted.ends_with('\'') && text(word).starts_with('\''));
+      node->value = module_.copy(closed ? quoted.substr(0, quoted.size() - 1) : quoted);
       return node;
     }
     case Grammar::NUMBER: return number(word);

@@ -214,8 +214,17 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
   }
   DiagnosticBuilder builder =
       sink_.report(Code::unexpected_token, range(found), "expected {}{}, found {}", what, after, found_text);
-  if (is_keyword(found->getType()) && (what == "a name" || what == "an expression")) {
+  const std::size_t type = found->getType();
+  antlr4::Token* const next = type == antlr4::Token::EOF ? nullptr : parser->getTokenStream()->get(found->getTokenIndex() + 1);
+  if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {
+    builder.hint("an operation is no value: it stands as a step of a rank, or in `left(...)`");
+  } else if (is_keyword(type) && (what == "a name" || what == "an expression")) {
     builder.hint("{} is a reserved word", found_text);
+  } else if (type == Parser::DOT && next != nullptr && next->getType() == Parser::NUMBER) {
+    builder.hint("write `0.{}`", text(next));
+  } else if (const std::size_t at = found->getTokenIndex(); what == "a name" && at >= 2 && previous != nullptr && previous->getType() == Parser::DOT &&
+             parser->getTokenStream()->get(at - 2)->getType() == Parser::NUMBER && text(parser->getTokenStream()->get(at - 2)).find('.') == std::string_view::npos) {
+    builder.hint("write `{}.0`", text(parser->getTokenStream()->get(at - 2)));
   }
 }
 
@@ -361,8 +370,11 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   bool same_line = previous == nullptr || !line_break_between(previous, found);
   bool wants_name = expected.contains(static_cast<std::size_t>(Parser::NAME));
   if (wants_name && is_keyword(type) && same_line && !recovering_ && behind.contains(input->LA(2))) {
+    const antlr4::ParserRuleContext* outer = rule == Parser::RuleName ? parent_of(context) : context;
+    const bool library = outer != nullptr && outer->getRuleIndex() == Parser::RuleItem && outer->start->getType() == Parser::USE &&
+                         text(input->get(outer->start->getTokenIndex() + 1)) == "std";
     sink_.report(Code::reserved_word, range(found), "`{}` is a reserved word and cannot be a name", text(found))
-        .hint("choose another name");
+        .hint("{}", library ? "the parts of the standard library are `std.schedules` and `std.models`" : "choose another name");
     parser->consume();
     return found;
   }

@@ -132,12 +132,14 @@ class TokenFilter {
     lexer.removeErrorListeners();
     bool first_on_line = true;
     std::string doc;
+    std::uint32_t quoted_to = 0;  // a text between `'` ends here
     for (;;) {
       std::unique_ptr<antlr4::Token> token = lexer.nextToken();
       std::size_t type = token->getType();
       if (type == antlr4::Token::EOF) break;
       auto begin = static_cast<std::uint32_t>(token->getStartIndex());
       auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
+      if (begin < quoted_to) continue;
       switch (type) {
         case Lexer::NEWLINE:
           first_on_line = true;
@@ -146,6 +148,12 @@ class TokenFilter {
           add_doc(doc, text_.substr(begin, end - begin));
           continue;
         case Lexer::UNKNOWN:
+          if (const std::size_t length = quoted(begin); length > 0) {
+            end = quoted_to = begin + static_cast<std::uint32_t>(length);
+            sink_.report(Code::unknown_character, {file_, begin, end}, "`'` has no meaning here").hint("strings are written with `\"`");
+            type = Lexer::STRING;
+            break;
+          }
           take_unknown(begin, end);
           continue;
         case Lexer::UNCLOSED_STRING:
@@ -197,6 +205,13 @@ class TokenFilter {
     } else {
       builder.hint("write `{}{}`", number.substr(0, digits), meant);
     }
+  }
+
+  /// The length of `'text'` at `begin`, on one line; 0 where there is none.
+  std::size_t quoted(std::uint32_t begin) const {
+    if (text_[begin] != '\'') return 0;
+    const std::size_t end = text_.find_first_of("'\"\n", begin + 1);
+    return end != std::string_view::npos && text_[end] == '\'' ? end + 1 - begin : 0;
   }
 
   /// Adjacent unknown bytes make one diagnostic: a character may have several, and so may a run of damage.

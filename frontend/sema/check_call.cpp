@@ -39,7 +39,7 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
   auto* callee = llvm::dyn_cast<ast::NameExpr>(expr.callee);
   if (callee == nullptr) {
     if (!llvm::isa<ast::ErrorExpr>(expr.callee)) {
-      sink_.report(Code::not_callable, expr.callee->range, "only functions are called by name");
+      sink_.report(Code::not_callable, expr.callee->range, "a call begins with the name of a function");
     }
     return kError;
   }
@@ -159,6 +159,8 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
     }
     common = *wider;
   }
+  // Of no numbers: `sum([])`.
+  if (is_number && common.kind == TypeKind::any) common = kInt;
   return {common.kind, row->result.list};
 }
 

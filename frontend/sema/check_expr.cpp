@@ -385,6 +385,10 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("the indices below it are `0..{}`", text);
   } else if (expected == kFloat && actual == kString) {
     diagnostic.hint("numbers are written without quotes");
+  } else if (expected.is(TypeKind::optimizer)) {
+    diagnostic.hint("write `adamw(lr: 1e-3)` or `sgd(lr: 0.1)`");
+  } else if (expected.is(TypeKind::data)) {
+    diagnostic.hint("write `bytes(\"corpus.txt\", batch: 32, seq: 128)` or `synthetic(batch: 32)`");
   }
   return true;
 }

@@ -257,7 +257,11 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
   if (local->kind != LocalKind::var) {
     auto diagnostic = sink_.report(Code::not_a_variable, stmt.name.range, "`{}` does not change: it is no `var`", stmt.name.name);
     diagnostic.related(local->range, "`{}` is declared here", stmt.name.name);
-    if (local->kind == LocalKind::let) diagnostic.hint("declare it with `var {} = ...`", stmt.name.name);
+    if (local->kind == LocalKind::let) {
+      diagnostic.hint("declare it with `var {} = ...`", stmt.name.name);
+    } else {
+      diagnostic.hint("give its value to one that does: `var x = {}`", stmt.name.name);
+    }
     infer(*stmt.value);
     return;
   }

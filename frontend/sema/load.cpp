@@ -79,10 +79,10 @@ class Loader {
       for (std::string_view name : views) {
         if (name.starts_with(dotted + ".")) inside += (inside.empty() ? "`" : ", `") + std::string(name) + "`";
       }
-      if (!best.empty()) {
-        diagnostic.hint("did you mean `{}`?", best);
-      } else if (!inside.empty()) {
+      if (!inside.empty()) {
         diagnostic.hint("a `use` names one file: {}", inside);
+      } else if (!best.empty()) {
+        diagnostic.hint("did you mean `{}`?", best);
       }
       return std::nullopt;
     }

@@ -48,7 +48,8 @@ std::optional<FileId> open(std::string_view path, SourceRange named_at, const Fi
     sink.report(Code::file_too_large, named_at, "`{}` has more than {} MiB", path, kMaxFileSize >> 20)
         .hint("a program is a text of a few hundred lines; is this its data?");
   } else {
-    sink.report(Code::unreadable_file, named_at, "cannot read `{}`: {}", path, read.error);
+    auto&& builder = sink.report(Code::unreadable_file, named_at, "cannot read `{}`: {}", path, read.error);
+    if (named_at.valid()) builder.hint("`use a.b` reads `a/b.pipe` beside this file; names of the standard library begin with `std`");
   }
   return std::nullopt;
 }

@@ -43,11 +43,19 @@ bool Session::open(const std::string& input) {
 
 bool Session::open_library(const std::string& name) {
   const auto file = sema::open_library("std.schedules." + name, context_.locations.files());
-  if (!file) {
+  if (file) {
+    program_ = sema::analyse(*file, console_.files, context_, sink_);
+    library_schedule_ = name;
+  }
+  // A file of shared parts, such as `alternate`, has none.
+  const bool found = file && (!program_->ok || program_->find_schedule(name).valid());
+  if (!found) {
     std::vector<std::string> known;
     for (const std::string& module : sema::library_modules()) {
       constexpr std::string_view kPrefix = "std.schedules.";
-      if (module.starts_with(kPrefix)) known.push_back(module.substr(kPrefix.size()));
+      if (!module.starts_with(kPrefix)) continue;
+      const std::string schedule = module.substr(kPrefix.size());
+      if (declares_schedule(*sema::open_library(module, context_.locations.files()), schedule)) known.push_back(schedule);
     }
     const auto meant = nearest(name, known);
     auto&& builder = sink_.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
@@ -60,9 +68,15 @@ bool Session::open_library(const std::string& name) {
     }
     return false;
   }
-  program_ = sema::analyse(*file, console_.files, context_, sink_);
-  library_schedule_ = name;
   return true;
+}
+
+bool Session::declares_schedule(FileId file, std::string_view name) {
+  const ast::Module module = parse::parse(context_.locations.files(), file, sink_);
+  return std::any_of(module.items.begin(), module.items.end(), [&](const ast::Item* item) {
+    const auto* function = llvm::dyn_cast<ast::FunctionItem>(item);
+    return function != nullptr && function->sort == ast::FunctionSort::schedule && function->name.name == name;
+  });
 }
 
 bool Session::open_pir(const std::string& path) {
@@ -94,9 +108,14 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
   };
   const std::string& wanted = name.empty() ? library_schedule_ : name;
   if (wanted.empty()) {
+    bool trains = false;
     for (std::size_t i = 0; i < program_->trains.size(); ++i) {
-      if (program_->trains[i].module.index() == 0) add(sema::TrainId::at(i), {});
+      if (program_->trains[i].module.index() == 0) {
+        add(sema::TrainId::at(i), {});
+        trains = true;
+      }
     }
+    if (!trains && program_->complete) lower::lower_declarations(*program_, arguments_.overrides, context_, sink_);
     return subjects;
   }
   const sema::TrainId train = program_->find_train(wanted);

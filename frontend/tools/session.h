@@ -76,6 +76,7 @@ class Session {
 
  private:
   bool open_library(const std::string& name);
+  bool declares_schedule(FileId file, std::string_view name);
   bool open_pir(const std::string& path);
   passes::Options options_of_passes(dag::Level level) const;
   std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule);

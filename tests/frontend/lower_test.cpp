@@ -114,6 +114,7 @@ constexpr const char* kWithParams =
     "param layers = half * 2\n"
     "param tight = true\n"
     "param bucket = 25MiB\n"
+    "param sizes = [1]\n"
     "mesh pair(p: layers)\n"
     "model net(depth: int) {\n"
     "    input tokens: i64[batch, seq]\n"
@@ -125,7 +126,7 @@ constexpr const char* kWithParams =
     "train small = net(depth: layers) on pair {\n"
     "    data: bytes(corpus, batch: 4, seq: 8)\n"
     "    optim: sgd(lr: if tight then rate else 1)\n"
-    "    steps: 1\n"
+    "    steps: sum(sizes)\n"
     "    replicate model over p with bucket: bucket\n"
     "}\n";
 
@@ -140,6 +141,9 @@ TEST(LowerOverrides, ReplaceParamsOfAnyType) {
   EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 0.25);
   EXPECT_EQ(lowered.result->strategy.mesh.devices(), 4u);
   EXPECT_EQ(std::get<directive::Replicate>(lowered.result->strategy.directives[0]).bucket_bytes, 1536);
+  EXPECT_EQ(lowered.result->strategy.settings.steps, 1u);
+  ASSERT_TRUE(lowered.train("small", {{"sizes", "[1, 2 ,3]"}})) << lowered.report();
+  EXPECT_EQ(lowered.result->strategy.settings.steps, 6u);
   ASSERT_TRUE(lowered.train("small", {{"tight", "false"}, {"rate", "3"}, {"half", "8"}, {"half", "1"}})) << lowered.report();
   EXPECT_EQ(lowered.result->strategy.settings.optimizer->lr.base, 1);
   EXPECT_EQ(lowered.result->strategy.mesh.devices(), 2u);  // the last one wins
@@ -147,7 +151,7 @@ TEST(LowerOverrides, ReplaceParamsOfAnyType) {
 
 TEST(LowerOverrides, ThatDoNotFitAreRefused) {
   for (const lower::Override& override : std::vector<lower::Override>{{"half", "two"}, {"half", ""}, {"half", "1.5"}, {"half", "99999999999999999999"}, {"rate", "inf"},
-                                                                      {"rate", "1e-3x"}, {"tight", "yes"}, {"bucket", "25MB"}, {"bucket", "1e300GiB"}}) {
+                                                                      {"rate", "1e-3x"}, {"tight", "yes"}, {"bucket", "25MB"}, {"bucket", "1e300GiB"}, {"sizes", "2"}, {"sizes", "[1, a]"}, {"sizes", "[1,]"}, {"sizes", "[1"}}) {
     SCOPED_TRACE(override.name + "=" + override.value);
     Lowered lowered(kWithParams);
     EXPECT_FALSE(lowered.train("small", {override}));
@@ -156,7 +160,28 @@ TEST(LowerOverrides, ThatDoNotFitAreRefused) {
   Lowered lowered(kWithParams);
   EXPECT_FALSE(lowered.train("small", {{"corpse", "a"}}));
   ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::override_unknown}) << lowered.report();
-  EXPECT_EQ(lowered.sink.sorted()[0].hint, "known are `corpus`, `rate`, `half`, `layers`, `tight`, `bucket`");
+  EXPECT_EQ(lowered.sink.sorted()[0].hint, "did you mean `corpus`?");
+  Lowered other(kWithParams);
+  EXPECT_FALSE(other.train("small", {{"nothing_like_it", "a"}}));
+  ASSERT_EQ(other.codes(), std::vector<Code>{Code::override_unknown}) << other.report();
+  EXPECT_EQ(other.sink.sorted()[0].hint, "known are `corpus`, `rate`, `half`, `layers`, `tight`, `bucket`, `sizes`");
+}
+
+TEST(LowerPrecision, WhatAModelWritesAsF32IsThereInTheReferenceOfF64) {
+  Lowered lowered(
+      "model net() {\n"
+      "    input x: f32[batch, dim: 4]\n"
+      "    weight w[dim] = ones\n"
+      "    loss square(twice(x) * w)\n"
+      "}\n"
+      "model twice(x: f32[batch, dim]) -> f32[batch, dim] { return 2 * x }\n"
+      "mesh one(p: 1)\n"
+      "train t = net() on one { data: synthetic(batch: 4); optim: sgd(lr: 0.1); steps: 1 }\n");
+  for (const std::optional<tensor::DType> reference : {std::optional<tensor::DType>(), std::optional(tensor::DType::f64)}) {
+    const auto result = lower::lower_train(lowered.program, lowered.program.find_train("t"), {}, lowered.context, lowered.sink, reference);
+    ASSERT_TRUE(result) << lowered.report();
+    EXPECT_EQ(result->model.type(result->model.inputs[0].value).dtype, reference.value_or(tensor::DType::f32));
+  }
 }
 
 TEST(LowerOverrides, AScheduleByItselfNeedsItsParameters) {

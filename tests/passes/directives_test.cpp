@@ -64,6 +64,7 @@ const Refusal kRefusals[] = {
     {"sizes_do_not_add_up", Code::partition_sizes, mlp, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 2}); }},
     {"name_taken", Code::partition_name_taken, gpt, [](StrategyBuilder& b) { b.partition("block", 2, {}, {{"head", 0}}); }},
     {"model_marks_more", Code::partition_differs_from_model, mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }},
+    {"partition_of_no_instance", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.partition("part", 2, {}, {{"layer", 7}}); }},
     {"two_partitions", Code::partition_conflict, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).partition("stage", 4); }},
     {"partitions_in_a_circle", Code::partition_conflict, mlp,
      [](StrategyBuilder& b) { b.partition("half", 2, {}, {{"third", 0}}).partition("third", 3, {}, {{"half", 0}}); }},
