@@ -311,6 +311,7 @@ Type Analyser::comparison(ast::BinaryExpr& expr) {
   if (!numbers && !same) {
     sink_.report(Code::operands_do_not_fit, expr.op_range, "`{}` does not compare {} with {}", ast::op_text(expr.op), with_article(a),
                  with_article(b));
+    return kError;
   }
   return kBool;
 }
