@@ -7,7 +7,7 @@
 //
 // Guarantee: the result is a function of the DAG, the streams asked for and `position`, a numbering of nodes that agrees with the compute order of every
 // rank and with data flow. Another such numbering may put the messages of a route in another sequence, so a program's communicators are formed once: the
-// linear order respects them, and the plan takes them over.
+// linear order respects the numbers of messages and decides those of collectives, and the plan takes them over.
 
 #include <cstdint>
 #include <span>

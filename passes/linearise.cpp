@@ -46,6 +46,16 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
   }
 }
 
+void number_collectives(const Dag& dag, std::span<const std::uint32_t> position, Communicators& communicators) {
+  const auto at = [&](dag::CommId comm) { return position[dag.comms[comm.index()].members.front().index()]; };
+  for (dag::Communicator& communicator : communicators.list) {
+    if (communicator.kind != dag::Communicator::Kind::group) continue;
+    std::sort(communicator.comms.begin(), communicator.comms.end(), [&](dag::CommId a, dag::CommId b) { return at(a) < at(b); });
+    communicator.loc = dag.comms[communicator.comms.front().index()].loc;
+    for (std::uint32_t i = 0; i < communicator.comms.size(); ++i) communicators.number[communicator.comms[i].index()] = i;
+  }
+}
+
 }  // namespace
 
 std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
@@ -64,7 +74,7 @@ std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& rol
   return edges;
 }
 
-bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
+bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const NodeId> compute,
                std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
@@ -108,6 +118,7 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const C
   }
   std::vector<std::uint32_t> position(dag.nodes.size());
   for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
+  number_collectives(dag, position, communicators);
   const auto earlier = [&](const dag::Input& a, const dag::Input& b) {
     const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
     return x != y ? x < y : a.source.index < b.source.index;

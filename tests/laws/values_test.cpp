@@ -65,6 +65,74 @@ TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   });
 }
 
+/// Both ranks hold copies of all weights. By dependence alone the gradients of `stage[0]` are whole before those of `stage[1]`, by time after them: the group that reduces
+/// them has one sequence, that of the linear order.
+TEST(Values, ReductionsRunInTheSequenceOfTheirGroup) {
+  const std::string source = R"(model layer0(x: tensor[batch, wide]) -> tensor[batch, wide] {
+    weight gate[wide, inner: 2], up[wide, inner], down[inner, wide] = uniform(0.6)
+    return (tanh(x @ gate) * (x @ up)) @ down + 0.5 * x
+}
+model layer1(x: tensor[batch, wide]) -> tensor[batch, wide] {
+    weight gate[wide, inner: 4], up[wide, inner], down[inner, wide] = normal(0.4)
+    return (tanh(x @ gate) * (x @ up)) @ down + 0.5 * x
+}
+model net(wide: int) {
+    input x: tensor[batch, wide]
+    let v1 = layer0(x)
+    let v2 = layer1(x)
+    let v3 = layer0(v2)
+    let out = v1 + v3
+    loss softplus(dot(out, out))
+}
+mesh grid(pp: 2, dp: 2)
+train drawn = net(wide: 3) on grid {
+    data:  synthetic(batch: 4)
+    optim: sgd(lr: 1e-2)
+    steps: 3
+    dtype: f64
+    seed:  667799431
+    partition model into stage: 4
+    split batch into mb: 2
+    for s in 0..4, i in 0..2 { place F stage[s] mb[i] on pp[(s + i) % 2]; place B stage[s] mb[i] on pp[(s + i + 1) % 2] }
+    replicate model over dp with bucket: 55
+    order {
+        rank r in pp {
+            if r == 0 {
+                F stage[1] mb[1]
+                F stage[3] mb[1]
+                BI stage[2] mb[1]
+                BW stage[2] mb[1]
+                B stage[0] mb[1]
+                BI stage[1] mb[0]
+                F stage[0] mb[0]
+                F stage[2] mb[0]
+                B stage[3] mb[0]
+                BW stage[1] mb[0]
+            } else {
+                F stage[1] mb[0]
+                F stage[2] mb[1]
+                F stage[0] mb[1]
+                B stage[3] mb[1]
+                B stage[1] mb[1]
+                F stage[3] mb[0]
+                B stage[2] mb[0]
+                B stage[0] mb[0]
+            }
+        }
+    }
+    stream p2p: model.send, model.recv with window: 100
+}
+)";
+  Context context;
+  const RandomProgram drawn = read_program(context, source);
+  LawProgram program(context, drawn.model, drawn.strategy);
+  LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
+  ASSERT_TRUE(program && unsplit);
+  const LawRun run = program.run({});
+  EXPECT_EQ(first_difference(run, unsplit.run({}), kRounding), "");
+  EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+}
+
 TEST(Values, ComparisonsSeeOneBit) {
   LawRun a;
   a.losses = {1, 2, 3};
