@@ -35,23 +35,18 @@ class OrderDrawer {
   std::string draw(std::string_view axis) {
     const std::size_t at = strategy_.mesh.find(context_.symbol(axis));
     directive::Strategy strategy = strategy_;
+    choose_claims(at);
     if (options_.halves && random_.chance(0.5)) {
       const std::optional<dag::Dag> whole = compile(strategy, dag::Level::placed);
       if (!whole) return "";
-      name_halves(*whole, strategy);
+      name_halves(*whole, at, strategy);
     }
     const std::optional<dag::Dag> dag = compile(strategy, dag::Level::communicating);
     if (!dag) return "";
     // Where an operation names everything on a rank, another rank may stand between two parts of it.
     const bool coarse = random_.chance(0.3);
     if (!(coarse && contract(*dag, at, true) && linearise()) && !(contract(*dag, at, false) && linearise())) return "";
-    std::string text = "    order {\n        rank r in " + std::string(axis) + " {\n";
-    const std::uint32_t ranks = strategy_.mesh.axes[at].size;
-    for (std::uint32_t r = 0; r < ranks; ++r) {
-      const std::string body = rank_text(static_cast<std::int32_t>(r));
-      text += (r == 0 ? "            if r == 0 {\n" : r + 1 < ranks ? " else if r == " + std::to_string(r) + " {\n" : " else {\n") + body + "            }";
-    }
-    return text + "\n        }\n    }\n";
+    return order_text();
   }
 
  private:
@@ -63,18 +58,63 @@ class OrderDrawer {
     return passes::compile(model, strategy, sink, options);
   }
 
+  /// A rank that the order speaks of: its coordinates on `axes_`.
+  struct Claim {
+    std::vector<std::uint32_t> at;
+    bool claimed = true;
+  };
+
+  /// Draws the axes that ranks are told apart by, the axis of the work among them, and which ranks are claimed.
+  void choose_claims(std::size_t axis) {
+    axes_.assign(1, axis);
+    for (std::size_t other = 0; other < strategy_.mesh.axes.size(); ++other) {
+      if (other != axis && random_.chance(0.4)) axes_.push_back(other);
+    }
+    random_.shuffle(axes_);
+    claims_.assign(1, {});
+    for (const std::size_t each : axes_) {
+      std::vector<Claim> finer;
+      for (const Claim& claim : claims_) {
+        for (std::uint32_t i = 0; i < strategy_.mesh.axes[each].size; ++i) {
+          finer.push_back(claim);
+          finer.back().at.push_back(i);
+        }
+      }
+      claims_ = std::move(finer);
+    }
+    if (options_.partial && claims_.size() > 1 && random_.chance(0.4)) {
+      std::vector<std::size_t> order(claims_.size());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      random_.shuffle(order);
+      const auto kept = static_cast<std::size_t>(random_.between(1, static_cast<std::int64_t>(claims_.size()) - 1));
+      for (std::size_t i = kept; i < order.size(); ++i) claims_[order[i]].claimed = false;
+    }
+    work_ = static_cast<std::size_t>(std::find(axes_.begin(), axes_.end(), axis) - axes_.begin());
+    claimed_.assign(strategy_.mesh.axes[axis].size, false);
+    for (const Claim& claim : claims_) {
+      if (claim.claimed) claimed_[claim.at[work_]] = true;
+    }
+  }
+
   static bool has_loose_work(const dag::Dag& dag) {
     return std::any_of(dag.chunks.begin(), dag.chunks.end(), [](const dag::Chunk& chunk) { return !chunk.region.valid(); });
   }
 
-  /// Which backwards are split is known from an order that names every `BW`, in any sequence.
-  void name_halves(const dag::Dag& dag, directive::Strategy& strategy) {
+  /// A node's coordinate on the axis of the work; an axis of one device singles none out.
+  static std::int32_t rank_of(const dag::Dag& dag, const dag::Node& node, std::size_t axis) {
+    return dag.mesh.axes[axis].size == 1 ? 0 : dag.device_sets[node.devices].at[axis];
+  }
+
+  /// Which backwards are split is known from an order that names every `BW`, in any sequence. Those of ranks that are not claimed are named by nobody.
+  void name_halves(const dag::Dag& dag, std::size_t axis, directive::Strategy& strategy) {
     directive::Order order;
     const LocId loc;
     const bool loose = has_loose_work(dag);
     std::set<std::pair<RegionId, dag::Instance>> decided;
     for (const dag::Node& node : dag.nodes) {
       if (node.kind != dag::NodeKind::chunk || node.pass != Pass::B) continue;
+      const std::int32_t rank = rank_of(dag, node, axis);
+      if (rank != DeviceSet::kWhole && !claimed_[static_cast<std::size_t>(rank)]) continue;
       const RegionId region = loose ? RegionId() : dag.chunks[node.chunk.index()].region;
       if (!decided.emplace(region, node.instance).second || random_.chance(0.5)) continue;
       directive::OrderOp op{Pass::BW, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
@@ -99,7 +139,7 @@ class OrderDrawer {
     std::map<std::int32_t, bool> coarse;
     for (const dag::Node& node : dag.nodes) {
       if (node.kind != dag::NodeKind::chunk) continue;
-      const std::int32_t rank = dag.device_sets[node.devices].at[axis];
+      const std::int32_t rank = rank_of(dag, node, axis);
       const auto [found, added] = coarse.try_emplace(rank, false);
       if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
       if (!dag.chunks[node.chunk.index()].region.valid()) found->second = true;
@@ -113,7 +153,7 @@ class OrderDrawer {
         vertex_of[unit] = count++;
         continue;
       }
-      const std::int32_t rank = dag.device_sets[node.devices].at[axis];
+      const std::int32_t rank = rank_of(dag, node, axis);
       if (rank == DeviceSet::kWhole) return false;
       const RegionId region = coarse[rank] ? RegionId() : dag.chunks[node.chunk.index()].region;
       const auto [found, added] = vertices.try_emplace({rank, node.pass, region, node.instance}, count);
@@ -195,6 +235,7 @@ class OrderDrawer {
   }
 
   std::vector<Step> steps_of(std::int32_t rank) {
+    const double group_chance = options_.groups && random_.chance(0.5) ? random_.pick(std::vector<double>{0.1, 0.3, 0.6}) : 0;
     std::vector<Step> steps;
     bool open = false;  // the last step takes more members
     for (const Operation& operation : operations_) {
@@ -206,7 +247,7 @@ class OrderDrawer {
       } else {
         steps.push_back({{operation}});
       }
-      open = options_.groups && random_.chance(group_chance_);
+      open = random_.chance(group_chance);
     }
     return steps;
   }
@@ -223,9 +264,32 @@ class OrderDrawer {
     }
   };
 
-  std::string rank_text(std::int32_t rank) {
-    group_chance_ = random_.chance(0.5) ? random_.pick(std::vector<double>{0.1, 0.3, 0.6}) : 0;
-    const std::vector<Step> steps = steps_of(rank);
+  /// Replicas run the same nodes: they may say so in other words, and group them otherwise.
+  std::string order_text() {
+    const auto axis_name = [&](std::size_t axis) { return std::string(context_.text(strategy_.mesh.axes[axis].name)); };
+    constexpr const char* kVariables[] = {"r", "d", "e"};
+    std::string bindings;
+    for (std::size_t i = 0; i < axes_.size(); ++i) bindings += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
+    std::string text = "    order {\n        rank " + bindings + " {\n";
+    std::map<std::uint32_t, std::vector<Step>> steps;
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      const Claim& claim = claims_[i];
+      std::string condition;
+      for (std::size_t k = 0; k < axes_.size(); ++k) condition += (k == 0 ? "" : " and ") + std::string(kVariables[k]) + " == " + std::to_string(claim.at[k]);
+      text += i == 0 ? "            if " + condition + " {\n" : i + 1 < claims_.size() ? " else if " + condition + " {\n" : " else {\n";
+      if (claim.claimed) {
+        const auto [found, added] = steps.try_emplace(claim.at[work_]);
+        if (added || random_.chance(0.3)) found->second = steps_of(static_cast<std::int32_t>(claim.at[work_]));
+        text += rank_text(found->second);
+      } else {
+        text += std::string(16, ' ') + std::string(kNotClaimed) + "\n";
+      }
+      text += "            }";
+    }
+    return text + "\n        }\n    }\n";
+  }
+
+  std::string rank_text(const std::vector<Step>& steps) {
     const std::string indent(16, ' ');
     const std::uint64_t form = random_.below(5);
     std::string text;
@@ -321,10 +385,13 @@ class OrderDrawer {
   const tensor::Graph& model_;
   const directive::Strategy& strategy_;
   const RandomOrderOptions& options_;
+  std::vector<std::size_t> axes_;                    // that ranks are told apart by
+  std::size_t work_ = 0;                             // the one of them that work is placed on
+  std::vector<Claim> claims_;
+  std::vector<bool> claimed_;                        // per coordinate of that axis: by some rank
   std::vector<Operation> operations_;
   std::vector<std::vector<std::uint32_t>> readers_;  // per vertex
   std::vector<std::uint32_t> position_;              // of each vertex in the walk
-  double group_chance_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,121 @@
+// Ranks that an order claims run what it says, whatever the others do: those that nobody claims, and replicas that say the same in other words.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <variant>
+
+#include "passes/pipeline.h"
+#include "passes/select.h"
+#include "tests/support/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+const directive::Order* order_of(const directive::Strategy& strategy) {
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* order = std::get_if<directive::Order>(&directive)) return order;
+  }
+  return nullptr;
+}
+
+/// How many of the programs have what.
+struct Drawn {
+  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0;
+
+  void count(const directive::Order& order, const directive::Strategy& strategy, const std::string& source) {
+    std::uint64_t claimed = 0, least = std::numeric_limits<std::uint64_t>::max();
+    bool fine = false;
+    for (const directive::RankSteps& rank : order.ranks) {
+      std::uint64_t devices = 1;
+      int coordinates = 0;
+      for (std::size_t axis = 0; axis < strategy.mesh.axes.size(); ++axis) {
+        if (strategy.device_sets[rank.devices].at[axis] == DeviceSet::kWhole) {
+          devices *= strategy.mesh.axes[axis].size;
+        } else {
+          coordinates += strategy.mesh.axes[axis].size > 1;
+        }
+      }
+      fine = fine || coordinates > 1;
+      claimed += devices;
+      least = std::min(least, devices);
+    }
+    ++ordered;
+    finer += fine;
+    if (order.ranks.empty() || claimed == strategy.mesh.devices()) return;
+    ++partial;
+    alone += order.ranks.size() == 1;
+    all_but_one += claimed + least == strategy.mesh.devices();
+    replicated += source.find("replicate model") != std::string::npos;
+    halves += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BW; });
+    groups += std::any_of(order.steps.begin(), order.steps.end(), [](const directive::OrderStep& step) { return step.kind == directive::OrderStep::Kind::group; });
+  }
+};
+
+class RankWalk {
+ public:
+  RankWalk(const dag::Dag& dag, const directive::Order& order, DiagnosticSink& sink) : dag_(dag), order_(order), selection_(dag), sink_(sink), position_(dag.nodes.size(), 0) {
+    for (std::uint32_t i = 0; i < dag.order.size(); ++i) position_[dag.order[i].index()] = i;
+  }
+
+  /// The last work of a step comes before the first of the next.
+  void expect_kept(const DeviceSet& devices, const directive::RankSteps& rank) {
+    std::uint32_t done = 0;
+    for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
+      std::vector<std::uint32_t> at;
+      collect(order_.steps[order_.children[rank.first_step + i]], devices, at);
+      ASSERT_FALSE(at.empty()) << "step " << i;
+      EXPECT_GE(*std::min_element(at.begin(), at.end()), done) << "step " << i;
+      done = *std::max_element(at.begin(), at.end()) + 1;
+    }
+  }
+
+ private:
+  void collect(const directive::OrderStep& step, const DeviceSet& devices, std::vector<std::uint32_t>& at) {
+    if (step.kind != directive::OrderStep::Kind::op) {
+      for (std::uint32_t i = 0; i < step.num_children; ++i) collect(order_.steps[order_.children[step.first_child + i]], devices, at);
+      return;
+    }
+    std::vector<dag::NodeId> nodes;
+    ASSERT_TRUE(selection_.nodes(order_, order_.ops[step.op], sink_, nodes));
+    for (const dag::NodeId node : nodes) {
+      if (dag_.device_sets[dag_.node(node).devices].contains(devices)) at.push_back(position_[node.index()]);
+    }
+  }
+
+  const dag::Dag& dag_;
+  const directive::Order& order_;
+  passes::Selection selection_;
+  DiagnosticSink& sink_;
+  std::vector<std::uint32_t> position_;
+};
+
+TEST(Claims, RanksRunWhatTheirOrderSays) {
+  Drawn drawn;
+  for_each_case(150, [&](Random& random) {
+    Context context;
+    RandomProgram program = random_program(context, random);
+    SCOPED_TRACE(program.source);
+    ++drawn.programs;
+    const directive::Order* order = order_of(program.strategy);
+    if (order == nullptr) return;
+    drawn.count(*order, program.strategy, program.source);
+    DiagnosticSink sink(context.locations);
+    const auto dag = passes::compile(program.model, program.strategy, sink, {});
+    ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+    RankWalk walk(*dag, *order, sink);
+    for (const directive::RankSteps& rank : order->ranks) walk.expect_kept(program.strategy.device_sets[rank.devices], rank);
+  });
+  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart and " << drawn.partial
+            << " claim some ranks only: " << drawn.alone << " one, " << drawn.all_but_one << " all but one, " << drawn.replicated << " beside replicas, " << drawn.halves << " with BW, "
+            << drawn.groups << " with overlap groups\n";
+  if (case_options().count > 0) return;
+  EXPECT_GE(drawn.finer, drawn.ordered / 10);
+  EXPECT_GE(drawn.partial, drawn.ordered / 6);
+  for (const int share : {drawn.alone, drawn.all_but_one, drawn.replicated, drawn.halves, drawn.groups}) EXPECT_GE(share, drawn.partial / 8);
+}
+
+}  // namespace
+}  // namespace piper::test
