@@ -111,6 +111,7 @@ class Evaluator {
   bool resume();
   /// Says how many diagnostics were not shown.
   void finish_reports();
+  void divided_by_zero(const ast::Expr& divisor, const Frame& frame);
   /// Counts steps; false, and a diagnostic, past the bound.
   bool step(SourceRange range, const Frame& frame, std::uint64_t count = 1);
 
@@ -147,7 +148,6 @@ class Evaluator {
   Value eval_binary(const ast::BinaryExpr& expr, Frame& frame);
   Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
-  void divided_by_zero(const ast::Expr& divisor, const Frame& frame);
   Value eval_index(const ast::IndexExpr& expr, Frame& frame);
   bool in_range(const ast::IndexExpr& expr, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame);
   Value eval_call(const ast::CallExpr& expr, Frame& frame);

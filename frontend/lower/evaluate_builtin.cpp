@@ -1,0 +1,251 @@
+// Calls of builtins on numbers, lists and orders: one small function each.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "frontend/lower/model_builder.h"
+#include "frontend/lower/schedule_builder.h"
+
+namespace piper::lower {
+
+using llvm::cast;
+using sema::Builtin;
+
+namespace {
+
+/// One call; a function gives no value after a failure.
+class BuiltinCall {
+ public:
+  BuiltinCall(Evaluator& evaluator, const ast::CallExpr& expr, Frame& frame)
+      : evaluator_(evaluator), expr_(expr), frame_(frame), id_(static_cast<Builtin>(expr.target)), name_(sema::signature(id_).name) {}
+
+  Value left() {
+    const auto& op = cast<ast::OpExpr>(*expr_.args[0].value);
+    return failed() ? Value() : Value(evaluator_.rank->left(op, frame_));
+  }
+
+  Value trim() {
+    const Value base = evaluator_.eval(*cast<ast::FieldExpr>(*expr_.callee).base, frame_);
+    if (failed()) return {};
+    OrderValue trimmed = *base.shared<OrderValue>();
+    for (const std::uint32_t position : expr_.rest) {
+      if (!trim(trimmed, expr_.args[position])) return {};
+    }
+    return share(std::move(trimmed));
+  }
+
+  Value largest() { return extreme([](auto next, auto best) { return next > best; }); }
+  Value smallest() { return extreme([](auto next, auto best) { return next < best; }); }
+
+  Value sum() {
+    const Value given = argument(0);
+    if (!walk(given)) return {};
+    const sema::Type type = sema::type_of(expr_);
+    const Values values = evaluator_.elements(given);
+    if (values.empty()) return evaluator_.convert(Value(std::int64_t{0}), type);
+    Value total = evaluator_.convert(values[0], type);
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      if (!add(total, evaluator_.convert(values[i], type))) return {};
+    }
+    return total;
+  }
+
+  Value len() {
+    const Value list = argument(0);
+    if (const Range* range = list.get<Range>()) return Value(range->size());
+    return Value(static_cast<std::int64_t>(evaluator_.elements(list).size()));
+  }
+
+  Value reversed() {
+    const Value list = argument(0);
+    if (!walk(list)) return {};
+    Values values = evaluator_.elements(list);
+    std::reverse(values.begin(), values.end());
+    return share(std::move(values));
+  }
+
+  Value abs() {
+    const Value value = argument(0);
+    if (failed()) return {};
+    if (const double* real = value.get<double>()) return Value(std::fabs(*real));
+    const ByteCount* bytes = value.get<ByteCount>();
+    const std::int64_t integer = bytes ? bytes->bytes : evaluator_.to_int(value);
+    if (integer == std::numeric_limits<std::int64_t>::min()) {
+      fail(Code::integer_overflow, "`abs({})` does not fit into 64 bits", integer);
+      return {};
+    }
+    return bytes ? Value(ByteCount{std::abs(integer)}) : Value(std::abs(integer));
+  }
+
+  Value ceil_div() {
+    const std::int64_t a = evaluator_.to_int(argument(0)), b = evaluator_.to_int(argument(1));
+    if (failed()) return {};
+    if (b == 0) {
+      evaluator_.divided_by_zero(*expr_.args[static_cast<std::size_t>(expr_.matched[1])].value, frame_);
+      return {};
+    }
+    if (b == -1 && a == std::numeric_limits<std::int64_t>::min()) {
+      fail(Code::integer_overflow, "`ceil_div({}, {})` does not fit into 64 bits", a, b);
+      return {};
+    }
+    return Value(a / b + (a % b != 0 && (a < 0) == (b < 0) ? 1 : 0));
+  }
+
+  /// `ceil`, `floor`, and `round` by itself.
+  Value rounded(double (*toward)(double)) {
+    const double x = evaluator_.to_float(argument(0));
+    if (failed()) return {};
+    if (const auto integer = rounded_to_int(toward(x))) return Value(*integer);
+    fail(Code::integer_overflow, "`{}` of `{}` does not fit into 64 bits", name_, x);
+    return {};
+  }
+
+  Value exp() { return Value(std::exp(evaluator_.to_float(argument(0)))); }
+
+  Value log() {
+    const std::optional<double> x = real_argument([](double value) { return value > 0; });
+    return x ? Value(std::log(*x)) : Value();
+  }
+
+  Value sqrt() {
+    const std::optional<double> x = real_argument([](double value) { return value >= 0; });
+    return x ? Value(std::sqrt(*x)) : Value();
+  }
+
+ private:
+  bool failed() const { return evaluator_.failed(); }
+  Value argument(std::size_t param) { return evaluator_.argument(expr_, param, frame_).value_or(Value()); }
+
+  template <typename... Args>
+  DiagnosticBuilder fail(Code code, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    return evaluator_.fail(code, expr_.range, frame_, pattern, args...);
+  }
+
+  /// Counts the elements of a list before they are walked.
+  bool walk(const Value& list) { return !failed() && evaluator_.step(expr_.range, frame_, length(list)); }
+
+  bool trim(OrderValue& order, const ast::Arg& bound) {
+    const std::int64_t keep = evaluator_.eval_int(*bound.value, frame_);
+    if (failed()) return false;
+    if (keep <= 0) {
+      evaluator_.fail(Code::trim_to_nothing, bound.value->range, frame_, "`trim` keeps `{}` of `{}`; nothing is left", keep, bound.name.name);
+      return false;
+    }
+    directive::Order::Transform transform;
+    transform.kind = directive::Order::Transform::Kind::trim;
+    transform.dim = evaluator_.context().symbol(bound.name.name);
+    transform.bound = static_cast<std::uint32_t>(std::min<std::int64_t>(keep, 0x7FFFFFFF));
+    transform.loc = evaluator_.here(bound.range, frame_);
+    order.order.transforms.push_back(transform);
+    std::erase_if(order.pending, [&](const PendingGradient& pending) {
+      for (std::uint32_t c = 0; c < pending.op.num_coordinates; ++c) {
+        const directive::OrderCoordinate& at = order.order.coordinates[pending.op.first_coordinate + c];
+        if (at.name == transform.dim && at.index >= transform.bound) return true;
+      }
+      return false;
+    });
+    return true;
+  }
+
+  /// Of all arguments and the elements of those that are lists, the one that is `better` than all before it.
+  template <typename Better>
+  Value extreme(const Better& better) {
+    Values values;
+    for (const std::uint32_t position : expr_.rest) {
+      const Value given = evaluator_.eval(*expr_.args[position].value, frame_);
+      if (!walk(given)) return {};
+      for (Value& value : evaluator_.elements(given)) values.push_back(std::move(value));
+    }
+    if (failed()) return {};
+    if (values.empty()) {
+      fail(Code::empty_list, "`{}` of an empty list has no value", name_).hint("add a value that always stands, such as `{}(0, ...)`", name_);
+      return {};
+    }
+    // The analysis knows the common type of the values; a lone list may still mix numbers.
+    const sema::Type type = sema::type_of(expr_);
+    Value best = evaluator_.convert(values[0], type);
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      Value next = evaluator_.convert(values[i], type);
+      const bool wins = best.get<std::int64_t>() ? better(evaluator_.to_int(next), evaluator_.to_int(best)) : better(evaluator_.to_float(next), evaluator_.to_float(best));
+      if (wins) best = std::move(next);
+    }
+    return best;
+  }
+
+  bool add(Value& total, const Value& next) {
+    if (total.get<double>()) {
+      total = Value(evaluator_.to_float(total) + evaluator_.to_float(next));
+      return true;
+    }
+    const bool bytes = total.get<ByteCount>() != nullptr;
+    const auto raw = [&](const Value& value) { return bytes ? value.get<ByteCount>()->bytes : evaluator_.to_int(value); };
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(raw(total), raw(next), &sum)) {
+      fail(Code::integer_overflow, "the sum does not fit into 64 bits");
+      return false;
+    }
+    total = bytes ? Value(ByteCount{sum}) : Value(sum);
+    return true;
+  }
+
+  template <typename Defined>
+  std::optional<double> real_argument(const Defined& defined) {
+    const double x = evaluator_.to_float(argument(0));
+    if (failed()) return std::nullopt;
+    if (defined(x) || std::isnan(x)) return x;
+    fail(Code::no_real_result, "`{}` of `{}` has no value", name_, x);
+    return std::nullopt;
+  }
+
+  Evaluator& evaluator_;
+  const ast::CallExpr& expr_;
+  Frame& frame_;
+  Builtin id_;
+  std::string_view name_;
+};
+
+bool takes_tensor(const sema::Signature& signature) { return !signature.params.empty() && signature.params[0].type.is_tensor(); }
+
+}  // namespace
+
+Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
+  const auto id = static_cast<Builtin>(expr.target);
+  if (takes_tensor(sema::signature(id))) return model->builtin(id, expr, frame);
+  BuiltinCall call(*this, expr, frame);
+  switch (id) {
+    case Builtin::left: return call.left();
+    case Builtin::trim: return call.trim();
+    case Builtin::number_max: return call.largest();
+    case Builtin::number_min: return call.smallest();
+    case Builtin::number_sum: return call.sum();
+    case Builtin::len: return call.len();
+    case Builtin::reversed: return call.reversed();
+    case Builtin::abs: return call.abs();
+    case Builtin::ceil_div: return call.ceil_div();
+    case Builtin::ceil: return call.rounded([](double x) { return std::ceil(x); });
+    case Builtin::floor: return call.rounded([](double x) { return std::floor(x); });
+    case Builtin::round: return call.rounded([](double x) { return x; });
+    case Builtin::number_exp: return call.exp();
+    case Builtin::number_log: return call.log();
+    case Builtin::number_sqrt: return call.sqrt();
+    default: return eval_setting_call(id, expr, frame);
+  }
+}
+
+Value Evaluator::eval_builtin_value(Builtin id) {
+  switch (id) {
+    case Builtin::ones: return share(tensor::Init{tensor::Init::Kind::ones, 1});
+    case Builtin::zeros: return share(tensor::Init{tensor::Init::Kind::zeros, 0});
+    case Builtin::f32: return Value(tensor::DType::f32);
+    case Builtin::f64: return Value(tensor::DType::f64);
+    case Builtin::bubble: return Value(MeasureValue{directive::Measure::bubble});
+    case Builtin::peak_memory: return Value(MeasureValue{directive::Measure::peak_memory});
+    case Builtin::traffic: return Value(MeasureValue{directive::Measure::traffic});
+    default: break;
+  }
+  set_failed();
+  return {};
+}
+
+}  // namespace piper::lower
