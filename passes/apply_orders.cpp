@@ -411,8 +411,12 @@ class Application {
     const DeviceSetId devices = dag_.node(node).devices;
     const bool wider = roles_.intersects(devices, rank_->devices);
     if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
-    auto report = sink_.report(Code::order_on_other_devices, op.loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
+    // From a cursor the list is wrong, not the operations that walk through it.
+    const bool listed = order_->written_at(op) != op.loc;
+    const LocId at = listed ? directive::narrowest(order_->coordinates[op.first_coordinate].loc, order_->written_at(op)) : op.loc;
+    auto report = sink_.report(Code::order_on_other_devices, at, "`{}` stands in the order of `{}`, but it runs on `{}`",
                                op.part == Part::none ? work_text(dag_, node) : op_text(op, op.pass, op.part), set_text(rank_->devices), set_text(devices));
+    if (listed) report.related(op.loc, "it is used here");
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* place = std::get_if<directive::Place>(&directive);
       if (place == nullptr || place->devices != devices || !places(*place, node)) continue;

@@ -16,10 +16,10 @@ namespace piper::passes {
 struct UsedCoordinate {
   Symbol name;
   std::span<const std::uint32_t> indices;  // empty: all
-  LocId loc;  // of a selector
+  LocId loc;
   const directive::Order* order = nullptr;  // of an operation
   const directive::OrderOp* op = nullptr;
-  LocId place() const { return op != nullptr ? order->written_at(*op) : loc; }
+  LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
 };
 
 /// Calls `each(UsedCoordinate)` for all selectors but those of partitions, directive by directive.
@@ -45,7 +45,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
       for (const directive::OrderOp& op : order->ops) {
         for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
           const directive::OrderCoordinate& c = order->coordinates[op.first_coordinate + i];
-          each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), LocId(), order, &op});
+          each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, order, &op});
         }
       }
     }

@@ -37,6 +37,7 @@ class Placer {
   DiagnosticSink& sink_;
   Selection selection_;
   std::vector<Rule> rules_;
+  bool unmatched_ = false;                 // a selector matched nothing
   std::vector<std::uint32_t> by_pass_[4];  // rule per (chunk, instance); empty where no rule names the pass
 };
 
@@ -72,7 +73,11 @@ bool Placer::collect() {
 bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& table) {
   const Rule& rule = rules_[number];
   const std::optional<Selection::Found> found = selection_.find(*rule.selector, sink_);
-  if (!found) return false;
+  if (!found) {
+    unmatched_ = true;
+    return false;
+  }
+  bool good = true;
   if (table.empty()) table.assign(dag_.chunks.size() * selection_.instances().size(), kNoRule);
   for (const ChunkId chunk : found->chunks) {
     for (const std::uint32_t instance : found->instances) {
@@ -82,16 +87,16 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
         continue;
       }
       const Rule& other = rules_[entry];
-      if (other.specificity > rule.specificity || other.devices == rule.devices) continue;
+      if (other.specificity > rule.specificity || other.devices == rule.devices || !good) continue;
       const auto set_text = [&](DeviceSetId set) { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); };
       sink_.report(Code::placed_twice, rule.selector->loc.valid() ? rule.selector->loc : rule.loc, "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
                    std::string(pass_name(pass)) + " " + dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols), set_text(rule.devices), set_text(other.devices))
           .related(other.loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), set_text(other.devices))
           .hint("remove one of the two, or add a coordinate to the one that shall hold");
-      return false;
+      good = false;
     }
   }
-  return true;
+  return good;
 }
 
 bool Placer::report_unplaced() const {
@@ -104,8 +109,9 @@ bool Placer::report_unplaced() const {
   std::vector<Nowhere> nowhere;
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t missing = 0, first = 0;
+    const auto is_missing = [&](std::uint32_t i) { return by_pass_[0].empty() || by_pass_[0][c * selection_.instances().size() + i] == kNoRule; };
     for (std::uint32_t i = selection_.instances().size(); i-- > 0;) {
-      if (by_pass_[0].empty() || by_pass_[0][c * selection_.instances().size() + i] == kNoRule) {
+      if (is_missing(i)) {
         ++missing;
         first = i;
       }
@@ -115,7 +121,13 @@ bool Placer::report_unplaced() const {
     Nowhere work{dag_.regions.print(chunk.region, dag_.context->symbols), {}, chunk.loc};
     if (missing < selection_.instances().size()) {
       const Instance instance = selection_.instances().at(first);
-      for (std::size_t d = 0; d < dag_.dims.size(); ++d) work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+        // A dimension of which every index is missing is left out: `stage[0] copy[1]` means all microbatches of that copy.
+        Instance other = instance;
+        bool all = true;
+        for (other.at[d] = 0; all && other.at[d] < static_cast<std::int32_t>(dag_.dims[d].extent); ++other.at[d]) all = is_missing(selection_.instances().position(other));
+        if (!all) work.instance += " " + std::string(dag_.context->text(dag_.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
+      }
     }
     const bool told = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
     if (!told) nowhere.push_back(std::move(work));
@@ -149,7 +161,9 @@ bool Placer::run() {
       good = apply(r, *pass, by_pass_[static_cast<std::size_t>(*pass)]) && good;
     }
   }
-  if (!good || !report_unplaced()) return false;
+  // What a selector that matches nothing was to place is not placed nowhere by another mistake.
+  if (!unmatched_ && !report_unplaced()) return false;
+  if (!good) return false;
   for (Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) continue;
     const std::size_t at = node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance);

@@ -176,7 +176,7 @@ std::span<const Selection::Term> Selection::terms_of(const directive::Order& ord
   terms_.clear();
   for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
     const directive::OrderCoordinate& coordinate = order.coordinates[op.first_coordinate + i];
-    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), LocId()});
+    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), coordinate.loc});
   }
   return terms_;
 }
@@ -293,16 +293,21 @@ bool is_trimmed(const directive::Order& order, const directive::OrderOp& op) {
 
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known) {
   auto builder = sink.report(Code::unknown_region, loc, "no region or split dimension is named `{}`", name);
+  builder.narrow_to(name);
   std::string_view best;
   unsigned best_distance = static_cast<unsigned>(name.size() / 2 + 1);
   std::vector<std::string_view> candidates(known.begin(), known.end());
   candidates.push_back("model");
-  for (const std::string_view candidate : candidates) {
+  const auto consider = [&](std::string_view candidate) {
     const unsigned distance = llvm::StringRef(candidate.data(), candidate.size()).edit_distance(llvm::StringRef(name.data(), name.size()), true, best_distance);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }
+  };
+  for (const std::string_view candidate : candidates) consider(candidate);
+  if (best.empty() && name.size() > 2) {
+    for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce}) consider(directive::part_name(part));
   }
   if (!best.empty()) {
     builder.hint("did you mean `{}`?", best);

@@ -84,7 +84,8 @@ std::string extents_text(const directive::Split& split, const Context& context) 
 }
 
 bool is_legal(const Dag& dag, const directive::Split& split, std::int64_t parts, DiagnosticSink& sink) {
-  if (!batch_divides(dag, parts, extents_text(split, *dag.context), split.into.size() == 1 ? directive::narrowest(split.into[0].loc, split.loc) : split.loc, sink)) return false;
+  const LocId at = split.into.size() == 1 ? directive::narrowest(split.into.front().loc, split.loc) : split.loc;
+  if (!batch_divides(dag, parts, extents_text(split, *dag.context), at, sink)) return false;
   bool good = true;
   for (const Chunk& chunk : dag.chunks) {
     if (parts > 1) good = samples_are_independent(dag, chunk, "split", split.loc, sink) && good;

@@ -12,14 +12,33 @@ namespace piper::lower {
 using llvm::cast;
 using llvm::dyn_cast;
 
-bool Evaluator::step(SourceRange range, const Frame& frame, std::uint64_t count) {
-  if (count <= kMaxSteps - steps_) {
-    steps_ += count;
-    return !failed_;
+namespace {
+
+/// No product of steps overflows.
+std::uint64_t steps_of_elements(const Value& list) { return kStepsOfElement * std::min(length(list), ~std::uint64_t{0} / kStepsOfElement); }
+
+}  // namespace
+
+bool Evaluator::out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count) {
+  if (failed_) return false;
+  constexpr std::size_t kShown = 3;
+  if (count > kMaxSteps) {
+    fail(Code::evaluation_too_long, range, frame, "this alone takes {} steps; the evaluation of a program may take {}", count, kMaxSteps)
+        .hint("make it shorter: every element of a range or list that is walked through is a step");
+    return false;
   }
-  if (!failed_) {
-    fail(Code::evaluation_too_long, range, frame, "the program is not evaluated after {} steps", kMaxSteps)
-        .hint("make its loops and lists shorter: their bounds multiply");
+  // Which of the loops is to blame nobody knows; the innermost has most rounds.
+  const bool loops = !loops_.empty();
+  auto&& report = fail_at(Code::evaluation_too_long, loops ? context_->locations.intern(loops_.back().bounds, loops_.back().caller) : here(range, frame),
+                          "the evaluation of the program takes more than {} steps", kMaxSteps);
+  for (std::size_t i = 0; i < std::min(kShown, loops_.size()); ++i) {
+    const Loop& loop = loops_[loops_.size() - 1 - i];
+    report.related(loop.bounds, "this loop is in round {} of {}", loop.done, loop.rounds);
+  }
+  if (loops) {
+    report.hint("make loops and lists shorter: the rounds of loops inside each other multiply");
+  } else {
+    report.hint("call functions less often: calls of calls multiply");
   }
   return false;
 }
@@ -29,7 +48,8 @@ LocId Evaluator::here(SourceRange range, const Frame& frame) { return context_->
 Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   if (!step(expr.range, frame)) return {};
   if (nesting_ == kMaxNesting) {
-    fail(Code::calls_too_deep, expr.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting);
+    fail(Code::calls_too_deep, expr.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting)
+        .hint("calls count too, three levels each: write a long chain of calls as a loop");
     return {};
   }
   ++nesting_;
@@ -142,15 +162,17 @@ Value Evaluator::eval_comprehension(const ast::ComprehensionExpr& expr, Frame& f
     if (depth == expr.bindings.size()) {
       for (const ast::Expr* element : expr.elements) {
         const Value value = eval(*element, frame);
-        if (failed_ || !step(element->range, frame, kStepsOfElement * length(value))) return;
+        if (failed_ || !step(element->range, frame, steps_of_elements(value))) return;
         splice(list, value);
       }
       return;
     }
     const ast::Binding& binding = expr.bindings[depth];
     const Value range = eval(*binding.values, frame);
-    if (failed_ || !step(binding.values->range, frame, kStepsOfElement * length(range))) return;
+    if (failed_ || !step(binding.values->range, frame, steps_of_elements(range))) return;
+    Running loop(*this, binding.values->range, frame, length(range));
     for (const Value& value : elements(range)) {
+      loop.next();
       if (!step(expr.range, frame)) return;
       frame.slots[binding.name.binding] = value;
       self(self, depth + 1);

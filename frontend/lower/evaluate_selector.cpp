@@ -95,7 +95,12 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
             .hint("write all indices in one bracket: `stage[0, 1]`");
         return;
       }
-      append_indices(selector.coordinates.back(), index.indices, frame);
+      // From the name to the closing bracket, where the name is written here.
+      directive::Coordinate& indexed = selector.coordinates.back();
+      const SourceRange name = context_->locations.range(indexed.loc);
+      const bool written = name.file == expr.range.file && name.begin >= expr.range.begin && name.end <= expr.range.end;
+      indexed.loc = here(written ? SourceRange{name.file, name.begin, expr.range.end} : expr.range, frame);
+      append_indices(indexed, index.indices, frame);
       return;
     }
     case ast::ExprKind::field: {

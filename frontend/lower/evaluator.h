@@ -39,6 +39,8 @@ inline constexpr std::uint64_t kMaxSteps = 50'000'000;
 inline constexpr std::uint64_t kStepsOfTensor = 100;
 /// What an element of a list counts: it stays in memory.
 inline constexpr std::uint64_t kStepsOfElement = 8;
+/// What a call counts: the place that it was made from stays in memory.
+inline constexpr std::uint64_t kStepsOfCall = 20;
 /// Each level takes stack; a call is at least three levels.
 inline constexpr std::uint32_t kMaxNesting = 2000;
 
@@ -113,7 +115,11 @@ class Evaluator {
   void finish_reports();
   void divided_by_zero(const ast::Expr& divisor, const Frame& frame);
   /// Counts steps; false, and a diagnostic, past the bound.
-  bool step(SourceRange range, const Frame& frame, std::uint64_t count = 1);
+  bool step(SourceRange range, const Frame& frame, std::uint64_t count = 1) {
+    if (count > kMaxSteps - steps_) return out_of_steps(range, frame, count);
+    steps_ += count;
+    return !failed_;
+  }
 
   // ---- what is in force
   /// The mesh that axes and devices refer to.
@@ -139,6 +145,27 @@ class Evaluator {
   std::unordered_set<const std::string*> override_strings;
 
  private:
+  /// A loop that is running, of a statement or of a list.
+  struct Loop {
+    SourceRange bounds;
+    LocId caller;
+    std::uint64_t rounds = 0, done = 0;
+  };
+  /// The loop is running in the scope.
+  class Running {
+   public:
+    Running(Evaluator& evaluator, SourceRange bounds, const Frame& frame, std::uint64_t rounds) : loops_(evaluator.loops_) {
+      loops_.push_back({bounds, frame.caller, rounds, 0});
+    }
+    ~Running() { loops_.pop_back(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    void next() { ++loops_.back().done; }
+
+   private:
+    std::vector<Loop>& loops_;
+  };
+  bool out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count);
   Value eval_node(const ast::Expr& expr, Frame& frame);
   Value eval_name(const ast::NameExpr& expr, Frame& frame);
   Value eval_number(const ast::NumberExpr& expr) const;
@@ -177,6 +204,7 @@ class Evaluator {
   std::uint32_t functions_ = 0;  // being run
   bool failed_ = false;
   bool broken_ = false;
+  std::vector<Loop> loops_;  // those that are running, the innermost last
   bool exhausted_ = false;  // a bound on steps or nesting was passed
   bool abandons_ = false;   // a requirement of the function being run failed
   std::set<std::pair<Code, SourceRange>> told_;

@@ -22,7 +22,8 @@ Flow Evaluator::execute(const ast::Block& block, Frame& frame) {
 Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
   if (!step(stmt.range, frame)) return Flow::failed;
   if (nesting_ == kMaxNesting) {
-    fail(Code::calls_too_deep, stmt.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting);
+    fail(Code::calls_too_deep, stmt.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting)
+        .hint("calls count too, three levels each: write a long chain of calls as a loop");
     return Flow::failed;
   }
   ++nesting_;
@@ -76,7 +77,9 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
             .hint("write `max({}, 0)` where nothing shall happen", ast::source_text(*repeat.count));
         return Flow::failed;
       }
+      Running loop(*this, repeat.count->range, frame, static_cast<std::uint64_t>(count));
       for (std::int64_t i = 0; i < count; ++i) {
+        loop.next();
         if (!step(repeat.range, frame)) return Flow::failed;
         const Flow flow = execute(*repeat.body, frame);
         if (flow != Flow::next) return flow;
@@ -124,7 +127,9 @@ Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::B
   const ast::Binding& binding = bindings[0];
   const Value values = eval(*binding.values, frame);
   if (failed_) return Flow::failed;
+  Running loop(*this, binding.values->range, frame, length(values));
   const auto once = [&](Value value) {
+    loop.next();
     if (!step(binding.range, frame)) return Flow::failed;
     frame.slots[binding.name.binding] = std::move(value);
     return execute_for(bindings.subspan(1), body, frame);

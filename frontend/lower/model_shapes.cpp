@@ -7,6 +7,18 @@
 
 namespace piper::lower {
 
+std::string in_words_of_programs(std::string text) {
+  for (std::size_t at = text.find('*'); at != std::string::npos; at = text.find('*', at)) {
+    const bool mark = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9' && at + 1 < text.size() && (text[at + 1] == ',' || text[at + 1] == ']');
+    if (mark) {
+      text.erase(at, 1);
+    } else {
+      ++at;
+    }
+  }
+  return text;
+}
+
 void ModelBuilder::State::place(SourceRange range, const Frame& frame, RegionId region) {
   evaluator.step(range, frame, kStepsOfTensor);
   const std::string& path = calls.back().path;
@@ -15,7 +27,7 @@ void ModelBuilder::State::place(SourceRange range, const Frame& frame, RegionId 
 
 Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, const Frame& frame) {
   if (!built) {
-    evaluator.fail(Code::shapes_do_not_fit, range, frame, "{}", built.error);
+    evaluator.fail(Code::shapes_do_not_fit, range, frame, "{}", in_words_of_programs(built.error));
     return {};
   }
   if (!fits(graph.type(built.value))) {
@@ -87,6 +99,10 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
       return std::nullopt;
     }
     if (*extent < 1) {
+      // A mistake of the parameter that the inputs share, not of each of them.
+      const bool told = !dim.size && !zero_extents.insert(name.value()).second;
+      if (told) evaluator.set_failed();
+      if (told) return std::nullopt;
       evaluator.fail(Code::extent_not_positive, dim.range, frame, "dimension `{}` of input `{}` has extent `{}`; it must be at least 1", dim.name.name,
                      param.name.name, *extent);
       return std::nullopt;
@@ -110,7 +126,7 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
     const bool known = param.name.name == "tokens" || param.name.name == "targets";
     if (known && type.dtype == tensor::DType::i64 && type.dims.size() == 2) return true;
     evaluator.fail(Code::input_not_in_data, param.range, frame, "`bytes` has no input `{}` of type `{}`", param.name.name,
-                   tensor::print(type, evaluator.context().symbols))
+                   show(type))
         .related(data.loc, "{}", which)
         .hint("it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
     return false;
@@ -216,11 +232,11 @@ Value ModelBuilder::State::returned(const sema::Function& function, const Value&
   if (const ast::TypeRef* declared = function.syntax->result; declared && declared->kind == ast::TypeKind::shaped) {
     std::string why;
     if (type.dtype != dtype_of(written_type(*declared))) why = "its elements are no " + std::string(tensor::dtype_name(dtype_of(written_type(*declared))));
-    if (type.dims.size() != declared->dims.size()) why = "it has " + std::to_string(type.dims.size()) + " dimensions";
+    if (type.dims.size() != declared->dims.size()) why = "it has " + std::to_string(type.dims.size()) + " dimensions instead of " + std::to_string(declared->dims.size());
     for (std::size_t d = 0; why.empty() && d < type.dims.size(); ++d) {
       const ast::Dim& dim = declared->dims[d];
       if (evaluator.context().symbol(dim.name.name) != type.dims[d].name) {
-        why = "dimension " + std::to_string(d + 1) + " is `" + std::string(evaluator.context().text(type.dims[d].name)) + "`";
+        why = "dimension " + std::to_string(d + 1) + " is `" + std::string(evaluator.context().text(type.dims[d].name)) + "` instead of `" + std::string(dim.name.name) + "`";
         continue;
       }
       if (!dim.size && dim.name.binding == ast::kUnbound) continue;
@@ -230,7 +246,7 @@ Value ModelBuilder::State::returned(const sema::Function& function, const Value&
     }
     if (!why.empty()) {
       evaluator.fail(Code::result_shape, range, callee, "`{}` returns `{}`, which is not what it declares: {}", function.name(),
-                     tensor::print(type, evaluator.context().symbols), why)
+                     show(type), why)
           .hint("change the declared result, or `rename` a dimension of what is returned");
       return {};
     }

@@ -20,6 +20,9 @@ struct ModelCall {
   std::vector<std::pair<Symbol, Symbol>> to_caller;                  // dimension names that differ: callee's, caller's
 };
 
+/// A text about types as it is told: without the mark of dimensions that samples lie along, which programs do not write.
+std::string in_words_of_programs(std::string text);
+
 struct ModelBuilder::State {
   State(Evaluator& evaluator_in, tensor::Graph& graph_in, const directive::Settings& settings_in, tensor::DType own_dtype_in, bool data_failed_in)
       : evaluator(evaluator_in), graph(graph_in), settings(settings_in), own_dtype(own_dtype_in), data_failed(data_failed_in), build(graph_in) {}
@@ -43,7 +46,8 @@ struct ModelBuilder::State {
   /// The element type that a written type such as `tensor[..]` or `i64[..]` means: the train's own one where it is lowered with another.
   tensor::DType dtype_of(sema::Type type) const;
   bool fits(const tensor::Type& type) const;
-  std::string show(tensor::ValueId value) const { return tensor::print(graph.type(value), evaluator.context().symbols); }
+  std::string show(tensor::ValueId value) const { return show(graph.type(value)); }
+  std::string show(const tensor::Type& type) const { return in_words_of_programs(tensor::print(type, evaluator.context().symbols)); }
   /// Whether `x` has the dimensions that the arguments of a builtin name, and one where they name none; reports where it has not.
   bool has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame);
   /// The dimension that argument `param` of a builtin names; invalid when it is left out.
@@ -57,6 +61,7 @@ struct ModelBuilder::State {
   tensor::Builder build;
   std::vector<ModelCall> calls;
   std::unordered_set<std::string> weights;
+  std::unordered_set<std::uint32_t> zero_extents;     // names of dimensions of inputs that are too small; reported
   std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs that nothing gives; reported
 };
 

@@ -117,7 +117,7 @@ void RankBuilder::expand_selector(const directive::Selector& selector, SourceRan
     Element element{static_cast<std::uint32_t>(order_->coordinates.size()), static_cast<std::uint32_t>(at.size())};
     for (std::size_t i = 0; i < at.size(); ++i) {
       const directive::Coordinate& c = selector.coordinates[i];
-      order_->coordinates.push_back({c.name, c.all ? 0 : c.indices[at[i]], c.all});
+      order_->coordinates.push_back({c.name, c.all ? 0 : c.indices[at[i]], c.all, c.loc});
     }
     out.push_back(element);
     for (std::size_t i = at.size(); i-- > 0;) {
@@ -315,6 +315,7 @@ std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector
 }
 
 std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
+  if (!evaluator_->step(op.range, frame, kStepsOfElement)) return 0;
   const LocId loc = op_location(op, frame);
   if (!op.operand) {
     if (in_slot_) {

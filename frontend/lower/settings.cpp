@@ -123,6 +123,7 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
       directive::Data data;
       data.loc = here(expr.range, frame);
       data.kind = directive::Data::Kind::bytes;
+      data.path_loc = here(argument_expr(expr, 0).range, frame);
       const auto path = argument(expr, 0, frame);
       if (failed_) return {};
       const std::string& text = *path->shared<std::string>();

@@ -1,6 +1,6 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/large_heap.h"
-#include "frontend/tools/session.h"
+#include "frontend/tools/train_job.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
 
@@ -13,16 +13,8 @@ void look_for_data(Session& session, const directive::Settings& settings) {
     if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
     runtime::Failure failure;
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
-    if (!bytes) {
-      session.sink().report(Code::data_not_here, (*data)->loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);
-      continue;
-    }
-    for (const auto& [dim, extent] : (*data)->extents) {
-      if (session.context().text(dim) != "seq" || *bytes > static_cast<std::uint64_t>(extent)) continue;
-      session.sink()
-          .report(Code::data_not_here, (*data)->loc, "`{}` has `{}` bytes; a window of `seq: {}` needs `{}`", (*data)->path, *bytes, extent, extent + 1)
-          .hint("`train` needs more text or a smaller `seq`");
-    }
+    if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) continue;
+    session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);
   }
 }
 

@@ -126,12 +126,20 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
   }
   if (!program_->complete) return subjects;  // it may stand where the text did not parse
   std::vector<std::string> known;
-  for (const sema::Train& candidate : program_->trains) known.emplace_back(candidate.name());
+  for (const sema::Train& candidate : program_->trains) {
+    if (candidate.module.index() == 0) known.emplace_back(candidate.name());
+  }
   for (const sema::Function& candidate : program_->functions) {
     if (candidate.sort() == ast::FunctionSort::schedule && candidate.module.index() == 0) known.emplace_back(candidate.name());
   }
   auto&& builder = sink_.report(Code::unknown_subject, SourceRange(), "the file has no train or schedule named `{}`", wanted);
-  if (const auto meant = nearest(wanted, known)) builder.hint("did you mean `{}`?", *meant);
+  if (const auto meant = nearest(wanted, known)) {
+    builder.hint("did you mean `{}`?", *meant);
+  } else if (!known.empty()) {
+    std::string list;
+    for (std::size_t i = 0; i < known.size() && i < 8; ++i) list += (i == 0 ? "`" : ", `") + known[i] + "`";
+    builder.hint("it has {}{}", list, known.size() > 8 ? " and more" : "");
+  }
   return subjects;
 }
 

@@ -44,6 +44,13 @@ std::optional<runtime::Options> runtime_options(Session& session) {
   return options;
 }
 
+std::uint64_t window_of(Session& session, const directive::Data& data) {
+  for (const auto& [dim, extent] : data.extents) {
+    if (session.context().text(dim) == "seq") return static_cast<std::uint64_t>(extent);
+  }
+  return 0;
+}
+
 namespace {
 
 /// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
@@ -52,8 +59,9 @@ bool data_is_readable(Session& session, const directive::Settings& settings) {
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
     runtime::Failure failure;
-    if (session.texts().read((*data)->path, failure)) continue;
-    session.sink().report(static_cast<Code>(failure.code), (*data)->loc, "{}", failure.message).hint("{}", failure.hint);
+    const auto text = session.texts().read((*data)->path, failure);
+    if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) continue;
+    session.sink().report(static_cast<Code>(failure.code), (*data)->path_loc, "{}", failure.message).hint("{}", failure.hint);
     readable = false;
   }
   return readable;

@@ -27,6 +27,9 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
 /// The runtime's options: the environment's, then the command line's.
 std::optional<runtime::Options> runtime_options(Session& session);
 
+/// The bytes of a sample of `bytes(...)`.
+std::uint64_t window_of(Session& session, const directive::Data& data);
+
 /// A failure of the runtime as a diagnostic at its `.pipe` line.
 void report_failure(Session& session, const runtime::Failure& failure);
 

@@ -85,6 +85,15 @@ std::string format_message(std::string_view pattern, std::span<const MessageArg>
   return out += pattern;
 }
 
+DiagnosticBuilder& DiagnosticBuilder::narrow_to(std::string_view text) {
+  SourceRange& range = sink_->diagnostics_[index_].range;
+  const SourceTable& files = sink_->locations_->files();
+  if (range.valid() && files.has_text(range.file) && files.text(range.file).substr(range.begin, range.end - range.begin).starts_with(text)) {
+    range.end = range.begin + static_cast<std::uint32_t>(text.size());
+  }
+  return *this;
+}
+
 DiagnosticBuilder& DiagnosticBuilder::add_related(SourceRange range, std::string message) {
   sink_->diagnostics_[index_].related.push_back({range, std::move(message)});
   return *this;
@@ -110,15 +119,25 @@ DiagnosticBuilder DiagnosticSink::add(Code code, SourceRange range, std::string 
 }
 
 DiagnosticBuilder DiagnosticSink::add(Code code, LocId loc, std::string message) {
+  constexpr std::size_t kFirst = 4, kLast = 2;  // of a chain of calls
   SourceRange primary = locations_->primary(loc);
   DiagnosticBuilder builder = add(code, primary, std::move(message));
+  std::vector<SourceRange> callers;
   bool inside = true;  // frames before the primary one lie in the library, those behind it called it
   for (SourceRange frame : locations_->frames(loc)) {
-    if (frame == primary) {
+    if (frame == primary && inside) {
       inside = false;
+    } else if (frame.valid() && inside) {
+      builder.add_related(frame, "by this line of the standard library");
     } else if (frame.valid()) {
-      builder.add_related(frame, inside ? "by this line of the standard library" : "called from here");
+      callers.push_back(frame);
     }
+  }
+  for (std::size_t i = 0; i < callers.size(); ++i) {
+    const std::size_t left = callers.size() - i;
+    const bool skips = i == kFirst && left > kLast + 1;
+    if (skips) i = callers.size() - kLast;
+    builder.add_related(callers[i], skips ? format_args("called from here, through {} more calls", left - kLast) : "called from here");
   }
   return builder;
 }

@@ -122,6 +122,8 @@ class DiagnosticBuilder {
   DiagnosticBuilder& related(SourceRange range, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     return add_related(range, format_args(pattern.text, args...));
   }
+  /// Keeps the beginning of the range where that is `text`.
+  DiagnosticBuilder& narrow_to(std::string_view text);
   /// The primary line of `loc`.
   template <typename... Args>
   DiagnosticBuilder& related(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {

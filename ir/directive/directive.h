@@ -29,7 +29,7 @@ struct Coordinate {
   Symbol name;
   bool all = true;
   std::vector<std::uint32_t> indices;
-  LocId loc;
+  LocId loc;  // `mb[0..4]`
 };
 
 /// A conjunction of coordinates; none at all means the whole model. A name that occurs as a region on the path and as a dimension is
@@ -117,6 +117,7 @@ struct OrderCoordinate {
   Symbol name;
   std::uint32_t index = 0;
   bool all = false;  // named without an index
+  LocId loc = {};    // `mb[0..4]`
 };
 
 /// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. Children of a step are consecutive in Order::children.
@@ -189,6 +190,7 @@ struct Optimizer {
 struct Data {
   enum class Kind : std::uint8_t { bytes, synthetic } kind = Kind::synthetic;
   std::string path;                    // bytes: a file, or a folder of text files, read in sorted order
+  LocId path_loc = {};
   std::int64_t batch = 0;              // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`
   std::int64_t classes = 0;            // synthetic

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <new>
 #include <system_error>
 
@@ -13,22 +14,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The system's words for an error, in lower case like every message.
+std::string words(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+std::string words(int error) { return words(std::string(std::strerror(error))); }
+
 bool append(const std::string& path, Text& out, std::string& reason) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) {
-    reason = std::strerror(errno);
+    reason = words(errno);
     return false;
   }
   unsigned char buffer[1 << 16];
   for (std::size_t count; (count = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) out.insert(out.end(), buffer, buffer + count);
   const bool failed = std::ferror(file) != 0;
-  if (failed) reason = std::strerror(errno);
+  if (failed) reason = words(errno);
   std::fclose(file);
   return !failed;
 }
 
 std::nullopt_t unreadable(const std::string& what, const std::string& reason, Failure& failure) {
-  failure = {.code = kDataUnreadable, .message = "cannot read `" + what + "`: " + reason, .hint = "name a file that can be read, or a folder of such files"};
+  // What a shell would have expanded.
+  const bool pattern = what.find_first_of("*?") != std::string::npos, home = what.starts_with("~") || what.find("/~") != std::string::npos;
+  failure = {.code = kDataUnreadable,
+             .message = "cannot read `" + what + "`: " + reason,
+             .hint = pattern ? "patterns are not expanded: name a folder, and all files in it are read"
+                     : home  ? "`~` is not expanded: write the whole path"
+                             : "name a file that can be read, or a folder of such files"};
   return std::nullopt;
 }
 
@@ -36,6 +50,10 @@ std::nullopt_t unreadable(const std::string& what, const std::string& reason, Fa
 std::optional<std::vector<std::string>> files_of(const std::string& path, Failure& failure) {
   std::vector<std::string> files;
   std::error_code error;
+  if (path.empty()) {
+    failure = {.code = kDataUnreadable, .message = "the name of the data is empty", .hint = "name a file that can be read, or a folder of such files"};
+    return std::nullopt;
+  }
   if (!fs::is_directory(path, error)) {
     // A device has no end.
     if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device", failure);
@@ -49,7 +67,7 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
     if (hidden && it->is_directory(ignored)) it.disable_recursion_pending();
     if (!hidden && it->is_regular_file(ignored)) files.push_back(it->path().native());
   }
-  if (error) return unreadable(path, error.message(), failure);
+  if (error) return unreadable(path, words(error.message()), failure);
   if (files.empty()) return unreadable(path, "the folder holds no files", failure);
   std::sort(files.begin(), files.end());
   return files;
@@ -79,7 +97,7 @@ std::optional<Text> read_text(const std::string& path, Failure& failure) {
   } catch (const std::bad_alloc&) {
     return unreadable(path, "it does not fit into memory", failure);
   } catch (const fs::filesystem_error& error) {
-    return unreadable(path, error.code().message(), failure);
+    return unreadable(path, words(error.code().message()), failure);
   }
 }
 
@@ -89,18 +107,28 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
     if (!files) return std::nullopt;
     std::uint64_t bytes = 0;
     for (const std::string& file : *files) {
-      std::FILE* const opened = std::fopen(file.c_str(), "rb");
-      if (!opened) return unreadable(file, std::strerror(errno), failure);
-      std::fclose(opened);
       std::error_code error;
+      // To open a pipe is to wait for who writes to it.
+      if (fs::is_fifo(file, error)) return std::numeric_limits<std::uint64_t>::max();
+      std::FILE* const opened = std::fopen(file.c_str(), "rb");
+      if (!opened) return unreadable(file, words(errno), failure);
+      std::fclose(opened);
       const std::uintmax_t size = fs::file_size(file, error);
-      if (error) return unreadable(file, error.message(), failure);
+      if (error) return unreadable(file, words(error.message()), failure);
       bytes += size;
     }
     return bytes;
   } catch (const fs::filesystem_error& error) {
-    return unreadable(path, error.code().message(), failure);
+    return unreadable(path, words(error.code().message()), failure);
   }
+}
+
+bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure) {
+  if (bytes > seq) return true;
+  failure = {.code = kDataTooShort,
+             .message = "`" + path + "` has `" + std::to_string(bytes) + "` bytes; a window of `seq: " + std::to_string(seq) + "` needs `" + std::to_string(seq + 1) + "`",
+             .hint = "give more text or a smaller `seq`"};
+  return false;
 }
 
 std::shared_ptr<const Text> TextFiles::read(const std::string& path, Failure& failure) {

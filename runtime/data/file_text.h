@@ -17,8 +17,11 @@ using Text = std::vector<unsigned char>;
 /// Nothing with the reason in `failure.message` (code kDataUnreadable); the caller adds the place. Hidden files are left out.
 std::optional<Text> read_text(const std::string& path, Failure& failure);
 
-/// How many bytes `read_text` would give, without reading them.
+/// How many bytes `read_text` would give, without reading them; the largest number for a pipe, of which nobody knows.
 std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure);
+
+/// Whether a text of so many bytes holds a window of `seq` bytes and the one behind it; if not, the reason is in `failure` (code kDataTooShort).
+bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure);
 
 /// Texts that were read, so that one command reads each once: its early check, its executors and the bigram model share them. For one thread.
 class TextFiles {

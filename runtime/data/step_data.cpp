@@ -155,11 +155,8 @@ std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const Pipe
     failure = at(data, found.code, found.message, found.hint);
     return nullptr;
   }
-  if (text->size() <= static_cast<std::uint64_t>(data.seq)) {
-    failure = at(data, kDataTooShort,
-                 "`" + std::string(data.path) + "` has `" + std::to_string(text->size()) + "` bytes; a window of `seq: " + std::to_string(data.seq) +
-                     "` needs `" + std::to_string(data.seq + 1) + "`",
-                 "give more text or a smaller `seq`");
+  if (!holds_window(data.path, text->size(), static_cast<std::uint64_t>(data.seq), found)) {
+    failure = at(data, found.code, found.message, found.hint);
     return nullptr;
   }
   return std::make_unique<Bytes>(std::move(text), std::move(shapes), static_cast<std::uint64_t>(data.batch), static_cast<std::uint64_t>(data.seq),

@@ -129,13 +129,13 @@ TEST(Bytes, RefusesWhatItCannotGive) {
   const std::string tiny = folder.write("tiny.txt", "0123456789abcdef"), empty = folder.write("empty.txt", "");
   const std::string missing = folder.path() / "none", bare = folder.path() / "bare";
   std::filesystem::create_directory(bare);
-  EXPECT_EQ(refused(bytes(missing), kInputs), "6006 cannot read `" + missing + "`: No such file or directory");
+  EXPECT_EQ(refused(bytes(missing), kInputs), "6006 cannot read `" + missing + "`: no such file or directory");
   EXPECT_EQ(refused(bytes(bare), kInputs), "6006 cannot read `" + bare + "`: the folder holds no files");
   Failure failure;
   EXPECT_EQ(text_size(tiny, failure), 16u);
   EXPECT_EQ(text_size(folder.path(), failure), 16u);
   EXPECT_EQ(text_size(missing, failure), std::nullopt);
-  EXPECT_EQ(failure.message, "cannot read `" + missing + "`: No such file or directory");
+  EXPECT_EQ(failure.message, "cannot read `" + missing + "`: no such file or directory");
   EXPECT_EQ(refused(bytes(tiny), kInputs), "6007 `" + tiny + "` has `16` bytes; a window of `seq: 16` needs `17`");
   EXPECT_EQ(refused(bytes(empty), kInputs), "6007 `" + empty + "` has `0` bytes; a window of `seq: 16` needs `17`");
   EXPECT_EQ(refused(bytes(tiny, 0), kInputs), "6008 `bytes` needs a positive `batch` and `seq`");
