@@ -171,6 +171,7 @@ void Analyser::check_mesh(Mesh& mesh, std::uint32_t node) {
   }
   mesh.frame_size = body_.next_slot;
   if (mesh.syntax->is_view) mesh.base = find_mesh(mesh.syntax->base);
+  if (mesh.base.valid()) calls_[node].push_back({static_cast<std::uint32_t>(program_.functions.size() + program_.params.size()) + mesh.base.value(), mesh.syntax->base.range});
 }
 
 void Analyser::check_mesh_cycles() {
