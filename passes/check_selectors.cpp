@@ -9,6 +9,56 @@
 
 namespace piper::passes {
 
+namespace {
+
+/// Reports selectors of which each part exists, but no work has all parts. Those that name something else than regions and dimensions, or an index
+/// that does not exist, are told elsewhere.
+bool report_apart(const tensor::Graph& model, const directive::Strategy& strategy, const llvm::DenseMap<Symbol, std::vector<bool>>& indices, DiagnosticSink& sink) {
+  llvm::DenseSet<RegionId> regions;
+  for (const tensor::Node& node : model.nodes()) regions.insert(node.region);
+  llvm::DenseSet<Symbol> dims;
+  for (const directive::Directive& directive : strategy.directives) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i) dims.insert(split->into[i].name);
+  }
+  bool good = true;
+  const auto check = [&](const directive::Selector& selector) {
+    std::vector<const directive::Coordinate*> wanted;
+    for (const directive::Coordinate& c : selector.coordinates) {
+      if (dims.contains(c.name) || (c.all && model.context().text(c.name) == "model")) continue;
+      const auto known = indices.find(c.name);
+      const bool exists = known != indices.end() && !known->second.empty() && (c.all || !c.indices.empty()) &&
+                          std::all_of(c.indices.begin(), c.indices.end(), [&](std::uint32_t i) { return i < known->second.size() && known->second[i]; });
+      if (!exists) return;
+      wanted.push_back(&c);
+    }
+    if (wanted.size() < 2) return;
+    const bool meets = std::any_of(regions.begin(), regions.end(), [&](RegionId region) {
+      return std::all_of(wanted.begin(), wanted.end(), [&](const directive::Coordinate* c) {
+        const std::optional<std::uint32_t> index = model.regions.coordinate(region, c->name);
+        return index && (c->all || std::find(c->indices.begin(), c->indices.end(), *index) != c->indices.end());
+      });
+    });
+    if (meets) return;
+    directive::Selector coordinates = selector;
+    coordinates.pass.reset();
+    coordinates.part = directive::Part::none;
+    report_parts_apart(sink, selector.loc, print_selector(coordinates, model.context().symbols));
+    good = false;
+  };
+  const auto check_all = [&](const std::vector<directive::Selector>& targets) {
+    for (const directive::Selector& target : targets) check(target);
+  };
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* place = std::get_if<directive::Place>(&directive)) check_all(place->targets);
+    if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) check_all(replicate->targets);
+    if (const auto* stream = std::get_if<directive::Stream>(&directive)) check_all(stream->targets);
+  }
+  return good;
+}
+
+}  // namespace
+
 bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing) {
   const Context& context = model.context();
   llvm::DenseMap<Symbol, std::vector<bool>> indices;  // per name: which exist; none for a part of a partition that failed
@@ -58,7 +108,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     report_missing_index(sink, used.place(), name, *wrong, exist.size());
     good = false;
   });
-  return good;
+  return report_apart(model, strategy, indices, sink) && good;
 }
 
 }  // namespace piper::passes

@@ -168,8 +168,12 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
   }
   std::string all;
   for (const Term& term : terms) all += (all.empty() ? "" : " ") + text(term);
-  auto builder = sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing, though each of its parts does alone", all);
-  builder.hint("a selector means the work that has all of its coordinates at once");
+  report_parts_apart(sink, loc, all);
+}
+
+void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts) {
+  sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing, though each of its parts does alone", parts)
+      .hint("a selector means the work that has all of its coordinates at once");
 }
 
 std::span<const Selection::Term> Selection::terms_of(const directive::Order& order, const directive::OrderOp& op) {

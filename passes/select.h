@@ -142,6 +142,9 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
 /// Reports an index that a name does not have; it has those below `size`.
 void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size);
 
+/// Reports a selector of which each part matches something, but nothing has all of them.
+void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts);
+
 /// `stage[1] mb[0]`, with the pass in front and the part behind where they are named; `model` when it has no coordinate.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);
 

@@ -115,6 +115,33 @@ TEST_F(Diagnostics, CallChainsBecomeRelatedLocations) {
             "   1 | place stage[s] on p[s]\n     | ^^^^^^^^^^^^^^^^^^^^^^\n");
 }
 
+TEST_F(Diagnostics, LongCallChainsAreAbbreviated) {
+  const FileId file = table.files().add("a.pipe", std::string(200, 'x'));
+  const auto notes = [&](std::uint32_t calls) {
+    DiagnosticSink own(table);
+    LocId loc;
+    for (std::uint32_t i = 0; i <= calls; ++i) loc = table.intern({file, i, i + 1}, loc);
+    own.report(Code::calls_too_deep, loc, "deep");
+    return own.sorted()[0].related;
+  };
+  EXPECT_EQ(notes(7).size(), 7u);
+  const std::vector<Related> many = notes(100);
+  ASSERT_EQ(many.size(), 6u);
+  EXPECT_EQ(many[3].message, "called from here");
+  EXPECT_EQ(many[4].message, "called from here, through 94 more calls");
+  EXPECT_EQ(many[5].range.begin, 0u);
+}
+
+TEST_F(Diagnostics, RangesAreNarrowedToTheTextTheyBeginWith) {
+  const FileId file = table.files().add("a.pipe", "place stag[0] on p[0]\n");
+  sink.report(Code::unknown_region, SourceRange{file, 6, 13}, "a").narrow_to("stag");
+  sink.report(Code::unknown_region, SourceRange{file, 6, 13}, "b").narrow_to("stage");
+  sink.report(Code::unknown_region, SourceRange{}, "c").narrow_to("stag");
+  const std::vector<Diagnostic> list = sink.sorted();
+  EXPECT_EQ(list[1].range, (SourceRange{file, 6, 10}));
+  EXPECT_EQ(list[2].range, (SourceRange{file, 6, 13}));
+}
+
 /// 64 ranks with one mistake in one line are told once and counted; of many mistakes a page is told.
 TEST(Forward, TellsAPage) {
   LocationTable table;
