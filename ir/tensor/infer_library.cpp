@@ -63,12 +63,12 @@ Inferred ShapeRule::attend() {
   const std::size_t rank = q.dims.size();
   if (auto why = all_floating(0, 3); !why.empty()) return fail(why);
   if (rank < 3 || k.dims.size() != rank || v.dims.size() != rank) {
-    return fail("`attend` takes queries, keys and values of one rank, their last three dimensions position, head and width: " + show_operands());
+    return fail("`attend` takes queries, keys and values of one rank, their last three dimensions position, head and width, not " + show_operands());
   }
   for (const Type* type : {&k, &v}) {
     for (std::size_t i = 0; i < type->dims.size(); ++i) {
       const Dim& dim = type->dims[i];
-      if (i + 3 < rank && dim != q.dims[i]) return fail("`attend` takes equal leading dimensions: " + show_operands());
+      if (i + 3 < rank && dim != q.dims[i]) return fail("`attend` takes equal leading dimensions, not " + show_operands());
       if (const auto at = q.find(dim.name)) {
         if (auto why = same_dim(q.dims[*at], dim); !why.empty()) return fail(why);
       }
@@ -76,14 +76,14 @@ Inferred ShapeRule::attend() {
   }
   const std::size_t position = rank - 3, head = rank - 2, width = rank - 1;
   if (k.dims[position] != v.dims[position] || k.dims[head] != v.dims[head]) {
-    return fail("keys and values of `attend` have the same positions and heads: " + show(k) + " and " + show(v));
+    return fail("keys and values of `attend` need the same positions and heads, and are " + show(k) + " and " + show(v));
   }
-  if (q.dims[width] != k.dims[width]) return fail("queries and keys of `attend` have the same width: " + show(q) + " and " + show(k));
+  if (q.dims[width] != k.dims[width]) return fail("queries and keys of `attend` need the same width, and are " + show(q) + " and " + show(k));
   if (q.dims[head].extent % k.dims[head].extent != 0) {
-    return fail("the query heads of `attend` are a multiple of the key heads: " + show(q) + " and " + show(k));
+    return fail("the query heads of `attend` must be a multiple of the key heads: " + show(q) + " and " + show(k));
   }
   if (attrs.causal && q.dims[position].extent != k.dims[position].extent) {
-    return fail("causal `attend` takes as many keys as queries: " + show(q) + " and " + show(k));
+    return fail("causal `attend` takes as many keys as queries, not " + show(q) + " and " + show(k));
   }
   Type out = q;
   out.dims[width] = v.dims[width];
