@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 
+#include "backend/kernel/lowering.h"
 #include "backend/kernel/schedule_passes.h"
 #include "runtime/kernel_math.h"
 
@@ -33,80 +33,6 @@ std::string short_name(std::string_view name) {
   if (words.size() > 2 && words[0] == "d") return "d_" + words[words.size() - 2];
   return last;
 }
-
-namespace {
-
-class Lowering {
- public:
-  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers)
-      : body_(body), graph_(body.graph), axes_(axes), fusion_(fusion), step_(step), buffers_(buffers) {}
-
-  Kernel run();
-
- private:
-  using Id = std::int32_t;
-
-  void choose_loops();
-  void lower(const Item& item);
-  void along(const Item& item);
-  void sum(const Item& item);
-  void gather(const Item& item);
-  void scatter(const Item& item);
-  Id pointwise(const Item& item);
-  void dropout_strides(Statement& s, ValueId value);
-  void collapse();
-
-  // ---- statements
-  Id add(Statement s);
-  Id constant(DType dtype, double number) {
-    Statement s;
-    s.code = Code::constant;
-    s.dtype = dtype;
-    s.scalar = number;
-    return add(std::move(s));
-  }
-  Id op(Code code, std::string name, Id a, Id b = -1, Id c = -1) {
-    Statement s;
-    s.code = code;
-    s.dtype = dtype_of(a);
-    s.operands[0] = a;
-    s.operands[1] = b;
-    s.operands[2] = c;
-    s.name = std::move(name);
-    return add(std::move(s));
-  }
-  Id cast(Id a, DType dtype) {
-    if (dtype_of(a) == dtype) return a;
-    Statement s;
-    s.code = Code::cast;
-    s.dtype = dtype;
-    s.operands[0] = a;
-    s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
-    return add(std::move(s));
-  }
-  DType dtype_of(Id id) const { return kernel_.statements[static_cast<std::size_t>(id)].dtype; }
-  Id number(Id like, double value) { return constant(dtype_of(like), value); }
-
-  // ---- values
-  Id value(ValueId operand);
-  Id load(ValueId memory, std::span<const Axis> axes);
-  Access access(BufferIndex buffer, std::span<const Axis> axes) const;
-  void define(ValueId result, Id id);
-  void store(BufferIndex buffer, std::span<const Axis> axes, Id id, DType dtype);
-  std::string name(ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
-
-  const dag::Body& body_;
-  const tensor::Graph& graph_;
-  const Axes& axes_;
-  const Fusion& fusion_;
-  const FusedStep& step_;
-  const StepBuffers& buffers_;
-  Kernel kernel_;
-  std::vector<Axis> loops_;      // rows, then columns; extents above 1
-  std::size_t num_rows_ = 0;     // how many of them are rows
-  Space columns_;                // all column axes, of extent 1 too
-  std::map<ValueId, Id> defined_;
-};
 
 void Lowering::choose_loops() {
   // The memory order of one value that has every axis decides the order of loops.
@@ -287,153 +213,6 @@ void Lowering::dropout_strides(Statement& s, ValueId value) {
   }
 }
 
-void Lowering::along(const Item& item) {
-  const Node& node = graph_.node(item.node);
-  const auto operands = graph_.operands(node);
-  const std::string label = name(item.result);
-  std::int64_t extent = 1;
-  for (Axis axis : item.columns) extent *= axes_.extent(axis);
-  const double inverse = 1.0 / static_cast<double>(extent);
-  const Id x = value(operands[0]);
-  const auto y = [&] { return value(operands[1]); };
-  const auto row_sum = [&](std::string what, Id a) { return op(Code::row_sum, std::move(what), a); };
-  const auto shifted_exp = [&] { return op(Code::exp, "e", op(Code::sub, "shifted", x, op(Code::row_max, "largest", x))); };
-  const auto position = [&] {
-    Statement s;
-    s.code = Code::column;
-    s.dtype = DType::i64;
-    s.name = "column";
-    return add(std::move(s));
-  };
-  // 1 / sqrt(mean square + epsilon)
-  const auto inverse_rms = [&](Id a) {
-    const Id mean = op(Code::mul, "mean_square", row_sum("sum_square", op(Code::square, "square", a)), number(a, inverse));
-    return op(Code::rsqrt, "inverse_rms", op(Code::add, "variance", mean, number(a, node.attrs.scalar)));
-  };
-  const auto centered = [&](Id a) {
-    return op(Code::sub, "centered", a, op(Code::mul, "mean", row_sum("sum", a), number(a, inverse)));
-  };
-  const auto target_check = [&] {
-    kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), extent, true, node.attrs.ignore});
-  };
-  // Nothing where the target is ignored.
-  const auto masked = [&](Id target, Id a) {
-    if (!node.attrs.ignore) return a;
-    Statement s;
-    s.code = Code::select_other;
-    s.dtype = dtype_of(a);
-    s.operands[0] = target;
-    s.operands[1] = a;
-    s.ignore = *node.attrs.ignore;
-    s.name = label;
-    return add(std::move(s));
-  };
-  switch (node.op) {
-    case Op::max: return define(item.result, op(Code::row_max, label, x));
-    case Op::max_grad: {
-      const Id first = [&] {
-        Statement s;
-        s.code = Code::row_first;
-        s.dtype = DType::i64;
-        s.operands[0] = x;
-        s.operands[1] = y();
-        s.name = "first";
-        return add(std::move(s));
-      }();
-      Statement s;
-      s.code = Code::select_eq;
-      s.operands[0] = position();
-      s.operands[1] = first;
-      s.operands[2] = value(operands[2]);
-      s.dtype = dtype_of(s.operands[2]);
-      s.name = label;
-      return define(item.result, add(std::move(s)));
-    }
-    case Op::softmax: {
-      const Id e = shifted_exp();
-      return define(item.result, op(Code::mul, label, e, op(Code::div, "scale", number(e, 1), row_sum("sum_exp", e))));
-    }
-    case Op::softmax_grad: {
-      const Id dy = y();
-      const Id dot = row_sum("dot", op(Code::mul, "product", x, dy));
-      return define(item.result, op(Code::mul, label, x, op(Code::sub, "difference", dy, dot)));
-    }
-    case Op::log_softmax: {
-      const Id norm = op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x), op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp())));
-      return define(item.result, op(Code::sub, label, x, norm));
-    }
-    case Op::log_softmax_grad: {
-      const Id dy = y();
-      return define(item.result, op(Code::sub, label, dy, op(Code::mul, "share", op(Code::exp, "probability", x), row_sum("sum_dy", dy))));
-    }
-    case Op::rms_norm: return define(item.result, op(Code::mul, label, x, inverse_rms(x)));
-    case Op::rms_norm_grad: {
-      const Id dy = y();
-      const Id r = inverse_rms(x);
-      const Id dot = row_sum("dot", op(Code::mul, "product", x, dy));
-      const Id factor = op(Code::mul, "factor", op(Code::mul, "mean_dot", dot, number(x, inverse)), op(Code::mul, "cube", op(Code::square, "square", r), r));
-      return define(item.result, op(Code::sub, label, op(Code::mul, "scaled", dy, r), op(Code::mul, "along", x, factor)));
-    }
-    case Op::layer_norm: {
-      const Id c = centered(x);
-      return define(item.result, op(Code::mul, label, c, inverse_rms(c)));
-    }
-    case Op::layer_norm_grad: {
-      const Id dy = y();
-      const Id c = centered(x);
-      const Id r = inverse_rms(c);
-      const Id mean = op(Code::mul, "mean_dy", row_sum("sum_dy", dy), number(x, inverse));
-      const Id dot = row_sum("dot", op(Code::mul, "product", c, dy));
-      const Id factor = op(Code::mul, "factor", op(Code::mul, "mean_dot", dot, number(x, inverse)), op(Code::square, "square", r));
-      const Id rest = op(Code::sub, "rest", op(Code::sub, "centered_dy", dy, mean), op(Code::mul, "along", c, factor));
-      return define(item.result, op(Code::mul, label, rest, r));
-    }
-    case Op::cross_entropy: {
-      target_check();
-      const Id target = y();
-      const Id norm = op(Code::add, "log_sum_exp", op(Code::row_max, "largest", x), op(Code::log, "log_sum", row_sum("sum_exp", shifted_exp())));
-      const Statement& s = kernel_.statements[static_cast<std::size_t>(x)];
-      Id picked;
-      const bool one_axis = !node.attrs.ignore && item.columns.size() == 1 && s.code == Code::load && !s.row && kernel_.columns.size() == 1;
-      if (one_axis) {
-        Statement pick = s;
-        pick.access.index = target;
-        pick.access.index_stride = s.access.strides.back();
-        pick.access.strides.back() = 0;
-        pick.name = "picked";
-        picked = add(std::move(pick));
-      } else {
-        Statement select;
-        select.code = Code::select_eq;
-        select.operands[0] = position();
-        select.operands[1] = target;
-        select.operands[2] = x;
-        select.dtype = dtype_of(x);
-        select.name = "at_target";
-        picked = row_sum("picked", add(std::move(select)));
-      }
-      return define(item.result, masked(target, op(Code::sub, label, norm, picked)));
-    }
-    case Op::cross_entropy_grad: {
-      target_check();
-      const Id target = y();
-      const Id dy = value(operands[2]);
-      const Id e = shifted_exp();
-      const Id probability = op(Code::mul, "probability", e, op(Code::div, "scale", number(e, 1), row_sum("sum_exp", e)));
-      Statement select;
-      select.code = Code::select_eq;
-      select.operands[0] = position();
-      select.operands[1] = target;
-      select.operands[2] = number(x, 1);
-      select.dtype = dtype_of(x);
-      select.name = "one_hot";
-      const Id one_hot = add(std::move(select));
-      return define(item.result, masked(target, op(Code::mul, label, op(Code::sub, "difference", probability, one_hot), dy)));
-    }
-    default: return;
-  }
-}
-
 void Lowering::sum(const Item& item) {
   const DType dtype = graph_.type(item.result).dtype;
   const bool scalar = graph_.type(item.result).dims.empty();
@@ -563,8 +342,6 @@ Kernel Lowering::run() {
   kernel_.checks = std::move(checks);
   return std::move(kernel_);
 }
-
-}  // namespace
 
 Kernel lower_kernel(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
   return Lowering(body, axes, fusion, step, buffers).run();

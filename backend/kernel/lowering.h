@@ -1,0 +1,92 @@
+#pragma once
+// The lowering of one fused step: the state that its parts share, and how statements are made. `lower_kernel` is the entry.
+//
+// Guarantees: equal statements without effect are one; a statement says whether it has one value per row; what others read is stored where it is defined.
+//
+//   Kernel kernel = Lowering(body, axes, fusion, step, buffers).run();
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/kernel/lower_kernel.h"
+
+namespace piper::backend {
+
+class Lowering {
+ public:
+  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers)
+      : body_(body), graph_(body.graph), axes_(axes), fusion_(fusion), step_(step), buffers_(buffers) {}
+
+  Kernel run();
+
+ private:
+  friend class Along;
+  using Id = std::int32_t;  // position in the kernel's statements
+
+  void choose_loops();
+  void lower(const Item& item);
+  /// Softmax, norms, maxima and cross-entropy: what looks along the columns of a row (lower_along.cpp).
+  void along(const Item& item);
+  void sum(const Item& item);
+  void gather(const Item& item);
+  void scatter(const Item& item);
+  Id pointwise(const Item& item);
+  void dropout_strides(Statement& s, tensor::ValueId value);
+  void collapse();
+
+  // ---- statements
+  Id add(Statement s);
+  Id constant(tensor::DType dtype, double number) {
+    Statement s;
+    s.code = Code::constant;
+    s.dtype = dtype;
+    s.scalar = number;
+    return add(std::move(s));
+  }
+  Id op(Code code, std::string name, Id a, Id b = -1, Id c = -1) {
+    Statement s;
+    s.code = code;
+    s.dtype = dtype_of(a);
+    s.operands[0] = a;
+    s.operands[1] = b;
+    s.operands[2] = c;
+    s.name = std::move(name);
+    return add(std::move(s));
+  }
+  Id cast(Id a, tensor::DType dtype) {
+    if (dtype_of(a) == dtype) return a;
+    Statement s;
+    s.code = Code::cast;
+    s.dtype = dtype;
+    s.operands[0] = a;
+    s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
+    return add(std::move(s));
+  }
+  tensor::DType dtype_of(Id id) const { return kernel_.statements[static_cast<std::size_t>(id)].dtype; }
+  Id number(Id like, double value) { return constant(dtype_of(like), value); }
+
+  // ---- values
+  Id value(tensor::ValueId operand);
+  Id load(tensor::ValueId memory, std::span<const Axis> axes);
+  Access access(BufferIndex buffer, std::span<const Axis> axes) const;
+  void define(tensor::ValueId result, Id id);
+  void store(BufferIndex buffer, std::span<const Axis> axes, Id id, tensor::DType dtype);
+  std::string name(tensor::ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
+
+  const dag::Body& body_;
+  const tensor::Graph& graph_;
+  const Axes& axes_;
+  const Fusion& fusion_;
+  const FusedStep& step_;
+  const StepBuffers& buffers_;
+  Kernel kernel_;
+  std::vector<Axis> loops_;      // rows, then columns; extents above 1
+  std::size_t num_rows_ = 0;     // how many of them are rows
+  Space columns_;                // all column axes, of extent 1 too
+  std::map<tensor::ValueId, Id> defined_;
+};
+
+}  // namespace piper::backend
