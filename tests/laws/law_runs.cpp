@@ -214,6 +214,8 @@ directive::Strategy one_device(Context& context, const directive::Strategy& stra
   return single;
 }
 
+LawProgram DrawnLaw::unsplit() { return LawProgram(context, drawn.model, one_device(context, drawn.strategy)); }
+
 std::string first_bit_difference(const LawRun& a, const LawRun& b) {
   if (const std::string found = compare(a.sums, b.sums, "microbatch sums", same_bits); !found.empty()) return found;
   if (const std::string found = compare(a.gradients, b.gradients, "gradient", same_bits); !found.empty()) return found;

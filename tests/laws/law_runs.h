@@ -18,6 +18,7 @@
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
 #include "runtime/executor/executor.h"
+#include "tests/support/random_programs.h"
 
 namespace piper::test {
 
@@ -59,6 +60,18 @@ class LawProgram {
 
   DiagnosticSink sink_;
   std::optional<dag::Dag> dag_;
+};
+
+/// A random program, compiled: `if (drawn.program)` as above.
+struct DrawnLaw {
+  explicit DrawnLaw(Random& random, const RandomProgramOptions& options = {})
+      : drawn(random_program(context, random, options)), program(context, drawn.model, drawn.strategy) {}
+  /// The same model on one device, nothing cut; compiled anew.
+  LawProgram unsplit();
+
+  Context context;
+  const RandomProgram drawn;
+  LawProgram program;
 };
 
 /// The same train without directives, on one device: nothing is cut, split or ordered.

@@ -35,16 +35,14 @@ std::int64_t written_end(const dag::Role& role) {
 TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
   std::size_t dense = 0;
   for_each_case(25, [&](Random& random) {
-    Context context;
-    const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    ASSERT_TRUE(program);
-    const LawRun run = program.run({});
+    DrawnLaw law(random);
+    SCOPED_TRACE(law.drawn.source);
+    ASSERT_TRUE(law.program);
+    const LawRun run = law.program.run({});
     ASSERT_EQ(run.touched_bytes.size(), run.arena_bytes.size());
     for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
       SCOPED_TRACE(testing::Message() << "rank " << rank);
-      const dag::Role& role = role_of(program.dag(), rank);
+      const dag::Role& role = role_of(law.program.dag(), rank);
       const auto arena = static_cast<std::int64_t>(run.arena_bytes[rank]), touched = static_cast<std::int64_t>(run.touched_bytes[rank]);
       EXPECT_EQ(arena, role.arena_bytes);
       EXPECT_LE(role.live_bytes, role.arena_bytes);

@@ -15,19 +15,17 @@ namespace {
 /// The bits of the same microbatches on one device, and the unsplit model's values, which our own loops compute.
 TEST(TorchLaws, ThePluginsProductsAndAttentionKeepTheLawOfValues) {
   for_each_case(25, [](Random& random) {
-    Context context;
-    const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
-    ASSERT_TRUE(program && unsplit);
+    DrawnLaw law(random);
+    SCOPED_TRACE(law.drawn.source);
+    LawProgram unsplit = law.unsplit();
+    ASSERT_TRUE(law.program && unsplit);
     LawRunOptions options;
     options.math = runtime::Math::torch;
     if (random.chance(0.3)) options.delays = {random.next(), 200};
-    const LawRun run = program.run(options);
+    const LawRun run = law.program.run(options);
     // The plugin turns recording off in the threads that it serves; this one judges by autograd.
     LawRun sequential;
-    std::thread([&] { sequential = program.run_sequential(runtime::Math::torch); }).join();
+    std::thread([&] { sequential = law.program.run_sequential(runtime::Math::torch); }).join();
     EXPECT_EQ(first_bit_difference(run, sequential), "");
     EXPECT_EQ(first_difference(run, unsplit.run({}), 1e-10), "");
   });
@@ -36,43 +34,39 @@ TEST(TorchLaws, ThePluginsProductsAndAttentionKeepTheLawOfValues) {
 TEST(TorchLaws, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
   for_each_case(1, [&](Random& random) {
-    Context context;
-    const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    ASSERT_TRUE(program);
+    DrawnLaw law(random);
+    SCOPED_TRACE(law.drawn.source);
+    ASSERT_TRUE(law.program);
     LawRunOptions options;
     options.math = runtime::Math::torch;
-    const LawRun interpreted = program.run(options);
+    const LawRun interpreted = law.program.run(options);
     options.engine = backend::Engine::generated;
     options.cache_folder = cache.path();
-    EXPECT_EQ(first_bit_difference(program.run(options), interpreted), "");
+    EXPECT_EQ(first_bit_difference(law.program.run(options), interpreted), "");
   });
 }
 
 /// Loss and gradients of the first step of a compiled program, cut, placed, ordered and replicated, against LibTorch's autograd on the whole batch.
 TEST(TorchLaws, GradientsOfRandomProgramsAreThoseOfAutograd) {
   for_each_case(40, [](Random& random) {
-    Context context;
     // Dropout's numbers are functions of the sample, which LibTorch does not know.
-    const RandomProgram drawn = random_program(context, random, {.dropout = false});
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    ASSERT_TRUE(program);
-    const LawRun run = program.run({});
+    DrawnLaw law(random, {.dropout = false});
+    SCOPED_TRACE(law.drawn.source);
+    ASSERT_TRUE(law.program);
+    const LawRun run = law.program.run({});
     ASSERT_FALSE(run.losses.empty());
-    const tensor::Graph& model = drawn.model;
+    const tensor::Graph& model = law.drawn.model;
     std::map<tensor::ValueId, Array> leaves;
-    const std::vector<std::vector<double>> inputs = program.inputs_of_step(0);
+    const std::vector<std::vector<double>> inputs = law.program.inputs_of_step(0);
     ASSERT_EQ(inputs.size(), model.inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) leaves[model.inputs[i].value] = {model.type(model.inputs[i].value), inputs[i]};
-    for (const tensor::Param& param : model.params) leaves[param.value] = {model.type(param.value), run.initial.at(std::string(context.text(param.name)))};
+    for (const tensor::Param& param : model.params) leaves[param.value] = {model.type(param.value), run.initial.at(std::string(law.context.text(param.name)))};
     const TorchStep theirs = torch_step(model, leaves, {});
     LawRun expected, ours;
     ours.losses = {run.losses.front()};
     expected.losses = {theirs.loss};
     for (std::size_t p = 0; p < model.params.size(); ++p) {
-      const std::string name(context.text(model.params[p].name));
+      const std::string name(law.context.text(model.params[p].name));
       expected.gradients[name] = expected.parameters[name] = {theirs.gradients[p].data};
       ours.gradients[name] = ours.parameters[name] = {run.gradients.at(name).front()};
     }

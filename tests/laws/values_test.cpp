@@ -18,34 +18,30 @@ constexpr double kRounding = 1e-10;
 TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
   int cases = 0, moved = 0;
   for_each_case(60, [&](Random& random) {
-    Context context;
-    const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
-    ASSERT_TRUE(program && unsplit);
-    const LawRun run = program.run({}), whole = unsplit.run({});
+    DrawnLaw law(random);
+    SCOPED_TRACE(law.drawn.source);
+    LawProgram unsplit = law.unsplit();
+    ASSERT_TRUE(law.program && unsplit);
+    const LawRun run = law.program.run({}), whole = unsplit.run({});
     ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
     ++cases;
     moved += run.losses.front() != run.losses.back();  // a model may squeeze its samples together until the loss is that of chance
     EXPECT_EQ(first_difference(run, whole, kRounding), "");
-    EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+    EXPECT_EQ(first_bit_difference(run, law.program.run_sequential()), "");
   });
   EXPECT_GE(moved, cases * 9 / 10);
 }
 
 TEST(Values, ADelayOfAnyActionChangesNoBit) {
   for_each_case(12, [](Random& random) {
-    Context context;
-    const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    ASSERT_TRUE(program);
-    const LawRun run = program.run({});
+    DrawnLaw law(random);
+    SCOPED_TRACE(law.drawn.source);
+    ASSERT_TRUE(law.program);
+    const LawRun run = law.program.run({});
     for (int again = 0; again < 2; ++again) {
       LawRunOptions options;
       options.delays = {random.next(), 300};
-      EXPECT_EQ(first_bit_difference(run, program.run(options)), "") << "delays of seed " << options.delays.seed;
+      EXPECT_EQ(first_bit_difference(run, law.program.run(options)), "") << "delays of seed " << options.delays.seed;
     }
   });
 }
@@ -53,15 +49,13 @@ TEST(Values, ADelayOfAnyActionChangesNoBit) {
 TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
   for_each_case(3, [&](Random& random) {
-    Context context;
-    const RandomProgram drawn = random_program(context, random);
-    SCOPED_TRACE(drawn.source);
-    LawProgram program(context, drawn.model, drawn.strategy);
-    ASSERT_TRUE(program);
+    DrawnLaw law(random);
+    SCOPED_TRACE(law.drawn.source);
+    ASSERT_TRUE(law.program);
     LawRunOptions options;
     options.engine = backend::Engine::generated;
     options.cache_folder = cache.path();
-    EXPECT_EQ(first_bit_difference(program.run(options), program.run({})), "");
+    EXPECT_EQ(first_bit_difference(law.program.run(options), law.program.run({})), "");
   });
 }
 
