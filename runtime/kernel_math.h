@@ -9,7 +9,7 @@
  */
 
 #ifdef __CUDACC__
-#define PIPER_MATH __device__ static __forceinline__
+#define PIPER_MATH [[maybe_unused]] __device__ static __forceinline__
 #else
 #define PIPER_MATH [[maybe_unused]] static inline __attribute__((always_inline))
 #endif
