@@ -39,6 +39,8 @@ inline constexpr std::uint64_t kMaxSteps = 50'000'000;
 inline constexpr std::uint64_t kStepsOfTensor = 100;
 /// What an element of a list counts: it stays in memory.
 inline constexpr std::uint64_t kStepsOfElement = 8;
+/// What an operation of an order counts: it stays in memory, and millions of them are a program.
+inline constexpr std::uint64_t kStepsOfOperation = 4;
 /// What a call counts: the place that it was made from stays in memory.
 inline constexpr std::uint64_t kStepsOfCall = 20;
 /// Each level takes stack; a call is at least three levels.

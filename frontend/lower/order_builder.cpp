@@ -315,7 +315,7 @@ std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector
 }
 
 std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
-  if (!evaluator_->step(op.range, frame, kStepsOfElement)) return 0;
+  if (!evaluator_->step(op.range, frame, kStepsOfOperation)) return 0;
   const LocId loc = op_location(op, frame);
   if (!op.operand) {
     if (in_slot_) {
