@@ -86,7 +86,7 @@ TEST(SourceFuzz, DamagedProgramsEndInADiagnosticOrRun) {
   constexpr int kCases = 200;
   for_each_case(kCases, [&](Random& random) {
     Context context;
-    const std::string legal = random_program(context, random, {.partial = false, .max_devices = 4}).source;
+    const std::string legal = random_program(context, random, {.max_devices = 4}).source;
     // The train holds the directives; models are damaged as often, though they are longer.
     const std::size_t train = legal.find("mesh grid");
     Damage damage{.edits = 2, .words = kWords};
@@ -105,7 +105,7 @@ TEST(SourceFuzz, HalfTypedProgramsEndInADiagnosticOrRun) {
   Reached reached;
   for_each_case(40, [&](Random& random) {
     Context context;
-    std::string text = random_program(context, random, {.partial = false, .max_devices = 4}).source;
+    std::string text = random_program(context, random, {.max_devices = 4}).source;
     // A line that is being typed, in a program that is otherwise whole; or the end is missing.
     const std::size_t at = random.below(text.size());
     if (random.chance(0.7)) {

@@ -82,7 +82,7 @@ class OrderDrawer {
       }
       claims_ = std::move(finer);
     }
-    if (options_.partial && claims_.size() > 1 && random_.chance(0.4)) {
+    if (claims_.size() > 1 && random_.chance(0.4)) {
       std::vector<std::size_t> order(claims_.size());
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
       random_.shuffle(order);
@@ -266,27 +266,54 @@ class OrderDrawer {
 
   /// Replicas run the same nodes: they may say so in other words, and group them otherwise.
   std::string order_text() {
-    const auto axis_name = [&](std::size_t axis) { return std::string(context_.text(strategy_.mesh.axes[axis].name)); };
-    constexpr const char* kVariables[] = {"r", "d", "e"};
-    std::string bindings;
-    for (std::size_t i = 0; i < axes_.size(); ++i) bindings += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
-    std::string text = "    order {\n        rank " + bindings + " {\n";
     std::map<std::uint32_t, std::vector<Step>> steps;
-    for (std::size_t i = 0; i < claims_.size(); ++i) {
-      const Claim& claim = claims_[i];
-      std::string condition;
-      for (std::size_t k = 0; k < axes_.size(); ++k) condition += (k == 0 ? "" : " and ") + std::string(kVariables[k]) + " == " + std::to_string(claim.at[k]);
-      text += i == 0 ? "            if " + condition + " {\n" : i + 1 < claims_.size() ? " else if " + condition + " {\n" : " else {\n";
-      if (claim.claimed) {
-        const auto [found, added] = steps.try_emplace(claim.at[work_]);
-        if (added || random_.chance(0.3)) found->second = steps_of(static_cast<std::int32_t>(claim.at[work_]));
-        text += rank_text(found->second);
-      } else {
-        text += std::string(16, ' ') + std::string(kNotClaimed) + "\n";
-      }
-      text += "            }";
+    std::vector<std::string> bodies;  // per claim; none: not claimed
+    for (const Claim& claim : claims_) {
+      bodies.emplace_back();
+      if (!claim.claimed) continue;
+      const auto [found, added] = steps.try_emplace(claim.at[work_]);
+      if (added || random_.chance(0.3)) found->second = steps_of(static_cast<std::int32_t>(claim.at[work_]));
+      bodies.back() = rank_text(found->second);
     }
-    return text + "\n        }\n    }\n";
+    const bool all = std::all_of(claims_.begin(), claims_.end(), [](const Claim& claim) { return claim.claimed; });
+    return "    order {\n" + (all && random_.chance(0.8) ? one_rank_text(bodies) : ranks_text(bodies)) + "    }\n";
+  }
+
+  static constexpr const char* kVariables[] = {"r", "d", "e"};
+
+  std::string axis_name(std::size_t axis) const { return std::string(context_.text(strategy_.mesh.axes[axis].name)); }
+
+  /// One `rank` line for all, which tells them apart inside.
+  std::string one_rank_text(const std::vector<std::string>& bodies) const {
+    std::string text = "        rank ";
+    for (std::size_t i = 0; i < axes_.size(); ++i) text += (i == 0 ? "" : ", ") + std::string(kVariables[i]) + " in " + axis_name(axes_[i]);
+    text += " {\n";
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      std::string condition;
+      for (std::size_t k = 0; k < axes_.size(); ++k) condition += (k == 0 ? "" : " and ") + std::string(kVariables[k]) + " == " + std::to_string(claims_[i].at[k]);
+      text += i == 0 ? "            if " + condition + " {\n" : i + 1 < claims_.size() ? " else if " + condition + " {\n" : " else {\n";
+      text += bodies[i] + "            }";
+    }
+    return text + "\n        }\n";
+  }
+
+  /// A `rank` line for each that is claimed, in any sequence.
+  std::string ranks_text(const std::vector<std::string>& bodies) {
+    std::vector<std::string> ranks;
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      if (!claims_[i].claimed) continue;
+      std::string text = "        rank ";
+      for (std::size_t k = 0; k < axes_.size(); ++k) {
+        const std::uint32_t at = claims_[i].at[k];
+        text += (k == 0 ? "" : ", ") + std::string(kVariables[k]) + " in " + axis_name(axes_[k]);
+        if (strategy_.mesh.axes[axes_[k]].size > 1 || random_.chance(0.5)) text += "[" + std::to_string(at) + ".." + std::to_string(at + 1) + "]";
+      }
+      ranks.push_back(text + " {\n" + bodies[i] + "        }\n");
+    }
+    random_.shuffle(ranks);
+    std::string text;
+    for (const std::string& rank : ranks) text += rank;
+    return text;
   }
 
   std::string rank_text(const std::vector<Step>& steps) {

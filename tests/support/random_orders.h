@@ -4,8 +4,7 @@
 // The work of the program (one vertex per operation: all chunks that it names on a rank) is walked along its data dependencies at random, backwards whole or as `BI` and `BW`, and each
 // rank's part is written down: as explicit operations, in numbered slots, or through cursors, queues of weight gradients and `repeat`; neighbours that do not need each other
 // may stand in overlap groups. So the order of ranks as a whole is drawn widely, not near any schedule, and every one is legal. Some speak of finer ranks
-// (`rank r in pp, d in dp`), replicas each with a text of their own. Some claim only some ranks, one to all but one: the bodies of the others say so
-// (kNotClaimed) and are empty, and read_program leaves their claims out.
+// (`rank r in pp, d in dp`), replicas each with a text of their own. Some claim only some ranks, one to all but one (`rank r in pp[1..2]`).
 
 #include <string>
 #include <string_view>
@@ -19,11 +18,7 @@ namespace piper::test {
 struct RandomOrderOptions {
   bool halves = true;  // some backwards are split
   bool groups = true;  // some neighbours overlap
-  bool partial = true; // some ranks are not claimed
 };
-
-/// The comment in the body of a rank that the order does not claim.
-inline constexpr std::string_view kNotClaimed = "// not claimed";
 
 /// `order { rank r in AXIS { ... } }` for a program without an order, whose work is on one coordinate of `axis` each. Empty, where regions that depend on each
 /// other in both directions could only be ordered below what a selector names.

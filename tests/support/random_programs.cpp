@@ -53,7 +53,7 @@ class ProgramMaker {
 
     RandomProgram program = read_program(context_, text + "}\n");
     if (!options_.order || random_.chance(0.25)) return with_streams(std::move(program));
-    const std::string order = random_order(context_, random_, program.model, program.strategy, "pp", {.halves = options_.halves, .partial = options_.partial});
+    const std::string order = random_order(context_, random_, program.model, program.strategy, "pp", {.halves = options_.halves});
     return with_streams(order.empty() ? std::move(program) : read_program(context_, text + order + "}\n"));
   }
 
@@ -136,12 +136,6 @@ class ProgramMaker {
   bool numbered_ = false;             // they are stages
 };
 
-void drop_empty_claims(directive::Strategy& strategy) {
-  for (directive::Directive& directive : strategy.directives) {
-    if (auto* order = std::get_if<directive::Order>(&directive)) std::erase_if(order->ranks, [](const directive::RankSteps& rank) { return rank.num_steps == 0; });
-  }
-}
-
 }  // namespace
 
 RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options) { return ProgramMaker(context, random, options).make(); }
@@ -157,7 +151,6 @@ RandomProgram read_program(Context& context, std::string source) {
   if (lowered) {
     result.model = std::move(lowered->model);
     result.strategy = std::move(lowered->strategy);
-    if (result.source.find(kNotClaimed) != std::string::npos) drop_empty_claims(result.strategy);
   }
   return result;
 }

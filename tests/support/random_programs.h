@@ -26,7 +26,6 @@ struct RandomProgram {
 
 struct RandomProgramOptions {
   bool order = true;       // most programs have one; without, the default order is left to the compiler
-  bool partial = true;     // some orders claim some ranks only
   bool halves = true;      // some backwards are split into BI and BW
   bool dropout = true;     // some models draw random numbers
   bool streams = true;     // some put communication on streams of their own
@@ -36,7 +35,6 @@ struct RandomProgramOptions {
 RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options = {});
 
 /// The only train of a text, through parser, analysis and lowering; fails the test, with an empty model, when there is a diagnostic of any kind.
-/// Where the text has kNotClaimed (random_orders.h), ranks without steps are not claimed: in a text `rank r in p` claims all coordinates.
 RandomProgram read_program(Context& context, std::string source);
 /// The text with one more line in its train.
 std::string with_line(const std::string& source, const std::string& line);
