@@ -1,6 +1,7 @@
 #include "frontend/parse/error_strategy.h"
 
 #include <algorithm>
+#include <span>
 
 #include "grammar_generated/PipeParser.h"
 
@@ -107,16 +108,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// What begins a declaration, then what begins a statement.
+constexpr std::string_view kKeywords[] = {
+    "def", "mesh", "model", "param", "schedule", "train", "use",
+    "at", "cursor", "for", "fuse", "if", "input", "let", "loss", "offload", "order", "partition", "place", "rank", "recompute", "region", "repeat",
+    "replicate", "require", "return", "shard", "split", "stream", "var", "weight"};
+constexpr std::span<const std::string_view> kItemKeywords = std::span(kKeywords).first(7);
+
 /// The keyword that a misspelt word at the start of a statement or item means; empty when none is near.
-std::string_view meant_keyword(std::string_view word) {
-  static constexpr std::string_view kKeywords[] = {
-      "at",   "cursor", "def",   "for",   "fuse",      "if",     "input", "let",  "loss", "mesh",      "model",   "offload",
-      "order", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate", "require", "return",
-      "schedule", "shard", "split", "stream", "train", "use", "var", "weight"};
+std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = kKeywords) {
   std::string_view best;
   std::size_t best_distance = word.size() <= 3 ? 2 : 3;
   if (word.size() < 3) return {};
-  for (std::string_view keyword : kKeywords) {
+  for (std::string_view keyword : keywords) {
     std::size_t distance = edit_distance(word, keyword);
     if (distance < best_distance) {
       best = keyword;
@@ -458,7 +462,7 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
       } else {
         DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found), "expected {}, found {}",
                                                  noun_of(Parser::RuleItem), describe(parser, found));
-        std::string_view keyword = found->getType() == Parser::NAME ? meant_keyword(text(found)) : std::string_view();
+        std::string_view keyword = found->getType() == Parser::NAME ? meant_keyword(text(found), kItemKeywords) : std::string_view();
         if (!keyword.empty() && keyword != text(found)) {
           builder.hint("did you mean `{}`?", keyword);
         } else if (!begins_item(found->getType())) {
