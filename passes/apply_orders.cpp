@@ -538,12 +538,12 @@ std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& cl
     return std::nullopt;
   }
   const auto is_chunk = [&](std::uint32_t unit) { return graph.sort(unit) == WorkGraph::Sort::work; };
-  const auto on_unclaimed = [&](const Node& node) {
-    const auto roles_of = roles.roles_of(node.devices);
+  const auto on_unclaimed = [&](DeviceSetId devices) {
+    const auto roles_of = roles.roles_of(devices);
     return std::any_of(roles_of.begin(), roles_of.end(), [&](std::uint32_t role) { return claimed.claim_of_role[role] == ClaimedOrder::kUnclaimed; });
   };
   bool any_unclaimed = false;
-  for (const Node& node : dag.nodes) any_unclaimed = any_unclaimed || (node.kind == NodeKind::chunk && on_unclaimed(node));
+  for (std::uint32_t unit = 0; unit < graph.units() && !any_unclaimed; ++unit) any_unclaimed = is_chunk(unit) && on_unclaimed(graph.devices(unit));
 
   std::vector<NodeId> compute;
   compute.reserve(dag.nodes.size());

@@ -144,11 +144,11 @@ class Tables {
   void outputs() {
     facts_.output_base.resize(dag_.nodes.size() + 1);
     facts_.kind.reserve(dag_.nodes.size());
-    for (const Node& node : dag_.nodes) facts_.kind.push_back(node.kind);
     std::uint32_t total = 0;
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       facts_.output_base[i] = total;
       const Node& node = dag_.nodes[i];
+      facts_.kind.push_back(node.kind);
       const std::uint32_t expected = implied_outputs(dag_, node);
       if (node.num_outputs != expected) {
         facts_.sink.report(Code::broken_dag, node.loc, "`{}` has `{}` outputs where its kind makes `{}`", facts_.name(NodeId::at(i)), node.num_outputs, expected);
