@@ -39,28 +39,24 @@ class BuiltinCall {
   Value smallest() { return extreme([](auto next, auto best) { return next < best; }); }
 
   Value sum() {
-    const Value given = argument(0);
-    if (!walk(given)) return {};
-    const sema::Type type = sema::type_of(expr_);
-    const Values values = evaluator_.elements(given);
-    if (values.empty()) return evaluator_.convert(Value(std::int64_t{0}), type);
-    Value total = evaluator_.convert(values[0], type);
+    const Values values = elements(argument(0));
+    if (failed()) return {};
+    if (values.empty()) return convert(Value(std::int64_t{0}));
+    Value total = convert(values[0]);
     for (std::size_t i = 1; i < values.size(); ++i) {
-      if (!add(total, evaluator_.convert(values[i], type))) return {};
+      if (!add(total, convert(values[i]))) return {};
     }
     return total;
   }
 
   Value len() {
     const Value list = argument(0);
-    if (const Range* range = list.get<Range>()) return Value(range->size());
-    return Value(static_cast<std::int64_t>(evaluator_.elements(list).size()));
+    return failed() ? Value() : Value(static_cast<std::int64_t>(length(list)));
   }
 
   Value reversed() {
-    const Value list = argument(0);
-    if (!walk(list)) return {};
-    Values values = evaluator_.elements(list);
+    Values values = elements(argument(0));
+    if (failed()) return {};
     std::reverse(values.begin(), values.end());
     return share(std::move(values));
   }
@@ -122,8 +118,9 @@ class BuiltinCall {
     return evaluator_.fail(code, expr_.range, frame_, pattern, args...);
   }
 
-  /// Counts the elements of a list before they are walked.
-  bool walk(const Value& list) { return !failed() && evaluator_.step(expr_.range, frame_, length(list)); }
+  Values elements(const Value& list) { return evaluator_.elements(list, expr_.range, frame_); }
+  /// As the call's result: the analysis knows the common type of the values; a lone list may still mix numbers.
+  Value convert(Value value) { return evaluator_.convert(std::move(value), sema::type_of(expr_), expr_.range, frame_); }
 
   bool trim(OrderValue& order, const ast::Arg& bound) {
     const std::int64_t keep = evaluator_.eval_int(*bound.value, frame_);
@@ -153,20 +150,16 @@ class BuiltinCall {
   Value extreme(const Better& better) {
     Values values;
     for (const std::uint32_t position : expr_.rest) {
-      const Value given = evaluator_.eval(*expr_.args[position].value, frame_);
-      if (!walk(given)) return {};
-      for (Value& value : evaluator_.elements(given)) values.push_back(std::move(value));
+      for (Value& value : elements(evaluator_.eval(*expr_.args[position].value, frame_))) values.push_back(std::move(value));
+      if (failed()) return {};
     }
-    if (failed()) return {};
     if (values.empty()) {
       fail(Code::empty_list, "`{}` of an empty list has no value", name_).hint("add a value that always stands, such as `{}(0, ...)`", name_);
       return {};
     }
-    // The analysis knows the common type of the values; a lone list may still mix numbers.
-    const sema::Type type = sema::type_of(expr_);
-    Value best = evaluator_.convert(values[0], type);
+    Value best = convert(values[0]);
     for (std::size_t i = 1; i < values.size(); ++i) {
-      Value next = evaluator_.convert(values[i], type);
+      Value next = convert(values[i]);
       const bool wins = best.get<std::int64_t>() ? better(evaluator_.to_int(next), evaluator_.to_int(best)) : better(evaluator_.to_float(next), evaluator_.to_float(best));
       if (wins) best = std::move(next);
     }

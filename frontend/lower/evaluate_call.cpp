@@ -20,7 +20,8 @@ Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallE
   for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
     const std::int32_t position = call.matched[i];
     if (position >= 0) {
-      frame.slots[i] = convert(eval(*call.args[static_cast<std::size_t>(position)].value, caller), function.params[i]);
+      const ast::Expr& given = *call.args[static_cast<std::size_t>(position)].value;
+      frame.slots[i] = convert(eval(given, caller), function.params[i], given.range, caller);
     }
   }
   return frame;
@@ -30,7 +31,7 @@ void Evaluator::bind_defaults(const sema::Function& function, const ast::CallExp
   const auto params = function.syntax->params;
   for (std::size_t i = 0; i < params.size() && !failed_; ++i) {
     if (call.matched[i] >= 0) continue;
-    callee.slots[i] = convert(eval(*params[i].default_value, callee), function.params[i]);
+    callee.slots[i] = convert(eval(*params[i].default_value, callee), function.params[i], params[i].default_value->range, callee);
   }
 }
 
@@ -44,7 +45,7 @@ Value Evaluator::run(const sema::Function& function, Frame& frame) {
   skips_statements = outer;
   abandons_ = false;
   if (failed_) return {};
-  return convert(std::exchange(returned_, Value()), function.result);
+  return convert(std::exchange(returned_, Value()), function.result, function.syntax->name.range, frame);
 }
 
 std::optional<Value> Evaluator::argument(const ast::CallExpr& call, std::size_t param, Frame& frame) {

@@ -12,12 +12,10 @@ namespace piper::lower {
 using llvm::cast;
 using llvm::dyn_cast;
 
-namespace {
-
-/// No product of steps overflows.
-std::uint64_t steps_of_elements(const Value& list) { return kStepsOfElement * std::min(length(list), ~std::uint64_t{0} / kStepsOfElement); }
-
-}  // namespace
+bool Evaluator::step_elements(const Value& value, SourceRange range, const Frame& frame) {
+  const std::uint64_t most = ~std::uint64_t{0} / kStepsOfElement;  // no product overflows
+  return !failed_ && step(range, frame, kStepsOfElement * std::min(length(value), most));
+}
 
 bool Evaluator::out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count) {
   if (failed_) return false;
@@ -67,15 +65,15 @@ Value Evaluator::eval_node(const ast::Expr& expr, Frame& frame) {
     case ast::ExprKind::number: return eval_number(cast<ast::NumberExpr>(expr));
     case ast::ExprKind::string: return share(std::string(cast<ast::StringExpr>(expr).value));
     case ast::ExprKind::boolean: return Value(cast<ast::BoolExpr>(expr).value);
-    case ast::ExprKind::list: return convert(eval_list(cast<ast::ListExpr>(expr).elements, frame), sema::type_of(expr));
-    case ast::ExprKind::comprehension: return convert(eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame), sema::type_of(expr));
+    case ast::ExprKind::list: return convert(eval_list(cast<ast::ListExpr>(expr).elements, frame), sema::type_of(expr), expr.range, frame);
+    case ast::ExprKind::comprehension: return convert(eval_comprehension(cast<ast::ComprehensionExpr>(expr), frame), sema::type_of(expr), expr.range, frame);
     case ast::ExprKind::unary: return eval_unary(cast<ast::UnaryExpr>(expr), frame);
     case ast::ExprKind::binary: return eval_binary(cast<ast::BinaryExpr>(expr), frame);
     case ast::ExprKind::conditional: {
       const auto& conditional = cast<ast::ConditionalExpr>(expr);
       const bool holds = eval_bool(*conditional.condition, frame);
       if (failed_) return {};
-      return convert(eval(holds ? *conditional.then_value : *conditional.else_value, frame), sema::type_of(expr));
+      return convert(eval(holds ? *conditional.then_value : *conditional.else_value, frame), sema::type_of(expr), expr.range, frame);
     }
     case ast::ExprKind::index:
       if (is_written_selector(expr)) return share(eval_selector(expr, frame));
@@ -110,7 +108,8 @@ Value Evaluator::param(std::size_t position) {
     // The analysis has refused params that need each other.
     Frame frame;
     frame.slots.resize(program_->params[position].frame_size);
-    Value value = convert(eval(*program_->params[position].syntax->value, frame), program_->params[position].type);
+    const ast::Expr& written = *program_->params[position].syntax->value;
+    Value value = convert(eval(written, frame), program_->params[position].type, written.range, frame);
     known = std::move(value);
   }
   return *known;
@@ -150,7 +149,7 @@ Value Evaluator::eval_list(std::span<ast::Expr* const> elements, Frame& frame) {
   Values list;
   for (const ast::Expr* element : elements) {
     const Value value = eval(*element, frame);
-    if (failed_ || !step(element->range, frame, kStepsOfElement * length(value))) return {};
+    if (!step_elements(value, element->range, frame)) return {};
     splice(list, value);
   }
   return share(std::move(list));
@@ -162,16 +161,17 @@ Value Evaluator::eval_comprehension(const ast::ComprehensionExpr& expr, Frame& f
     if (depth == expr.bindings.size()) {
       for (const ast::Expr* element : expr.elements) {
         const Value value = eval(*element, frame);
-        if (failed_ || !step(element->range, frame, steps_of_elements(value))) return;
+        if (!step_elements(value, element->range, frame)) return;
         splice(list, value);
       }
       return;
     }
     const ast::Binding& binding = expr.bindings[depth];
     const Value range = eval(*binding.values, frame);
-    if (failed_ || !step(binding.values->range, frame, steps_of_elements(range))) return;
-    Running loop(*this, binding.values->range, frame, length(range));
-    for (const Value& value : elements(range)) {
+    const Values values = elements(range, binding.values->range, frame);
+    if (failed_) return;
+    Running loop(*this, binding.values->range, frame, values.size());
+    for (const Value& value : values) {
       loop.next();
       if (!step(expr.range, frame)) return;
       frame.slots[binding.name.binding] = value;
@@ -375,8 +375,8 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const Value base = eval(*expr.base, frame);
   if (failed_) return {};
   const Value at = eval(*expr.indices[0], frame);
+  const Values indices = elements(at, expr.indices[0]->range, frame);
   if (failed_) return {};
-  const Values indices = elements(at);
   const bool one = !sema::type_of(*expr.indices[0]).list;
   if (const AxisValue* axis = base.get<AxisValue>()) {
     if (indices.size() != 1) {
@@ -403,7 +403,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   return one ? picked[0] : share(std::move(picked));
 }
 
-Value Evaluator::convert(Value value, sema::Type type) const {
+Value Evaluator::convert(Value value, sema::Type type, SourceRange range, const Frame& frame) {
   if (type.kind != sema::TypeKind::integer && type.kind != sema::TypeKind::floating && type.kind != sema::TypeKind::bytes) return value;
   if (!type.list) {
     if (value.get<AxisValue>()) value = Value(to_int(value));
@@ -417,10 +417,11 @@ Value Evaluator::convert(Value value, sema::Type type) const {
     return v.get<AxisValue>() || (type.kind != sema::TypeKind::integer && v.get<std::int64_t>());
   };
   const Values* list = value.shared<Values>();
-  const bool range = value.get<Range>() && type.kind != sema::TypeKind::integer;
-  if (!range && (!list || std::none_of(list->begin(), list->end(), wrong))) return value;
-  Values converted = elements(value);
-  for (Value& v : converted) v = convert(std::move(v), element);
+  const bool mixed = value.get<Range>() && type.kind != sema::TypeKind::integer;
+  if (!mixed && (!list || std::none_of(list->begin(), list->end(), wrong))) return value;
+  Values converted = elements(value, range, frame);
+  if (failed_) return {};
+  for (Value& v : converted) v = convert(std::move(v), element, range, frame);
   return share(std::move(converted));
 }
 
@@ -436,8 +437,9 @@ double Evaluator::to_float(const Value& value) const {
   return static_cast<double>(to_int(value));
 }
 
-Values Evaluator::elements(const Value& value) const {
+Values Evaluator::elements(const Value& value, SourceRange range, const Frame& frame) {
   Values list;
+  if (!step_elements(value, range, frame)) return list;
   if (const AxisValue* axis = value.get<AxisValue>()) {
     for (std::int64_t i = 0; i < axis->size; ++i) list.emplace_back(i);
     return list;

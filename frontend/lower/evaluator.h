@@ -87,13 +87,14 @@ class Evaluator {
   directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_target(const ast::Target& target, Frame& frame);
   /// The value as its place takes it: ints become floats or byte counts, axes their sizes; in lists too. The analysis allows no other conversion.
-  Value convert(Value value, sema::Type type) const;
+  /// `range` and `frame` are where it stands.
+  Value convert(Value value, sema::Type type, SourceRange range, const Frame& frame);
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
   /// Whether `p[i]` names a coordinate of the axis; reports when not.
   bool has_coordinate(const ast::IndexExpr& expr, std::int64_t index, const AxisValue& axis, Frame& frame);
-  /// The elements of a list, range or axis (its coordinates); a lone value is a list of one.
-  Values elements(const Value& value) const;
+  /// The elements of a list, range or axis (its coordinates); a lone value is a list of one. They count as steps: none, and a diagnostic, past the bound.
+  Values elements(const Value& value, SourceRange range, const Frame& frame);
 
   // ---- places and failures
   LocId here(SourceRange range, const Frame& frame);
@@ -167,6 +168,8 @@ class Evaluator {
    private:
     std::vector<Loop>& loops_;
   };
+  /// Counts the elements that `value` brings into a list.
+  bool step_elements(const Value& value, SourceRange range, const Frame& frame);
   bool out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count);
   Value eval_node(const ast::Expr& expr, Frame& frame);
   Value eval_name(const ast::NameExpr& expr, Frame& frame);

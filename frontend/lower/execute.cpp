@@ -42,7 +42,8 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
         frame.slots[let.names[0].binding] = std::move(value);
         break;
       }
-      const Values values = elements(value);
+      const Values values = elements(value, let.value->range, frame);
+      if (failed_) return Flow::failed;
       if (values.size() != let.names.size()) {
         fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {} values", let.names.size(), values.size());
         return Flow::failed;
@@ -59,7 +60,7 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
       const auto& assign = cast<ast::AssignStmt>(stmt);
       Value& slot = frame.slots[assign.name.binding];
       const sema::Type type{slot.get<double>() ? sema::TypeKind::floating : slot.get<ByteCount>() ? sema::TypeKind::bytes : sema::TypeKind::error, false};
-      Value value = convert(eval(*assign.value, frame), type);
+      Value value = convert(eval(*assign.value, frame), type, assign.value->range, frame);
       slot = std::move(value);
       break;
     }
@@ -145,7 +146,9 @@ Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::B
     }
     return Flow::next;
   }
-  for (Value& value : elements(values)) {
+  Values list = elements(values, binding.values->range, frame);
+  if (failed_) return Flow::failed;
+  for (Value& value : list) {
     if (const Flow flow = once(std::move(value)); flow != Flow::next) return flow;
   }
   return Flow::next;

@@ -34,8 +34,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
                        evaluator_->context().text(evaluator_->mesh->axes[axis->axis].name));
       return;
     }
-    if (!evaluator_->step(bound.range, frame, length(coordinates))) return;
-    for (const Value& coordinate : evaluator_->elements(coordinates)) {
+    for (const Value& coordinate : evaluator_->elements(coordinates, bound.range, frame)) {
       const std::int64_t i = evaluator_->to_int(coordinate);
       if (some && !evaluator_->has_coordinate(*some, i, *axis, frame)) break;
       claim.at[axis->axis] = static_cast<std::int32_t>(i);
@@ -133,7 +132,7 @@ void RankBuilder::expand_selector(const directive::Selector& selector, SourceRan
 std::vector<RankBuilder::Element> RankBuilder::expand(const ast::Expr& expr, Frame& frame) {
   std::vector<Element> elements;
   const Value value = evaluator_->eval(expr, frame);
-  for (const Value& part : evaluator_->elements(value)) {
+  for (const Value& part : evaluator_->elements(value, expr.range, frame)) {
     if (evaluator_->failed()) break;
     const auto& selector = *part.shared<directive::Selector>();
     const auto first = static_cast<std::uint32_t>(order_->coordinates.size());

@@ -52,7 +52,7 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
   for (const ast::Pair& pair : stmt.settings) {
     if (pair.name.name != "sizes") continue;
     partition.sizes_loc = evaluator_->here(pair.value->range, frame);
-    for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame))) {
+    for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame), pair.value->range, frame)) {
       const std::int64_t units = evaluator_->to_int(size);
       if (units < 1) {
         evaluator_->fail(Code::not_positive, pair.value->range, frame, "a stage of `sizes` has `{}` units; it must have at least 1", units);

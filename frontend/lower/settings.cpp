@@ -92,7 +92,8 @@ Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame&
       std::size_t next = 1;
       if (id == Builtin::adamw) {
         if (const auto betas = argument(expr, 1, frame)) {
-          const Values pair = elements(*betas);
+          const Values pair = elements(*betas, argument_expr(expr, 1).range, frame);
+          if (failed_) return {};
           if (pair.size() != 2) {
             fail(Code::wrong_number_of_values, argument_expr(expr, 1).range, frame, "`betas` has {} values; it takes 2", pair.size())
                 .hint("write `betas: [0.9, 0.999]`");
