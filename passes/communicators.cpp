@@ -147,6 +147,7 @@ class Former {
     add(std::move(made), swap);
   }
 
+  /// Their sequences are those of the linear order, which stands later.
   void form_groups() {
     // Same member sets, axes, purpose and stream.
     std::map<std::tuple<std::vector<DeviceSetId>, AxisMask, int, std::uint32_t>, std::vector<CommId>> groups;
@@ -159,8 +160,6 @@ class Former {
       groups[{std::move(sets), dag_.comms[i].axes, purpose, stream_of_[i].value()}].push_back(CommId::at(i));
     }
     for (auto& [key, comms] : groups) {
-      const auto at = [&](CommId comm) { return position_[dag_.comms[comm.index()].members.front().index()]; };
-      std::sort(comms.begin(), comms.end(), [&](CommId a, CommId b) { return at(a) < at(b); });
       Communicator made;
       made.kind = Communicator::Kind::group;
       made.members = std::get<0>(key);

@@ -177,8 +177,7 @@ bool Placer::run() {
 /// Homes follow from devices; no samples are divided yet.
 bool Placer::finish() {
   const std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
-  if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
-  return true;
+  return make_buckets(dag_, bucket_bytes, sink_);
 }
 
 }  // namespace
