@@ -4,8 +4,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/tools/driver.h"
@@ -26,10 +31,29 @@ unsigned columns_of_stderr() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/// Compiling asks for memory in many places and on several threads. Where the machine has no more, one line says so and nothing else can be done;
+/// what is written whole or not at all (checkpoints, cache entries) stays as it was.
+[[noreturn]] void end_without_memory() {
+  if (const std::exception_ptr error = std::current_exception()) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+      static std::atomic_flag told;
+      while (told.test_and_set()) pause();  // another thread says it
+      constexpr std::string_view kText = "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n";
+      if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(1);
+      _exit(1);
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  std::set_terminate(end_without_memory);
   const piper::source::RealFileSystem disk;
   piper::tools::Console console{std::cout, std::cerr, disk, {}, columns_of_stderr};
   for (char** entry = environ; *entry; ++entry) {

@@ -328,6 +328,15 @@ TEST(Train, StopsAtAStepAfterCtrlC) {
 }
 
 /// A model that writes its element type out is compared in f64 as one that leaves it to the train.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those need more address space than any limit leaves
+TEST(Check, WithoutMemoryEndsInOneMessage) {
+  const std::string command = "ulimit -v 130000; exec '" + test::program_path("piper") + "' check zbv -D p=64 -D m=256";
+  const test::ProcessResult result = test::run_process({"/bin/sh", "-c", command});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "error P6005: the machine has no memory left for this program\n  hint: run it on a machine with more, or make the program smaller\n");
+}
+#endif
+
 TEST(Reference, WrittenElementTypesFollowTheComparison) {
   const std::map<std::string, std::string> files = {{"written.pipe", "mesh pair(d: 2)\n"
                                                      "model net(dim: int) {\n"
