@@ -8,6 +8,7 @@
 #include "passes/linearise.h"
 #include "passes/list_schedule.h"
 #include "passes/order_cycle.h"
+#include "passes/order_reports.h"
 
 namespace piper::passes {
 
@@ -24,62 +25,15 @@ using directive::RankSteps;
 
 namespace {
 
-/// How many ranks are listed before the others are only counted.
+/// How many ranks are told what they lack.
 constexpr std::size_t kMaxReports = 8;
 /// Errors after which operations are not looked at any more: of so many the user sees a page.
 constexpr std::size_t kEnoughErrors = 1000;
 
-std::string chunk_text(const Dag& dag, const Node& node) {
-  const dag::Chunk& chunk = dag.chunks[node.chunk.index()];
-  std::string text = std::string(pass_name(node.pass)) + " " + dag.regions.print(chunk.region, dag.context->symbols);
-  if (chunk.piece > 0) text += "." + std::to_string(chunk.piece);
-  return text;
-}
-
-/// `F stage[1] mb[3..8], B stage[1] mb[2]`: runs along the last dimension are joined.
-std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
-  const std::size_t last = dag.dims.empty() ? 0 : dag.dims.size() - 1;
-  const auto head = [&](const Node& node) {
-    Instance instance = node.instance;
-    instance.at[last] = Instance::kNone;
-    return std::tuple(node.pass, node.chunk, instance);
-  };
-  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
-    const Node &x = dag.node(a), &y = dag.node(b);
-    return std::tuple(head(x), x.instance.at[last]) < std::tuple(head(y), y.instance.at[last]);
-  });
-  std::string text;
-  std::size_t items = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++items) {
-    const Node& node = dag.node(nodes[i]);
-    std::size_t next = i + 1;
-    while (next < nodes.size() && head(dag.node(nodes[next])) == head(node) &&
-           dag.node(nodes[next]).instance.at[last] == dag.node(nodes[next - 1]).instance.at[last] + 1) {
-      ++next;
-    }
-    if (items == 6) {
-      std::size_t left = nodes.size() - i;
-      return text + " and " + std::to_string(left) + " more";
-    }
-    if (items > 0) text += ", ";
-    text += "`" + chunk_text(dag, node);
-    for (std::size_t d = 0; d < dag.dims.size(); ++d) {
-      const std::int32_t index = node.instance.at[d];
-      if (index == Instance::kNone) continue;
-      text += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(index);
-      if (d == last && next > i + 1) text += ".." + std::to_string(dag.node(nodes[next - 1]).instance.at[d] + 1);
-      text += "]";
-    }
-    text += "`";
-    i = next;
-  }
-  return text;
-}
-
 class Application {
  public:
   Application(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), graph_(graph), roles_(roles), selection_(selection), sink_(sink) {
+      : dag_(dag), strategy_(strategy), graph_(graph), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink) {
     out_.loc.resize(dag.nodes.size());
     out_.text_position.assign(dag.nodes.size(), 0);
     out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
@@ -116,14 +70,10 @@ class Application {
       if (transform.kind == Kind::trim) {
         const bool known = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const dag::SplitDim& dim) { return dim.name == transform.dim; });
         if (known) continue;
-        sink_.report(Code::trim_unknown_dimension, transform.loc, "`trim` names `{}`, but the batch is not split into `{}`", dag_.context->text(transform.dim),
-                     dag_.context->text(transform.dim))
-            .hint("name a dimension of a `split` line");
+        reports_.trim_unknown(transform);
         return false;
       }
-      const char* name = transform.kind == Kind::fill ? "fill" : transform.kind == Kind::compact ? "compact" : "squeeze";
-      sink_.report(Code::transform_unavailable, transform.loc, "the order transform `{}` is not available", name)
-          .hint("write the order that it would give with explicit operations; `trim` is available");
+      reports_.transform_unavailable(transform);
       return false;
     }
     return true;
@@ -143,9 +93,7 @@ class Application {
     for (const std::uint32_t role : roles_.roles_of(rank.devices)) {
       const std::uint32_t other = out_.claim_of_role[role];
       if (other == ClaimedOrder::kUnclaimed) continue;
-      sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", set_text(rank.devices))
-          .related(dag_.claims[other].loc, "`{}` has an order here", set_text(dag_.claims[other].devices))
-          .hint("give each rank one order");
+      reports_.claimed_twice(rank, dag_.claims[other]);
       return false;
     }
     for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
@@ -235,14 +183,15 @@ class Application {
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
     if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
-      sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
-          .hint("`.send`, `.recv` and `.reduce` can be named");
+      reports_.communication_unavailable(op);
       return;
     }
     NodeId elsewhere = nodes_.front();
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
-      report_elsewhere(op, elsewhere);
+      const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
+      if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
+      reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
       return;
     }
     if (op.part != Part::none) {
@@ -252,7 +201,7 @@ class Application {
     if (nodes_.size() > 1) sort_by_data();
     for (const NodeId node : nodes_) {
       if (seen_in_[node.index()] == claim_) {
-        if (repeated_.empty()) report_repeated(node, op);
+        if (repeated_.empty()) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
         repeated_.push_back(node);
         continue;
       }
@@ -293,14 +242,14 @@ class Application {
         }
       }
     }
-    if (named.empty()) return report_no_communication(op);
+    if (named.empty()) return reports_.no_communication({*order_, op, *rank_}, nodes_.front());
     std::sort(named.begin(), named.end());
     named.erase(std::unique(named.begin(), named.end()), named.end());
     bool told = false;
     for (const Named& one : named) {
       const auto [first, fresh] = named_.try_emplace(one, op.loc);
       if (!fresh && !told) {
-        report_repeated_communication(op, first->second);
+        reports_.repeated_communication({*order_, op, *rank_}, first->second);
         told = true;
       }
     }
@@ -313,46 +262,6 @@ class Application {
         out_.waits.emplace_back(graph_.front(before), one.comm);
       }
     }
-  }
-
-  void report_no_communication(const OrderOp& op) {
-    auto report = sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, nodes_.front()), directive::part_name(op.part),
-                               set_text(rank_->devices),
-                               op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over devices");
-    if (op.part == Part::reduce && (op.pass == Pass::F || op.pass == Pass::BI)) {
-      const Node& work = dag_.node(nodes_.front());
-      const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
-      report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(op, halves ? Pass::BW : Pass::B, Part::reduce, false));
-    } else {
-      report.hint("leave the operation out");
-    }
-  }
-
-  void report_repeated_communication(const OrderOp& op, LocId first) {
-    auto report = sink_.report(Code::order_repeats_work, op.loc, "the {} of `{}` stands twice in the order of `{}`",
-                               op.part == Part::send ? "send" : op.part == Part::recv ? "receive" : "reduction", op_text(op, op.pass, Part::none), set_text(rank_->devices));
-    report.related(first, "it stands here first");
-    if (op.part == Part::reduce && !dag_.dims.empty()) {
-      report.hint("one reduction takes the gradients of the whole batch: name `{}` once, after the last `{}`", op_text(op, op.pass, op.part, false),
-                  pass_name(op.pass));
-    } else {
-      report.hint("each operation runs once in a step");
-    }
-  }
-
-  /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.
-  std::string op_text(const OrderOp& op, Pass pass, Part part, bool with_dims = true) const {
-    std::string region, dims;
-    for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
-      const directive::OrderCoordinate& coordinate = order_->coordinates[op.first_coordinate + i];
-      const bool is_dim = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const dag::SplitDim& dim) { return dim.name == coordinate.name; });
-      std::string& text = is_dim ? dims : region;
-      text += (is_dim ? " " : region.empty() ? "" : ".") + std::string(dag_.context->text(coordinate.name));
-      if (!coordinate.all) text += "[" + std::to_string(coordinate.index) + "]";
-    }
-    if (region.empty()) region = "model";
-    if (part != Part::none) region += "." + std::string(directive::part_name(part));
-    return std::string(pass_name(pass)) + " " + region + (with_dims ? dims : std::string());
   }
 
   /// Nodes of one operation in data order.
@@ -377,11 +286,7 @@ class Application {
             if (dag_.node(x).instance != dag_.node(y).instance) continue;
             const bool forward = reaches(x, y);
             if (!forward && !reaches(y, x)) continue;
-            sink_.report(Code::group_members_dependent, step.loc, "`{}` and `{}` overlap in one group, but `{}` needs what `{}` makes", work_text(dag_, x),
-                         work_text(dag_, y), work_text(dag_, forward ? y : x), work_text(dag_, forward ? x : y))
-                .related(out_.loc[x.index()], "`{}` is here", work_text(dag_, x))
-                .related(out_.loc[y.index()], "`{}` is here", work_text(dag_, y))
-                .hint("put them one after the other");
+            reports_.members_dependent(step, {x, out_.loc[x.index()]}, {y, out_.loc[y.index()]}, forward);
             return;
           }
         }
@@ -407,49 +312,6 @@ class Application {
     return false;
   }
 
-  void report_elsewhere(const OrderOp& op, NodeId node) {
-    const DeviceSetId devices = dag_.node(node).devices;
-    const bool wider = roles_.intersects(devices, rank_->devices);
-    if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
-    // From a cursor the list is wrong, not the operations that walk through it.
-    const bool listed = order_->written_at(op) != op.loc;
-    const LocId at = listed ? directive::narrowest(order_->coordinates[op.first_coordinate].loc, order_->written_at(op)) : op.loc;
-    auto report = sink_.report(Code::order_on_other_devices, at, "`{}` stands in the order of `{}`, but it runs on `{}`",
-                               op.part == Part::none ? work_text(dag_, node) : op_text(op, op.pass, op.part), set_text(rank_->devices), set_text(devices));
-    if (listed) report.related(op.loc, "it is used here");
-    for (const directive::Directive& directive : strategy_.directives) {
-      const auto* place = std::get_if<directive::Place>(&directive);
-      if (place == nullptr || place->devices != devices || !places(*place, node)) continue;
-      report.related(place->loc, "it is placed here");
-      break;
-    }
-    if (wider) {
-      report.hint("the order speaks of more devices than run it: claim finer ranks, `rank r in …, d in …`");
-    } else {
-      report.hint("put it into the order of a rank of `{}`", set_text(devices));
-    }
-  }
-
-  bool places(const directive::Place& place, NodeId node) {
-    DiagnosticSink ignored(sink_.locations());
-    std::vector<NodeId> nodes;
-    for (const directive::Selector& target : place.targets) {
-      nodes.clear();
-      if (selection_.nodes(target, ignored, nodes) && std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return true;
-    }
-    return false;
-  }
-
-  void report_repeated(NodeId node, const OrderOp& op) {
-    auto report = sink_.report(Code::order_repeats_work, op.loc, "`{}` stands twice in the order of `{}`", work_text(dag_, node), set_text(rank_->devices));
-    if (out_.loc[node.index()] != op.loc) {
-      report.related(out_.loc[node.index()], "it stands here first");
-    } else if (order_->written_at(op) != op.loc) {
-      report.related(order_->written_at(op), "the cursor walks through this");
-    }
-    report.hint("each operation runs once in a step");
-  }
-
   /// Every chunk node on the claimed devices must have been named.
   void check_complete() {
     if (by_set_.empty()) {
@@ -467,18 +329,13 @@ class Application {
           if (seen_in_[node.index()] != claim_) missing.push_back(node);
         }
       } else if (roles_.intersects(id, rank_->devices)) {
-        sink_.report(Code::order_claims_too_much, rank_->loc, "the order of `{}` covers devices with different work: `{}` runs on `{}` alone",
-                     set_text(rank_->devices), work_text(dag_, by_set_[set].front()), set_text(id))
-            .hint("claim finer ranks, `rank r in …, d in …`");
+        reports_.claims_too_much(*rank_, by_set_[set].front());
         return;
       }
     }
     if (missing.empty() || ++incomplete_ > kMaxReports) return;
-    sink_.report(Code::order_lacks_work, rank_->loc, "the order of `{}` lacks {}", set_text(rank_->devices), list_text(dag_, missing))
-        .hint("an order that names a rank names all of its work; without an order a default is chosen");
+    reports_.lacks_work(*rank_, missing);
   }
-
-  std::string set_text(DeviceSetId id) const { return print(dag_.device_sets[id], dag_.mesh, dag_.context->symbols); }
 
   Dag& dag_;
   const directive::Strategy& strategy_;
@@ -486,6 +343,7 @@ class Application {
   const RoleTable& roles_;
   Selection& selection_;
   DiagnosticSink& sink_;
+  OrderReports reports_;
   ClaimedOrder out_;
 
   const Order* order_ = nullptr;
@@ -507,11 +365,6 @@ class Application {
 };
 
 }  // namespace
-
-std::string work_text(const Dag& dag, NodeId id) {
-  const std::string quoted = list_text(dag, {id});
-  return quoted.substr(1, quoted.size() - 2);
-}
 
 std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
   std::vector<DeviceSetId> sets;

@@ -43,9 +43,6 @@ struct ComputeOrder {
 
 /// As claimed, and for the rest as list scheduling decides. Nothing after reporting that the orders and the data flow contradict each other.
 std::optional<ComputeOrder> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
-                                                      DiagnosticSink& sink);
-
-/// `F stage[1] mb[0]`.
-std::string work_text(const dag::Dag& dag, dag::NodeId node);
+                                          DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "passes/order_reports.h"
+
 namespace piper::passes {
 
 using dag::Dag;
