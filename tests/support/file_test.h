@@ -2,8 +2,7 @@
 // A test is a file: every file of a testdata folder becomes a GoogleTest case.
 //
 // Guarantees: cases are sorted by path and named after it (`dag/two_stages`); a folder without a matching file is a
-// failing case, so that a misspelt folder cannot pass. A file whose name starts with `todo_` is a known gap: it is
-// skipped, and the skip says so.
+// failing case, so that a misspelt folder cannot pass.
 //
 //   PIPER_FILE_TEST(Dag, "tests/ir/testdata/dag", ".pir", [](const FileTest& test) {
 //     expect_golden(test.beside(".out"), print(parse(test.text)));
