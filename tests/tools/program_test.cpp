@@ -82,19 +82,27 @@ void expect_metrics(const TemporaryFolder& folder) {
   EXPECT_THAT(metrics, Not(HasSubstr("train tiny")));
 }
 
+/// A train on the bytes of `corpus` with an evaluation, on two devices; `declarations` go before it.
+std::string text_train(const std::string& model, const std::string& declarations = "") {
+  return "use std.models.gpt\n"
+         "mesh two(d: 2)\n"
+         "param corpus = \"\"\n" +
+         declarations + "train text = " + model +
+         " on two {\n"
+         "    data:     bytes(corpus, batch: 4, seq: 8)\n"
+         "    held_out: bytes(corpus, batch: 4, seq: 8)\n"
+         "    optim:    adamw(lr: 1e-3)\n"
+         "    steps:    2\n"
+         "    replicate model over d\n"
+         "}\n";
+}
+
+constexpr const char* kSmallGpt = "gpt(layers: 1, dim: 16, heads: 2, vocab: 256)";
+
 // What gives its text once is read once: by the early check, the run and the bigram model together.
 TEST(Program, DataIsReadOnce) {
   const TemporaryFolder folder;
-  folder.write("text.pipe",
-               "use std.models.gpt\n"
-               "mesh one(d: 1)\n"
-               "param corpus = \"\"\n"
-               "train text = gpt(layers: 1, dim: 16, heads: 2, vocab: 256) on one {\n"
-               "    data:     bytes(corpus, batch: 4, seq: 8)\n"
-               "    held_out: bytes(corpus, batch: 4, seq: 8)\n"
-               "    optim:    sgd(lr: 0.1)\n"
-               "    steps:    1\n"
-               "}\n");
+  folder.write("text.pipe", text_train(kSmallGpt));
   const ProcessResult run = shell(folder, "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("bigram model on the same text"));
@@ -168,51 +176,31 @@ TEST(Examples, SmallOnesTrain) {
   }
 }
 
-TEST(Examples, AFileWithASettingOfItsOwnTextTrains) {
+/// Trains on a text of its own, in this process.
+ToolResult train_on(const std::string& text, const std::string& program) {
   const TemporaryFolder folder;
-  std::string text;
-  for (int i = 0; i < 40; ++i) text += "a line of text that is number " + std::to_string(i) + "\n";
   const std::string corpus = folder.write("corpus.txt", text);
-  const std::map<std::string, std::string> files = {{"text.pipe",
-                                                     "use std.models.gpt\n"
-                                                     "mesh one(d: 2)\n"
-                                                     "param corpus = \"\"\n"
-                                                     "train text = gpt(layers: 1, dim: 16, heads: 2, vocab: 256) on one {\n"
-                                                     "    data:     bytes(corpus, batch: 4, seq: 8)\n"
-                                                     "    held_out: bytes(corpus, batch: 4, seq: 8)\n"
-                                                     "    optim:    adamw(lr: 1e-3)\n"
-                                                     "    steps:    2\n"
-                                                     "    replicate model over d\n"
-                                                     "}\n"}};
-  const ToolResult run = run_tool({"train", "text.pipe", "-D", "corpus=" + corpus, "--interpret"}, files);
+  const ToolResult run = run_tool({"train", "text.pipe", "-D", "corpus=" + corpus, "--interpret"}, {{"text.pipe", program}});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("held-out loss "));
-  EXPECT_THAT(run.out, HasSubstr("bigram model on the same text "));
+  return run;
+}
+
+TEST(Examples, AFileWithASettingOfItsOwnTextTrains) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "a line of text that is number " + std::to_string(i) + "\n";
+  EXPECT_THAT(train_on(text, text_train(kSmallGpt)).out, HasSubstr("bigram model on the same text "));
 }
 
 // Only the mean over all bytes compares with another model of the text.
 TEST(Examples, AMaskedLossIsComparedWithNoBigram) {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", "the same few words of a line, and once more the same few words of a line\n");
-  const std::map<std::string, std::string> files = {{"text.pipe",
-                                                     "use std.models.gpt\n"
-                                                     "mesh one(d: 2)\n"
-                                                     "param corpus = \"\"\n"
-                                                     "model words(dim: int, vocab: int) {\n"
-                                                     "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
-                                                     "    loss cross_entropy(head(embed(tokens, vocab, dim), vocab), targets, ignore: 32)\n"
-                                                     "}\n"
-                                                     "train text = words(dim: 4, vocab: 256) on one {\n"
-                                                     "    data:     bytes(corpus, batch: 4, seq: 8)\n"
-                                                     "    held_out: bytes(corpus, batch: 4, seq: 8)\n"
-                                                     "    optim:    adamw(lr: 1e-3)\n"
-                                                     "    steps:    2\n"
-                                                     "    replicate model over d\n"
-                                                     "}\n"}};
-  const ToolResult run = run_tool({"train", "text.pipe", "-D", "corpus=" + corpus, "--interpret"}, files);
-  EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("held-out loss "));
-  EXPECT_THAT(run.out, testing::Not(HasSubstr("bigram")));
+  const std::string text = "the same few words of a line, and once more the same few words of a line\n";
+  const std::string model =
+      "model words(dim: int, vocab: int) {\n"
+      "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
+      "    loss cross_entropy(head(embed(tokens, vocab, dim), vocab), targets, ignore: 32)\n"
+      "}\n";
+  EXPECT_THAT(train_on(text, text_train("words(dim: 4, vocab: 256)", model)).out, Not(HasSubstr("bigram")));
 }
 
 }  // namespace
