@@ -1,10 +1,11 @@
-#include "backend/device_program/device_program.h"
 #include "tests/backend/program_runs.h"
 
 #include <gtest/gtest.h>
 
+#include "backend/device_program/device_program.h"
 #include "passes/pipeline.h"
 #include "runtime/executor/executor.h"
+#include "tests/support/run_options.h"
 
 namespace piper::test {
 
@@ -45,10 +46,7 @@ ProgramRun TestProgram::run(const backend::JobOptions& options, std::uint64_t st
   EXPECT_TRUE(job) << reports(sink);
   if (!job) return result;
   runtime::ExecutorOptions settings;
-  settings.runtime.math = runtime::Math::builtin;
-  settings.runtime.huge_pages = false;
-  settings.runtime.check_memory = true;
-  settings.runtime.stall_seconds = 60;
+  settings.runtime = checked_run();
   runtime::Failure failure;
   const std::unique_ptr<runtime::Executor> executor = runtime::Executor::create(job->tables(), settings, failure);
   EXPECT_TRUE(executor) << describe(failure);

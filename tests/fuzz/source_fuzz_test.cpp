@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/device_program/job.h"
 #include "frontend/lower/lower.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
-#include "runtime/executor/executor.h"
+#include "tests/fuzz/fuzz_step.h"
 #include "tests/support/damage.h"
 #include "tests/support/random_programs.h"
 
@@ -56,28 +55,10 @@ void follow(const std::string& text, Reached& reached) {
     if (!dag) continue;
     ++reached.planned;
     EXPECT_TRUE(verify::verify(*dag, own)) << report();
-    std::int64_t bytes = 0;
-    for (const dag::Role& role : dag->plan->roles) bytes += role.arena_bytes;
-    if (bytes > 1 << 20 || strategy.mesh.devices() > 16 || dag->settings.data->kind != directive::Data::Kind::synthetic) continue;
+    if (!runs_quickly(*dag)) continue;
     const auto job = backend::make_job(*dag, nullptr, {.engine = backend::Engine::interpreter}, own);
     ASSERT_TRUE(job) << report();
-    runtime::ExecutorOptions settings;
-    settings.runtime.math = runtime::Math::builtin;
-    settings.runtime.huge_pages = false;
-    settings.runtime.check_memory = true;
-    settings.runtime.stall_seconds = 30;
-    runtime::Failure failure;
-    const auto executor = runtime::Executor::create(job->tables(), settings, failure);
-    if (!executor) {
-      EXPECT_FALSE(describe(failure).empty());
-      continue;
-    }
-    const runtime::RunResult result = executor->run(runtime::Phase::training, 1);
-    if (result.failure) {
-      // Damaged numbers may overflow, and an index may lie outside its table; nothing else goes wrong in what compiled.
-      EXPECT_TRUE(result.failure->code == runtime::kNonFinite || result.failure->code == runtime::kActionFailed) << describe(*result.failure);
-    }
-    ++reached.ran;
+    if (run_a_step(*job)) ++reached.ran;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
 #include "runtime/executor/state.h"
+#include "tests/support/run_options.h"
 
 namespace piper::test {
 
@@ -20,11 +21,8 @@ namespace {
 std::string reports(const DiagnosticSink& sink) { return render_text(sink.sorted(), sink.locations().files()); }
 
 runtime::Options runtime_options(runtime::Math math) {
-  runtime::Options options;
+  runtime::Options options = checked_run();
   options.math = math;
-  options.huge_pages = false;
-  options.check_memory = true;
-  options.stall_seconds = 60;
   return options;
 }
 
@@ -212,6 +210,14 @@ directive::Strategy one_device(Context& context, const directive::Strategy& stra
   single.device_sets = {};
   single.mesh.axes = {{context.symbol("device"), 1}};
   return single;
+}
+
+void for_each_law(int count, const RandomProgramOptions& options, const std::function<void(DrawnLaw&, Random&)>& body) {
+  for_each_case(count, [&](Random& random) {
+    DrawnLaw law(random, options);
+    SCOPED_TRACE(law.drawn.source);
+    if (law.program) body(law, random);
+  });
 }
 
 LawProgram DrawnLaw::unsplit() { return LawProgram(context, drawn.model, one_device(context, drawn.strategy)); }

@@ -9,6 +9,7 @@
 //   EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
 //   EXPECT_EQ(first_difference(run, LawProgram(context, model, one_device(context, strategy)).run({}), 1e-10), "");
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -62,9 +63,9 @@ class LawProgram {
   std::optional<dag::Dag> dag_;
 };
 
-/// A random program, compiled: `if (drawn.program)` as above.
+/// A random program, compiled.
 struct DrawnLaw {
-  explicit DrawnLaw(Random& random, const RandomProgramOptions& options = {})
+  DrawnLaw(Random& random, const RandomProgramOptions& options)
       : drawn(random_program(context, random, options)), program(context, drawn.model, drawn.strategy) {}
   /// The same model on one device, nothing cut; compiled anew.
   LawProgram unsplit();
@@ -73,6 +74,9 @@ struct DrawnLaw {
   const RandomProgram drawn;
   LawProgram program;
 };
+
+/// Runs `body` on `count` random programs (`for_each_case`); a failure shows the program, and one that does not compile fails.
+void for_each_law(int count, const RandomProgramOptions& options, const std::function<void(DrawnLaw&, Random&)>& body);
 
 /// The same train without directives, on one device: nothing is cut, split or ordered.
 directive::Strategy one_device(Context& context, const directive::Strategy& strategy);

@@ -7,7 +7,6 @@
 
 #include "passes/roles.h"
 #include "tests/laws/law_runs.h"
-#include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {
@@ -34,10 +33,7 @@ std::int64_t written_end(const dag::Role& role) {
 
 TEST(Memory, TheArenaIsUsedToItsEndAndNotBeyond) {
   std::size_t dense = 0;
-  for_each_case(25, [&](Random& random) {
-    DrawnLaw law(random);
-    SCOPED_TRACE(law.drawn.source);
-    ASSERT_TRUE(law.program);
+  for_each_law(25, {}, [&](DrawnLaw& law, Random&) {
     const LawRun run = law.program.run({});
     ASSERT_EQ(run.touched_bytes.size(), run.arena_bytes.size());
     for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {

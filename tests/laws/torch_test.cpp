@@ -14,11 +14,9 @@ namespace {
 
 /// The bits of the same microbatches on one device, and the unsplit model's values, which our own loops compute.
 TEST(TorchLaws, ThePluginsProductsAndAttentionKeepTheLawOfValues) {
-  for_each_case(25, [](Random& random) {
-    DrawnLaw law(random);
-    SCOPED_TRACE(law.drawn.source);
+  for_each_law(25, {}, [](DrawnLaw& law, Random& random) {
     LawProgram unsplit = law.unsplit();
-    ASSERT_TRUE(law.program && unsplit);
+    ASSERT_TRUE(unsplit);
     LawRunOptions options;
     options.math = runtime::Math::torch;
     if (random.chance(0.3)) options.delays = {random.next(), 200};
@@ -33,10 +31,7 @@ TEST(TorchLaws, ThePluginsProductsAndAttentionKeepTheLawOfValues) {
 
 TEST(TorchLaws, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
-  for_each_case(1, [&](Random& random) {
-    DrawnLaw law(random);
-    SCOPED_TRACE(law.drawn.source);
-    ASSERT_TRUE(law.program);
+  for_each_law(1, {}, [&](DrawnLaw& law, Random&) {
     LawRunOptions options;
     options.math = runtime::Math::torch;
     const LawRun interpreted = law.program.run(options);
@@ -48,11 +43,8 @@ TEST(TorchLaws, GeneratedCodeComputesTheInterpretersBits) {
 
 /// Loss and gradients of the first step of a compiled program, cut, placed, ordered and replicated, against LibTorch's autograd on the whole batch.
 TEST(TorchLaws, GradientsOfRandomProgramsAreThoseOfAutograd) {
-  for_each_case(40, [](Random& random) {
-    // Dropout's numbers are functions of the sample, which LibTorch does not know.
-    DrawnLaw law(random, {.dropout = false});
-    SCOPED_TRACE(law.drawn.source);
-    ASSERT_TRUE(law.program);
+  // Dropout's numbers are functions of the sample, which LibTorch does not know.
+  for_each_law(40, {.dropout = false}, [](DrawnLaw& law, Random&) {
     const LawRun run = law.program.run({});
     ASSERT_FALSE(run.losses.empty());
     const tensor::Graph& model = law.drawn.model;

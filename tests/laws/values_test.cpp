@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "tests/laws/law_runs.h"
-#include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
 #include "tests/support/temporary_folder.h"
 
@@ -17,11 +16,9 @@ constexpr double kRounding = 1e-10;
 
 TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
   int cases = 0, moved = 0;
-  for_each_case(60, [&](Random& random) {
-    DrawnLaw law(random);
-    SCOPED_TRACE(law.drawn.source);
+  for_each_law(60, {}, [&](DrawnLaw& law, Random&) {
     LawProgram unsplit = law.unsplit();
-    ASSERT_TRUE(law.program && unsplit);
+    ASSERT_TRUE(unsplit);
     const LawRun run = law.program.run({}), whole = unsplit.run({});
     ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
     ++cases;
@@ -33,10 +30,7 @@ TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
 }
 
 TEST(Values, ADelayOfAnyActionChangesNoBit) {
-  for_each_case(12, [](Random& random) {
-    DrawnLaw law(random);
-    SCOPED_TRACE(law.drawn.source);
-    ASSERT_TRUE(law.program);
+  for_each_law(12, {}, [](DrawnLaw& law, Random& random) {
     const LawRun run = law.program.run({});
     for (int again = 0; again < 2; ++again) {
       LawRunOptions options;
@@ -48,10 +42,7 @@ TEST(Values, ADelayOfAnyActionChangesNoBit) {
 
 TEST(Values, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
-  for_each_case(3, [&](Random& random) {
-    DrawnLaw law(random);
-    SCOPED_TRACE(law.drawn.source);
-    ASSERT_TRUE(law.program);
+  for_each_law(3, {}, [&](DrawnLaw& law, Random&) {
     LawRunOptions options;
     options.engine = backend::Engine::generated;
     options.cache_folder = cache.path();
