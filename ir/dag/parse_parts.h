@@ -1,5 +1,5 @@
 #pragma once
-// Names that the parts of the parser share, and the reading of communicators and roles. Used by `parse.cpp` alone.
+// The parts of the parser in the order of the text, and the names that they share. Used by `parse*.cpp` alone.
 
 #include <string>
 #include <vector>
@@ -70,6 +70,11 @@ class NodeNames {
 };
 
 AxisMask parse_axes(TextReader& reader, const Mesh& mesh);
+
+/// What a training step is made of and where it runs, up to the word `graph`. `directives`, if not null, gets those that the text holds.
+void parse_header(TextReader& reader, Dag& dag, NodeNames& names, std::vector<directive::Directive>* directives);
+/// The graph, and from level `ordered` on its linear order.
+void parse_nodes(TextReader& reader, Dag& dag, NodeNames& names);
 /// Communicators and roles up to the end of the text.
 void parse_plan(TextReader& reader, Dag& dag, NodeNames& names);
 

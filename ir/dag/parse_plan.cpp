@@ -1,4 +1,4 @@
-#include "ir/dag/parse_plan.h"
+#include "ir/dag/parse_parts.h"
 
 #include <limits>
 
