@@ -30,6 +30,7 @@ class Printer : NamePrinter {
     directive::print(dag_.settings, os_, *dag_.context);
     strategy_facts();
     model_facts();
+    compiled_facts();
     if (!directives.empty()) {
       os_ << "directives {\n";
       for (const directive::Directive& each : directives) {
@@ -43,6 +44,11 @@ class Printer : NamePrinter {
   }
 
  private:
+  void end_line(LocId loc) {
+    location(loc);
+    os_ << '\n';
+  }
+
   void strategy_facts() {
     if (dag_.mesh.name.valid()) {
       os_ << "mesh ";
@@ -54,8 +60,7 @@ class Printer : NamePrinter {
         os_ << ": " << dag_.mesh.axes[i].size;
       }
       os_ << ')';
-      location(dag_.mesh.loc);
-      os_ << '\n';
+      end_line(dag_.mesh.loc);
     }
     for (const SplitDim& dim : dag_.dims) {
       os_ << "split ";
@@ -63,32 +68,18 @@ class Printer : NamePrinter {
       os_ << " into ";
       symbol(dim.name);
       os_ << ": " << dim.extent;
-      location(dim.loc);
-      os_ << '\n';
+      end_line(dim.loc);
     }
   }
 
   void model_facts() {
-    for (std::size_t i = 0; i < dag_.params.size(); ++i) {
-      os_ << "param ";
-      symbol(dag_.params[i].name);
-      os_ << ": ";
-      print_type(os_, dag_.param_types[i], symbols_);
-      constexpr std::string_view kInits[] = {"normal", "uniform", "zeros", "ones", "constant"};
-      const tensor::Init& init = dag_.params[i].init;
-      os_ << " = " << ref(kInits[static_cast<std::size_t>(init.kind)]) << '(';
-      print_number(os_, init.scale);
-      os_ << ')';
-      location(dag_.params[i].loc);
-      os_ << '\n';
-    }
+    for (std::size_t i = 0; i < dag_.params.size(); ++i) param(i);
     for (std::size_t i = 0; i < dag_.inputs.size(); ++i) {
       os_ << "input ";
       symbol(dag_.inputs[i].name);
       os_ << ": ";
       print_type(os_, dag_.input_types[i], symbols_);
-      location(dag_.inputs[i].loc);
-      os_ << '\n';
+      end_line(dag_.inputs[i].loc);
     }
     for (const tensor::Loss& loss : dag_.losses) {
       os_ << "loss ";
@@ -98,50 +89,33 @@ class Printer : NamePrinter {
         os_ << " ignore " << std::int64_t{loss.mask->ignore} << " of ";
         symbol(dag_.inputs[loss.mask->targets.index()].name);
       }
-      location(loss.loc);
-      os_ << '\n';
+      end_line(loss.loc);
     }
-    for (const Chunk& chunk : dag_.chunks) {
-      os_ << "chunk ";
-      symbol(chunk.name);
-      os_ << " of ";
-      region(chunk.region);
-      if (chunk.piece > 0) os_ << " piece " << chunk.piece;
-      for (std::size_t pass = 0; pass < 4; ++pass) {
-        if (!chunk.bodies[pass].valid()) continue;
-        os_ << ' ' << ref(pass_name(static_cast<Pass>(pass))) << " @";
-        symbol(dag_.bodies[chunk.bodies[pass].index()].name);
-      }
-      location(chunk.loc);
-      os_ << '\n';
-    }
-    for (const Bucket& bucket : dag_.buckets) {
-      os_ << "bucket ";
-      symbol(bucket.name);
-      os_ << " (";
-      for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-        if (i > 0) os_ << ", ";
-        symbol(dag_.params[bucket.params[i].index()].name);
-      }
-      os_ << ')';
-      for (std::size_t i = 0; i < bucket.homes.size(); ++i) {
-        os_ << (i == 0 ? " on " : ", ");
-        devices(bucket.homes[i]);
-      }
-      if (bucket.reduce != 0) {
-        os_ << " over ";
-        axes(bucket.reduce);
-      }
-      location(bucket.loc);
-      os_ << '\n';
-    }
+  }
+
+  void param(std::size_t i) {
+    os_ << "param ";
+    symbol(dag_.params[i].name);
+    os_ << ": ";
+    print_type(os_, dag_.param_types[i], symbols_);
+    constexpr std::string_view kInits[] = {"normal", "uniform", "zeros", "ones", "constant"};
+    const tensor::Init& init = dag_.params[i].init;
+    os_ << " = " << ref(kInits[static_cast<std::size_t>(init.kind)]) << '(';
+    print_number(os_, init.scale);
+    os_ << ')';
+    end_line(dag_.params[i].loc);
+  }
+
+  /// What the passes made of model and directives.
+  void compiled_facts() {
+    for (const Chunk& each : dag_.chunks) chunk(each);
+    for (const Bucket& each : dag_.buckets) bucket(each);
     for (const Stream& stream : dag_.streams) {
       os_ << "stream ";
       symbol(stream.name);
       if (stream.high_priority) os_ << " high_priority";
       if (stream.window) os_ << " window " << *stream.window;
-      location(stream.loc);
-      os_ << '\n';
+      end_line(stream.loc);
     }
     for (const directive::Require& require : dag_.requirements) {
       directive::print(directive::Directive(require), os_, {*dag_.context, dag_.mesh, dag_.device_sets}, 0);
@@ -149,9 +123,42 @@ class Printer : NamePrinter {
     for (const directive::RankSteps& claim : dag_.claims) {
       os_ << "claim ";
       devices(claim.devices);
-      location(claim.loc);
-      os_ << '\n';
+      end_line(claim.loc);
     }
+  }
+
+  void chunk(const Chunk& chunk) {
+    os_ << "chunk ";
+    symbol(chunk.name);
+    os_ << " of ";
+    region(chunk.region);
+    if (chunk.piece > 0) os_ << " piece " << chunk.piece;
+    for (std::size_t pass = 0; pass < 4; ++pass) {
+      if (!chunk.bodies[pass].valid()) continue;
+      os_ << ' ' << ref(pass_name(static_cast<Pass>(pass))) << " @";
+      symbol(dag_.bodies[chunk.bodies[pass].index()].name);
+    }
+    end_line(chunk.loc);
+  }
+
+  void bucket(const Bucket& bucket) {
+    os_ << "bucket ";
+    symbol(bucket.name);
+    os_ << " (";
+    for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+      if (i > 0) os_ << ", ";
+      symbol(dag_.params[bucket.params[i].index()].name);
+    }
+    os_ << ')';
+    for (std::size_t i = 0; i < bucket.homes.size(); ++i) {
+      os_ << (i == 0 ? " on " : ", ");
+      devices(bucket.homes[i]);
+    }
+    if (bucket.reduce != 0) {
+      os_ << " over ";
+      axes(bucket.reduce);
+    }
+    end_line(bucket.loc);
   }
 
   void region(RegionId id) {
@@ -232,8 +239,7 @@ class Printer : NamePrinter {
       os_ << (i == after_first_[id.index()] ? " after " : ", ");
       node_name(after_[i]);
     }
-    location(node.loc);
-    os_ << '\n';
+    end_line(node.loc);
   }
 
   void chunk_of(const Node& node) {

@@ -278,6 +278,91 @@ Optimizer parse_optimizer(TextReader& reader) {
 
 constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require"};
 
+Partition parse_partition(TextReader& reader) {
+  Partition partition;
+  partition.region = parse_selector(reader);
+  reader.expect("into");
+  partition.into = parse_extent(reader);
+  if (reader.accept("with")) {
+    reader.expect("sizes");
+    reader.expect(":");
+    reader.expect("[");
+    while (!reader.failed() && !reader.at("]")) {
+      partition.sizes.push_back(small(reader, "a size"));
+      if (!reader.at("]")) reader.expect(",");
+    }
+    reader.expect("]");
+  }
+  partition.loc = reader.location();
+  return partition;
+}
+
+Split parse_split(TextReader& reader) {
+  Split split;
+  split.dim = reader.symbol("a dimension");
+  reader.expect("into");
+  do {
+    split.into.push_back(parse_extent(reader));
+  } while (!reader.failed() && reader.accept(","));
+  if (reader.accept("in")) split.targets = parse_selectors(reader);
+  split.loc = reader.location();
+  return split;
+}
+
+Place parse_place(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
+  Place place;
+  place.targets = parse_selectors(reader);
+  reader.expect("on");
+  place.devices = device_sets.intern(reader.device_set(mesh));
+  place.loc = reader.location();
+  return place;
+}
+
+Replicate parse_replicate(TextReader& reader) {
+  Replicate replicate;
+  replicate.targets = parse_selectors(reader);
+  reader.expect("over");
+  do {
+    replicate.axes.push_back(reader.symbol("an axis"));
+  } while (!reader.failed() && reader.accept(","));
+  reader.expect("with");
+  reader.expect("zero");
+  reader.expect(":");
+  replicate.zero = static_cast<std::uint32_t>(reader.integer("a stage of ZeRO", 0, 3));
+  while (!reader.failed() && reader.accept(",")) {
+    if (at_field(reader, "bucket")) {
+      replicate.bucket_bytes = reader.integer("a number of bytes", 0, std::numeric_limits<std::int64_t>::max());
+    } else {
+      reader.expect("prefetch");
+      reader.expect(":");
+      replicate.prefetch = small(reader, "a number of gathers");
+    }
+  }
+  replicate.loc = reader.location();
+  return replicate;
+}
+
+Stream parse_stream(TextReader& reader) {
+  Stream stream;
+  stream.name = reader.symbol("a stream");
+  reader.expect(":");
+  stream.targets = parse_selectors(reader);
+  if (reader.accept("with")) {
+    do {
+      if (at_field(reader, "window")) {
+        stream.window = small(reader, "a window");
+      } else {
+        reader.expect("priority");
+        reader.expect(":");
+        reader.expect("high");
+        stream.high_priority = true;
+      }
+    } while (!reader.failed() && reader.accept(","));
+  }
+  stream.loc = reader.location();
+  return stream;
+}
+
 }  // namespace
 
 NamedExtent parse_extent(TextReader& reader) {
@@ -297,92 +382,14 @@ bool at_directive(const TextReader& reader) {
 
 Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
   enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require };
-  const auto intern = [&] { return device_sets.intern(reader.device_set(mesh)); };
   switch (choose<Kind>(reader, "a directive", kKinds)) {
-    case Kind::partition: {
-      Partition partition;
-      partition.region = parse_selector(reader);
-      reader.expect("into");
-      partition.into = parse_extent(reader);
-      if (reader.accept("with")) {
-        reader.expect("sizes");
-        reader.expect(":");
-        reader.expect("[");
-        while (!reader.failed() && !reader.at("]")) {
-          partition.sizes.push_back(small(reader, "a size"));
-          if (!reader.at("]")) reader.expect(",");
-        }
-        reader.expect("]");
-      }
-      partition.loc = reader.location();
-      return partition;
-    }
-    case Kind::split: {
-      Split split;
-      split.dim = reader.symbol("a dimension");
-      reader.expect("into");
-      do {
-        split.into.push_back(parse_extent(reader));
-      } while (!reader.failed() && reader.accept(","));
-      if (reader.accept("in")) split.targets = parse_selectors(reader);
-      split.loc = reader.location();
-      return split;
-    }
-    case Kind::place: {
-      Place place;
-      place.targets = parse_selectors(reader);
-      reader.expect("on");
-      place.devices = intern();
-      place.loc = reader.location();
-      return place;
-    }
-    case Kind::replicate: {
-      Replicate replicate;
-      replicate.targets = parse_selectors(reader);
-      reader.expect("over");
-      do {
-        replicate.axes.push_back(reader.symbol("an axis"));
-      } while (!reader.failed() && reader.accept(","));
-      reader.expect("with");
-      reader.expect("zero");
-      reader.expect(":");
-      replicate.zero = static_cast<std::uint32_t>(reader.integer("a stage of ZeRO", 0, 3));
-      while (!reader.failed() && reader.accept(",")) {
-        if (at_field(reader, "bucket")) {
-          replicate.bucket_bytes = reader.integer("a number of bytes", 0, std::numeric_limits<std::int64_t>::max());
-        } else {
-          reader.expect("prefetch");
-          reader.expect(":");
-          replicate.prefetch = small(reader, "a number of gathers");
-        }
-      }
-      replicate.loc = reader.location();
-      return replicate;
-    }
-    case Kind::stream: {
-      Stream stream;
-      stream.name = reader.symbol("a stream");
-      reader.expect(":");
-      stream.targets = parse_selectors(reader);
-      if (reader.accept("with")) {
-        do {
-          if (at_field(reader, "window")) {
-            stream.window = small(reader, "a window");
-          } else {
-            reader.expect("priority");
-            reader.expect(":");
-            reader.expect("high");
-            stream.high_priority = true;
-          }
-        } while (!reader.failed() && reader.accept(","));
-      }
-      stream.loc = reader.location();
-      return stream;
-    }
-    case Kind::order:
-      return OrderParser(reader, mesh, device_sets).parse();
-    case Kind::require:
-      return parse_require(reader);
+    case Kind::partition: return parse_partition(reader);
+    case Kind::split: return parse_split(reader);
+    case Kind::place: return parse_place(reader, mesh, device_sets);
+    case Kind::replicate: return parse_replicate(reader);
+    case Kind::stream: return parse_stream(reader);
+    case Kind::order: return OrderParser(reader, mesh, device_sets).parse();
+    case Kind::require: return parse_require(reader);
   }
   return Require{};
 }
