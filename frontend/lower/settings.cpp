@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <optional>
 
 #include "frontend/lower/schedule_builder.h"
 
@@ -12,157 +14,185 @@ using sema::Builtin;
 
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 const ast::Expr& argument_expr(const ast::CallExpr& call, std::size_t param) {
   return *call.args[static_cast<std::size_t>(call.matched[param])].value;
 }
 
-}  // namespace
+/// One call of a setting. An argument out of range is told, and the others are looked at all the same.
+class SettingCall {
+ public:
+  SettingCall(Evaluator& evaluator, Builtin id, const ast::CallExpr& expr, Frame& frame) : evaluator_(evaluator), id_(id), expr_(expr), frame_(frame) {}
 
-Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame& frame) {
-  const auto given = [&](std::size_t i) { return expr.matched[i] >= 0; };
-  const auto number = [&](std::size_t i, double otherwise) {
-    const auto value = argument(expr, i, frame);
-    return value ? to_float(*value) : otherwise;
-  };
-  // Checks that argument i lies in [low, high).
-  bool wrong = false;  // the other arguments are looked at all the same
-  const auto within = [&](std::size_t i, double value, double low, double high, std::string_view rule) {
-    if (failed_ || (value >= low && value < high)) return true;
-    wrong = true;
-    fail(Code::setting_out_of_range, given(i) ? argument_expr(expr, i).range : expr.range, frame, "`{}` of `{}` is `{}`; it must be {}",
-         sema::signature(id).params[i].name, sema::signature(id).name, value, rule);
-    resume();
-    return false;
-  };
+  Value value() {
+    switch (id_) {
+      case Builtin::normal: return done(init(tensor::Init::Kind::normal, 0.02));
+      case Builtin::uniform: return done(init(tensor::Init::Kind::uniform, 0));
+      case Builtin::constant: return share(tensor::Init{tensor::Init::Kind::constant, number(0, 0)});
+      case Builtin::cosine: return done(learning_rate(directive::LearningRate::Kind::cosine));
+      case Builtin::linear: return done(learning_rate(directive::LearningRate::Kind::linear));
+      case Builtin::flat: return done(learning_rate(directive::LearningRate::Kind::constant));
+      case Builtin::adamw:
+      case Builtin::sgd: return done(optimizer());
+      case Builtin::bytes: return done(bytes());
+      case Builtin::synthetic: return done(synthetic());
+      default: break;
+    }
+    evaluator_.set_failed();
+    return {};
+  }
+
+ private:
+  template <typename Made>
+  Value done(Made made) {
+    if (wrong_) evaluator_.set_failed();
+    return evaluator_.failed() ? Value() : share(std::move(made));
+  }
+
+  bool given(std::size_t i) const { return expr_.matched[i] >= 0; }
+  std::optional<Value> argument(std::size_t i) { return evaluator_.argument(expr_, i, frame_); }
+  double number(std::size_t i, double otherwise) {
+    const auto value = argument(i);
+    return value ? evaluator_.to_float(*value) : otherwise;
+  }
   /// A number that may be left out, then 0.
-  const auto count = [&](std::size_t i, std::int64_t least) {
-    const auto value = argument(expr, i, frame);
-    const std::int64_t n = value ? to_int(*value) : 0;
+  std::int64_t count(std::size_t i, std::int64_t least) {
+    const auto value = argument(i);
+    const std::int64_t n = value ? evaluator_.to_int(*value) : 0;
     if (value) within(i, static_cast<double>(n), static_cast<double>(least), 9e15, least > 0 ? "at least 1" : "at least 0");
     return n;
-  };
-  const auto done = [&](auto made) {
-    if (wrong) set_failed();
-    return failed_ ? Value() : share(std::move(made));
-  };
-  const double inf = std::numeric_limits<double>::infinity();
-  switch (id) {
-    case Builtin::normal: {
-      tensor::Init init{tensor::Init::Kind::normal, number(0, 0.02)};
-      within(0, init.scale, 0, inf, "at least 0");
-      return done(init);
-    }
-    case Builtin::uniform: {
-      tensor::Init init{tensor::Init::Kind::uniform, number(0, 0)};
-      within(0, init.scale, 0, inf, "at least 0");
-      return done(init);
-    }
-    case Builtin::constant: return share(tensor::Init{tensor::Init::Kind::constant, number(0, 0)});
-    case Builtin::cosine:
-    case Builtin::linear:
-    case Builtin::flat: {
-      directive::LearningRate rate;
-      rate.kind = id == Builtin::cosine   ? directive::LearningRate::Kind::cosine
-                  : id == Builtin::linear ? directive::LearningRate::Kind::linear
-                                          : directive::LearningRate::Kind::constant;
-      rate.base = number(0, 0);
-      const bool positive = within(0, rate.base, 0, inf, "at least 0");
-      rate.warmup = static_cast<std::uint32_t>(count(1, 0));
-      if (id != Builtin::flat) {
-        rate.floor = number(2, 0);
-        if (positive) within(2, rate.floor, 0, std::nextafter(rate.base, inf), "between 0 and the base");
-      }
-      return done(rate);
-    }
-    case Builtin::adamw:
-    case Builtin::sgd: {
-      directive::Optimizer optimizer;
-      optimizer.loc = here(expr.range, frame);
-      optimizer.kind = id == Builtin::adamw ? directive::Optimizer::Kind::adamw : directive::Optimizer::Kind::sgd;
-      const auto lr = argument(expr, 0, frame);
-      if (failed_) {  // the rate is told
-        wrong = true;
-        if (!resume()) return {};
-      } else if (const auto* rate = lr->shared<directive::LearningRate>()) {
-        optimizer.lr = *rate;
-      } else {
-        optimizer.lr.base = to_float(*lr);
-        within(0, optimizer.lr.base, 0, inf, "at least 0");
-      }
-      std::size_t next = 1;
-      if (id == Builtin::adamw) {
-        if (const auto betas = argument(expr, 1, frame)) {
-          const Values pair = elements(*betas, argument_expr(expr, 1).range, frame);
-          if (failed_) return {};
-          if (pair.size() != 2) {
-            fail(Code::wrong_number_of_values, argument_expr(expr, 1).range, frame, "`betas` has {} values; it takes 2", pair.size())
-                .hint("write `betas: [0.9, 0.999]`");
-            return {};
-          }
-          optimizer.beta1 = to_float(pair[0]);
-          optimizer.beta2 = to_float(pair[1]);
-          within(1, optimizer.beta1, 0, 1, "at least 0 and below 1");
-          within(1, optimizer.beta2, 0, 1, "at least 0 and below 1");
-        }
-        optimizer.eps = number(2, 1e-8);
-        within(2, optimizer.eps, 0, inf, "at least 0");
-        next = 3;
-      } else {
-        optimizer.momentum = number(1, 0);
-        within(1, optimizer.momentum, 0, 1, "at least 0 and below 1");
-        next = 2;
-      }
-      optimizer.weight_decay = number(next, 0);
-      within(next, optimizer.weight_decay, 0, inf, "at least 0");
-      if (given(next + 1)) {
-        optimizer.clip = number(next + 1, 0);
-        within(next + 1, *optimizer.clip, std::numeric_limits<double>::min(), inf, "positive");
-      }
-      return done(optimizer);
-    }
-    case Builtin::bytes: {
-      directive::Data data;
-      data.loc = here(expr.range, frame);
-      data.kind = directive::Data::Kind::bytes;
-      data.path_loc = here(argument_expr(expr, 0).range, frame);
-      const auto path = argument(expr, 0, frame);
-      if (failed_) return {};
-      const std::string& text = *path->shared<std::string>();
-      const bool from_command_line = override_strings.contains(&text);
-      const std::filesystem::path folder =
-          std::filesystem::path(context_->locations.files().name(context_->locations.primary(data.loc).file)).parent_path();
-      data.path = from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
-      data.batch = count(1, 1);
-      const std::int64_t seq = count(2, 1);
-      data.extents.emplace_back(context_->symbol("seq"), seq);
-      return done(std::move(data));
-    }
-    case Builtin::synthetic: {
-      directive::Data data;
-      data.loc = here(expr.range, frame);
-      data.kind = directive::Data::Kind::synthetic;
-      data.batch = count(0, 1);
-      data.classes = count(1, 1);
-      if (given(1)) data.classes_loc = here(argument_expr(expr, 1).range, frame);
-      for (const std::uint32_t position : expr.rest) {
-        const ast::Arg& extent = expr.args[position];
-        const std::int64_t size = eval_int(*extent.value, frame);
-        if (failed_) return {};
-        if (size < 1) {
-          fail(Code::setting_out_of_range, extent.value->range, frame, "the extent of `{}` is `{}`; it must be at least 1", extent.name.name, size);
-          wrong = true;
-          if (!resume()) return {};
-        }
-        data.extents.emplace_back(context_->symbol(extent.name.name), size);
-        data.extent_locs.push_back(here(extent.name.range, frame));
-      }
-      return done(std::move(data));
-    }
-    default: break;
   }
-  set_failed();
-  return {};
-}
+  /// Checks that argument i lies in [low, high).
+  bool within(std::size_t i, double value, double low, double high, std::string_view rule) {
+    if (evaluator_.failed() || (value >= low && value < high)) return true;
+    wrong_ = true;
+    evaluator_.fail(Code::setting_out_of_range, given(i) ? argument_expr(expr_, i).range : expr_.range, frame_, "`{}` of `{}` is `{}`; it must be {}",
+                    sema::signature(id_).params[i].name, sema::signature(id_).name, value, rule);
+    evaluator_.resume();
+    return false;
+  }
+
+  tensor::Init init(tensor::Init::Kind kind, double otherwise) {
+    const tensor::Init init{kind, number(0, otherwise)};
+    within(0, init.scale, 0, kInfinity, "at least 0");
+    return init;
+  }
+
+  directive::LearningRate learning_rate(directive::LearningRate::Kind kind) {
+    directive::LearningRate rate;
+    rate.kind = kind;
+    rate.base = number(0, 0);
+    const bool positive = within(0, rate.base, 0, kInfinity, "at least 0");
+    rate.warmup = static_cast<std::uint32_t>(count(1, 0));
+    if (kind != directive::LearningRate::Kind::constant) {
+      rate.floor = number(2, 0);
+      if (positive) within(2, rate.floor, 0, std::nextafter(rate.base, kInfinity), "between 0 and the base");
+    }
+    return rate;
+  }
+
+  directive::Optimizer optimizer() {
+    directive::Optimizer optimizer;
+    optimizer.loc = evaluator_.here(expr_.range, frame_);
+    optimizer.kind = id_ == Builtin::adamw ? directive::Optimizer::Kind::adamw : directive::Optimizer::Kind::sgd;
+    const auto lr = argument(0);
+    if (evaluator_.failed()) {  // the rate is told
+      wrong_ = true;
+      if (!evaluator_.resume()) return optimizer;
+    } else if (const auto* rate = lr->shared<directive::LearningRate>()) {
+      optimizer.lr = *rate;
+    } else {
+      optimizer.lr.base = evaluator_.to_float(*lr);
+      within(0, optimizer.lr.base, 0, kInfinity, "at least 0");
+    }
+    std::size_t next = 1;
+    if (id_ == Builtin::adamw) {
+      if (!betas(optimizer)) return optimizer;
+      optimizer.eps = number(2, 1e-8);
+      within(2, optimizer.eps, 0, kInfinity, "at least 0");
+      next = 3;
+    } else {
+      optimizer.momentum = number(1, 0);
+      within(1, optimizer.momentum, 0, 1, "at least 0 and below 1");
+      next = 2;
+    }
+    optimizer.weight_decay = number(next, 0);
+    within(next, optimizer.weight_decay, 0, kInfinity, "at least 0");
+    if (given(next + 1)) {
+      optimizer.clip = number(next + 1, 0);
+      within(next + 1, *optimizer.clip, std::numeric_limits<double>::min(), kInfinity, "positive");
+    }
+    return optimizer;
+  }
+
+  bool betas(directive::Optimizer& optimizer) {
+    const auto given_betas = argument(1);
+    if (!given_betas) return true;
+    const SourceRange range = argument_expr(expr_, 1).range;
+    const Values pair = evaluator_.elements(*given_betas, range, frame_);
+    if (evaluator_.failed()) return false;
+    if (pair.size() != 2) {
+      evaluator_.fail(Code::wrong_number_of_values, range, frame_, "`betas` has {} values; it takes 2", pair.size()).hint("write `betas: [0.9, 0.999]`");
+      return false;
+    }
+    optimizer.beta1 = evaluator_.to_float(pair[0]);
+    optimizer.beta2 = evaluator_.to_float(pair[1]);
+    within(1, optimizer.beta1, 0, 1, "at least 0 and below 1");
+    within(1, optimizer.beta2, 0, 1, "at least 0 and below 1");
+    return true;
+  }
+
+  directive::Data bytes() {
+    Context& context = evaluator_.context();
+    directive::Data data;
+    data.loc = evaluator_.here(expr_.range, frame_);
+    data.kind = directive::Data::Kind::bytes;
+    data.path_loc = evaluator_.here(argument_expr(expr_, 0).range, frame_);
+    const auto path = argument(0);
+    if (evaluator_.failed()) return data;
+    const std::string& text = *path->shared<std::string>();
+    const bool from_command_line = evaluator_.override_strings.contains(&text);
+    const std::filesystem::path folder = std::filesystem::path(context.locations.files().name(context.locations.primary(data.loc).file)).parent_path();
+    data.path = from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
+    data.batch = count(1, 1);
+    const std::int64_t seq = count(2, 1);
+    data.extents.emplace_back(context.symbol("seq"), seq);
+    return data;
+  }
+
+  directive::Data synthetic() {
+    directive::Data data;
+    data.loc = evaluator_.here(expr_.range, frame_);
+    data.kind = directive::Data::Kind::synthetic;
+    data.batch = count(0, 1);
+    data.classes = count(1, 1);
+    if (given(1)) data.classes_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
+    for (const std::uint32_t position : expr_.rest) {
+      const ast::Arg& extent = expr_.args[position];
+      const std::int64_t size = evaluator_.eval_int(*extent.value, frame_);
+      if (evaluator_.failed()) return data;
+      if (size < 1) {
+        evaluator_.fail(Code::setting_out_of_range, extent.value->range, frame_, "the extent of `{}` is `{}`; it must be at least 1", extent.name.name, size);
+        wrong_ = true;
+        if (!evaluator_.resume()) return data;
+      }
+      data.extents.emplace_back(evaluator_.context().symbol(extent.name.name), size);
+      data.extent_locs.push_back(evaluator_.here(extent.name.range, frame_));
+    }
+    return data;
+  }
+
+  Evaluator& evaluator_;
+  const Builtin id_;
+  const ast::CallExpr& expr_;
+  Frame& frame_;
+  bool wrong_ = false;  // an argument is out of range
+};
+
+}  // namespace
+
+Value Evaluator::eval_setting_call(Builtin id, const ast::CallExpr& expr, Frame& frame) { return SettingCall(*this, id, expr, frame).value(); }
 
 void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   const ast::Pair& pair = stmt.setting;
