@@ -143,6 +143,56 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
 
 const CommandRow& row_of(Command command) { return kCommands[static_cast<unsigned>(command)]; }
 
+/// The row of a command; null after setting `error`.
+const CommandRow* find_command(const std::string& word, std::string& error) {
+  std::vector<std::string> names;
+  for (const CommandRow& row : kCommands) {
+    if (word == row.name) return &row;
+    names.push_back(row.name);
+  }
+  const auto meant = nearest(word, names);
+  error = "`" + word + "` is no command" + (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them");
+  return nullptr;
+}
+
+/// The row of an option of the command; null after setting `error`.
+const OptionRow* find_option(const CommandRow& command, const std::string& name, std::string& error) {
+  const OptionRow* option = nullptr;
+  std::vector<std::string> names;
+  std::string owner;  // another command that has the option
+  for (const OptionRow& row : kOptions) {
+    const bool here = (row.commands & bit(command.command)) != 0;
+    if (name == row.name && here) option = &row;
+    if (here && row.name[1] == '-') names.push_back(row.name);
+    for (const CommandRow& other : kCommands) {
+      if (name == row.name && owner.empty() && (row.commands & bit(other.command))) owner = other.name;
+    }
+  }
+  if (option) return option;
+  error = "`" + name + "` is no option of `piper " + command.name + "`";
+  if (!owner.empty()) {
+    error += ", but of `piper " + owner + "`";
+  } else if (const auto meant = nearest(name, names)) {
+    error += "; did you mean `" + *meant + "`?";
+  } else {
+    error += "; `piper " + std::string(command.name) + " --help` lists them";
+  }
+  return nullptr;
+}
+
+/// An option as it is written: `--steps=3`, `-Dp=4`, or the name alone.
+struct WrittenOption {
+  std::string name;
+  std::optional<std::string> value;  // attached to the name
+};
+
+WrittenOption split_option(const std::string& word) {
+  if (!word.starts_with("--")) return word.size() > 2 ? WrittenOption{word.substr(0, 2), word.substr(2)} : WrittenOption{word, std::nullopt};
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos) return {word, std::nullopt};
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
 }  // namespace
 
 std::span<const CommandRow> command_rows() { return kCommands; }
@@ -164,27 +214,17 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 }
 
 bool parse_arguments(std::span<const std::string> words, Arguments& arguments, std::string& error) {
-  std::size_t at = 0;
   if (words.empty()) return true;
   if (words[0] == "--help" || words[0] == "-h") {
     arguments.help = true;
     return true;
   }
-  const CommandRow* command = nullptr;
-  for (const CommandRow& row : kCommands) {
-    if (words[0] == row.name) command = &row;
-  }
-  if (!command) {
-    std::vector<std::string> names;
-    for (const CommandRow& row : kCommands) names.push_back(row.name);
-    const auto meant = nearest(words[0], names);
-    error = "`" + words[0] + "` is no command" + (meant ? "; did you mean `" + *meant + "`?" : "; `piper --help` lists them");
-    return false;
-  }
+  const CommandRow* command = find_command(words[0], error);
+  if (!command) return false;
   arguments.command = command->command;
   bool options_end = false;
-  for (at = 1; at < words.size(); ++at) {
-    std::string word = words[at];
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    const std::string& word = words[at];
     if (options_end || word.size() < 2 || word[0] != '-') {
       arguments.positional.push_back(word);
       continue;
@@ -193,55 +233,22 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
       options_end = true;
       continue;
     }
-    if (word == "-h") word = "--help";
-    std::string name = word, value;
-    bool attached = false;
-    if (word.starts_with("--")) {
-      const std::size_t equals = word.find('=');
-      attached = equals != std::string::npos;
-      name = word.substr(0, equals);
-      if (attached) value = word.substr(equals + 1);
-    } else if (word.size() > 2) {
-      name = word.substr(0, 2);
-      value = word.substr(2);
-      attached = true;
-    }
-    const OptionRow* option = nullptr;
-    std::vector<std::string> names;
-    std::string owner;  // another command that has the option
-    for (const OptionRow& row : kOptions) {
-      const bool here = (row.commands & bit(command->command)) != 0;
-      if (name == row.name && here) option = &row;
-      if (here && row.name[1] == '-') names.push_back(row.name);
-      for (const CommandRow& other : kCommands) {
-        if (name == row.name && owner.empty() && (row.commands & bit(other.command))) owner = other.name;
-      }
-    }
-    if (!option) {
-      error = "`" + name + "` is no option of `piper " + command->name + "`";
-      const auto meant = nearest(name, names);
-      if (!owner.empty()) {
-        error += ", but of `piper " + owner + "`";
-      } else if (meant) {
-        error += "; did you mean `" + *meant + "`?";
-      } else {
-        error += "; `piper " + std::string(command->name) + " --help` lists them";
-      }
-      return false;
-    }
+    WrittenOption written = split_option(word == "-h" ? "--help" : word);
+    const OptionRow* option = find_option(*command, written.name, error);
+    if (!option) return false;
     const bool takes_value = option->value[0] != '\0';
-    if (!takes_value && attached) {
-      error = "`" + name + "` takes no value";
+    if (!takes_value && written.value) {
+      error = "`" + written.name + "` takes no value";
       return false;
     }
-    if (takes_value && !attached) {
+    if (takes_value && !written.value) {
       if (++at == words.size()) {
-        error = "`" + name + "` lacks its value: write `" + name + " " + option->value + "`";
+        error = "`" + written.name + "` lacks its value: write `" + written.name + " " + option->value + "`";
         return false;
       }
-      value = words[at];
+      written.value = words[at];
     }
-    error = store(*option, value, arguments);
+    error = store(*option, written.value.value_or(""), arguments);
     if (!error.empty()) return false;
   }
   if (!arguments.help) error = wrong_use(*command, arguments);
