@@ -64,26 +64,78 @@ BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> 
   }
 }
 
-Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t divide) {
-  Extraction result{Body{{}, Graph(graph_.context()), {}, {}}, {}, {}};
-  if (piece.empty()) return result;
-  Body& body = result.body;
-  ++epoch_;
-  for (const NodeId node : piece) stamp_[node.index()] = epoch_;
-  const std::uint32_t chunk = chunk_of_[piece.front().index()];
-  Pass first = Pass::BW;
-  for (const NodeId node : piece) first = std::min(first, graph_.node(node).pass);
+struct BodyExtractor::Cut {
+  Cut(const Graph& graph, std::span<const NodeId> piece, std::int64_t divide)
+      : graph(graph), piece(piece), divide(divide), result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
+    for (const NodeId node : piece) first = std::min(first, graph.node(node).pass);
+  }
 
-  const auto divided = [&](Type type, LocId loc) {
+  /// The local type; says where it does not come out even.
+  Type divided(Type type, LocId loc) {
     if (const Dim* uneven = divide_samples(type, divide); uneven != nullptr && result.error.empty()) {
-      result.error = "dimension `" + std::string(graph_.context().text(uneven->name)) + "` of " + std::to_string(uneven->extent) +
+      result.error = "dimension `" + std::string(graph.context().text(uneven->name)) + "` of " + std::to_string(uneven->extent) +
                      " samples does not divide into " + std::to_string(divide) + " equal parts";
       result.error_loc = loc;
     }
     return type;
-  };
+  }
 
-  // ---- input ports: what the piece reads and does not make
+  /// Adds an output port; a leaf, a view or what is an output already is copied.
+  BodyPort& add_output(PortKind kind, ValueId value, ValueId global) {
+    Graph& made = result.body.graph;
+    const NodeId def = made.value(value).def;
+    const bool alias = !def.valid() || info(made.node(def).op).code_class == CodeClass::view;
+    if (alias || !outputs.insert(value).second) {
+      Attrs copy;
+      copy.shape = made.type(value);
+      const ValueId operands[] = {value};
+      const Pass pass = graph.node(piece.back()).pass;
+      value = made.result(made.node(made.add(Op::broadcast, operands, std::move(copy), pass, {}, {}, {}, made.value(value).name)));
+    }
+    BodyPort port;
+    port.kind = kind;
+    port.value = value;
+    port.global_value = global;
+    return result.body.outputs.emplace_back(port);
+  }
+
+  /// Adds contributions to a gradient in their order.
+  ValueId sum_of(std::span<const ValueId> contributions) {
+    Graph& made = result.body.graph;
+    ValueId sum = contributions[0];
+    for (const ValueId next : contributions.subspan(1)) {
+      const ValueId operands[] = {sum, next};
+      const LocId loc = made.node(made.value(next).def).loc;
+      sum = made.result(made.node(made.add(Op::add, operands, {}, Pass::BW, {}, loc, {}, made.value(contributions[0]).name)));
+    }
+    return sum;
+  }
+
+  const Graph& graph;
+  const std::span<const NodeId> piece;
+  const std::int64_t divide;
+  Extraction result;
+  Pass first = Pass::BW;  // of the piece
+  std::unordered_map<ValueId, ValueId> local;
+  std::unordered_map<NodeId, NodeId> local_node;
+  std::unordered_set<ValueId> outputs;
+};
+
+Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t divide) {
+  Cut cut(graph_, piece, divide);
+  if (piece.empty()) return std::move(cut.result);
+  ++epoch_;
+  for (const NodeId node : piece) stamp_[node.index()] = epoch_;
+  for (const ValueId value : read_by(piece)) add_input(cut, value);
+  for (const NodeId id : piece) {
+    add_node(cut, id);
+    if (!cut.result.error.empty()) return std::move(cut.result);
+  }
+  add_outputs(cut);
+  return std::move(cut.result);
+}
+
+std::vector<ValueId> BodyExtractor::read_by(std::span<const NodeId> piece) const {
   std::vector<ValueId> read;
   for (const NodeId node : piece) {
     for (const ValueId operand : graph_.operands(graph_.node(node))) {
@@ -96,72 +148,59 @@ Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t di
   };
   std::sort(read.begin(), read.end(), [&](ValueId a, ValueId b) { return rank(a) < rank(b); });
   read.erase(std::unique(read.begin(), read.end()), read.end());
-  std::unordered_map<ValueId, ValueId> local;
-  for (const ValueId value : read) {
-    BodyPort port;
-    port.global_value = value;
-    LocId loc;
-    if (const std::uint32_t param = param_of_[value.index()]; param != kNone) {
-      port.kind = PortKind::param;
-      port.param = ParamId(param);
-    } else if (const std::uint32_t input = input_of_[value.index()]; input != kNone) {
-      port.input = InputId(input);
-      loc = graph_.inputs[input].loc;
-    } else if (const std::uint32_t loss = count_of_[value.index()]; loss != kNone) {
-      port.kind = PortKind::count;
-      port.loss = LossId(loss);
-    } else {
-      const NodeId def = graph_.value(value).def;
-      // Made by an earlier pass of this chunk, or read by one: kept since then.
-      bool kept = def.valid() && chunk_of_[def.index()] == chunk;
-      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
-        kept = kept || (chunk_of_[uses_[u]] == chunk && graph_.nodes()[uses_[u]].pass < first);
-      }
-      port.kind = kept ? PortKind::saved : PortKind::data;
-      if (def.valid()) loc = graph_.node(def).loc;
-    }
-    port.value = body.graph.add_leaf(divided(graph_.type(value), loc), graph_.value(value).name);
-    local.emplace(value, port.value);
-    body.inputs.push_back(port);
-  }
+  return read;
+}
 
-  // ---- the piece itself
-  std::unordered_map<NodeId, NodeId> local_node;
-  for (const NodeId id : piece) {
-    const Node& node = graph_.node(id);
-    Attrs attrs = node.attrs;
-    if ((info(node.op).attributes & kShape) != 0) attrs.shape = divided(std::move(attrs.shape), node.loc);
-    if (!result.error.empty()) return result;
-    std::vector<ValueId> operands;
-    for (const ValueId operand : graph_.operands(node)) operands.push_back(local.at(operand));
-    const auto origin = node.origin.valid() ? local_node.find(node.origin) : local_node.end();
-    const NodeId made = body.graph.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc, origin == local_node.end() ? NodeId() : origin->second,
-                                       graph_.value(graph_.result(node)).name);
-    local_node.emplace(id, made);
-    for (std::size_t i = 0; i < node.num_results; ++i) local.emplace(graph_.result(node, i), body.graph.result(body.graph.node(made), i));
-  }
-
-  // ---- output ports
-  std::unordered_set<ValueId> taken;
-  const auto output = [&](PortKind kind, ValueId value, ValueId global) -> BodyPort& {
-    const NodeId def = body.graph.value(value).def;
-    const bool alias = !def.valid() || info(body.graph.node(def).op).code_class == CodeClass::view;
-    if (alias || !taken.insert(value).second) {
-      Attrs copy;
-      copy.shape = body.graph.type(value);
-      const ValueId operands[] = {value};
-      const Pass pass = graph_.node(piece.back()).pass;
-      value = body.graph.result(body.graph.node(body.graph.add(Op::broadcast, operands, std::move(copy), pass, {}, {}, {}, body.graph.value(value).name)));
+void BodyExtractor::add_input(Cut& cut, ValueId value) const {
+  BodyPort port;
+  port.global_value = value;
+  LocId loc;
+  if (const std::uint32_t param = param_of_[value.index()]; param != kNone) {
+    port.kind = PortKind::param;
+    port.param = ParamId(param);
+  } else if (const std::uint32_t input = input_of_[value.index()]; input != kNone) {
+    port.input = InputId(input);
+    loc = graph_.inputs[input].loc;
+  } else if (const std::uint32_t loss = count_of_[value.index()]; loss != kNone) {
+    port.kind = PortKind::count;
+    port.loss = LossId(loss);
+  } else {
+    const NodeId def = graph_.value(value).def;
+    const std::uint32_t chunk = chunk_of_[cut.piece.front().index()];
+    // Made by an earlier pass of this chunk, or read by one: kept since then.
+    bool kept = def.valid() && chunk_of_[def.index()] == chunk;
+    for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
+      kept = kept || (chunk_of_[uses_[u]] == chunk && graph_.nodes()[uses_[u]].pass < cut.first);
     }
-    BodyPort port;
-    port.kind = kind;
-    port.value = value;
-    port.global_value = global;
-    return body.outputs.emplace_back(port);
-  };
+    port.kind = kept ? PortKind::saved : PortKind::data;
+    if (def.valid()) loc = graph_.node(def).loc;
+  }
+  Body& body = cut.result.body;
+  port.value = body.graph.add_leaf(cut.divided(graph_.type(value), loc), graph_.value(value).name);
+  cut.local.emplace(value, port.value);
+  body.inputs.push_back(port);
+}
+
+void BodyExtractor::add_node(Cut& cut, NodeId id) const {
+  const Node& node = graph_.node(id);
+  Graph& made = cut.result.body.graph;
+  Attrs attrs = node.attrs;
+  if ((info(node.op).attributes & kShape) != 0) attrs.shape = cut.divided(std::move(attrs.shape), node.loc);
+  if (!cut.result.error.empty()) return;
+  std::vector<ValueId> operands;
+  for (const ValueId operand : graph_.operands(node)) operands.push_back(cut.local.at(operand));
+  const auto origin = node.origin.valid() ? cut.local_node.find(node.origin) : cut.local_node.end();
+  const NodeId copy = made.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc, origin == cut.local_node.end() ? NodeId() : origin->second,
+                               graph_.value(graph_.result(node)).name);
+  cut.local_node.emplace(id, copy);
+  for (std::size_t i = 0; i < node.num_results; ++i) cut.local.emplace(graph_.result(node, i), made.result(made.node(copy), i));
+}
+
+void BodyExtractor::add_outputs(Cut& cut) const {
+  const std::uint32_t chunk = chunk_of_[cut.piece.front().index()];
   std::map<ParamId, std::vector<ValueId>> grads;  // by parameter, contributions in graph order
   std::map<LossId, ValueId> losses;
-  for (const NodeId id : piece) {
+  for (const NodeId id : cut.piece) {
     const Node& node = graph_.node(id);
     for (std::size_t i = 0; i < node.num_results; ++i) {
       const ValueId value = graph_.result(node, i);
@@ -171,22 +210,15 @@ Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t di
         outside = true;
         elsewhere = elsewhere || chunk_of_[uses_[u]] != chunk;
       }
-      if (outside) output(elsewhere ? PortKind::data : PortKind::saved, local.at(value), value);
-      if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone) grads[graph_.grads[grad].param].push_back(local.at(value));
+      if (outside) cut.add_output(elsewhere ? PortKind::data : PortKind::saved, cut.local.at(value), value);
+      if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone) grads[graph_.grads[grad].param].push_back(cut.local.at(value));
       if (const std::uint32_t loss = loss_of_[value.index()]; loss != kNone) losses.emplace(LossId(loss), value);
     }
   }
   for (const auto& [param, contributions] : grads) {
-    ValueId sum = contributions[0];
-    for (std::size_t i = 1; i < contributions.size(); ++i) {
-      const ValueId operands[] = {sum, contributions[i]};
-      const NodeId last = body.graph.value(contributions[i]).def;
-      sum = body.graph.result(body.graph.node(body.graph.add(Op::add, operands, {}, Pass::BW, {}, body.graph.node(last).loc, {}, body.graph.value(contributions[0]).name)));
-    }
-    output(PortKind::grad, sum, graph_.params[param.index()].value).param = param;
+    cut.add_output(PortKind::grad, cut.sum_of(contributions), graph_.params[param.index()].value).param = param;
   }
-  for (const auto& [loss, value] : losses) output(PortKind::loss_sum, local.at(value), value).loss = loss;
-  return result;
+  for (const auto& [loss, value] : losses) cut.add_output(PortKind::loss_sum, cut.local.at(value), value).loss = loss;
 }
 
 bool same_body(const Body& a, const Body& b) {

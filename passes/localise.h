@@ -39,7 +39,14 @@ class BodyExtractor {
   Extraction extract(std::span<const tensor::NodeId> piece, std::int64_t divide);
 
  private:
+  struct Cut;  // a body in the making
+
   bool inside(tensor::NodeId node) const { return node.valid() && stamp_[node.index()] == epoch_; }
+  /// What the piece reads and does not make, in the order of its ports.
+  std::vector<tensor::ValueId> read_by(std::span<const tensor::NodeId> piece) const;
+  void add_input(Cut& cut, tensor::ValueId value) const;
+  void add_node(Cut& cut, tensor::NodeId id) const;
+  void add_outputs(Cut& cut) const;
 
   const tensor::Graph& graph_;
   std::vector<std::uint32_t> chunk_of_;
