@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "ir/tensor/op_rules.h"
 #include "passes/select.h"
@@ -22,6 +23,9 @@ struct Unit {
   bool divisible = true;           // false: one operation, or known to be one unit inside too
 };
 
+/// The forward operations of the regions that a partition cuts, R.
+using Regions = std::map<RegionId, std::vector<NodeId>>;
+
 class Partitioner {
  public:
   Partitioner(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) : model_(model), strategy_(strategy), sink_(sink) {}
@@ -32,8 +36,18 @@ class Partitioner {
   std::string region_text(RegionId region) const { return model_.regions.print(region, model_.context().symbols); }
   bool collect(std::vector<const directive::Partition*>& partitions);
   bool apply(const directive::Partition& partition);
-  bool take_marked(const directive::Partition& partition, const std::map<RegionId, std::vector<NodeId>>& regions, bool& taken);
+  Regions instances_of(const directive::Selector& selector) const;
+  void report_nothing(const directive::Partition& partition);
+  /// Whether the operations are those of one call, `only`.
+  bool is_one_call(std::span<const NodeId> ops, RegionId& only) const;
+  bool take_marked(const directive::Partition& partition, const Regions& regions, bool& taken);
   bool cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
+  /// R as at least as many units as it has parts; nothing after reporting that it has too few operations.
+  std::optional<std::vector<Unit>> units_of(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
+  /// Where each part begins but the first, in units; nothing after reporting that the sizes do not fit.
+  std::optional<std::vector<std::size_t>> starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
+                                                          std::span<const Unit> units);
+  std::string unit_text(std::span<const NodeId> ops, const Unit& unit) const;
   std::vector<Unit> inner_units(std::span<const NodeId> ops, Unit outer) const;
   std::uint64_t cost_of(std::span<const NodeId> ops, const Unit& unit) const;
   /// The child of `outer` on the way to `region`; invalid when the region is `outer` itself.
@@ -103,7 +117,7 @@ std::uint64_t Partitioner::cost_of(std::span<const NodeId> ops, const Unit& unit
   return total;
 }
 
-bool Partitioner::cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
+std::optional<std::vector<Unit>> Partitioner::units_of(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
   const std::uint32_t n = partition.into.extent;
   std::vector<Unit> units = inner_units(ops, {0, ops.size(), region, true});
   while (units.size() < n) {
@@ -121,39 +135,50 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
       sink_.report(Code::partition_too_fine, directive::narrowest(partition.into.loc, partition.loc), "`{}` has {} operation{}, too few for {} of `{}`", region_text(region), ops.size(),
                    ops.size() == 1 ? "" : "s", n, text(partition.into.name))
           .hint("write `{}: {}` or less", text(partition.into.name), ops.size());
-      return false;
+      return std::nullopt;
     }
     const std::vector<Unit> inner = inner_units(ops, units[costliest]);
     units.erase(units.begin() + static_cast<std::ptrdiff_t>(costliest));
     units.insert(units.begin() + static_cast<std::ptrdiff_t>(costliest), inner.begin(), inner.end());
   }
+  return units;
+}
 
-  std::vector<std::size_t> starts;  // of all runs but the first, in units
+std::string Partitioner::unit_text(std::span<const NodeId> ops, const Unit& unit) const {
+  if (unit.inside.valid()) return std::string(text(model_.regions.name(unit.inside))) + "[" + std::to_string(model_.regions.index(unit.inside)) + "]";
+  return std::string(text(model_.value(model_.result(model_.node(ops[unit.begin]))).name));
+}
+
+std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops,
+                                                                     std::span<const Unit> units) {
+  const std::uint32_t n = partition.into.extent;
   if (partition.sizes.empty()) {
     std::vector<std::uint64_t> costs;
     for (const Unit& unit : units) costs.push_back(cost_of(ops, unit));
-    starts = balanced_cuts(costs, n);
-  } else {
-    const std::uint64_t sum = std::accumulate(partition.sizes.begin(), partition.sizes.end(), std::uint64_t{0});
-    const bool positive = std::find(partition.sizes.begin(), partition.sizes.end(), 0u) == partition.sizes.end();
-    if (partition.sizes.size() != n || sum != units.size() || !positive) {
-      std::string sizes;
-      for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-      auto builder = sink_.report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc), "sizes [{}] do not cut the {} units of `{}` into {} parts of at least one", sizes,
-                                  units.size(), region_text(region), n);
-      std::string list;
-      for (std::size_t u = 0; u < units.size() && u < 12; ++u) {
-        const RegionId inside = units[u].inside;
-        list += (u == 0 ? "`" : ", `") +
-                (inside.valid() ? std::string(text(model_.regions.name(inside))) + "[" + std::to_string(model_.regions.index(inside)) + "]"
-                                : std::string(text(model_.value(model_.result(model_.node(ops[units[u].begin]))).name))) + "`";
-      }
-      builder.hint("write {} sizes that add up to {}; the units are {}{}", n, units.size(), list, units.size() > 12 ? ", ..." : "");
-      return false;
-    }
-    std::size_t at = 0;
-    for (std::uint32_t i = 0; i + 1 < n; ++i) starts.push_back(at += partition.sizes[i]);
+    return balanced_cuts(costs, n);
   }
+  const std::uint64_t sum = std::accumulate(partition.sizes.begin(), partition.sizes.end(), std::uint64_t{0});
+  const bool positive = std::find(partition.sizes.begin(), partition.sizes.end(), 0u) == partition.sizes.end();
+  if (partition.sizes.size() != n || sum != units.size() || !positive) {
+    std::string sizes, list;
+    for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    for (std::size_t u = 0; u < units.size() && u < 12; ++u) list += (u == 0 ? "`" : ", `") + unit_text(ops, units[u]) + "`";
+    sink_.report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc), "sizes [{}] do not cut the {} units of `{}` into {} parts of at least one", sizes,
+                 units.size(), region_text(region), n)
+        .hint("write {} sizes that add up to {}; the units are {}{}", n, units.size(), list, units.size() > 12 ? ", ..." : "");
+    return std::nullopt;
+  }
+  std::vector<std::size_t> starts;
+  std::size_t at = 0;
+  for (std::uint32_t i = 0; i + 1 < n; ++i) starts.push_back(at += partition.sizes[i]);
+  return starts;
+}
+
+bool Partitioner::cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
+  const std::optional<std::vector<Unit>> units = units_of(partition, region, ops);
+  if (!units) return false;
+  const std::optional<std::vector<std::size_t>> starts = starts_of_parts(partition, region, ops, *units);
+  if (!starts) return false;
 
   // Every region path inside R gets the stage behind R.
   std::map<std::pair<RegionId, std::uint32_t>, RegionId> moved;
@@ -171,9 +196,9 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
     return entry->second = to;
   };
   std::uint32_t stage = 0;
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    if (stage < starts.size() && u == starts[stage]) ++stage;
-    for (std::size_t i = units[u].begin; i < units[u].end; ++i) {
+  for (std::size_t u = 0; u < units->size(); ++u) {
+    if (stage < starts->size() && u == (*starts)[stage]) ++stage;
+    for (std::size_t i = (*units)[u].begin; i < (*units)[u].end; ++i) {
       tensor::Node& node = model_.mutable_nodes()[ops[i].index()];
       node.region = move(node.region, stage);
     }
@@ -181,7 +206,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   return true;
 }
 
-bool Partitioner::take_marked(const directive::Partition& partition, const std::map<RegionId, std::vector<NodeId>>& regions, bool& taken) {
+bool Partitioner::take_marked(const directive::Partition& partition, const Regions& regions, bool& taken) {
   const Symbol name = partition.into.name;
   const auto inside = [&](RegionId region) {  // within one of the regions that are cut
     for (RegionId r = region;; r = model_.regions.parent(r)) {
@@ -223,12 +248,12 @@ bool Partitioner::take_marked(const directive::Partition& partition, const std::
   return true;
 }
 
-bool Partitioner::apply(const directive::Partition& partition) {
-  // The operations of every instance of R: the outermost region on the path at which all coordinates hold.
-  std::map<RegionId, std::vector<NodeId>> regions;
+/// The operations of every instance: the outermost region on the path at which all coordinates hold.
+Regions Partitioner::instances_of(const directive::Selector& selector) const {
+  Regions regions;
   std::map<RegionId, std::optional<RegionId>> known;
   const auto holds = [&](RegionId region) {
-    for (const directive::Coordinate& coordinate : partition.region.coordinates) {
+    for (const directive::Coordinate& coordinate : selector.coordinates) {
       if (coordinate.all && text(coordinate.name) == "model") continue;
       const std::optional<std::uint32_t> index = model_.regions.coordinate(region, coordinate.name);
       if (!index) return false;
@@ -249,52 +274,65 @@ bool Partitioner::apply(const directive::Partition& partition) {
     }
     if (entry->second) regions[*entry->second].push_back(NodeId::at(n));
   }
+  return regions;
+}
+
+void Partitioner::report_nothing(const directive::Partition& partition) {
+  const directive::Coordinate* unknown = nullptr;
+  const directive::Coordinate* beyond = nullptr;  // its name exists, its index does not
+  std::uint32_t highest = 0;
+  for (const directive::Coordinate& coordinate : partition.region.coordinates) {
+    bool exists = false, indexed = coordinate.all;
+    std::uint32_t last = 0;
+    for (std::size_t r = 0; r < model_.regions.size(); ++r) {
+      if (model_.regions.name(RegionId::at(r)) != coordinate.name) continue;
+      exists = true;
+      const std::uint32_t index = model_.regions.index(RegionId::at(r));
+      last = std::max(last, index);
+      indexed = indexed || std::find(coordinate.indices.begin(), coordinate.indices.end(), index) != coordinate.indices.end();
+    }
+    if (!exists && unknown == nullptr) unknown = &coordinate;
+    if (!exists || indexed || beyond != nullptr) continue;
+    beyond = &coordinate;
+    highest = last;
+  }
+  if (unknown != nullptr) {
+    std::vector<std::string_view> names;
+    for (std::size_t r = 0; r < model_.regions.size(); ++r) names.push_back(text(model_.regions.name(RegionId::at(r))));
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names);
+  } else if (beyond != nullptr) {
+    directive::Selector alone;
+    alone.coordinates.push_back(*beyond);
+    sink_.report(Code::selector_matches_nothing, directive::narrowest(beyond->loc, partition.loc), "`{}` matches nothing: `{}` goes from 0 to {}",
+                 print_selector(alone, model_.context().symbols), text(beyond->name), highest);
+  } else {
+    sink_.report(Code::selector_matches_nothing, partition.region.loc.valid() ? partition.region.loc : partition.loc, "`{}` matches nothing in the model",
+                 print_selector(partition.region, model_.context().symbols));
+  }
+}
+
+bool Partitioner::is_one_call(std::span<const NodeId> ops, RegionId& only) const {
+  only = {};
+  for (const NodeId op : ops) {
+    const RegionId child = child_towards(RegionId(), model_.node(op).region);
+    if (!child.valid() || (only.valid() && child != only)) return false;
+    only = child;
+  }
+  return only.valid();
+}
+
+bool Partitioner::apply(const directive::Partition& partition) {
+  Regions regions = instances_of(partition.region);
   if (regions.empty()) {
-    const directive::Coordinate* unknown = nullptr;
-    const directive::Coordinate* beyond = nullptr;  // its name exists, its index does not
-    std::uint32_t highest = 0;
-    for (const directive::Coordinate& coordinate : partition.region.coordinates) {
-      bool exists = false, indexed = coordinate.all;
-      std::uint32_t last = 0;
-      for (std::size_t r = 0; r < model_.regions.size(); ++r) {
-        if (model_.regions.name(RegionId::at(r)) != coordinate.name) continue;
-        exists = true;
-        const std::uint32_t index = model_.regions.index(RegionId::at(r));
-        last = std::max(last, index);
-        indexed = indexed || std::find(coordinate.indices.begin(), coordinate.indices.end(), index) != coordinate.indices.end();
-      }
-      if (!exists && unknown == nullptr) unknown = &coordinate;
-      if (!exists || indexed || beyond != nullptr) continue;
-      beyond = &coordinate;
-      highest = last;
-    }
-    if (unknown != nullptr) {
-      std::vector<std::string_view> names;
-      for (std::size_t r = 0; r < model_.regions.size(); ++r) names.push_back(text(model_.regions.name(RegionId::at(r))));
-      std::sort(names.begin(), names.end());
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-      report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names);
-    } else if (beyond != nullptr) {
-      directive::Selector alone;
-      alone.coordinates.push_back(*beyond);
-      sink_.report(Code::selector_matches_nothing, directive::narrowest(beyond->loc, partition.loc), "`{}` matches nothing: `{}` goes from 0 to {}",
-                   print_selector(alone, model_.context().symbols), text(beyond->name), highest);
-    } else {
-      sink_.report(Code::selector_matches_nothing, partition.region.loc.valid() ? partition.region.loc : partition.loc, "`{}` matches nothing in the model",
-                   print_selector(partition.region, model_.context().symbols));
-    }
+    report_nothing(partition);
     return false;
   }
   // The whole model is the call that it consists of, where it is one.
   if (const auto root = regions.find(RegionId()); root != regions.end()) {
     RegionId only;
-    bool one = true;
-    for (const NodeId op : root->second) {
-      const RegionId child = child_towards(RegionId(), model_.node(op).region);
-      one = one && child.valid() && (!only.valid() || child == only);
-      only = child;
-    }
-    if (one && text(model_.regions.name(only)) != text(partition.into.name)) {
+    if (is_one_call(root->second, only) && text(model_.regions.name(only)) != text(partition.into.name)) {
       std::vector<NodeId> ops = std::move(root->second);
       regions.erase(root);
       regions.emplace(only, std::move(ops));
