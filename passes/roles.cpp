@@ -55,10 +55,8 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
   cells = std::move(kept);
 }
 
-}  // namespace
-
-RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
-  const std::size_t axes = dag.mesh.axes.size();
+/// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`.
+std::vector<bool> used_sets(const dag::Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<bool> used(dag.device_sets.size(), false);
   for (const dag::Node& node : dag.nodes) {
     if (node.devices.valid()) used[node.devices.index()] = true;
@@ -68,10 +66,11 @@ RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
   }
   for (const directive::RankSteps& claim : dag.claims) used[claim.devices.index()] = true;
   for (const DeviceSetId set : more) used[set.index()] = true;
+  return used;
+}
 
-  // Coordinates that some set singles out, and the sets by the axes that they fix.
-  std::vector<std::vector<bool>> singled(axes);
-  for (std::size_t i = 0; i < axes; ++i) singled[i].assign(dag.mesh.axes[i].size, false);
+/// The sets by the axes that they fix.
+std::vector<Pattern> patterns_of(const dag::Dag& dag, const std::vector<bool>& used) {
   std::map<AxisMask, Pattern> by_mask;
   for (std::uint32_t id = 0; id < used.size(); ++id) {
     if (!used[id]) continue;
@@ -79,26 +78,41 @@ RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
     Pattern& pattern = by_mask[set.whole_axes()];
     std::vector<std::int32_t> key;
     pattern.fixed.clear();
-    for (std::size_t i = 0; i < axes; ++i) {
+    for (std::size_t i = 0; i < set.at.size(); ++i) {
       if (set.at[i] == DeviceSet::kWhole) continue;
       pattern.fixed.push_back(i);
       key.push_back(set.at[i]);
-      singled[i][static_cast<std::size_t>(set.at[i])] = true;
     }
     pattern.sets.emplace(std::move(key), id);
   }
   std::vector<Pattern> patterns;
   for (auto& [mask, pattern] : by_mask) patterns.push_back(std::move(pattern));
+  return patterns;
+}
 
-  std::vector<std::vector<std::int32_t>> classes(axes);
-  for (std::size_t i = 0; i < axes; ++i) {
+/// Per axis the coordinates that some set singles out, then kWhole for the others where there are any.
+std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
+  std::vector<std::vector<bool>> singled(mesh.axes.size());
+  for (std::size_t i = 0; i < singled.size(); ++i) singled[i].assign(mesh.axes[i].size, false);
+  for (const Pattern& pattern : patterns) {
+    for (const auto& [key, set] : pattern.sets) {
+      for (std::size_t k = 0; k < key.size(); ++k) singled[pattern.fixed[k]][static_cast<std::size_t>(key[k])] = true;
+    }
+  }
+  std::vector<std::vector<std::int32_t>> classes(singled.size());
+  for (std::size_t i = 0; i < singled.size(); ++i) {
     for (std::size_t c = 0; c < singled[i].size(); ++c) {
       if (singled[i][c]) classes[i].push_back(static_cast<std::int32_t>(c));
     }
     if (classes[i].size() < singled[i].size()) classes[i].push_back(DeviceSet::kWhole);
   }
-  std::vector<Cell> cells(1, Cell{std::vector<std::int32_t>(axes, DeviceSet::kWhole), {}});
-  for (std::size_t i = 0; i < axes; ++i) {
+  return classes;
+}
+
+/// Every combination of classes.
+std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes) {
+  std::vector<Cell> cells(1, Cell{std::vector<std::int32_t>(classes.size(), DeviceSet::kWhole), {}});
+  for (std::size_t i = 0; i < classes.size(); ++i) {
     std::vector<Cell> next;
     next.reserve(cells.size() * classes[i].size());
     for (const Cell& cell : cells) {
@@ -109,8 +123,16 @@ RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
     }
     cells = std::move(next);
   }
+  return cells;
+}
+
+/// The roles: as few cells as tell the sets apart, by coordinates.
+std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
+  const std::vector<std::vector<std::int32_t>> classes = classes_of(mesh, patterns);
+  std::vector<Cell> cells = product(classes);
   for (Cell& cell : cells) cell.sets = sets_holding(patterns, cell.at);
   // kWhole would be ambiguous beside an axis on which it means "any coordinate that is not singled out".
+  const std::size_t axes = classes.size();
   std::vector<bool> mixed(axes);
   for (std::size_t i = 0; i < axes; ++i) mixed[i] = classes[i].size() > 1 && classes[i].back() == DeviceSet::kWhole;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -123,7 +145,25 @@ RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
     return std::lexicographical_compare(a.at.begin(), a.at.end(), b.at.begin(), b.at.end(),
                                         [](std::int32_t x, std::int32_t y) { return static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(y); });
   });
+  return cells;
+}
 
+/// `pp1.dp0`; the mesh's name where no coordinate is singled out.
+std::string name_of(const dag::Dag& dag, const std::vector<std::int32_t>& at) {
+  std::string name;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (at[i] == DeviceSet::kWhole) continue;
+    if (!name.empty()) name += '.';
+    name += dag.context->text(dag.mesh.axes[i].name);
+    name += std::to_string(at[i]);
+  }
+  return name.empty() ? std::string(dag.context->text(dag.mesh.name)) : name;
+}
+
+}  // namespace
+
+RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
+  std::vector<Cell> cells = cells_of(dag.mesh, patterns_of(dag, used_sets(dag, more)));
   first_role_.assign(dag.device_sets.size() + 1, 0);
   for (const Cell& cell : cells) {
     for (const std::uint32_t set : cell.sets) ++first_role_[set + 1];
@@ -133,15 +173,7 @@ RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<std::uint32_t> next(first_role_.begin(), first_role_.end() - 1);
   for (std::size_t role = 0; role < cells.size(); ++role) {
     for (const std::uint32_t set : cells[role].sets) role_pool_[next[set]++] = static_cast<std::uint32_t>(role);
-    std::string name;
-    for (std::size_t i = 0; i < axes; ++i) {
-      if (cells[role].at[i] == DeviceSet::kWhole) continue;
-      if (!name.empty()) name += '.';
-      name += dag.context->text(dag.mesh.axes[i].name);
-      name += std::to_string(cells[role].at[i]);
-    }
-    if (name.empty()) name = dag.context->text(dag.mesh.name);
-    names_.push_back(dag.context->symbol(name));
+    names_.push_back(dag.context->symbol(name_of(dag, cells[role].at)));
     at_.push_back(std::move(cells[role].at));
   }
 }
