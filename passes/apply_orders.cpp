@@ -12,11 +12,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Instance;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 using directive::Order;
 using directive::OrderOp;
 using directive::OrderStep;
@@ -60,7 +56,7 @@ class Application {
   /// A communication at this rank and the chunk that an operation names it for: a bucket's reduction may be named for each of its regions.
   struct Named {
     NodeId comm;
-    dag::ChunkId chunk;
+    ChunkId chunk;
     friend auto operator<=>(const Named&, const Named&) = default;
   };
 
@@ -68,7 +64,7 @@ class Application {
     using Kind = Order::Transform::Kind;
     for (const Order::Transform& transform : order.transforms) {
       if (transform.kind == Kind::trim) {
-        const bool known = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const dag::SplitDim& dim) { return dim.name == transform.dim; });
+        const bool known = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == transform.dim; });
         if (known) continue;
         reports_.trim_unknown(transform);
         return false;
@@ -227,10 +223,10 @@ class Application {
   void place_communication(const OrderOp& op, const Units& previous) {
     std::vector<Named> named;
     for (const NodeId node : nodes_) {
-      const dag::ChunkId chunk = dag_.node(node).chunk;
+      const ChunkId chunk = dag_.node(node).chunk;
       if (op.part == Part::recv) {
-        for (const dag::Input& input : dag_.inputs_of(dag_.node(node))) {
-          if (input.cls == dag::EdgeClass::data && dag_.node(input.source.node).kind == NodeKind::recv) named.push_back({input.source.node, chunk});
+        for (const Input& input : dag_.inputs_of(dag_.node(node))) {
+          if (input.cls == EdgeClass::data && dag_.node(input.source.node).kind == NodeKind::recv) named.push_back({input.source.node, chunk});
         }
         continue;
       }

@@ -11,6 +11,7 @@
 
 namespace piper::passes {
 
+using namespace dag;
 using directive::Directive;
 using directive::Strategy;
 
@@ -36,7 +37,7 @@ class DagBuilder {
  public:
   DagBuilder(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink)
       : model_(model), strategy_(strategy), sink_(sink), dag_(model.context()) {}
-  std::optional<dag::Dag> run();
+  std::optional<Dag> run();
 
  private:
   bool select_regions();
@@ -47,7 +48,7 @@ class DagBuilder {
   const tensor::Graph& model_;
   const Strategy& strategy_;
   DiagnosticSink& sink_;
-  dag::Dag dag_;
+  Dag dag_;
   std::vector<Symbol> selected_;
 };
 
@@ -76,7 +77,7 @@ bool DagBuilder::select_regions() {
 }
 
 void DagBuilder::copy_facts() {
-  dag_.level = dag::Level::built;
+  dag_.level = Level::built;
   dag_.params = model_.params;
   dag_.inputs = model_.inputs;
   dag_.losses = model_.losses;
@@ -105,7 +106,7 @@ void DagBuilder::add_chunks() {
   BodyExtractor extractor(model_, pieces.piece_of);
   std::vector<tensor::NodeId> half;
   for (const Pieces::Piece& piece : pieces.pieces) {
-    dag::Chunk chunk;
+    Chunk chunk;
     chunk.region = piece.region;
     chunk.piece = piece.number;
     std::string name;
@@ -120,7 +121,7 @@ void DagBuilder::add_chunks() {
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
       Extraction extraction = extractor.extract(nodes, 1);
       extraction.body.name = context.symbol(name + "." + std::string(pass_name(pass)));
-      chunk.bodies[static_cast<std::size_t>(pass)] = dag::BodyId::at(dag_.bodies.size());
+      chunk.bodies[static_cast<std::size_t>(pass)] = BodyId::at(dag_.bodies.size());
       dag_.bodies.push_back(std::move(extraction.body));
     };
     add(Pass::F, piece.forward);
@@ -140,10 +141,10 @@ void DagBuilder::add_chunks() {
 void DagBuilder::add_nodes() {
   for (const Pass pass : {Pass::F, Pass::B}) {
     for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
-      const dag::Chunk& chunk = dag_.chunks[c];
-      dag::Node node;
+      const Chunk& chunk = dag_.chunks[c];
+      Node node;
       node.pass = pass;
-      node.chunk = dag::ChunkId::at(c);
+      node.chunk = ChunkId::at(c);
       node.body = chunk.bodies[static_cast<std::size_t>(pass)];
       node.loc = chunk.loc;
       dag_.add(node, {});
@@ -151,7 +152,7 @@ void DagBuilder::add_nodes() {
   }
 }
 
-std::optional<dag::Dag> DagBuilder::run() {
+std::optional<Dag> DagBuilder::run() {
   copy_facts();
   if (!select_regions()) return std::nullopt;
   add_chunks();
@@ -163,7 +164,7 @@ std::optional<dag::Dag> DagBuilder::run() {
 
 }  // namespace
 
-std::optional<dag::Dag> build(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink) {
+std::optional<Dag> build(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink) {
   return DagBuilder(model, strategy, sink).run();
 }
 

@@ -8,14 +8,7 @@
 
 namespace piper::passes {
 
-using dag::Comm;
-using dag::CommId;
-using dag::Communicator;
-using dag::CommunicatorId;
-using dag::Dag;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 
 namespace {
 
@@ -36,7 +29,7 @@ Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
 
 class Former {
  public:
-  Former(const Dag& dag, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position) : dag_(dag), stream_of_(stream_of), position_(position) {
+  Former(const Dag& dag, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) : dag_(dag), stream_of_(stream_of), position_(position) {
     out_.of_comm.resize(dag.comms.size());
     out_.number.assign(dag.comms.size(), 0);
     out_.first_reader.resize(dag.comms.size());
@@ -75,8 +68,8 @@ class Former {
 
   void find_first_readers() {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      for (const dag::Input& input : dag_.inputs_of(dag_.nodes[i])) {
-        if (input.cls == dag::EdgeClass::param) continue;
+      for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
+        if (input.cls == EdgeClass::param) continue;
         const CommId comm = received_[input.source.node.index()];
         if (!comm.valid() || position_[i] >= read_[comm.index()]) continue;
         read_[comm.index()] = position_[i];
@@ -182,7 +175,7 @@ class Former {
   }
 
   const Dag& dag_;
-  std::span<const dag::StreamId> stream_of_;  // per comm
+  std::span<const StreamId> stream_of_;  // per comm
   std::span<const std::uint32_t> position_;
   struct Ends {
     DeviceSetId from, to;
@@ -197,7 +190,7 @@ class Former {
 
 }  // namespace
 
-Communicators form_communicators(const Dag& dag, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position) {
+Communicators form_communicators(const Dag& dag, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) {
   return Former(dag, stream_of, position).run();
 }
 

@@ -9,7 +9,7 @@
 
 namespace piper::passes {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 
 namespace {
 

@@ -6,10 +6,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 
 namespace {
 
@@ -17,8 +14,8 @@ constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 /// Message numbers and windows of pair communicators.
 void add_message_edges(const WorkGraph& graph, const Dag& dag, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
-  for (const dag::Communicator& communicator : communicators.list) {
-    if (communicator.kind != dag::Communicator::Kind::pair) continue;
+  for (const Communicator& communicator : communicators.list) {
+    if (communicator.kind != Communicator::Kind::pair) continue;
     std::uint32_t before = kNone;
     for (std::size_t j = 0; j < communicator.comms.size(); ++j) {
       const std::uint32_t unit = graph.unit_of(dag.comms[communicator.comms[j].index()].members.front());
@@ -47,10 +44,10 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
 }
 
 void number_collectives(const Dag& dag, std::span<const std::uint32_t> position, Communicators& communicators) {
-  const auto at = [&](dag::CommId comm) { return position[dag.comms[comm.index()].members.front().index()]; };
-  for (dag::Communicator& communicator : communicators.list) {
-    if (communicator.kind != dag::Communicator::Kind::group) continue;
-    std::sort(communicator.comms.begin(), communicator.comms.end(), [&](dag::CommId a, dag::CommId b) { return at(a) < at(b); });
+  const auto at = [&](CommId comm) { return position[dag.comms[comm.index()].members.front().index()]; };
+  for (Communicator& communicator : communicators.list) {
+    if (communicator.kind != Communicator::Kind::group) continue;
+    std::sort(communicator.comms.begin(), communicator.comms.end(), [&](CommId a, CommId b) { return at(a) < at(b); });
     communicator.loc = dag.comms[communicator.comms.front().index()].loc;
     for (std::uint32_t i = 0; i < communicator.comms.size(); ++i) communicators.number[communicator.comms[i].index()] = i;
   }
@@ -119,7 +116,7 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communi
   std::vector<std::uint32_t> position(dag.nodes.size());
   for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
   number_collectives(dag, position, communicators);
-  const auto earlier = [&](const dag::Input& a, const dag::Input& b) {
+  const auto earlier = [&](const Input& a, const Input& b) {
     const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
     return x != y ? x < y : a.source.index < b.source.index;
   };

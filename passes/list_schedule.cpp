@@ -8,19 +8,18 @@
 
 namespace piper::passes {
 
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 
-std::int64_t unit_cost(const dag::Node& node) {
+std::int64_t unit_cost(const Node& node) {
   if (node.kind != NodeKind::chunk) return 0;
   return node.pass == Pass::B ? 2 : 1;
 }
 
-std::vector<std::int64_t> body_costs(const dag::Dag& dag) {
+std::vector<std::int64_t> body_costs(const Dag& dag) {
   std::vector<std::int64_t> costs;
   costs.reserve(dag.bodies.size());
   std::vector<tensor::Type> operands, results;
-  for (const dag::Body& body : dag.bodies) {
+  for (const Body& body : dag.bodies) {
     double total = 0;
     for (const tensor::Node& op : body.graph.nodes()) {
       operands.clear();
@@ -35,12 +34,12 @@ std::vector<std::int64_t> body_costs(const dag::Dag& dag) {
   return costs;
 }
 
-std::vector<Priority> default_priorities(const dag::Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological) {
+std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological) {
   // Depth of a chunk: how many chunks the longest forward chain to it has.
   std::vector<std::uint32_t> level(graph.units(), 0);
   std::vector<std::uint32_t> depth(dag.chunks.size(), 0);
   for (const std::uint32_t unit : topological) {
-    const dag::Node& node = dag.node(graph.front(unit));
+    const Node& node = dag.node(graph.front(unit));
     if (node.pass != Pass::F) continue;
     if (node.kind == NodeKind::chunk) {
       ++level[unit];
@@ -51,7 +50,7 @@ std::vector<Priority> default_priorities(const dag::Dag& dag, const WorkGraph& g
   std::vector<Priority> priorities(graph.units());
   for (std::size_t i = 0; i < topological.size(); ++i) {
     const std::uint32_t unit = topological[i];
-    const dag::Node& node = dag.node(graph.front(unit));
+    const Node& node = dag.node(graph.front(unit));
     if (node.kind != NodeKind::chunk) continue;
     // The last dimension is the fastest over the samples: first all copies' microbatch 0, then all copies' microbatch 1.
     std::uint64_t microbatch = 0;
@@ -82,7 +81,7 @@ namespace {
 
 class Simulation {
  public:
-  Simulation(const dag::Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles, std::span<const std::int64_t> cost,
+  Simulation(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles, std::span<const std::int64_t> cost,
              std::span<const Priority> priority)
       : dag_(dag), graph_(graph), more_(more), roles_(roles), cost_(cost), priority_(priority), missing_(graph.indegree()),
         started_(graph.units(), false), busy_(roles.size(), false), ready_(roles.size()), dirty_(roles.size(), false) {
@@ -186,7 +185,7 @@ class Simulation {
     for (const auto& entry : held) ready.push(entry);
   }
 
-  const dag::Dag& dag_;
+  const Dag& dag_;
   const WorkGraph& graph_;
   const Adjacency& more_;
   const RoleTable& roles_;
@@ -205,7 +204,7 @@ class Simulation {
 
 }  // namespace
 
-std::vector<NodeId> list_schedule(const dag::Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
+std::vector<NodeId> list_schedule(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
                                   std::span<const std::int64_t> cost, std::span<const Priority> priority) {
   return Simulation(dag, graph, more, roles, cost, priority).run();
 }

@@ -6,7 +6,7 @@
 
 namespace piper::passes {
 
-using namespace dag;  // NOLINT: this file speaks of nothing else
+using namespace dag;
 
 Loads::Loads(Dag& dag) : dag_(dag), instances_(dag), first_(dag.inputs.size() * instances_.size(), kEnd) {}
 

@@ -8,7 +8,7 @@
 
 namespace piper::passes {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 using dag::Body;
 using dag::BodyPort;
 using dag::PortKind;

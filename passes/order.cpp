@@ -9,7 +9,9 @@
 
 namespace piper::passes {
 
-std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+using namespace dag;
+
+std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   std::optional<WorkGraph> work_graph;
   std::optional<RoleTable> role_table;
   Selection selection(dag);
@@ -35,7 +37,7 @@ std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& str
   }
   std::vector<std::uint32_t> position(dag.nodes.size(), 0);
   for (std::uint32_t i = 0; i < topological.size(); ++i) {
-    for (const dag::NodeId member : graph.members(topological[i])) position[member.index()] = i;
+    for (const NodeId member : graph.members(topological[i])) position[member.index()] = i;
   }
   std::optional<Communicators> communicators = assign_streams(dag, strategy, selection, roles, position, sink);
   if (!communicators) return std::nullopt;
@@ -44,7 +46,7 @@ std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& str
     return std::nullopt;
   }
   dag.temporal.insert(dag.temporal.end(), claimed->waits.begin(), claimed->waits.end());
-  dag.level = dag::Level::ordered;
+  dag.level = Level::ordered;
   return communicators;
 }
 

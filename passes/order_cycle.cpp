@@ -7,9 +7,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 
 namespace {
 

@@ -6,10 +6,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Instance;
-using dag::Node;
-using dag::NodeId;
+using namespace dag;
 using directive::Order;
 using directive::OrderOp;
 using directive::OrderStep;
@@ -19,7 +16,7 @@ using directive::RankSteps;
 namespace {
 
 std::string chunk_text(const Dag& dag, const Node& node) {
-  const dag::Chunk& chunk = dag.chunks[node.chunk.index()];
+  const Chunk& chunk = dag.chunks[node.chunk.index()];
   std::string text = std::string(pass_name(node.pass)) + " " + dag.regions.print(chunk.region, dag.context->symbols);
   if (chunk.piece > 0) text += "." + std::to_string(chunk.piece);
   return text;
@@ -181,7 +178,7 @@ std::string OrderReports::op_text(const RankOp& at, Pass pass, Part part, bool w
   std::string region, dims;
   for (std::uint32_t i = 0; i < at.op.num_coordinates; ++i) {
     const directive::OrderCoordinate& coordinate = at.order.coordinates[at.op.first_coordinate + i];
-    const bool is_dim = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const dag::SplitDim& dim) { return dim.name == coordinate.name; });
+    const bool is_dim = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == coordinate.name; });
     std::string& text = is_dim ? dims : region;
     text += (is_dim ? " " : region.empty() ? "" : ".") + std::string(dag_.context->text(coordinate.name));
     if (!coordinate.all) text += "[" + std::to_string(coordinate.index) + "]";

@@ -5,11 +5,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Instance;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 
 namespace {
 
@@ -17,7 +13,7 @@ constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
 /// Which split dimension plays which part; kMaxSplitDims: none.
 struct Dims {
-  std::size_t mb = dag::kMaxSplitDims, copy = dag::kMaxSplitDims, slice = dag::kMaxSplitDims;
+  std::size_t mb = kMaxSplitDims, copy = kMaxSplitDims, slice = kMaxSplitDims;
 
   explicit Dims(const Dag& dag) {
     for (std::size_t i = 0; i < dag.dims.size(); ++i) {
@@ -26,7 +22,7 @@ struct Dims {
     }
   }
   static std::uint32_t at(const Instance& instance, std::size_t dim) {
-    return dim == dag::kMaxSplitDims || instance.at[dim] == Instance::kNone ? 0 : static_cast<std::uint32_t>(instance.at[dim]);
+    return dim == kMaxSplitDims || instance.at[dim] == Instance::kNone ? 0 : static_cast<std::uint32_t>(instance.at[dim]);
   }
 };
 
@@ -36,8 +32,8 @@ class Table {
 
   OrdersTable run() {
     choose_rows();
-    const std::uint32_t per_copy = dims_.mb == dag::kMaxSplitDims ? 1 : dag_.dims[dims_.mb].extent;
-    const std::uint32_t copies = dims_.copy == dag::kMaxSplitDims ? 1 : dag_.dims[dims_.copy].extent;
+    const std::uint32_t per_copy = dims_.mb == kMaxSplitDims ? 1 : dag_.dims[dims_.mb].extent;
+    const std::uint32_t copies = dims_.copy == kMaxSplitDims ? 1 : dag_.dims[dims_.copy].extent;
     out_.microbatches = per_copy * copies;
     std::vector<Instance> last_instance(out_.rows.size());
     placed_.assign(copies, {});

@@ -11,8 +11,7 @@
 
 namespace piper::passes {
 
-using tensor::Graph;
-using tensor::NodeId;
+using namespace tensor;
 
 namespace {
 
@@ -62,14 +61,14 @@ class Partitioner {
 
 void Partitioner::compute_costs() {
   costs_.assign(model_.nodes().size(), 0);
-  std::vector<tensor::Type> operands, results;
+  std::vector<Type> operands, results;
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
-    const tensor::Node& node = model_.nodes()[n];
+    const Node& node = model_.nodes()[n];
     operands.clear();
     results.clear();
-    for (const tensor::ValueId value : model_.operands(node)) operands.push_back(model_.type(value));
+    for (const ValueId value : model_.operands(node)) operands.push_back(model_.type(value));
     for (std::size_t i = 0; i < node.num_results; ++i) results.push_back(model_.type(model_.result(node, i)));
-    const tensor::Cost cost = tensor::cost(node.op, operands, results, node.attrs);
+    const Cost cost = tensor::cost(node.op, operands, results, node.attrs);
     const std::size_t owner = node.origin.valid() ? node.origin.index() : n;
     costs_[owner] += static_cast<std::uint64_t>(std::llround(std::max(cost.flops, 8 * cost.bytes)));
   }
@@ -199,7 +198,7 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   for (std::size_t u = 0; u < units->size(); ++u) {
     if (stage < starts->size() && u == (*starts)[stage]) ++stage;
     for (std::size_t i = (*units)[u].begin; i < (*units)[u].end; ++i) {
-      tensor::Node& node = model_.mutable_nodes()[ops[i].index()];
+      Node& node = model_.mutable_nodes()[ops[i].index()];
       node.region = move(node.region, stage);
     }
   }
@@ -217,7 +216,7 @@ bool Partitioner::take_marked(const directive::Partition& partition, const Regio
   std::vector<std::uint32_t> indices;
   LocId elsewhere;
   taken = false;
-  for (const tensor::Node& node : model_.nodes()) {
+  for (const Node& node : model_.nodes()) {
     if (node.pass != Pass::F) continue;
     for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) {
       if (model_.regions.name(r) != name) continue;
@@ -262,7 +261,7 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
     return true;
   };
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
-    const tensor::Node& node = model_.nodes()[n];
+    const Node& node = model_.nodes()[n];
     if (node.pass != Pass::F) continue;
     const auto [entry, fresh] = known.try_emplace(node.region);
     if (fresh) {
@@ -344,7 +343,7 @@ bool Partitioner::apply(const directive::Partition& partition) {
   for (const auto& [region, ops] : regions) {
     if (!cut(partition, region, ops)) return false;
   }
-  for (tensor::Node& node : model_.mutable_nodes()) {
+  for (Node& node : model_.mutable_nodes()) {
     if (node.origin.valid()) node.region = model_.node(node.origin).region;
   }
   return true;

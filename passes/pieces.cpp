@@ -6,8 +6,7 @@
 
 namespace piper::passes {
 
-using tensor::Graph;
-using tensor::NodeId;
+using namespace tensor;
 
 namespace {
 
@@ -21,7 +20,7 @@ struct Quotient {
   Quotient(const Graph& model, std::span<const std::uint32_t> group, std::size_t groups) : next(groups) {
     for (std::size_t n = 0; n < model.nodes().size(); ++n) {
       if (group[n] == kNone) continue;
-      for (const tensor::ValueId value : model.operands(model.nodes()[n])) {
+      for (const ValueId value : model.operands(model.nodes()[n])) {
         const NodeId def = model.value(value).def;
         if (!def.valid() || group[def.index()] == kNone || group[def.index()] == group[n]) continue;
         next[group[def.index()]].push_back(group[n]);
@@ -106,14 +105,14 @@ class Cutter {
 void Cutter::find_live() {
   const auto nodes = model_.nodes();
   live_.assign(nodes.size(), false);
-  for (const tensor::Loss& loss : model_.losses) live_[model_.value(loss.sum).def.index()] = true;
+  for (const Loss& loss : model_.losses) live_[model_.value(loss.sum).def.index()] = true;
   for (std::size_t n = nodes.size(); n-- > 0;) {
     if (nodes[n].pass != Pass::F) {
       live_[n] = false;
       continue;
     }
     if (!live_[n]) continue;
-    for (const tensor::ValueId value : model_.operands(nodes[n])) {
+    for (const ValueId value : model_.operands(nodes[n])) {
       if (const NodeId def = model_.value(value).def; def.valid()) live_[def.index()] = true;
     }
   }
@@ -159,7 +158,7 @@ void Cutter::split_cycles() {
   const std::vector<std::uint32_t> coarse = group_;
   for (std::size_t n = 0; n < group_.size(); ++n) {
     if (coarse[n] == kNone || size[component[coarse[n]]] == 1) continue;
-    for (const tensor::ValueId value : model_.operands(model_.nodes()[n])) {
+    for (const ValueId value : model_.operands(model_.nodes()[n])) {
       const NodeId def = model_.value(value).def;
       if (!def.valid() || coarse[def.index()] == kNone || component[coarse[def.index()]] != component[coarse[n]]) continue;
       depth[n] = std::max(depth[n], depth[def.index()] + (coarse[def.index()] == coarse[n] ? 0u : 1u));
@@ -231,10 +230,10 @@ void Cutter::merge_back() {
 /// Adjoints of several uses of one value that are all made in another piece are added up there, so that one value leaves it and not
 /// several. Gives that piece.
 std::uint32_t Cutter::home_of_sum(std::size_t n) const {
-  const tensor::Node& node = model_.nodes()[n];
-  if (node.pass != Pass::BI || node.op != tensor::Op::add) return kNone;
+  const Node& node = model_.nodes()[n];
+  if (node.pass != Pass::BI || node.op != Op::add) return kNone;
   std::uint32_t home = kNone;
-  for (const tensor::ValueId value : model_.operands(node)) {
+  for (const ValueId value : model_.operands(node)) {
     const NodeId def = model_.value(value).def;
     if (!def.valid() || model_.node(def).pass != Pass::BI) return kNone;
     if (home != kNone && home != out_.piece_of[def.index()]) return kNone;

@@ -19,8 +19,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Level;
+using namespace dag;
 
 namespace {
 

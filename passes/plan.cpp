@@ -12,10 +12,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 
 namespace {
 
@@ -23,8 +20,8 @@ namespace {
 void measure_ports(const Dag& dag, PlanFacts& facts) {
   std::vector<std::vector<std::int64_t>> body_bytes(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
-    for (const dag::BodyPort& port : dag.bodies[b].outputs) {
-      body_bytes[b].push_back(port.kind == dag::PortKind::grad ? 0 : dag.bodies[b].graph.type(port.value).bytes());
+    for (const BodyPort& port : dag.bodies[b].outputs) {
+      body_bytes[b].push_back(port.kind == PortKind::grad ? 0 : dag.bodies[b].graph.type(port.value).bytes());
     }
   }
   facts.first_port.reserve(dag.nodes.size() + 1);
@@ -39,7 +36,7 @@ void measure_ports(const Dag& dag, PlanFacts& facts) {
     } else if (node.kind == NodeKind::update || (node.kind == NodeKind::all_reduce && node.bucket.valid())) {
       facts.port_bytes.resize(facts.port_bytes.size() + node.num_outputs, 0);  // state
     } else if (node.kind == NodeKind::recv) {
-      for (const dag::Input& input : dag.inputs_of(dag.node(dag.comms[node.comm.index()].members.front()))) {
+      for (const Input& input : dag.inputs_of(dag.node(dag.comms[node.comm.index()].members.front()))) {
         const std::uint32_t source = input.source.node.value();
         if (source < i && dag.nodes[source].kind == NodeKind::chunk) {
           facts.port_bytes.push_back(facts.port_bytes[facts.first_port[source] + input.source.index]);
@@ -86,9 +83,9 @@ class Workspaces {
   static constexpr std::int64_t kUnknown = -1;
 
   std::int64_t of_equal_bodies(const Node& node) {
-    const dag::Body& body = dag_.bodies[node.body.index()];
-    std::vector<dag::BodyId>& equal = by_hash_[hash_body(body)];
-    for (const dag::BodyId other : equal) {
+    const Body& body = dag_.bodies[node.body.index()];
+    std::vector<BodyId>& equal = by_hash_[hash_body(body)];
+    for (const BodyId other : equal) {
       if (same_body(dag_.bodies[other.index()], body)) return of_body_[other.index()];
     }
     equal.push_back(node.body);
@@ -98,7 +95,7 @@ class Workspaces {
   const Dag& dag_;
   const WorkspaceBytes& ask_;
   std::vector<std::int64_t> of_body_;
-  std::unordered_map<std::size_t, std::vector<dag::BodyId>> by_hash_;
+  std::unordered_map<std::size_t, std::vector<BodyId>> by_hash_;
   std::int64_t norm_ = kUnknown;
   std::vector<std::tuple<NodeKind, std::vector<tensor::Type>, std::int64_t>> buckets_;  // few kinds of buckets differ
 };
@@ -156,14 +153,14 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
     measure_ports(dag, facts);
   };
   run_both(dag.nodes.size(), measure, [&] { nodes = nodes_by_role(dag, roles, facts); });
-  std::vector<std::vector<dag::BucketId>> buckets(roles.size());
+  std::vector<std::vector<BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     for (const DeviceSetId home : dag.buckets[b].homes) {
-      for (const std::uint32_t role : roles.roles_of(home)) buckets[role].push_back(dag::BucketId::at(b));
+      for (const std::uint32_t role : roles.roles_of(home)) buckets[role].push_back(BucketId::at(b));
     }
   }
 
-  auto made = std::make_unique<dag::Plan>();
+  auto made = std::make_unique<Plan>();
   made->roles.resize(roles.size());
   std::atomic<std::size_t> next_role = 0;
   run_workers(workers_for(roles.size(), nodes.nodes.size()), [&] {
@@ -176,7 +173,7 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   });
   made->communicators = std::move(communicators.list);
   dag.plan = std::move(made);
-  dag.level = dag::Level::planned;
+  dag.level = Level::planned;
   return check_requirements(dag, sink);
 }
 

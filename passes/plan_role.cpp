@@ -8,21 +8,7 @@
 
 namespace piper::passes {
 
-using dag::Action;
-using dag::Buffer;
-using dag::BufferClass;
-using dag::BufferId;
-using dag::BucketId;
-using dag::Dag;
-using dag::EdgeClass;
-using dag::Input;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
-using dag::Operand;
-using dag::Port;
-using dag::PortKind;
-using dag::Role;
+using namespace dag;
 
 namespace {
 
@@ -334,8 +320,8 @@ class Projection {
 
   /// Message j is posted after the first reader of message j - w, in this step or the one before.
   void need_window(std::uint32_t action) {
-    const dag::CommId comm = node(action).comm;
-    const dag::Communicator& communicator = facts_.communicators.list[facts_.communicators.of_comm[comm.index()].index()];
+    const CommId comm = node(action).comm;
+    const Communicator& communicator = facts_.communicators.list[facts_.communicators.of_comm[comm.index()].index()];
     const std::size_t count = communicator.comms.size();
     std::size_t number = facts_.communicators.number[comm.index()];
     std::uint32_t distance = 0;

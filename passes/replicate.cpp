@@ -11,7 +11,7 @@
 
 namespace piper::passes {
 
-using namespace dag;  // NOLINT: this file speaks of nothing else
+using namespace dag;
 using directive::Replicate;
 
 namespace {

@@ -9,10 +9,7 @@
 
 namespace piper::passes {
 
-using dag::Dag;
-using dag::Node;
-using dag::NodeId;
-using dag::NodeKind;
+using namespace dag;
 using directive::Compare;
 using directive::Measure;
 
@@ -25,8 +22,8 @@ double bubble_of(const Dag& dag) {
   std::vector<std::int64_t> free(roles.size(), 0), first(roles.size(), -1), last(roles.size(), 0), work(roles.size(), 0);
   const auto inputs_end = [&](const Node& node) {
     std::int64_t time = 0;
-    for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.cls != dag::EdgeClass::param) time = std::max(time, end[input.source.node.index()]);
+    for (const Input& input : dag.inputs_of(node)) {
+      if (input.cls != EdgeClass::param) time = std::max(time, end[input.source.node.index()]);
     }
     return time;
   };
@@ -60,11 +57,11 @@ double bubble_of(const Dag& dag) {
 
 std::int64_t traffic_of(const Dag& dag) {
   std::int64_t bytes = 0;
-  for (const dag::Comm& comm : dag.comms) {
+  for (const Comm& comm : dag.comms) {
     std::int64_t contributed = 0;  // by one device of each member set
     for (const NodeId member : comm.members) {
       std::uint32_t port = 0xFFFFFFFFu;
-      for (const dag::Input& input : dag.inputs_of(dag.node(member))) {
+      for (const Input& input : dag.inputs_of(dag.node(member))) {
         if (input.port != port) contributed += dag.output_type(input.source).bytes();
         port = input.port;
       }

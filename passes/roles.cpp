@@ -5,6 +5,9 @@
 #include <string>
 
 namespace piper::passes {
+
+using namespace dag;
+
 namespace {
 
 /// A class of devices on the way to a role: coordinates and the sets that hold it, ascending.
@@ -56,12 +59,12 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
 }
 
 /// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`.
-std::vector<bool> used_sets(const dag::Dag& dag, std::span<const DeviceSetId> more) {
+std::vector<bool> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<bool> used(dag.device_sets.size(), false);
-  for (const dag::Node& node : dag.nodes) {
+  for (const Node& node : dag.nodes) {
     if (node.devices.valid()) used[node.devices.index()] = true;
   }
-  for (const dag::Bucket& bucket : dag.buckets) {
+  for (const Bucket& bucket : dag.buckets) {
     for (const DeviceSetId home : bucket.homes) used[home.index()] = true;
   }
   for (const directive::RankSteps& claim : dag.claims) used[claim.devices.index()] = true;
@@ -70,7 +73,7 @@ std::vector<bool> used_sets(const dag::Dag& dag, std::span<const DeviceSetId> mo
 }
 
 /// The sets by the axes that they fix.
-std::vector<Pattern> patterns_of(const dag::Dag& dag, const std::vector<bool>& used) {
+std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<bool>& used) {
   std::map<AxisMask, Pattern> by_mask;
   for (std::uint32_t id = 0; id < used.size(); ++id) {
     if (!used[id]) continue;
@@ -149,7 +152,7 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
 }
 
 /// `pp1.dp0`; the mesh's name where no coordinate is singled out.
-std::string name_of(const dag::Dag& dag, const std::vector<std::int32_t>& at) {
+std::string name_of(const Dag& dag, const std::vector<std::int32_t>& at) {
   std::string name;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (at[i] == DeviceSet::kWhole) continue;
@@ -162,7 +165,7 @@ std::string name_of(const dag::Dag& dag, const std::vector<std::int32_t>& at) {
 
 }  // namespace
 
-RoleTable::RoleTable(const dag::Dag& dag, std::span<const DeviceSetId> more) {
+RoleTable::RoleTable(const Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<Cell> cells = cells_of(dag.mesh, patterns_of(dag, used_sets(dag, more)));
   first_role_.assign(dag.device_sets.size() + 1, 0);
   for (const Cell& cell : cells) {

@@ -6,22 +6,20 @@
 
 namespace piper::passes {
 
-using dag::ChunkId;
-using dag::Instance;
-using dag::NodeId;
+using namespace dag;
 
-WorkTable::WorkTable(const dag::Dag& dag) : chunks_(dag.chunks.size()) {
+WorkTable::WorkTable(const Dag& dag) : chunks_(dag.chunks.size()) {
   const Instances instances(dag);
   instances_ = instances.size();
   nodes_.resize(4 * chunks_ * instances_);
   for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
-    const dag::Node& node = dag.nodes[n];
-    if (node.kind != dag::NodeKind::chunk) continue;
+    const Node& node = dag.nodes[n];
+    if (node.kind != NodeKind::chunk) continue;
     nodes_[(static_cast<std::size_t>(node.pass) * chunks_ + node.chunk.index()) * instances_ + instances.position(node.instance)] = NodeId::at(n);
   }
 }
 
-Selection::Selection(const dag::Dag& dag) : dag_(dag), instances_(dag) {
+Selection::Selection(const Dag& dag) : dag_(dag), instances_(dag) {
   every_instance_.resize(instances_.size());
   for (std::uint32_t i = 0; i < instances_.size(); ++i) every_instance_[i] = i;
 
@@ -81,7 +79,7 @@ std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<Chun
 std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   Found found{every_chunk_, every_instance_};
   bool first_region = true;
-  const Term* wanted[dag::kMaxSplitDims] = {};
+  const Term* wanted[kMaxSplitDims] = {};
   bool any_dimension = false;
   bool impossible = false;
   for (const Term& term : terms) {
@@ -147,7 +145,7 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
       size = regions_[region].by_index.size();
     } else if (!(name == "model" && term.all)) {
       std::vector<std::string_view> known;
-      for (const dag::SplitDim& dim : dag_.dims) known.push_back(dag_.context->text(dim.name));
+      for (const SplitDim& dim : dag_.dims) known.push_back(dag_.context->text(dim.name));
       for (const Region& each : regions_) known.push_back(dag_.context->text(each.name));
       std::sort(known.begin(), known.end());
       report_unknown_name(sink, at(term), name, known);
@@ -265,18 +263,18 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
   std::vector<bool> chunk_in(dag_.chunks.size()), instance_in(instances_.size());
   for (const ChunkId chunk : found->chunks) chunk_in[chunk.index()] = true;
   for (const std::uint32_t instance : found->instances) instance_in[instance] = true;
-  const auto is_in = [&](const dag::Node& node) { return chunk_in[node.chunk.index()] && instance_in[instances_.position(node.instance)] && of_pass(node.pass); };
+  const auto is_in = [&](const Node& node) { return chunk_in[node.chunk.index()] && instance_in[instances_.position(node.instance)] && of_pass(node.pass); };
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
-    const dag::Node& node = dag_.nodes[n];
+    const Node& node = dag_.nodes[n];
     bool in = false;
-    if (node.kind == dag::NodeKind::send) {
+    if (node.kind == NodeKind::send) {
       in = selector.part == directive::Part::send && is_in(node);
-    } else if (node.kind == dag::NodeKind::recv) {
+    } else if (node.kind == NodeKind::recv) {
       in = selector.part == directive::Part::recv && is_in(node);
-    } else if (node.kind == dag::NodeKind::all_reduce && selector.part == directive::Part::reduce && node.bucket.valid()) {
-      for (const dag::Input& input : dag_.inputs_of(node)) {
-        const dag::Node& source = dag_.node(input.source.node);
-        in = in || (source.kind == dag::NodeKind::chunk && is_in(source));
+    } else if (node.kind == NodeKind::all_reduce && selector.part == directive::Part::reduce && node.bucket.valid()) {
+      for (const Input& input : dag_.inputs_of(node)) {
+        const Node& source = dag_.node(input.source.node);
+        in = in || (source.kind == NodeKind::chunk && is_in(source));
       }
     }
     if (in) out.push_back(NodeId::at(n));

@@ -10,7 +10,7 @@
 
 namespace piper::passes {
 
-using namespace dag;  // NOLINT: this file speaks of nothing else
+using namespace dag;
 using directive::Directive;
 
 namespace {

@@ -4,10 +4,12 @@
 
 namespace piper::passes {
 
-std::vector<BucketLayout> bucket_layouts(const dag::Dag& dag) {
+using namespace dag;
+
+std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
   std::vector<BucketLayout> layouts;
   layouts.reserve(dag.buckets.size());
-  for (const dag::Bucket& bucket : dag.buckets) {
+  for (const Bucket& bucket : dag.buckets) {
     BucketLayout layout;
     for (const tensor::ParamId param : bucket.params) {
       layout.offsets.push_back(layout.bytes);
@@ -24,11 +26,11 @@ std::uint32_t optimizer_slots(const directive::Settings& settings) {
   return settings.optimizer->momentum != 0 ? 1 : 0;
 }
 
-std::vector<ParamPlace> param_places(const dag::Dag& dag) {
+std::vector<ParamPlace> param_places(const Dag& dag) {
   std::vector<ParamPlace> places(dag.params.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
-    for (std::uint32_t i = 0; i < params.size(); ++i) places[params[i].index()] = {dag::BucketId::at(b), i};
+    for (std::uint32_t i = 0; i < params.size(); ++i) places[params[i].index()] = {BucketId::at(b), i};
   }
   return places;
 }

@@ -7,13 +7,7 @@
 
 namespace piper::passes {
 
-using dag::CommId;
-using dag::Communicator;
-using dag::CommunicatorId;
-using dag::Dag;
-using dag::Node;
-using dag::NodeId;
-using dag::StreamId;
+using namespace dag;
 
 namespace {
 
@@ -39,7 +33,7 @@ class Assignment {
   std::optional<Communicators> run() {
     const std::size_t errors = sink_.error_count();
     stream_of_.assign(dag_.comms.size(), StreamId());
-    dag_.streams.assign(1, dag::Stream{});
+    dag_.streams.assign(1, Stream{});
     dag_.streams[0].name = dag_.context->symbol("compute");
     names_.insert("compute");
     for (const directive::Directive& directive : strategy_.directives) {
@@ -120,7 +114,7 @@ class Assignment {
         const CommId comm = dag_.node(node).comm;
         if (!comm.valid() || stream_of(comm) == id) continue;
         if (stream_of(comm).valid()) {
-          const dag::Stream& other = dag_.streams[stream_of(comm).index()];
+          const Stream& other = dag_.streams[stream_of(comm).index()];
           sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", dag_.name(node), name,
                        dag_.context->text(other.name))
               .related(other.loc, "put on `{}` here", dag_.context->text(other.name))
@@ -135,7 +129,7 @@ class Assignment {
   StreamId add_stream(std::string name) {
     std::string unique = name;
     for (int i = 2; !names_.insert(unique).second; ++i) unique = name + "." + std::to_string(i);
-    dag::Stream stream;
+    Stream stream;
     stream.name = dag_.context->symbol(unique);
     dag_.streams.push_back(stream);
     return StreamId::at(dag_.streams.size() - 1);
@@ -145,7 +139,7 @@ class Assignment {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
-      const char* purpose = node.kind == dag::NodeKind::all_gather ? "gather." : node.bucket.valid() ? "reduce." : "sum.";
+      const char* purpose = node.kind == NodeKind::all_gather ? "gather." : node.bucket.valid() ? "reduce." : "sum.";
       return purpose + set_text(dag_, communicator.members.front());
     }
     std::string name = node.pass == Pass::F ? "act." : "grad.";
@@ -154,7 +148,7 @@ class Assignment {
     name += '.';
     name += dag_.context->text(dag_.chunks[node.chunk.index()].name);
     for (std::size_t d = 0; d + 1 < dag_.dims.size(); ++d) {
-      if (node.instance.at[d] == dag::Instance::kNone) continue;
+      if (node.instance.at[d] == Instance::kNone) continue;
       name += '.';
       name += dag_.context->text(dag_.dims[d].name);
       name += std::to_string(node.instance.at[d]);
@@ -249,7 +243,7 @@ class Assignment {
   }
 
   /// Where the window of a stream is written.
-  LocId window_place(const dag::Stream& stream) const {
+  LocId window_place(const Stream& stream) const {
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Stream>(&directive);
       if (line != nullptr && line->name == stream.name && line->window_loc.valid()) return line->window_loc;
@@ -264,7 +258,7 @@ class Assignment {
       const Communicators::Swap swap = made.widest[i];
       const CommId unread = communicator.comms[swap.unread];
       const CommId wanted = communicator.comms[swap.wanted];
-      const dag::Stream& stream = dag_.streams[communicator.stream.index()];
+      const Stream& stream = dag_.streams[communicator.stream.index()];
       const NodeId reader = made.first_reader[wanted.index()];
       const auto sent = [&](CommId comm) { return dag_.name(dag_.comms[comm.index()].members.front()); };
       sink_.report(Code::window_below_least, window_place(stream), "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",

@@ -7,7 +7,7 @@
 
 namespace piper::passes {
 
-using namespace dag;  // NOLINT: this file speaks of nothing else
+using namespace dag;
 
 namespace {
 

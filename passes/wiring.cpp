@@ -6,7 +6,7 @@
 
 namespace piper::passes {
 
-using namespace dag;  // NOLINT: this file speaks of nothing else
+using namespace dag;
 
 Producers::Producers(const Dag& dag) {
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {

@@ -7,6 +7,8 @@
 
 namespace piper::passes {
 
+using namespace dag;
+
 Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(size + 1, 0), targets_(pairs.size()) {
   for (const Pair& pair : pairs) ++first_[pair.first + 1];
   for (std::size_t i = 1; i <= size; ++i) first_[i] += first_[i - 1];
@@ -18,50 +20,50 @@ namespace {
 
 /// The backward of an instance comes after its forward, also where it reads nothing of it (a chunk that only feeds the loss). On one device that is order
 /// alone; between devices values carry it.
-void add_forward_before_backward(const dag::Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
+void add_forward_before_backward(const Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
   const Instances instances(dag);
   const std::size_t work = num_work_nodes(dag);
-  const auto place = [&](const dag::Node& node) { return std::size_t{node.chunk.index()} * instances.size() + instances.position(node.instance); };
-  std::vector<dag::NodeId> forward(dag.chunks.size() * instances.size());
+  const auto place = [&](const Node& node) { return std::size_t{node.chunk.index()} * instances.size() + instances.position(node.instance); };
+  std::vector<NodeId> forward(dag.chunks.size() * instances.size());
   for (std::size_t i = 0; i < work; ++i) {
-    const dag::Node& node = dag.nodes[i];
-    if (node.pass == Pass::F) forward[place(node)] = dag::NodeId::at(i);
+    const Node& node = dag.nodes[i];
+    if (node.pass == Pass::F) forward[place(node)] = NodeId::at(i);
   }
   for (std::size_t i = 0; i < work; ++i) {
-    const dag::Node& node = dag.nodes[i];
+    const Node& node = dag.nodes[i];
     if (node.pass != Pass::B && node.pass != Pass::BI) continue;
-    const dag::NodeId before = forward[place(node)];
+    const NodeId before = forward[place(node)];
     if (before.valid() && dag.node(before).devices == node.devices) units.emplace_back(unit_of[before.index()], unit_of[i]);
   }
 }
 
-WorkGraph::Sort sort_of(const dag::Node& node) {
+WorkGraph::Sort sort_of(const Node& node) {
   switch (node.kind) {
-    case dag::NodeKind::chunk: return node.pass == Pass::B ? WorkGraph::Sort::whole_backward : WorkGraph::Sort::work;
-    case dag::NodeKind::load: return WorkGraph::Sort::load;
-    case dag::NodeKind::sum_squares:
-    case dag::NodeKind::norm:
-    case dag::NodeKind::update:
-    case dag::NodeKind::report: return WorkGraph::Sort::end_of_step;
-    case dag::NodeKind::count: return WorkGraph::Sort::count;
-    case dag::NodeKind::send:
-    case dag::NodeKind::recv:
-    case dag::NodeKind::all_reduce:
-    case dag::NodeKind::all_gather: break;
+    case NodeKind::chunk: return node.pass == Pass::B ? WorkGraph::Sort::whole_backward : WorkGraph::Sort::work;
+    case NodeKind::load: return WorkGraph::Sort::load;
+    case NodeKind::sum_squares:
+    case NodeKind::norm:
+    case NodeKind::update:
+    case NodeKind::report: return WorkGraph::Sort::end_of_step;
+    case NodeKind::count: return WorkGraph::Sort::count;
+    case NodeKind::send:
+    case NodeKind::recv:
+    case NodeKind::all_reduce:
+    case NodeKind::all_gather: break;
   }
   return WorkGraph::Sort::communication;
 }
 
 }  // namespace
 
-WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
+WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()) {
   members_.reserve(dag.nodes.size());
   first_member_.reserve(dag.nodes.size() + 1);
   sort_.reserve(dag.nodes.size());
   devices_.reserve(dag.nodes.size());
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
-    const dag::Node& node = dag.nodes[i];
-    const dag::NodeId id = dag::NodeId::at(i);
+    const Node& node = dag.nodes[i];
+    const NodeId id = NodeId::at(i);
     const std::uint32_t unit = static_cast<std::uint32_t>(first_member_.size());
     if (!node.comm.valid()) {
       unit_of_[i] = unit;
@@ -71,14 +73,14 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
       devices_.push_back(node.devices);
       continue;
     }
-    const std::span<const dag::NodeId> group = dag.comms[node.comm.index()].members;
-    dag::NodeId first = group.front();
-    for (const dag::NodeId member : group) first = std::min(first, member);
+    const std::span<const NodeId> group = dag.comms[node.comm.index()].members;
+    NodeId first = group.front();
+    for (const NodeId member : group) first = std::min(first, member);
     if (first != id) continue;
     sort_.push_back(sort_of(node));
     devices_.push_back(dag.node(group.front()).devices);
     first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
-    for (const dag::NodeId member : group) {
+    for (const NodeId member : group) {
       unit_of_[member.index()] = unit;
       members_.push_back(member);
     }
@@ -91,8 +93,8 @@ WorkGraph::WorkGraph(const dag::Dag& dag) : unit_of_(dag.nodes.size()) {
   indegree_.assign(count, 0);
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const std::uint32_t to = unit_of_[i];
-    for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
-      if (input.cls == dag::EdgeClass::param) continue;
+    for (const Input& input : dag.inputs_of(dag.nodes[i])) {
+      if (input.cls == EdgeClass::param) continue;
       pairs.emplace_back(unit_of_[input.source.node.index()], to);
     }
   }

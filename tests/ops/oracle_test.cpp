@@ -13,7 +13,7 @@
 namespace piper::test {
 namespace {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 
 bool keeps(Symbol, std::size_t element) { return element % 3 != 1; }
 

@@ -9,7 +9,7 @@
 
 namespace piper::test {
 
-using namespace tensor;  // NOLINT: LibTorch's names are all written with `at::`
+using namespace tensor;  // LibTorch's names are all written with `at::`
 
 namespace {
 

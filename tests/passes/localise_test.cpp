@@ -16,7 +16,7 @@
 namespace piper::test {
 namespace {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 using dag::Body;
 using dag::BodyPort;
 using dag::PortKind;

@@ -8,7 +8,7 @@
 
 namespace piper::test {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 namespace piper::test {
 
-using namespace dag;  // NOLINT: this file speaks of nothing else
+using namespace dag;
 
 namespace {
 

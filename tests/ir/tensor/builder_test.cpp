@@ -11,7 +11,7 @@
 namespace piper::test {
 namespace {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 
 class TensorBuilder : public ::testing::Test {
  protected:

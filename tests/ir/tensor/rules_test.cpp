@@ -11,7 +11,7 @@
 namespace piper::test {
 namespace {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 
 /// Dropout that keeps everything: which elements it drops is not a matter of layout.
 bool keep_all(Symbol, std::size_t) { return true; }

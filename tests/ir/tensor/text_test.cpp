@@ -14,7 +14,7 @@
 namespace piper::test {
 namespace {
 
-using namespace tensor;  // NOLINT: this file speaks of nothing else
+using namespace tensor;
 
 std::string diagnostics(const DiagnosticSink& sink, const Context& context) { return render_text(sink.sorted(), context.locations.files()); }
 
