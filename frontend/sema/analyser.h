@@ -182,10 +182,18 @@ class Analyser {
     bool optional = false;
     SourceRange range;
   };
-  /// Matches arguments to parameters; false when that was an error. `first` is the type of args[0] when it is known already.
-  bool match(ast::CallExpr& expr, std::string_view name, SourceRange declared, std::span<const ParamView> params,
-             const Signature* row, std::optional<Type> first, std::vector<Type>& types);
+  struct Callee {
+    std::string_view name;
+    SourceRange declared;  // invalid: a builtin
+    std::span<const ParamView> params;
+    const Signature* row = nullptr;  // of a builtin
+  };
   Type argument(const ast::Arg& arg, Type expected, const Place& place, std::optional<Type> known);
+
+  // match_arguments.cpp
+  /// Matches arguments to parameters; false when that was an error. `first` is the type of args[0] when it is known already.
+  bool match(ast::CallExpr& expr, const Callee& callee, std::optional<Type> first, std::vector<Type>& types);
+  struct Matching;
 
   // check_stmt.cpp
   void block(const ast::Block& body);

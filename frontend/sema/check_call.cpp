@@ -1,4 +1,4 @@
-// Calls: who is called, which argument goes to which parameter, what comes back.
+// Calls: who is called, what an argument may be, what comes back.
 
 #include "frontend/sema/analyser.h"
 #include "ir/diagnostics/suggestion.h"
@@ -93,7 +93,7 @@ Type Analyser::call_function(ast::CallExpr& expr, FunctionId id, bool as_stateme
   // Where the parameters did not parse, arguments are checked by themselves only.
   const bool unknown = header_damaged(*function.syntax);
   const bool outer = std::exchange(in_damaged_statement_, in_damaged_statement_ || unknown);
-  const bool matched = match(expr, function.name(), function.syntax->name.range, views, nullptr, std::nullopt, types);
+  const bool matched = match(expr, {function.name(), function.syntax->name.range, views}, std::nullopt, types);
   in_damaged_statement_ = outer;
   if (unknown) return kError;
 
@@ -141,7 +141,7 @@ Type Analyser::call_builtin(ast::CallExpr& expr, std::span<const Signature* cons
   std::vector<ParamView> views;
   for (const BuiltinParam& param : row->params) views.push_back({param.name, param.type, param.optional, {}});
   std::vector<Type> types;
-  const bool matched = match(expr, row->name, {}, views, row, first, types);
+  const bool matched = match(expr, {row->name, {}, views, row}, first, types);
   if (row->result.kind != TypeKind::number && row->result.kind != TypeKind::any) return row->result;
 
   // The result follows the arguments.
@@ -203,115 +203,6 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
   const Type type = known ? *known : infer(*arg.value, expected);
   if (report_mismatch(*arg.value, type, expected, place)) return kError;
   return type;
-}
-
-bool Analyser::match(ast::CallExpr& expr, std::string_view callee, SourceRange declared, std::span<const ParamView> params,
-                     const Signature* row, std::optional<Type> first, std::vector<Type>& types) {
-  constexpr std::int32_t kDefault = -1;
-  std::vector<std::int32_t> matched(params.size(), kDefault);
-  std::vector<std::uint32_t> rest;
-  bool ok = true;
-  const auto note = [&](DiagnosticBuilder diagnostic) {
-    if (declared.valid()) {
-      diagnostic.related(declared, "`{}` is declared here", callee);
-    } else if (row != nullptr) {
-      diagnostic.hint("it is `{}`", row->text);
-    }
-    ok = false;
-  };
-  std::size_t position = 0;
-  const ast::Arg* first_named = nullptr;
-  for (std::size_t i = 0; i < expr.args.size(); ++i) {
-    const ast::Arg& arg = expr.args[i];
-    const std::optional<Type> known = i == 0 ? first : std::nullopt;
-    std::size_t param = params.size();
-    if (arg.name.missing()) {
-      if (first_named != nullptr) {
-        sink_.report(Code::positional_after_named, arg.range, "an argument without a name stands after `{}:`", first_named->name.name)
-            .hint("positional arguments come first");
-        ok = false;
-        continue;
-      }
-      param = position++;
-      if (param >= params.size()) {
-        if (row != nullptr && row->variadic) {
-          // A lone list stands for its elements.
-          const Type list{row->rest.kind, true};
-          const Type type = known ? *known : infer(*arg.value, row->rest);
-          const bool lone = expr.args.size() == 1 && type.list && converts(type, list);
-          rest.push_back(static_cast<std::uint32_t>(i));
-          if (lone) {
-            types.push_back(type);
-          } else {
-            if (report_mismatch(*arg.value, type, row->rest, {.what = "", .name = "values", .owner = callee})) ok = false;
-            types.push_back(ok ? type : kError);
-          }
-          continue;
-        }
-        if (param == params.size()) {
-          const bool named = row != nullptr && row->open;
-          note(sink_.report(Code::too_many_arguments, arg.range, "`{}` takes {} argument{}{}", callee,
-                            params.empty() ? "no" : std::to_string(params.size()), params.size() == 1 ? "" : "s",
-                            named ? " without a name" : ""));
-        }
-        continue;
-      }
-    } else {
-      first_named = first_named != nullptr ? first_named : &arg;
-      for (param = 0; param < params.size() && params[param].name != arg.name.name;) ++param;
-      if (param == params.size()) {
-        if (row != nullptr && row->open) {
-          for (const std::uint32_t other : rest) {
-            if (expr.args[other].name.name != arg.name.name) continue;
-            sink_.report(Code::repeated_argument, arg.name.range, "`{}` is given twice", arg.name.name)
-                .related(expr.args[other].name.range, "the first one is here");
-            ok = false;
-          }
-          bind_label(arg.name);
-          rest.push_back(static_cast<std::uint32_t>(i));
-          argument(arg, row->rest, {.what = "", .name = arg.name.name, .owner = callee}, known);
-          continue;
-        }
-        std::vector<std::string_view> names;
-        for (const ParamView& view : params) names.push_back(view.name);
-        auto diagnostic = sink_.report(Code::unknown_argument, arg.name.range, "`{}` has no parameter `{}`", callee, arg.name.name);
-        if (const std::string_view best = nearest_name(arg.name.name, names); !best.empty()) {
-          diagnostic.hint("did you mean `{}`?", best);
-          if (declared.valid()) diagnostic.related(declared, "`{}` is declared here", callee);
-          ok = false;
-        } else {
-          note(diagnostic);
-        }
-        // Looked at for what is wrong inside, and so that its names count as used.
-        if (!llvm::isa<ast::OpExpr>(arg.value)) infer(*arg.value, arg.value->kind == ast::ExprKind::name ? Type{TypeKind::dimension} : kError);
-        continue;
-      }
-    }
-    if (matched[param] != kDefault) {
-      const ast::Arg& before = expr.args[static_cast<std::size_t>(matched[param])];
-      sink_.report(Code::repeated_argument, arg.name.missing() ? arg.range : arg.name.range, "`{}` is given twice", params[param].name)
-          .related(before.range, "the first one is here");
-      ok = false;
-      continue;
-    }
-    matched[param] = static_cast<std::int32_t>(i);
-    const Place place{.what = "", .name = params[param].name, .owner = callee, .declared = params[param].range};
-    types.push_back(argument(arg, params[param].type, place, known));
-  }
-  std::string missing;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    if (matched[i] == kDefault && !params[i].optional) missing += (missing.empty() ? "`" : ", `") + std::string(params[i].name) + "`";
-  }
-  if (row != nullptr && row->variadic && rest.empty()) missing = "a value";
-  if (row != nullptr && row->id == Builtin::trim && rest.empty()) missing = "a dimension, such as `mb: m`";
-  // After another mistake in the arguments what is missing is a guess.
-  if (!missing.empty() && ok) {
-    const SourceRange end{expr.range.file, expr.range.end - 1, expr.range.end};
-    note(sink_.report(Code::missing_argument, end, "`{}` needs {}", callee, missing));
-  }
-  expr.matched = syntax().copy(matched);
-  expr.rest = syntax().copy(rest);
-  return ok;
 }
 
 }  // namespace piper::sema
