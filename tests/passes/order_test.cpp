@@ -38,6 +38,10 @@ struct Program {
     }
     return ops;
   }
+  /// GPipe on rank 0; on rank 1 the second forward overlaps the first backward.
+  directive::Order overlapped() {
+    return order({{rank(0), gpipe(0)}, {rank(1), {op(Pass::F, 1, 0), op(Pass::F, 1, 1, 1), op(Pass::B, 1, 0, 1), op(Pass::B, 1, 1)}}});
+  }
   directive::Selector part(std::vector<Index> coordinates, Part part) {
     directive::Selector selector = build.selector(std::move(coordinates));
     selector.part = part;
@@ -120,9 +124,7 @@ TEST(Order, RanksWithoutOneGetTheDefaultAroundTheOthers) {
 
 TEST(Order, GroupsAreFilledReadyFirst) {
   Program program;
-  program.build.add(program.order({{program.rank(0), program.gpipe(0)},
-                                   {program.rank(1),
-                                    {program.op(Pass::F, 1, 0), program.op(Pass::F, 1, 1, 1), program.op(Pass::B, 1, 0, 1), program.op(Pass::B, 1, 1)}}}));
+  program.build.add(program.overlapped());
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
   EXPECT_EQ(program.sequence(*dag, 1), "F1.0 [B1.0 F1.1] B1.1");
@@ -182,9 +184,7 @@ TEST(Order, HeldOutProgramRunsItsForwards) {
 
 TEST(OrdersTable, HasRowsPlacementAndGroupsInTextOrder) {
   Program program;
-  program.build.add(program.order({{program.rank(0), program.gpipe(0)},
-                                   {program.rank(1),
-                                    {program.op(Pass::F, 1, 0), program.op(Pass::F, 1, 1, 1), program.op(Pass::B, 1, 0, 1), program.op(Pass::B, 1, 1)}}}));
+  program.build.add(program.overlapped());
   const directive::Strategy strategy = program.build.strategy();
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
