@@ -29,6 +29,23 @@ std::optional<Op> unary_op(Builtin id) {
   }
 }
 
+/// The class whose targets do not count; nothing after a failure.
+std::optional<std::int32_t> ignored_class(Evaluator& evaluator, std::int64_t number, SourceRange range, const Frame& frame) {
+  if (number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max()) return static_cast<std::int32_t>(number);
+  evaluator.fail(Code::setting_out_of_range, range, frame, "`ignore` of `cross_entropy` is `{}`; it must fit into 32 bits", number);
+  return std::nullopt;
+}
+
+/// `rename(x, old: new)`.
+std::vector<std::pair<Symbol, Symbol>> new_names(const ast::CallExpr& expr, Context& context) {
+  std::vector<std::pair<Symbol, Symbol>> names;
+  for (const std::uint32_t position : expr.rest) {
+    const ast::Arg& arg = expr.args[position];
+    names.emplace_back(context.symbol(arg.name.name), context.symbol(llvm::cast<ast::NameExpr>(*arg.value).name));
+  }
+  return names;
+}
+
 }  // namespace
 
 Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame) {
@@ -43,6 +60,7 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
   }
   const auto tensor = [&](std::size_t i) { return values[i]->get<TensorValue>()->id; };
   const auto number = [&](std::size_t i, double otherwise) { return values[i] ? evaluator.to_float(*values[i]) : otherwise; };
+  const auto range_of = [&](std::size_t i) { return expr.args[static_cast<std::size_t>(expr.matched[i])].range; };
   const auto along = [&](std::size_t i) { return state_->dimension_argument(expr, i); };
   const auto dims = [&](std::size_t i) {
     const Symbol named = along(i);
@@ -72,31 +90,21 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     case Builtin::cross_entropy: {
       std::optional<std::int32_t> ignore;
       if (values[3]) {
-        const std::int64_t number = evaluator.to_int(*values[3]);
-        if (number < std::numeric_limits<std::int32_t>::min() || number > std::numeric_limits<std::int32_t>::max()) {
-          evaluator.fail(Code::setting_out_of_range, expr.args[static_cast<std::size_t>(expr.matched[3])].range, frame,
-                         "`ignore` of `cross_entropy` is `{}`; it must fit into 32 bits", number);
-          return {};
-        }
-        ignore = static_cast<std::int32_t>(number);
+        ignore = ignored_class(evaluator, evaluator.to_int(*values[3]), range_of(3), frame);
+        if (!ignore) return {};
       }
       built = build.cross_entropy(tensor(0), tensor(1), along(2), ignore);
       break;
     }
     case Builtin::dot: {
       built = build.binary(Op::mul, tensor(0), tensor(1));
-      if (built) {
-        const Symbol named = along(2);
-        const auto& type = state_->graph.type(tensor(0));
-        built = build.sum(built.value, {named.valid() || type.dims.empty() ? named : type.dims.back().name});
-      }
+      if (built) built = build.sum(built.value, dims(2));
       break;
     }
     case Builtin::dropout: {
       const double rate = number(1, 0);
       if (!(rate >= 0 && rate < 1)) {
-        evaluator.fail(Code::setting_out_of_range, expr.args[static_cast<std::size_t>(expr.matched[1])].range, frame,
-                       "`p` of `dropout` is `{}`; it must be at least 0 and below 1", rate);
+        evaluator.fail(Code::setting_out_of_range, range_of(1), frame, "`p` of `dropout` is `{}`; it must be at least 0 and below 1", rate);
         return {};
       }
       built = rate == 0 ? Built(tensor(0)) : build.dropout(tensor(0), rate);
@@ -113,15 +121,7 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     case Builtin::maximum: built = build.binary(Op::maximum, tensor(0), tensor(1)); break;
     case Builtin::minimum: built = build.binary(Op::minimum, tensor(0), tensor(1)); break;
     case Builtin::rename:
-    case Builtin::rename_indices: {
-      std::vector<std::pair<Symbol, Symbol>> names;
-      for (const std::uint32_t position : expr.rest) {
-        const ast::Arg& arg = expr.args[position];
-        names.emplace_back(evaluator.context().symbol(arg.name.name), evaluator.context().symbol(llvm::cast<ast::NameExpr>(*arg.value).name));
-      }
-      built = build.rename(tensor(0), std::move(names));
-      break;
-    }
+    case Builtin::rename_indices: built = build.rename(tensor(0), new_names(expr, evaluator.context())); break;
     default: evaluator.set_failed(); return {};
   }
   return state_->check(built, expr.range, frame);
