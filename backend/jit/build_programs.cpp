@@ -249,7 +249,7 @@ class Build {
       std::string aside;
     };
     std::deque<Running> running;
-    bool good = true, disk_full = false;
+    bool good = true, disk_full = false, usable = true;
     const auto reap = [&] {
       const Running done = running.front();
       running.pop_front();
@@ -269,7 +269,10 @@ class Build {
       read_file(cache_.path(name + ".log"), log);
       const auto outside = outside_cause(done.child, end, log);
       disk_full = disk_full || (outside && outside->disk);
-      if (good && !disk_full) refuse(name, outside);
+      if (good && !disk_full) {
+        usable = outside || compiles_anything();
+        refuse(name, outside, usable);
+      }
       good = false;
     };
     const std::size_t most = options_.processes != 0 ? options_.processes : std::max(1u, std::thread::hardware_concurrency());
@@ -278,19 +281,40 @@ class Build {
       if (!cache_.store_text(names_[i] + ".cpp", sources[i].text)) disk_full = true;
       if (disk_full) break;
       const std::string aside = cache_.path_aside(names_[i] + ".so");
-      std::vector<std::string> command = compiler_.command;
-      for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
-      for (const std::string& word : {std::string("-I"), include_, cache_.path(names_[i] + ".cpp"), std::string("-o"), aside}) command.push_back(word);
-      running.push_back({i, start(command, cache_.path(names_[i] + ".log")), aside});
+      running.push_back({i, start_compiler(names_[i], aside), aside});
     }
     while (!running.empty()) reap();
     if (sink_.has_errors()) return Built::failed;
+    if (!usable) return Built::no_compiler;
     return disk_full ? cannot_write() : Built::done;
   }
 
-  void refuse(const std::string& name, const std::optional<Outside>& outside) {
+  /// Compiles NAME.cpp of the cache into `object`; what the compiler says is in NAME.log.
+  Child start_compiler(const std::string& name, const std::string& object) const {
+    std::vector<std::string> command = compiler_.command;
+    for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
+    for (const std::string& word : {std::string("-I"), include_, cache_.path(name + ".cpp"), std::string("-o"), object}) command.push_back(word);
+    return start(command, cache_.path(name + ".log"));
+  }
+
+  /// Whether the compiler takes a program that nothing can be wrong with: one that lacks its parts, or does not know a flag, refuses that as well.
+  bool compiles_anything() const {
+    const std::string name = fs::path(cache_.path_aside("empty")).filename().string();
+    if (!cache_.store_text(name + ".cpp", "")) return true;
+    const bool good = finish(start_compiler(name, cache_.path(name + ".so"))).good();
+    for (const char* ending : {".cpp", ".log", ".so"}) unlink(cache_.path(name + ending).c_str());
+    return good;
+  }
+
+  void refuse(const std::string& name, const std::optional<Outside>& outside, bool usable) {
     temporary_.keep = true;
     const std::string source = cache_.path(name + ".cpp"), log = cache_.path(name + ".log");
+    if (!usable) {
+      sink_.report(piper::Code::no_host_compiler, SourceRange(), "`{}` compiles nothing here, not even an empty program; the interpreter runs the program, with the same results but slower",
+                   compiler_.command.front())
+          .hint("the compiler's words are in `{}`; install g++ whole, or name another compiler in `CXX`", log);
+      return;
+    }
     if (!outside) {
       sink_.report(piper::Code::generated_code_refused, SourceRange(), "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program",
                    compiler_.command.front(), source)

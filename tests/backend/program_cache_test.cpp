@@ -137,6 +137,21 @@ TEST_F(ProgramCache, ACompilerThatRefuses) {
   EXPECT_NE(read_text(said.hint.substr(log, said.hint.find('`', log) - log)).value_or("").find("error"), std::string::npos);
 }
 
+// A driver whose parts are not installed, or that does not know a flag, answers `--version` and refuses everything: that says nothing about the code.
+TEST_F(ProgramCache, ACompilerThatCompilesNothing) {
+  options.compiler = compiler("hollow", "echo \"g++: fatal error: cannot execute 'cc1plus'\"; exit 1");
+  EXPECT_EQ(build({{"a", source("one")}, {"b", source("two")}}), Built::no_compiler);
+  ASSERT_EQ(codes(), std::vector{Code::no_host_compiler});
+  const Diagnostic said = sink->sorted()[0];
+  EXPECT_NE(said.message.find("not even an empty program"), std::string::npos) << said.message;
+  const std::size_t log = said.hint.find(options.cache_folder);
+  ASSERT_NE(log, std::string::npos) << said.hint;
+  EXPECT_NE(read_text(said.hint.substr(log, said.hint.find('`', log) - log)).value_or("").find("cc1plus"), std::string::npos);
+  options.compiler = "g++ --no-such-flag";
+  EXPECT_EQ(build({{"a", source("one")}}), Built::no_compiler);
+  EXPECT_EQ(codes(), std::vector{Code::no_host_compiler});
+}
+
 // A driver that lives on when a part of it is killed says so and exits with 1; so does one whose own process is killed, by the shell that ran it or not.
 TEST_F(ProgramCache, ACompilerThatIsEnded) {
   const auto failed_with = [&](const std::string& name, const std::string& script) {
