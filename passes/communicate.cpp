@@ -359,6 +359,16 @@ bool Communicator::run() {
   return true;
 }
 
+/// What a dropout would give if it kept everything.
+void keep_all(tensor::Graph& graph) {
+  for (tensor::Node& node : graph.mutable_nodes()) {
+    if (node.op != tensor::Op::dropout) continue;
+    node.op = tensor::Op::scale;
+    node.attrs = {};
+    node.attrs.scalar = 1;
+  }
+}
+
 }  // namespace
 
 bool communicate(Dag& dag, DiagnosticSink& sink) { return Communicator(dag, sink).run(); }
@@ -368,6 +378,7 @@ void drop_backward(Dag& dag) {
   std::erase_if(dag.nodes, [](const Node& node) { return node.pass != Pass::F; });
   dag.forward_only = true;
   remove_unused_bodies(dag);
+  for (dag::Body& body : dag.bodies) keep_all(body.graph);
   remove_unread_outputs(dag);
   wire(dag);
 }

@@ -19,7 +19,7 @@ namespace piper::passes {
 /// Takes a DAG of level placed to level communicating; of its nodes the chunks count alone. False after reporting device sets over which a loss or the norm cannot be gathered.
 bool communicate(dag::Dag& dag, DiagnosticSink& sink);
 
-/// Takes a DAG of level placed to its forward-only part: F alone, nothing saved, no updates. Buckets stay as they are, so that the parameters of
+/// Takes a DAG of level placed to its forward-only part: F alone, nothing saved, no updates, and dropout keeps everything. Buckets stay as they are, so that the parameters of
 /// the training program and of this one lie at the same places.
 void drop_backward(dag::Dag& dag);
 

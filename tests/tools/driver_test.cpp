@@ -66,6 +66,36 @@ TEST(Help, EveryCommandAnswers) {
   }
 }
 
+// Dropout belongs to training: with a rate of 0 the model that is evaluated is the same one.
+TEST(HeldOut, DropoutKeepsEverything) {
+  const std::map<std::string, std::string> files = {{"drop.pipe",
+                                                     "param rate = 0.5\n"
+                                                     "mesh one(d: 1)\n"
+                                                     "model net() {\n"
+                                                     "    input x: tensor[batch, dim: 6], label: i64[batch]\n"
+                                                     "    weight w[dim, class: 4] = normal(1.0)\n"
+                                                     "    loss cross_entropy(dropout(x, rate) @ w, label)\n"
+                                                     "}\n"
+                                                     "train drop = net() on one {\n"
+                                                     "    data:     synthetic(batch: 8, classes: 4)\n"
+                                                     "    held_out: synthetic(batch: 8, classes: 4)\n"
+                                                     "    optim:    sgd(lr: 0.0)\n"
+                                                     "    steps:    1\n"
+                                                     "    place model on d[0]\n"
+                                                     "}\n"}};
+  const auto losses = [&](const char* rate) {
+    const ToolResult run = run_tool({"train", "drop.pipe", "-D", std::string("rate=") + rate, "--interpret", "--format", "json"}, files);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const llvm::json::Value value = llvm::cantFail(llvm::json::parse(run.out));
+    const llvm::json::Object& told = *value.getAsObject();
+    return std::pair(told.getNumber("first_loss").value(), told.getNumber("held_out_loss").value());
+  };
+  const auto [trained, held_out] = losses("0.5");
+  const auto [trained_whole, held_out_whole] = losses("0.0");
+  EXPECT_NE(trained, trained_whole);
+  EXPECT_EQ(held_out, held_out_whole);
+}
+
 // What `show dag -o` writes at each level is a program that `check` reads, finds right, and prints again as it was.
 TEST(DagFile, EveryLevelRoundTrips) {
   const TemporaryFolder folder;
