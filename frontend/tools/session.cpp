@@ -26,53 +26,58 @@ std::string reason(int error) {
 Session::Session(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments), sink_(context_.locations) {}
 
 std::optional<ast::Module> Session::parse_only(const std::string& input) {
-  const auto file = source::open(input, {}, console_.files, context_.locations.files(), sink_);
+  if (input.ends_with(".pir")) {
+    sink_.report(Code::unknown_subject, SourceRange(), "a .pir file has no syntax tree: this needs a .pipe file or a schedule of the standard library");
+    return std::nullopt;
+  }
+  const auto file = open_source(input);
   if (!file) return std::nullopt;
   return parse::parse(context_.locations.files(), *file, sink_);
 }
 
 bool Session::open(const std::string& input) {
   if (input.ends_with(".pir")) return open_pir(input);
-  // A name without a folder and an ending is one of the library.
-  if (!input.ends_with(".pipe") && input.find('/') == std::string::npos) return open_library(input);
-  const auto file = source::open(input, {}, console_.files, context_.locations.files(), sink_);
+  const auto file = open_source(input);
   if (!file) return false;
   program_ = sema::analyse(*file, console_.files, context_, sink_);
   return true;
 }
 
-bool Session::open_library(const std::string& name) {
+std::optional<FileId> Session::open_source(const std::string& input) {
+  // A name without a folder and an ending is one of the library.
+  if (!input.ends_with(".pipe") && input.find('/') == std::string::npos) return open_library(input);
+  return source::open(input, {}, console_.files, context_.locations.files(), sink_);
+}
+
+std::optional<FileId> Session::open_library(const std::string& name) {
   const auto file = sema::open_library("std.schedules." + name, context_.locations.files());
-  if (file) {
-    program_ = sema::analyse(*file, console_.files, context_, sink_);
-    library_schedule_ = name;
-  }
   // A file of shared parts, such as `alternate`, has none.
-  const bool found = file && (!program_->ok || program_->find_schedule(name).valid());
-  if (!found) {
-    std::vector<std::string> known;
-    for (const std::string& module : sema::library_modules()) {
-      constexpr std::string_view kPrefix = "std.schedules.";
-      if (!module.starts_with(kPrefix)) continue;
-      const std::string schedule = module.substr(kPrefix.size());
-      if (declares_schedule(*sema::open_library(module, context_.locations.files()), schedule)) known.push_back(schedule);
-    }
-    const auto meant = nearest(name, known);
-    auto&& builder = sink_.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
-    if (meant) {
-      builder.hint("did you mean `{}`?", *meant);
-    } else {
-      std::string list;
-      for (const std::string& schedule : known) list += (list.empty() ? "`" : ", `") + schedule + "`";
-      builder.hint("its schedules are {}", list);
-    }
-    return false;
+  if (file && declares_schedule(*file, name)) {
+    library_schedule_ = name;
+    return file;
   }
-  return true;
+  std::vector<std::string> known;
+  for (const std::string& module : sema::library_modules()) {
+    constexpr std::string_view kPrefix = "std.schedules.";
+    if (!module.starts_with(kPrefix)) continue;
+    const std::string schedule = module.substr(kPrefix.size());
+    if (declares_schedule(*sema::open_library(module, context_.locations.files()), schedule)) known.push_back(schedule);
+  }
+  const auto meant = nearest(name, known);
+  auto&& builder = sink_.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
+  if (meant) {
+    builder.hint("did you mean `{}`?", *meant);
+  } else {
+    std::string list;
+    for (const std::string& schedule : known) list += (list.empty() ? "`" : ", `") + schedule + "`";
+    builder.hint("its schedules are {}", list);
+  }
+  return std::nullopt;
 }
 
 bool Session::declares_schedule(FileId file, std::string_view name) {
-  const ast::Module module = parse::parse(context_.locations.files(), file, sink_);
+  DiagnosticSink unread(context_.locations);  // whoever goes on with the file tells its mistakes
+  const ast::Module module = parse::parse(context_.locations.files(), file, unread);
   return std::any_of(module.items.begin(), module.items.end(), [&](const ast::Item* item) {
     const auto* function = llvm::dyn_cast<ast::FunctionItem>(item);
     return function != nullptr && function->sort == ast::FunctionSort::schedule && function->name.name == name;

@@ -36,7 +36,7 @@ class Session {
   /// Reads IN: a .pipe or .pir file, or the name of a library schedule. False when there is nothing to go on with; with mistakes in some declarations
   /// the others are looked at.
   bool open(const std::string& input);
-  /// The syntax tree of a .pipe file alone, without analysis.
+  /// The syntax tree of a .pipe file, or of the file of a library schedule, without analysis.
   std::optional<ast::Module> parse_only(const std::string& input);
 
   /// The DAG of a .pir file, verified; null for other inputs.
@@ -75,7 +75,8 @@ class Session {
   bool make_folder(const std::string& path);
 
  private:
-  bool open_library(const std::string& name);
+  std::optional<FileId> open_source(const std::string& input);
+  std::optional<FileId> open_library(const std::string& name);
   bool declares_schedule(FileId file, std::string_view name);
   bool open_pir(const std::string& path);
   passes::Options options_of_passes(dag::Level level) const;

@@ -35,14 +35,18 @@ std::string show_orders(const Arguments& arguments, const dag::Dag& dag, std::sp
 int show_pir(Session& session, const std::string& kind) {
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.pir();
+  const dag::Level needed = kind == "program" ? dag::Level::planned : dag::Level::ordered;
   if (kind == "dag") {
     session.write(wrapped(arguments, "dag", dag::print(dag, session.pir_directives())));
-  } else if (dag.level < dag::Level::ordered) {
-    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `ordered`, and the file is at level `{}`", kind, dag::level_name(dag.level));
-  } else if (kind == "orders" || kind == "grid") {
-    session.write(show_orders(arguments, dag, session.pir_directives(), kind == "grid"));
+  } else if (kind == "graph") {
+    session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
+  } else if (dag.level < needed) {
+    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind, dag::level_name(needed),
+                          dag::level_name(dag.level));
+  } else if (kind == "program") {
+    session.write(wrapped(arguments, "program", program_text(dag)));
   } else {
-    session.sink().report(Code::unknown_subject, SourceRange(), "`show {}` needs a .pipe file", kind);
+    session.write(show_orders(arguments, dag, session.pir_directives(), kind == "grid"));
   }
   return session.finish();
 }
