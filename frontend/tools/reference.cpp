@@ -65,7 +65,7 @@ std::optional<StepLosses> run_step(Session& session, TrainJob& train) {
     return std::nullopt;
   });
   if (result.failure) {
-    report_failure(session, *result.failure);
+    report_failure(session, *result.failure, train.training.settings.loc);
     return std::nullopt;
   }
   return losses;
@@ -115,7 +115,7 @@ std::optional<Differences> against_sequential(Session& session, Session::Subject
   const runtime::LibraryCalls* const calls = library.get(failure);
   const auto data = calls ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, 0, failure, &session.texts()) : nullptr;
   if (!data) {
-    report_failure(session, failure);
+    report_failure(session, failure, subject.lowered.strategy.settings.loc);
     return std::nullopt;
   }
   calls->begin_thread(options->threads);

@@ -56,7 +56,7 @@ std::optional<double> bigram_of(Session& session, const tensor::Graph& model, co
   if (!predicts_next_byte(model, settings)) return std::nullopt;
   runtime::Failure failure;
   const auto bigram = runtime::bigram_loss(settings.data->path, settings.held_out->path, session.texts(), failure);
-  if (!bigram) report_failure(session, failure);
+  if (!bigram) report_failure(session, failure, settings.loc);
   return bigram;
 }
 
@@ -66,7 +66,7 @@ void print_end(std::ostream& words, const runtime::TrainResult& result, std::opt
   if (result.tokens_per_second > 0) words << ", " << count_text(result.tokens_per_second) << " tokens/s";
   if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
-  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << result.held_out_steps << " batches\n";
+  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << result.held_out_steps << (result.held_out_steps == 1 ? " batch\n" : " batches\n");
   if (bigram) words << "bigram model on the same text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
 }
 
@@ -106,7 +106,7 @@ int run_steps(Session& session, Session::Subject& subject) {
   pipes.reset();
   session.words().clear();
   if (result.failure) {
-    report_failure(session, *result.failure);
+    report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
   if (result.ended == runtime::Ended::stopped) {

@@ -17,14 +17,16 @@ SourceRange range_of(Session& session, const runtime::Place& place) {
 
 }  // namespace
 
-void report_failure(Session& session, const runtime::Failure& failure) {
+void report_failure(Session& session, const runtime::Failure& failure, LocId train) {
   std::string message;
   const auto where = [&](const std::string& text) { message += (message.empty() ? "" : ", ") + text; };
   if (failure.rank != runtime::Failure::kNoRank) where("rank " + std::to_string(failure.rank));
   if (failure.step) where("step " + std::to_string(*failure.step + 1));
   if (!failure.place.action.empty()) where("`" + failure.place.action + "`");
   message += (message.empty() ? "" : ": ") + failure.message;
-  auto&& builder = session.sink().report(static_cast<Code>(failure.code), range_of(session, failure.place), "{}", message);
+  const SourceRange range = range_of(session, failure.place);
+  const Code code = static_cast<Code>(failure.code);
+  auto&& builder = range.valid() ? session.sink().report(code, range, "{}", message) : session.sink().report(code, train, "{}", message);
   for (const runtime::Note& note : failure.notes) builder.related(range_of(session, note.place), "{}", note.text);
   if (!failure.hint.empty()) builder.hint("{}", failure.hint);
 }
@@ -37,7 +39,7 @@ std::optional<runtime::Options> runtime_options(Session& session) {
   for (const std::string& entry : entries) environment.push_back(entry.c_str());
   environment.push_back(nullptr);
   if (const auto failure = options.read_environment(environment.data())) {
-    report_failure(session, *failure);
+    report_failure(session, *failure, {});
     return std::nullopt;
   }
   if (session.arguments().threads) options.threads = static_cast<std::uint32_t>(*session.arguments().threads);
@@ -95,7 +97,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   runtime::Failure failure;
   made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;
-  report_failure(session, failure);
+  report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;
 }
 

@@ -30,7 +30,7 @@ std::optional<runtime::Options> runtime_options(Session& session);
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
 
-/// A failure of the runtime as a diagnostic at its `.pipe` line.
-void report_failure(Session& session, const runtime::Failure& failure);
+/// A failure of the runtime as a diagnostic at its `.pipe` line; at the train where it comes from no line of its own.
+void report_failure(Session& session, const runtime::Failure& failure, LocId train);
 
 }  // namespace piper::tools
