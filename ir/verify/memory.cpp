@@ -35,11 +35,11 @@ struct Cell {
 
 /// What an action does to a run of cells; the same in both steps.
 struct Access {
-  enum class Kind : std::uint8_t { read_value, read_sum, read_param, write_value, write_sum, write_garbage, write_state } kind = Kind::write_garbage;
+  enum class Kind : std::uint8_t { read_value, read_sum, read_param, write_value, write_sum, write_garbage, write_param, write_state } kind = Kind::write_garbage;
   std::uint32_t first = 0, last = 0;  // cells
   std::int64_t base = 0;
   std::uint32_t id = kNone;     // the output; of a sum its first edge; write_state: the bucket
-  std::uint32_t other = kNone;  // read_sum: contributions; read_param: the parameter; write_value: the input that may lie there; write_sum: which contribution
+  std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may lie there; write_sum: which contribution
 };
 
 /// Numbers the bytes at which accesses begin and end. Places are used over and over: few of them differ.
@@ -207,6 +207,10 @@ class MemoryCheck::RoleMemory {
     }
     access.kind = Access::Kind::write_value;
     access.id = id;
+    if (entry.kind == NodeKind::update) {
+      access.kind = Access::Kind::write_param;
+      access.other = dag_.buckets[entry.bucket].params[out].value();
+    }
     if (entry.kind == NodeKind::all_reduce) access.other = out;
     if (entry.kind == NodeKind::all_gather) {
       // The output that carries the member's own input may stay where it is.
@@ -240,6 +244,7 @@ class MemoryCheck::RoleMemory {
       switch (access->kind) {
         case Access::Kind::write_value: write_output(a, *access); break;
         case Access::Kind::write_sum: add_to_sum(a, *access, static_cast<std::uint32_t>(access - first)); break;
+        case Access::Kind::write_param: write_param(a, *access); break;
         case Access::Kind::write_state: write_state(a, *access); break;
         default: {
           Content content;
@@ -390,6 +395,21 @@ class MemoryCheck::RoleMemory {
       return;
     }
     write(a, access, content, kNone);
+  }
+
+  /// An update starts from what the parameter was: its first value, or that of the step before.
+  void write_param(std::uint32_t a, const Access& access) {
+    for (std::uint32_t c = access.first; c < access.last; ++c) {
+      const Content& has = cells_[c].content;
+      if (has.kind == Content::Kind::initial) continue;
+      if (has.kind == Content::Kind::claimed && has.id == access.other && has.base == access.base) continue;
+      if (has.kind == Content::Kind::value && has.id == access.id && has.step != step_ && has.base == access.base) continue;
+      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs parameter `{}`, but its bytes hold {}", plan_.name(a), facts_.text(dag_.params[access.other].name), describe(has));
+      break;  // what reads the parameter from here on finds it
+    }
+    Access made = access;
+    made.other = kNone;
+    write_output(a, made);
   }
 
   void write_state(std::uint32_t a, const Access& access) {

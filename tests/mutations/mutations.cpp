@@ -37,7 +37,7 @@ class Mutator {
 
   void collect() {
     enum class Section { header, graph, communicator, role } section = Section::header;
-    std::size_t role = 0, action = 0;
+    std::size_t role = 0, action = 0, buffer = 0;
     std::vector<std::size_t> nodes;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string& line = lines_[i];
@@ -49,15 +49,17 @@ class Mutator {
       } else if (line.starts_with("role ")) {
         role = section == Section::role ? role + 1 : 0;
         section = Section::role;
-        action = 0;
+        action = buffer = 0;
       } else if (line.starts_with("  ") && section != Section::header) {
         if (section == Section::graph) nodes.push_back(i);
         if (section == Section::communicator) delete_and_duplicate(i, "entry");
+        if (section == Section::role && line.starts_with("  buffer ")) buffers_.push_back({i, role, buffer++});
         if (section == Section::role && !line.starts_with("  buffer ")) actions_.push_back({i, role, action++});
       }
     }
     for (std::size_t k = 0; k < nodes.size(); ++k) node(nodes[k], k, nodes);
     for (std::size_t k = 0; k < actions_.size(); ++k) act(k);
+    for (const BufferLine& line : buffers_) move_onto_state(line);
   }
 
   std::vector<Change> changes;
@@ -77,6 +79,9 @@ class Mutator {
  private:
   struct Place {
     std::size_t line, role, action;
+  };
+  struct BufferLine {
+    std::size_t line, role, buffer;
   };
 
   void add(std::string what, std::size_t line, std::string replacement) {
@@ -307,6 +312,24 @@ class Mutator {
     }
   }
 
+  /// What holds from step to step has bytes that nothing else may write, however long before or after. Gradients hold for a part of the step only.
+  void move_onto_state(const BufferLine& place) {
+    const std::vector<dag::Buffer>& buffers = dag_.plan->roles[place.role].buffers;
+    const auto lasts = [](const dag::Buffer& buffer) {
+      return buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::optimizer || buffer.cls == dag::BufferClass::scalars;
+    };
+    std::vector<std::int64_t> state;
+    for (const dag::Buffer& buffer : buffers) {
+      if (lasts(buffer)) state.push_back(buffer.offset);
+    }
+    if (state.empty() || lasts(buffers[place.buffer])) return;
+    const std::string onto = std::to_string(state[place.buffer % state.size()]);
+    std::string moved = lines_[place.line];
+    const std::size_t begin = moved.find(" at ") + 4;
+    moved.replace(begin, moved.find(' ', begin) - begin, onto);
+    add("move buffer to byte `" + onto + "`", place.line, moved);
+  }
+
   /// The operand at that position is an output that no node reads.
   bool unread(const Place& place, std::size_t operand) const {
     const dag::NodeId node = action(place).node;
@@ -377,6 +400,7 @@ class Mutator {
   std::vector<std::string> lines_;
   std::vector<std::string> via_;
   std::vector<Place> actions_;
+  std::vector<BufferLine> buffers_;
 };
 
 }  // namespace
