@@ -4,7 +4,7 @@
 // Expressions are checked with a hint, the type that their place expects (kind `error`: none): it decides between values and labels,
 // and never converts. `expect` checks the conversion and reports. Type `error` fits everything, so that one mistake is told once.
 //
-// Beside text that did not parse the analysis is quiet where it would guess (`worth_telling`).
+// Beside text that did not parse, and files that were not found, the analysis is quiet where it would guess (`worth_telling`).
 
 #include <optional>
 #include <string>
@@ -121,7 +121,7 @@ class Analyser {
   void spread_unsoundness();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
 
-  // worth_telling.cpp: after syntax errors.
+  // worth_telling.cpp: after syntax errors and files that were not found.
   void note_damage();
   bool worth_telling(Code code, SourceRange at) const;
   /// Whether text between the two did not parse.

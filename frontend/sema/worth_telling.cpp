@@ -1,5 +1,5 @@
-// What the analysis says about a file whose text did not parse everywhere. The syntax error is told; of what else does not check, only
-// what does not look like its consequence.
+// What the analysis says about a file whose text did not parse everywhere, or that uses a file which was not found. That is told; of what else does
+// not check, only what does not look like its consequence.
 
 #include <algorithm>
 
@@ -80,6 +80,9 @@ bool Analyser::item_damaged(const ast::Module& module, const ast::Item& item) co
 }
 
 bool Analyser::worth_telling(Code code, SourceRange at) const {
+  // The file that was not found may declare the name.
+  const auto lacks = [&](const auto& module) { return module->lacks_uses && module->syntax.file == at.file; };
+  if (code == Code::unknown_name && std::any_of(program_.modules.begin(), program_.modules.end(), lacks)) return false;
   if (damage_.empty()) return true;
   if (in_damaged_statement_) return false;
   if (declarations_missing_ && (code == Code::unknown_name || code == Code::unknown_type || code == Code::not_callable)) return false;
