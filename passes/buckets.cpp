@@ -100,6 +100,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   BucketFiller filler(dag);
   const auto set_text = [&](DeviceSetId set) { return print(dag.device_sets[set], dag.mesh, dag.context->symbols); };
+  const auto region_text = [&](ChunkId chunk) { return dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols); };
   for (std::size_t p = 0; p < uses.size(); ++p) {
     if (uses[p].empty()) continue;
     const std::string_view name = dag.context->text(dag.params[p].name);
@@ -113,7 +114,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
         for (const DeviceSetId other : like.homes) {
           if (!fits || !dag.device_sets[other].intersects(dag.device_sets[use.devices])) continue;
           sink.report(Code::homes_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, set_text(other), set_text(use.devices))
-              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", dag.context->text(dag.chunks[use.chunk.index()].name))
+              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(use.chunk))
               .hint("place what uses one weight on equal or on disjoint device sets");
           fits = false;
         }
@@ -124,7 +125,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
       if (use.cut != uses[p].front().cut && fits) {
         const Use& first = uses[p].front();
         sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
-                    dag.context->text(dag.chunks[first.chunk.index()].name), dag.context->text(dag.chunks[use.chunk.index()].name), name)
+                    region_text(first.chunk), region_text(use.chunk), name)
             .hint("replicate both regions over the same axes");
         fits = false;
       }

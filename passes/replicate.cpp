@@ -125,7 +125,7 @@ bool Replicator::apply(const Replicate& replicate) {
           layout = {&replicate, specificity};
         } else if (layout.specificity == specificity && layout.directive->bucket_bytes != replicate.bucket_bytes) {
           sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
-                       text(dag_.chunks[chunk.index()].name), text(axis))
+                       dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols), text(axis))
               .related(layout.directive->loc, "the other `replicate` stands here")
               .hint("keep one of them");
           return false;
