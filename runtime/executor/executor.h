@@ -55,6 +55,7 @@ struct StepRecord {
   std::uint64_t steps = 0;        // asked for in this run
   double loss = 0;                // sum of the losses
   std::span<const double> losses;                       // mean per loss of the job, in its order
+  std::span<const double> counts;                       // how many elements that is the mean of
   std::span<const std::vector<double>> microbatch_sums; // per loss, as reported
   std::optional<double> gradient_norm;                  // before clipping
   double learning_rate = 0;

@@ -6,7 +6,7 @@
 namespace piper::runtime {
 
 StepReports::StepReports(const RunState& run)
-    : run_(run), losses_(run.job->num_losses), sums_(run.job->num_losses), last_(std::chrono::steady_clock::now()) {
+    : run_(run), losses_(run.job->num_losses), counts_(run.job->num_losses), sums_(run.job->num_losses), last_(std::chrono::steady_clock::now()) {
   record_.phase = run.phase;
   record_.steps = run.steps;
 }
@@ -27,14 +27,15 @@ const StepRecord& StepReports::take(std::uint64_t step) {
       if (reports.counts[row] == 0) continue;
       const double* values = reports.values.data() + row * reports.capacity;
       sums_[loss].assign(values, values + reports.counts[row]);
-      double count = static_cast<double>(job.losses[loss].count);
+      double& count = counts_[loss];
+      count = static_cast<double>(job.losses[loss].count);
       if (job.losses[loss].masked != 0) {
-        count = std::max(1.0, sums_[loss].back());
+        count = sums_[loss].back();
         sums_[loss].pop_back();
       }
       double sum = 0;
       for (const double value : sums_[loss]) sum += value;
-      losses_[loss] = sum / count;
+      losses_[loss] = sum / std::max(1.0, count);
       break;
     }
   }
@@ -46,6 +47,7 @@ const StepRecord& StepReports::take(std::uint64_t step) {
   record_.loss = 0;
   for (const double loss : losses_) record_.loss += loss;
   record_.losses = losses_;
+  record_.counts = counts_;
   record_.microbatch_sums = sums_;
   record_.learning_rate = run_.phase == Phase::training ? scalars_of_step(job.optimizer, record_.step).learning_rate : 0;
   const auto now = std::chrono::steady_clock::now();

@@ -18,7 +18,7 @@ class StepReports {
  private:
   const RunState& run_;
   StepRecord record_;
-  std::vector<double> losses_;
+  std::vector<double> losses_, counts_;
   std::vector<std::vector<double>> sums_;
   std::chrono::steady_clock::time_point last_;
 };

@@ -96,6 +96,40 @@ TEST(HeldOut, DropoutKeepsEverything) {
   EXPECT_EQ(held_out, held_out_whole);
 }
 
+// Of two batches one has one element that counts, the other four: the mean is over the five.
+TEST(HeldOut, AMaskedLossIsTheMeanOverAllThatCounts) {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", "babbbcccc"), out = (folder.path() / "out").string();
+  const std::map<std::string, std::string> files = {{"masked.pipe",
+                                                     "mesh one(d: 1)\n"
+                                                     "model net() {\n"
+                                                     "    input tokens: i64[batch, seq], targets: i64[batch, seq]\n"
+                                                     "    weight table[byte: 256, next: 256] = normal(1.0)\n"
+                                                     "    loss cross_entropy(lookup(table, tokens), targets, ignore: 98)\n"
+                                                     "}\n"
+                                                     "param text = \"\"\n"
+                                                     "train masked = net() on one {\n"
+                                                     "    data:     bytes(text, batch: 1, seq: 4)\n"
+                                                     "    held_out: bytes(text, batch: 1, seq: 4)\n"
+                                                     "    optim:    sgd(lr: 0.0)\n"
+                                                     "    steps:    1\n"
+                                                     "    place model on d[0]\n"
+                                                     "}\n"}};
+  const ToolResult run = run_tool({"train", "masked.pipe", "-D", "text=" + text, "--interpret", "--format", "json", "--out", out}, files);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  double sum = 0;
+  std::size_t batches = 0;
+  for (const std::string& line : lines_of(read_text(out + "/metrics.jsonl").value_or(""))) {
+    const llvm::json::Value step = llvm::cantFail(llvm::json::parse(line));
+    if (step.getAsObject()->getString("phase") != "evaluation") continue;
+    sum += *step.getAsObject()->getObject("microbatches")->getArray("loss.0")->front().getAsNumber();
+    ++batches;
+  }
+  EXPECT_EQ(batches, 2u);
+  const llvm::json::Value told = llvm::cantFail(llvm::json::parse(run.out));
+  EXPECT_DOUBLE_EQ(told.getAsObject()->getNumber("held_out_loss").value(), sum / 5);
+}
+
 // What `show dag -o` writes at each level is a program that `check` reads, finds right, and prints again as it was.
 TEST(DagFile, EveryLevelRoundTrips) {
   const TemporaryFolder folder;
