@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/executor/check_tables.h"
+#include "runtime/executor/idle_time.h"
 #include "runtime/executor/progress.h"
 #include "runtime/executor/run_state.h"
 #include "runtime/executor/step_reports.h"
@@ -32,7 +33,6 @@ struct Executor::Parts {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kTickNs = 20'000'000;
 
 Failure out_of_memory(std::uint32_t rank, std::uint64_t bytes) {
@@ -90,7 +90,6 @@ class Supervisor {
   Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step) : run_(run), stop_(stop), on_step_(on_step), reports_(run) {}
 
   void watch() {
-    last_move_ = Clock::now();
     while (!run_.cancelled.load() && !(run_.devices_done.load() && run_.engine_done.load())) {
       const std::uint32_t key = run_.main_sleep.announce();
       const bool changed = look();
@@ -112,11 +111,7 @@ class Supervisor {
       run_.engine->sleep().wake();
       changed = true;
     }
-    if (changed) {
-      last_move_ = Clock::now();
-    } else {
-      look_for_stall();
-    }
+    look_for_stall(changed);
     return changed || run_.cancelled.load() || (run_.devices_done.load() && run_.engine_done.load());
   }
 
@@ -133,20 +128,16 @@ class Supervisor {
     return ended != first;
   }
 
-  void look_for_stall() {
+  void look_for_stall(bool changed) {
     if (run_.options.stall_seconds <= 0) return;
     std::uint64_t moved = run_.begun_steps();
     for (LocalRank* rank : run_.ranks) {
       const std::uint32_t streams = rank->active().program->num_streams;
       for (std::uint32_t s = 0; s < streams; ++s) moved += __atomic_load_n(&rank->counters[s * PIPER_COUNTER_STRIDE], __ATOMIC_RELAXED);
     }
-    const Clock::time_point now = Clock::now();
-    if (moved != moved_) {
-      moved_ = moved;
-      last_move_ = now;
-      return;
-    }
-    if (std::chrono::duration<double>(now - last_move_).count() < run_.options.stall_seconds) return;
+    const std::chrono::duration<double> idle = idle_.look(changed || moved != moved_, IdleTime::Clock::now());
+    moved_ = moved;
+    if (idle.count() < run_.options.stall_seconds) return;
     Failure failure = explain_stall(snapshot(run_));
     if (failure.step) *failure.step += run_.first_step;
     run_.fail(std::move(failure));
@@ -161,7 +152,7 @@ class Supervisor {
   const OnStep& on_step_;
   StepReports reports_;
   std::uint64_t moved_ = 0;
-  Clock::time_point last_move_;
+  IdleTime idle_{IdleTime::Clock::now()};
 };
 
 }  // namespace

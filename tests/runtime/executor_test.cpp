@@ -1,4 +1,5 @@
 #include "runtime/executor/executor.h"
+#include "runtime/executor/idle_time.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -177,6 +178,18 @@ TEST(ExecutorDeathTest, AGuardStandsAfterTheArena) {
   const PiperJob& tables = job.finish();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(create(tables, options)->run(Phase::training, 1), "");
+}
+
+// Stopped for ten minutes and continued, a process has not waited for ten minutes.
+TEST(IdleTime, CountsWhatWasWaitedFor) {
+  using std::chrono::milliseconds, std::chrono::minutes;
+  IdleTime::Clock::time_point now{};
+  IdleTime idle(now);
+  EXPECT_EQ(idle.look(false, now += milliseconds(20)), milliseconds(20));
+  EXPECT_EQ(idle.look(false, now += milliseconds(30)), milliseconds(50));
+  EXPECT_EQ(idle.look(false, now += minutes(10)), milliseconds(50) + IdleTime::kLongestLook);
+  EXPECT_EQ(idle.look(true, now += milliseconds(20)), milliseconds(0));
+  EXPECT_EQ(idle.look(false, now += milliseconds(20)), milliseconds(20));
 }
 
 }  // namespace
