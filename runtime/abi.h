@@ -260,7 +260,7 @@ typedef struct PiperJob {
   PiperData data, held_out;
   PiperOptimizer optimizer;
   uint64_t seed, first_step, steps;
-  uint64_t samples_per_step, tokens_per_step; /* tokens: samples times the product of the first input's other dimensions */
+  uint64_t samples_per_step, tokens_per_step; /* tokens: samples times the integers per sample of the input that has most; at least one */
 } PiperJob;
 
 /* ---- inline parts of the step loop ------------------------------------------------------------------------------------- */

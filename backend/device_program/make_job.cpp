@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <deque>
 
 #include "backend/device_program/job.h"
@@ -93,15 +94,18 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
     input.name = keep(context.text(dag.inputs[i].name));
     input.dtype = abi_dtype(type.dtype);
     std::vector<std::int64_t>& extents = dims.emplace_back();
+    std::uint64_t per_sample = 1;
     for (std::size_t d = 0; d < type.dims.size(); ++d) {
       extents.push_back(type.dims[d].extent);
       if (type.dims[d].sampled) {
         input.sample_dim = static_cast<std::uint32_t>(d);
         if (i == 0) batch = static_cast<std::uint64_t>(type.dims[d].extent);
-      } else if (i == 0) {
-        tokens *= static_cast<std::uint64_t>(type.dims[d].extent);
+      } else {
+        per_sample *= static_cast<std::uint64_t>(type.dims[d].extent);
       }
     }
+    // Integers stand for tokens and labels; features of a sample are no tokens.
+    if (type.dtype == tensor::DType::i64) tokens = std::max(tokens, per_sample);
     input.num_dims = static_cast<std::uint32_t>(extents.size());
     input.dims = extents.data();
     inputs.push_back(input);

@@ -96,6 +96,20 @@ TEST(DeviceProgram, RanksOfARoleShareOneProgram) {
   }
 }
 
+TEST(DeviceProgram, TokensAreIntegersNotFeatures) {
+  const auto per_sample = [](Context& context, tensor::Graph model) {
+    StrategyBuilder build(context, {{"d", 1}});
+    build.line(1, 1);
+    TestProgram program(context, std::move(model), build.strategy());
+    const auto job = program.job({.engine = Engine::interpreter});
+    EXPECT_TRUE(job);
+    return job->tables().tokens_per_step / job->tables().samples_per_step;
+  };
+  Context text, features;
+  EXPECT_EQ(per_sample(text, small_gpt(text, {.seq = 6})), 6u);
+  EXPECT_EQ(per_sample(features, mlp_chain(features, {.dim = 6})), 1u);
+}
+
 TEST(DeviceProgram, MoreReplicasGiveTheSameProgram) {
   // The share of a rank stays the same, so only tables of ranks may differ.
   const auto hash = [](std::uint32_t replicas, std::int64_t batch) {
