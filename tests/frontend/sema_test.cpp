@@ -276,5 +276,15 @@ TEST(SemaRobust, DamagedPrograms) {
   });
 }
 
+// The page of the language reference has every signature as it is, and every name that is refused.
+TEST(Builtins, StandInTheLanguageReference) {
+  const std::string page = test::read_text("grammar/builtins.md").value_or("");
+#define BUILTIN(id, signature) EXPECT_NE(page.find("    " signature "\n"), std::string::npos) << signature;
+#define UNAVAILABLE(name, instead) EXPECT_NE(page.find("`" #name "`"), std::string::npos) << #name;
+#include "frontend/sema/builtins.def"
+#undef BUILTIN
+#undef UNAVAILABLE
+}
+
 }  // namespace
 }  // namespace piper
