@@ -8,6 +8,7 @@
 #include "frontend/lower/model_builder.h"
 #include "frontend/lower/schedule_builder.h"
 #include "ir/diagnostics/suggestion.h"
+#include "ir/tensor/index_bounds.h"
 
 namespace piper::lower {
 namespace {
@@ -177,22 +178,15 @@ class Lowering {
   /// Numbers that synthetic data draws for an input beyond what its readers have: rows of a table, classes of a loss.
   void refuse_more_classes(const directive::Data& data) {
     const tensor::Graph& model = lowered_.model;
-    for (const tensor::Node& node : model.nodes()) {
-      const bool looks_up = node.op == tensor::Op::lookup;
-      if (data.classes == 0 || (!looks_up && node.op != tensor::Op::cross_entropy)) continue;
-      const auto operands = model.operands(node);
-      const auto input = std::find_if(model.inputs.begin(), model.inputs.end(), [&](const tensor::Input& one) { return one.value == operands[1]; });
-      if (input == model.inputs.end()) continue;
-      std::int64_t known = 0;
-      for (const tensor::Dim& dim : model.type(operands[0]).dims) {
-        if (looks_up ? &dim == &model.type(operands[0]).dims.front() : dim.name == node.attrs.dims[0]) known = dim.extent;
-      }
-      const bool last_ignored = node.attrs.ignore && *node.attrs.ignore == known;
-      if (data.classes <= known + (last_ignored ? 1 : 0)) continue;
-      evaluator_.fail_at(Code::more_classes_than_known, data.classes_loc, "`{}` is drawn from {} classes, but {} has {}", evaluator_.context().text(input->name),
-                         data.classes, looks_up ? "the table that is looked up" : "`cross_entropy`", known)
-          .related(node.loc, "it is read here")
-          .hint("write `classes: {}`", known);
+    for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
+      const bool last_ignored = read.ignore == read.bound;
+      if (data.classes <= read.bound + (last_ignored ? 1 : 0)) continue;
+      const tensor::Node& reader = model.node(read.reader);
+      evaluator_.fail_at(Code::more_classes_than_known, data.classes_loc, "`{}` is drawn from {} classes, but {} has {}",
+                         evaluator_.context().text(model.inputs[read.input.index()].name), data.classes,
+                         reader.op == tensor::Op::lookup ? "the table that is looked up" : "`cross_entropy`", read.bound)
+          .related(reader.loc, "it is read here")
+          .hint("write `classes: {}`", read.bound);
       evaluator_.resume();
     }
   }

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <new>
 #include <system_error>
 
@@ -109,7 +108,7 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
     for (const std::string& file : *files) {
       std::error_code error;
       // To open a pipe is to wait for who writes to it.
-      if (fs::is_fifo(file, error)) return std::numeric_limits<std::uint64_t>::max();
+      if (fs::is_fifo(file, error)) return kUnknownSize;
       std::FILE* const opened = std::fopen(file.c_str(), "rb");
       if (!opened) return unreadable(file, words(errno), failure);
       std::fclose(opened);
@@ -121,6 +120,28 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
   } catch (const fs::filesystem_error& error) {
     return unreadable(path, words(error.code().message()), failure);
   }
+}
+
+std::optional<TextByte> find_byte_from(const std::string& path, std::int64_t bound, std::optional<std::int64_t> ignored, std::uint64_t limit) {
+  Failure failure;
+  const auto files = files_of(path, failure);
+  std::uint64_t position = 0;
+  for (std::size_t i = 0; files && i < files->size() && position < limit; ++i) {
+    std::FILE* const file = std::fopen((*files)[i].c_str(), "rb");
+    if (!file) return std::nullopt;
+    unsigned char buffer[1 << 16];
+    std::optional<TextByte> found;
+    while (!found && position < limit) {
+      const std::size_t count = std::fread(buffer, 1, static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - position)), file);
+      if (count == 0) break;
+      const unsigned char* const at = std::find_if(buffer, buffer + count, [&](unsigned char byte) { return byte >= bound && byte != ignored; });
+      if (at != buffer + count) found = TextByte{position + static_cast<std::uint64_t>(at - buffer), *at};
+      position += count;
+    }
+    std::fclose(file);
+    if (found) return found;
+  }
+  return std::nullopt;
 }
 
 bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure) {
