@@ -110,7 +110,7 @@ class Application {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
       if (!last.empty()) previous = last;
     }
-    if (sink_.error_count() == errors) check_complete();
+    if (sink_.error_count() == errors && dag_.level >= Level::placed) check_complete();
   }
 
   /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step without work.
@@ -182,6 +182,7 @@ class Application {
       reports_.communication_unavailable(op);
       return;
     }
+    if (op.part != Part::none && dag_.level < Level::communicating) return;
     NodeId elsewhere = nodes_.front();
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
@@ -377,15 +378,32 @@ std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& st
   return Application(dag, strategy, graph, roles, selection, sink).run();
 }
 
-std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles, DiagnosticSink& sink) {
+namespace {
+
+Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
   std::vector<Adjacency::Pair> edges = claimed.edges;
   edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
-  const Adjacency asked(graph.units(), edges);
+  return Adjacency(graph.units(), edges);
+}
+
+std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& asked, DiagnosticSink& sink) {
   std::vector<std::uint32_t> topological = topological_order(graph, asked);
-  if (topological.size() < graph.units()) {
-    report_order_cycle(dag, claimed, graph, asked, topological, sink);
-    return std::nullopt;
-  }
+  if (topological.size() == graph.units()) return topological;
+  report_order_cycle(dag, claimed, graph, asked, topological, sink);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink) {
+  return check_data_flow(dag, claimed, graph, asked_for(claimed, graph), sink);
+}
+
+std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles, DiagnosticSink& sink) {
+  const Adjacency asked = asked_for(claimed, graph);
+  std::optional<std::vector<std::uint32_t>> found = check_data_flow(dag, claimed, graph, asked, sink);
+  if (!found) return std::nullopt;
+  std::vector<std::uint32_t>& topological = *found;
   const auto is_chunk = [&](std::uint32_t unit) { return graph.sort(unit) == WorkGraph::Sort::work; };
   const auto on_unclaimed = [&](DeviceSetId devices) {
     const auto roles_of = roles.roles_of(devices);

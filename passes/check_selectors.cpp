@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 #include "passes/select.h"
 
 namespace piper::passes {
@@ -59,7 +58,7 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
 
 }  // namespace
 
-bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing) {
+bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::DenseSet<Symbol>* unknown_names) {
   const Context& context = model.context();
   llvm::DenseMap<Symbol, std::vector<bool>> indices;  // per name: which exist; none for a part of a partition that failed
   llvm::DenseSet<Symbol> ambiguous;                   // dimensions whose extents differ between splits
@@ -73,7 +72,10 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     }
   }
   for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) indices.try_emplace(partition->into.name);
+    if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
+      std::vector<bool>& exist = indices[partition->into.name];
+      if (strategy.missing.model && exist.size() < partition->into.extent) exist.assign(partition->into.extent, true);
+    }
     const auto* split = std::get_if<directive::Split>(&directive);
     if (split == nullptr) continue;
     for (const directive::NamedExtent& dim : split->into) {
@@ -82,7 +84,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
       known->second.assign(dim.extent, true);
     }
   }
-  for (const Symbol name : missing) indices[name].clear();
+  for (const Symbol name : strategy.missing.names) indices[name].clear();
   std::vector<std::string_view> names;
   for (const auto& [name, exist] : indices) names.push_back(context.text(name));
   std::sort(names.begin(), names.end());
@@ -96,7 +98,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     const auto known = indices.find(used.name);
     const std::string_view name = context.text(used.name);
     if (known == indices.end()) {
-      if ((name == "model" && used.indices.empty()) || !unknown.insert(used.name).second) return;
+      if (strategy.missing.model || (name == "model" && used.indices.empty()) || !unknown.insert(used.name).second) return;
       report_unknown_name(sink, used.place(), name, names);
       good = false;
       return;
@@ -108,7 +110,8 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     report_missing_index(sink, used.place(), name, *wrong, exist.size());
     good = false;
   });
-  return report_apart(model, strategy, indices, sink) && good;
+  if (unknown_names != nullptr) *unknown_names = std::move(unknown);
+  return (strategy.missing.model || report_apart(model, strategy, indices, sink)) && good;
 }
 
 }  // namespace piper::passes

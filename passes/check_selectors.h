@@ -9,6 +9,7 @@
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace piper::passes {
 
@@ -54,7 +55,8 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
 
 /// Reports names that are neither regions nor dimensions, once each, and indices that no region or dimension has. False when there are any.
 /// For a program that a pass refused: what passes told before has the same words, so that it is told once. What a failed partition makes is not known,
-/// nor how many parts the names have that are `missing` from the strategy.
-bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing = {});
+/// nor what the names mean that are missing from the strategy; without a model only names that the strategy makes are. `unknown` gets the names that were
+/// reported.
+bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::DenseSet<Symbol>* unknown = nullptr);
 
 }  // namespace piper::passes

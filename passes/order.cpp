@@ -50,4 +50,15 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
   return communicators;
 }
 
+void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  if (dag.level < Level::placed) {  // every rank may run everything
+    const DeviceSetId everything = dag.device_sets.intern({std::vector<std::int32_t>(dag.mesh.axes.size(), DeviceSet::kWhole)});
+    for (Node& node : dag.nodes) node.devices = everything;
+  }
+  const WorkGraph graph(dag);
+  const RoleTable roles(dag, claimed_sets(strategy));
+  Selection selection(dag);
+  if (const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink)) check_data_flow(dag, *claimed, graph, sink);
+}
+
 }  // namespace piper::passes

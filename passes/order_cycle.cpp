@@ -150,16 +150,7 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
     return;
   }
   const std::vector<Link> links = links_of(dag, graph, more, cycle);
-  const auto text = [&](std::uint32_t unit) {
-    const NodeId node = graph.front(unit);
-    const NodeKind kind = dag.node(node).kind;
-    if (kind == NodeKind::chunk) return work_text(dag, node);
-    if ((kind != NodeKind::send && kind != NodeKind::recv) || !dag.node(node).chunk.valid()) return dag.name(node);
-    // As an order names it: `F stage[0].send mb[0]`.
-    std::string work = work_text(dag, node);
-    const std::size_t region = work.find(' ') + 1;
-    return work.insert(std::min(work.find(' ', region), work.size()), kind == NodeKind::send ? ".send" : ".recv");
-  };
+  const auto text = [&](std::uint32_t unit) { return work_text(dag, graph.front(unit)); };
   const auto loc = [&](std::uint32_t unit) {
     for (const NodeId member : graph.members(unit)) {
       if (claimed.loc[member.index()].valid()) return claimed.loc[member.index()];

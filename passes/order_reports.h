@@ -11,7 +11,7 @@
 
 namespace piper::passes {
 
-/// `F stage[1] mb[0]`.
+/// Work, a message or a reduction of gradients as an order names it: `F stage[1] mb[0]`, `F stage[0].send mb[0]`, `B stage[0].reduce`. Other nodes by their names.
 std::string work_text(const dag::Dag& dag, dag::NodeId node);
 
 /// An operation in the order of a rank.

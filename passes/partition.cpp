@@ -28,7 +28,7 @@ using Regions = std::map<RegionId, std::vector<NodeId>>;
 class Partitioner {
  public:
   Partitioner(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) : model_(model), strategy_(strategy), sink_(sink) {}
-  bool run(std::span<const Symbol> missing);
+  bool run();
 
  private:
   std::string_view text(Symbol symbol) const { return model_.context().text(symbol); }
@@ -391,11 +391,11 @@ bool Partitioner::collect(std::vector<const directive::Partition*>& partitions) 
   return good;
 }
 
-bool Partitioner::run(std::span<const Symbol> missing) {
+bool Partitioner::run() {
   std::vector<const directive::Partition*> pending;
   if (!collect(pending)) return false;
   if (pending.empty()) return true;
-  std::vector<Symbol> failed(missing.begin(), missing.end());  // what they make is not there to be cut
+  std::vector<Symbol> failed = strategy_.missing.names;  // what they make is not there to be cut
   compute_costs();
   // Outer partitions first, whatever their order in the file: one that speaks of another's parts follows it, otherwise fewer coordinates come first.
   std::stable_sort(pending.begin(), pending.end(), [](const auto* a, const auto* b) { return a->region.coordinates.size() < b->region.coordinates.size(); });
@@ -422,8 +422,8 @@ bool Partitioner::run(std::span<const Symbol> missing) {
 
 }  // namespace
 
-bool partition(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing) {
-  return Partitioner(model, strategy, sink).run(missing);
+bool partition(Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  return Partitioner(model, strategy, sink).run();
 }
 
 std::vector<std::size_t> balanced_cuts(std::span<const std::uint64_t> costs, std::size_t n) {

@@ -18,8 +18,8 @@
 namespace piper::passes {
 
 /// Applies all partitions of the strategy to a differentiated model, outer ones first. A partition of the whole model cuts inside the call that the
-/// model consists of. False after reporting. `missing`: names of partitions that the strategy lacks; those that cut their parts are left out.
-bool partition(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, std::span<const Symbol> missing = {});
+/// model consists of. False after reporting. Those that cut parts which names make that are missing from the strategy are left out.
+bool partition(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 /// The first of n runs of consecutive costs starts at 0; gives where the others start, so that the largest run is least and cuts are as early as possible.
 /// Needs 1 <= n <= costs.size().

@@ -6,6 +6,7 @@
 #include "ir/diagnostics/forward.h"
 #include "ir/verify/verify.h"
 #include "passes/build.h"
+#include "passes/check_lines.h"
 #include "passes/check_selectors.h"
 #include "passes/communicate.h"
 #include "passes/differentiate.h"
@@ -38,6 +39,7 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   };
   const auto pass = [&](std::string_view name, bool good) {
     if (!good) return false;
+    if (sink.has_errors()) return true;  // what the pass made is for the checks of the passes after it alone
     complete(options.after || options.verify_each);
     if (options.after) options.after(name, *dag);
     if (!options.verify_each || verify::verify(*dag, sink)) return true;
@@ -51,22 +53,37 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   if (reached(Level::built)) return dag;
   if (!pass("split", split(*dag, strategy, sink))) return std::nullopt;
   if (reached(Level::split)) return dag;
-  if (!pass("place", place(*dag, strategy, sink))) return std::nullopt;
+  // Orders speak of places and replicas, but what is wrong with them for itself is told whatever is wrong with those.
+  const auto stop_at_orders = [&]() -> std::optional<Dag> {
+    check_orders(*dag, strategy, sink);
+    return std::nullopt;
+  };
+  if (!pass("place", place(*dag, strategy, sink))) return stop_at_orders();
   // Replication speaks of the axes that placement leaves whole.
-  if (!pass("replicate", replicate(*dag, strategy, sink))) return std::nullopt;
+  if (!pass("replicate", replicate(*dag, strategy, sink))) return stop_at_orders();
   if (reached(Level::placed)) return dag;
   // The homes of parameters are those of training: a forward-only program reads them where training updates them.
   if (options.forward_only) {
     drop_backward(*dag);
     pass("drop_backward", true);
   }
-  if (!pass("communicate", communicate(*dag, sink))) return std::nullopt;
+  if (!pass("communicate", communicate(*dag, sink)) || strategy.missing.order) return stop_at_orders();
   if (reached(Level::communicating)) return dag;
   std::optional<Communicators> communicators = order(*dag, strategy, sink);
   if (!pass("order", communicators.has_value())) return std::nullopt;
   if (reached(Level::ordered)) return dag;
+  if (sink.has_errors()) return std::nullopt;  // a plan would measure another program
   if (!pass("plan", plan(*dag, std::move(*communicators), options.workspace_bytes, sink))) return std::nullopt;
   return dag;
+}
+
+/// What is wrong with the lines themselves, whatever pass stopped: it has not seen what the passes after it apply.
+void report_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  llvm::DenseSet<Symbol> unknown;
+  if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
+  check_places(strategy, model.context(), sink);
+  check_replicates(strategy, model.context(), sink);
+  check_streams(strategy, model.context(), sink, unknown);
 }
 
 }  // namespace
@@ -74,28 +91,23 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
 std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = run(model, strategy, found, options);
-  // The pass that refuses a program has not seen the selectors of the passes after it.
-  if (!dag) report_selectors(model, strategy, found);
+  if (found.has_errors()) dag.reset();
+  if (!dag) report_lines(model, strategy, found);
   forward(found, sink);
   return dag;
 }
 
-void check_rest(tensor::Graph& model, directive::Strategy& strategy, const directive::Missing& missing, DiagnosticSink& sink, const Options& options) {
-  if (!missing.unknown && missing.names.empty()) {
-    Options until = options;
-    if (missing.order) until.stop_at = std::min(until.stop_at, Level::communicating);
-    if (missing.replicate) until.stop_at = std::min(until.stop_at, Level::split);
-    if (missing.place) until.stop_at = std::min(until.stop_at, Level::split);
+void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  const directive::Missing& missing = strategy.missing;
+  if (!missing.model && !missing.unknown && missing.names.empty()) {
     // What is measured is that of another program.
     if (missing.stream) std::erase_if(strategy.directives, [](const directive::Directive& directive) { return std::holds_alternative<directive::Require>(directive); });
-    compile(model, strategy, sink, until);
+    compile(model, strategy, sink, options);
     return;
   }
   DiagnosticSink found(sink.locations());
-  if (differentiate(model, found) && !missing.unknown) {
-    partition(model, strategy, found, missing.names);
-    report_selectors(model, strategy, found, missing.names);
-  }
+  if (!missing.model && differentiate(model, found) && !missing.unknown) partition(model, strategy, found);
+  report_lines(model, strategy, found);
   forward(found, sink);
 }
 

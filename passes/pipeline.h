@@ -13,7 +13,6 @@
 #include "ir/dag/plan.h"
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
-#include "ir/directive/missing.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::passes {
@@ -36,7 +35,7 @@ struct Options {
 /// The model is differentiated and its regions get the partition's coordinates.
 std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
-/// Reports what the passes have to say about the rest of a program that the front end refused, as far as it does not depend on what is missing.
-void check_rest(tensor::Graph& model, directive::Strategy& strategy, const directive::Missing& missing, DiagnosticSink& sink, const Options& options);
+/// Reports what the passes have to say about the rest of a program that the front end refused, as far as it does not depend on what the strategy is missing.
+void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
 }  // namespace piper::passes

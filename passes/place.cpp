@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/buckets.h"
+#include "passes/check_lines.h"
 #include "passes/select.h"
 
 namespace piper::passes {
@@ -26,7 +27,7 @@ class Placer {
   bool run();
 
  private:
-  bool collect();
+  void collect();
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
   bool report_unplaced() const;
   bool finish();
@@ -50,24 +51,15 @@ DeviceSetId Placer::canonical(DeviceSetId devices) {
   return dag_.device_sets.intern(set);
 }
 
-bool Placer::collect() {
-  bool good = true;
+void Placer::collect() {
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* place = std::get_if<directive::Place>(&directive);
     if (place == nullptr) continue;
     const DeviceSetId devices = canonical(place->devices);
     for (const directive::Selector& target : place->targets) {
-      if (target.part != directive::Part::none) {
-        sink_.report(Code::selector_not_allowed, target.loc.valid() ? target.loc : place->loc, "communication stands where its data is made and used; `{}` cannot be placed",
-                     print_selector(target, dag_.context->symbols))
-            .hint("place the region's work instead");
-        good = false;
-        continue;
-      }
       rules_.push_back({&target, devices, static_cast<std::uint32_t>(target.coordinates.size()) + (target.pass ? 1u : 0u), place->loc});
     }
   }
-  return good;
 }
 
 bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& table) {
@@ -143,9 +135,9 @@ bool Placer::report_unplaced() const {
 }
 
 bool Placer::run() {
-  if (!collect()) return false;
-  dag_.level = Level::placed;
-  if (rules_.empty()) {
+  if (!check_places(strategy_, *dag_.context, sink_)) return false;
+  collect();
+  if (rules_.empty() && !strategy_.missing.place) {
     const DeviceSetId everything = dag_.device_sets.intern({std::vector<std::int32_t>(dag_.mesh.axes.size(), DeviceSet::kWhole)});
     for (Node& node : dag_.nodes) node.devices = everything;
     return finish();
@@ -161,8 +153,8 @@ bool Placer::run() {
       good = apply(r, *pass, by_pass_[static_cast<std::size_t>(*pass)]) && good;
     }
   }
-  // What a selector that matches nothing was to place is not placed nowhere by another mistake.
-  if (!unmatched_ && !report_unplaced()) return false;
+  // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
+  if (strategy_.missing.place || (!unmatched_ && !report_unplaced())) return false;
   if (!good) return false;
   for (Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) continue;
@@ -176,6 +168,7 @@ bool Placer::run() {
 
 /// Homes follow from devices; no samples are divided yet.
 bool Placer::finish() {
+  dag_.level = Level::placed;
   const std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
   return make_buckets(dag_, bucket_bytes, sink_);
 }

@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
+#include "passes/check_lines.h"
 #include "passes/sampling.h"
 #include "passes/select.h"
 #include "passes/wiring.h"
@@ -28,7 +29,6 @@ class Replicator {
   bool run();
 
  private:
-  bool check_arguments(const Replicate& replicate) const;
   bool apply(const Replicate& replicate);
   bool set_cuts();
   bool check_cut(const Chunk& chunk, AxisMask cut);
@@ -77,41 +77,7 @@ LocId Replicator::replicate_of(ChunkId a, ChunkId b) const {
   return dag_.chunks[b.index()].loc;
 }
 
-// ---- argument rules
-
-bool Replicator::check_arguments(const Replicate& replicate) const {
-  bool good = true;
-  if (replicate.zero > 0) {
-    sink_.report(Code::not_available, replicate.loc, "`zero: {}` (sharded state) is not available", replicate.zero).hint("write `zero: 0` or leave it out: every replica then keeps its own copy");
-    good = false;
-  }
-  if (replicate.prefetch) {
-    sink_.report(Code::not_available, replicate.loc, "`prefetch` is not available: with whole copies of the parameters there is nothing to fetch").hint("leave `prefetch` out");
-    good = false;
-  }
-  if (replicate.bucket_bytes && *replicate.bucket_bytes <= 0) {
-    sink_.report(Code::invalid_bucket, replicate.loc, "a bucket of {} bytes holds no parameter", *replicate.bucket_bytes).hint("write for example `bucket: 25MiB`");
-    good = false;
-  }
-  for (const Symbol axis : replicate.axes) {
-    if (dag_.mesh.find(axis) < dag_.mesh.axes.size()) continue;
-    std::string axes;
-    for (const MeshAxis& a : dag_.mesh.axes) axes += (axes.empty() ? "`" : ", `") + std::string(text(a.name)) + "`";
-    sink_.report(Code::unknown_axis, replicate.loc, "mesh `{}` has no axis `{}`", text(dag_.mesh.name), text(axis)).hint("its axes are {}", axes);
-    good = false;
-  }
-  for (const directive::Selector& target : replicate.targets) {
-    const bool dims = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) {
-      return std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == c.name; });
-    });
-    if (!dims && !target.pass && target.part == directive::Part::none) continue;
-    sink_.report(Code::selector_not_allowed, target.loc.valid() ? target.loc : replicate.loc, "a region is replicated with all its work; `{}` is a part of it",
-                 print_selector(target, dag_.context->symbols))
-        .hint("name the region alone");
-    good = false;
-  }
-  return good;
-}
+// ---- rules
 
 bool Replicator::apply(const Replicate& replicate) {
   for (const directive::Selector& target : replicate.targets) {
@@ -152,7 +118,8 @@ bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
     how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
     loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
   }
-  return batch_divides(dag_, parts, how, loc, sink_) && samples_are_independent(dag_, chunk, "replicated", loc, sink_);
+  if (!batch_divides(dag_, parts, how, loc, sink_)) assume_no_samples(dag_);
+  return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 
 bool Replicator::set_cuts() {
@@ -298,11 +265,15 @@ void Replicator::divide_bodies() {
 
 bool Replicator::run() {
   layouts_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
-  bool good = true;
+  bool good = check_replicates(strategy_, *dag_.context, sink_);
   for (const directive::Directive& directive : strategy_.directives) {
-    if (const auto* replicate = std::get_if<Replicate>(&directive)) good = check_arguments(*replicate) && apply(*replicate) && good;
+    if (const auto* replicate = std::get_if<Replicate>(&directive)) good = good && apply(*replicate);
   }
-  if (!good || !set_cuts() || !check_edges()) return false;
+  if (!good || strategy_.missing.replicate) {  // how samples are divided is not known, but which devices pair
+    check_edges();
+    return false;
+  }
+  if (!set_cuts() || !check_edges()) return false;
   warn_of_repeated_work();
   divide_bodies();
   std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);

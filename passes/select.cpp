@@ -296,6 +296,11 @@ bool is_trimmed(const directive::Order& order, const directive::OrderOp& op) {
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known) {
   auto builder = sink.report(Code::unknown_region, loc, "no region or split dimension is named `{}`", name);
   builder.narrow_to(name);
+  for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce}) {
+    if (directive::part_name(part) != name) continue;
+    builder.hint("a part is named behind its region: `model.{}`", name);
+    return;
+  }
   std::string_view best;
   unsigned best_distance = static_cast<unsigned>(name.size() / 2 + 1);
   std::vector<std::string_view> candidates(known.begin(), known.end());

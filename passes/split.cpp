@@ -83,14 +83,19 @@ std::string extents_text(const directive::Split& split, const Context& context) 
   return text;
 }
 
-bool is_legal(const Dag& dag, const directive::Split& split, std::int64_t parts, DiagnosticSink& sink) {
+/// Work that is made for a batch that does not divide: a split into more is a typing mistake, and not worth the time.
+constexpr std::int64_t kMostRefusedWork = 1 << 20;
+
+/// Reports what speaks against the split. False where nothing is worth looking at behind it.
+bool check_legality(Dag& dag, const directive::Split& split, std::int64_t parts, DiagnosticSink& sink) {
   const LocId at = split.into.size() == 1 ? directive::narrowest(split.into.front().loc, split.loc) : split.loc;
-  if (!batch_divides(dag, parts, extents_text(split, *dag.context), at, sink)) return false;
-  bool good = true;
+  const bool divides = batch_divides(dag, parts, extents_text(split, *dag.context), at, sink);
   for (const Chunk& chunk : dag.chunks) {
-    if (parts > 1) good = samples_are_independent(dag, chunk, "split", split.loc, sink) && good;
+    if (parts > 1) samples_are_independent(dag, chunk, "split", split.loc, sink);
   }
-  return good;
+  if (divides) return true;
+  assume_no_samples(dag);
+  return parts <= kMostRefusedWork / std::max<std::int64_t>(1, static_cast<std::int64_t>(dag.chunks.size()));
 }
 
 /// How an order names the backward of each instance of each chunk.
@@ -150,7 +155,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   std::int64_t parts = 1;
   if (split != nullptr) {
     for (const directive::NamedExtent& dim : split->into) parts *= dim.extent;
-    if (!is_legal(dag, *split, parts, sink)) return false;
+    if (!check_legality(dag, *split, parts, sink)) return false;
     for (const directive::NamedExtent& dim : split->into) dag.dims.push_back({dim.name, split->dim, dim.extent, split->loc});
   }
   Selection selection(dag);

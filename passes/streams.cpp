@@ -5,6 +5,9 @@
 #include <string>
 #include <variant>
 
+#include "passes/check_lines.h"
+#include "passes/order_reports.h"
+
 namespace piper::passes {
 
 using namespace dag;
@@ -31,11 +34,12 @@ class Assignment {
       : dag_(dag), strategy_(strategy), selection_(selection), roles_(roles), position_(position), sink_(sink) {}
 
   std::optional<Communicators> run() {
+    if (!check_streams(strategy_, *dag_.context, sink_)) return std::nullopt;
     const std::size_t errors = sink_.error_count();
     stream_of_.assign(dag_.comms.size(), StreamId());
     dag_.streams.assign(1, Stream{});
-    dag_.streams[0].name = dag_.context->symbol("compute");
-    names_.insert("compute");
+    dag_.streams[0].name = dag_.context->symbol(kComputeStream);
+    names_.emplace(kComputeStream);
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* stream = std::get_if<directive::Stream>(&directive)) named(*stream);
     }
@@ -68,46 +72,13 @@ class Assignment {
       if (dag_.streams[i].name == directive.name) id = StreamId::at(i);
     }
     const std::string_view name = dag_.context->text(directive.name);
-    if (id == StreamId(0)) {
-      sink_.report(Code::stream_refused, directive.loc, "the stream `{}` is where chunks run, communication cannot be put on it", name)
-          .hint("choose another name");
-      return;
-    }
     if (!id.valid()) {
       id = StreamId::at(dag_.streams.size());
       dag_.streams.push_back({directive.name, directive.high_priority, directive.window, directive.loc});
       names_.insert(std::string(name));
-    } else if (dag_.streams[id.index()].window != directive.window || dag_.streams[id.index()].high_priority != directive.high_priority) {
-      sink_.report(Code::stream_conflict, directive.loc, "the stream `{}` has other settings here", name)
-          .related(dag_.streams[id.index()].loc, "it is set up here")
-          .hint("give all targets of `{}` in one line, or use two names", name);
-      return;
-    }
-    if (directive.window == 0u) {
-      sink_.report(Code::window_below_least, directive.loc, "the stream `{}` has a window of 0 messages, so that nothing could be received", name)
-          .hint("write 1 or more, or leave `window` out: the least one that works is chosen");
-      return;
     }
     std::vector<NodeId> nodes;
-    using directive::Part;
-    const auto bounded = [](const directive::Selector& target) { return target.part != Part::reduce; };
-    if (directive.window && std::none_of(directive.targets.begin(), directive.targets.end(), bounded)) {
-      sink_.report(Code::stream_refused, directive::narrowest(directive.window_loc, directive.loc),
-                   "a window bounds messages that have arrived and are not yet read, and the stream `{}` carries none", name)
-          .hint("leave `window` out");
-    }
     for (const directive::Selector& target : directive.targets) {
-      if (target.part == Part::gather || target.part == Part::enter || target.part == Part::leave) {
-        sink_.report(Code::named_communication_unavailable, target.loc, "`.{}` has no place on a stream: there is no such communication",
-                     directive::part_name(target.part))
-            .hint("`.send`, `.recv` and `.reduce` can be named");
-        continue;
-      }
-      if (target.part == Part::none) {
-        sink_.report(Code::stream_refused, target.loc, "`{}` names work, but a stream carries communication", print_selector(target, dag_.context->symbols))
-            .hint("name a part of it: `.send`, `.recv` or `.reduce`");
-        continue;
-      }
       nodes.clear();
       if (!selection_.nodes(target, sink_, nodes)) continue;
       for (const NodeId node : nodes) {
@@ -115,7 +86,7 @@ class Assignment {
         if (!comm.valid() || stream_of(comm) == id) continue;
         if (stream_of(comm).valid()) {
           const Stream& other = dag_.streams[stream_of(comm).index()];
-          sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", dag_.name(node), name,
+          sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", work_text(dag_, node), name,
                        dag_.context->text(other.name))
               .related(other.loc, "put on `{}` here", dag_.context->text(other.name))
               .hint("both ends of a message are on one stream; name it in one of the two lines");
@@ -260,11 +231,11 @@ class Assignment {
       const CommId wanted = communicator.comms[swap.wanted];
       const Stream& stream = dag_.streams[communicator.stream.index()];
       const NodeId reader = made.first_reader[wanted.index()];
-      const auto sent = [&](CommId comm) { return dag_.name(dag_.comms[comm.index()].members.front()); };
+      const auto sent = [&](CommId comm) { return work_text(dag_, dag_.comms[comm.index()].members.front()); };
       sink_.report(Code::window_below_least, window_place(stream), "the stream `{}` has a window of {}, but `{}` reads `{}` while `{}`, {} before it, is still unread",
-                   dag_.context->text(stream.name), communicator.window, dag_.name(reader), sent(wanted), sent(unread),
+                   dag_.context->text(stream.name), communicator.window, work_text(dag_, reader), sent(wanted), sent(unread),
                    swap.wanted - swap.unread == 1 ? std::string("sent directly") : "sent " + std::to_string(swap.wanted - swap.unread) + " messages")
-          .related(dag_.node(reader).loc, "`{}` comes first here", dag_.name(reader))
+          .related(dag_.node(reader).loc, "`{}` comes first here", work_text(dag_, reader))
           .hint("the least window for this order is {}", communicator.least_window);
     }
   }

@@ -94,7 +94,7 @@ WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()) {
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const std::uint32_t to = unit_of_[i];
     for (const Input& input : dag.inputs_of(dag.nodes[i])) {
-      if (input.cls == EdgeClass::param) continue;
+      if (input.cls == EdgeClass::param || !input.source.node.valid()) continue;
       pairs.emplace_back(unit_of_[input.source.node.index()], to);
     }
   }

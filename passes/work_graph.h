@@ -3,7 +3,7 @@
 // order work.
 //
 // Units are numbered by their first node. Edges are those of this step: data and grad (a parameter is read from the step before), and the forward
-// of an instance before its backward.
+// of an instance before its backward. What stands around the chunks may be missing (surround.h).
 //
 //   WorkGraph graph(dag);
 //   std::vector<std::uint32_t> order = topological_order(graph, chains);

@@ -91,7 +91,7 @@ class Lowering {
     evaluator_.schedule = &schedule_;
   }
 
-  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype, std::optional<Remains>* remains) {
+  std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains) {
     evaluate_params();
     refuse_unused_overrides();
     const std::vector<Value> axes = make_mesh(train.mesh);
@@ -107,23 +107,13 @@ class Lowering {
     require_settings(train, frame);
     const tensor::DType own_dtype = settings.dtype;
     if (dtype) settings.dtype = *dtype;
+    if (evaluator_.failed()) return nothing();
+    missing().any = missing().any || evaluator_.broken();
     // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
-    if (evaluator_.failed() || (schedule_.setting_failed("dtype") && !dtype)) return nothing();
-    directive::Missing& missing = schedule_.missing();
-    missing.any = missing.any || evaluator_.broken();
-    evaluator_.begin_independent();
-    lowered_.model.name = std::string(program_.functions[train.model.index()].name());
-    ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype, schedule_.setting_failed("data"));
-    evaluator_.model = &model;
-    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return nothing();
-    for (const auto* data : {&settings.data, &settings.held_out}) {
-      if (!*data) continue;
-      refuse_unused_extents(**data);
-      refuse_more_classes(**data);
-    }
-    if (!evaluator_.broken() && !missing.any) return std::move(lowered_);
-    missing.any = true;
-    if (remains) remains->emplace(std::move(lowered_), std::move(missing));
+    missing().model = !train.sound || (schedule_.setting_failed("dtype") && !dtype) || !build_model(train, frame, own_dtype);
+    if (!missing().model && !evaluator_.broken() && !missing().any) return std::move(lowered_);
+    missing().any = true;
+    if (remains) remains->emplace(std::move(lowered_));
     return nothing();
   }
 
@@ -157,11 +147,27 @@ class Lowering {
   }
 
  private:
+  bool build_model(const sema::Train& train, Frame& frame, tensor::DType own_dtype) {
+    const directive::Settings& settings = lowered_.strategy.settings;
+    evaluator_.begin_independent();
+    lowered_.model.name = std::string(program_.functions[train.model.index()].name());
+    ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype, schedule_.setting_failed("data"));
+    evaluator_.model = &model;
+    if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return false;
+    for (const auto* data : {&settings.data, &settings.held_out}) {
+      if (!*data) continue;
+      refuse_unused_extents(**data);
+      refuse_more_classes(**data);
+    }
+    return true;
+  }
+
   std::optional<Lowered> nothing() {
     evaluator_.finish_reports();
     return std::nullopt;
   }
   Mesh& mesh() { return lowered_.strategy.mesh; }
+  directive::Missing& missing() { return lowered_.strategy.missing; }
 
   /// A train says how its parameters are updated and how often; `data` is asked for where the model reads inputs.
   void require_settings(const sema::Train& train, const Frame& frame) {
@@ -315,7 +321,7 @@ class Lowering {
     for (const ast::Pair& pair : declared.syntax->axes) {
       const std::int64_t size = evaluator_.eval_int(*pair.value, frame);
       axes.push_back(!evaluator_.failed() && add_axis(pair.name.name, size, pair.value->range, frame) ? last_axis() : Value());
-      schedule_.missing().unknown = schedule_.missing().unknown || axes.back().none();
+      missing().unknown = missing().unknown || axes.back().none();
       if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});
       if (!evaluator_.resume()) break;
     }
@@ -375,7 +381,7 @@ class Lowering {
 }  // namespace
 
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Remains>* remains) {
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains) {
   return Lowering(program, overrides, context, sink).train(program.trains[train.index()], dtype, remains);
 }
 

@@ -10,7 +10,6 @@
 
 #include "frontend/sema/program.h"
 #include "ir/directive/directive.h"
-#include "ir/directive/missing.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {
@@ -26,17 +25,12 @@ struct Lowered {
   directive::Strategy strategy;
 };
 
-/// What is left of a program of which a part fails: the model, and the directives that stand.
-struct Remains {
-  Lowered lowered;
-  directive::Missing missing;
-};
-
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
-/// least one error, when something does not fit; then `remains`, where it is given, gets what the passes can still look at, if anything. The train
-/// must be `sound`. `dtype` replaces the train's own (a comparison runs in f64).
+/// least one error, when something does not fit; then `remains`, where it is given, gets what the passes can still look at, if anything: the
+/// directives that stand, and what the strategy says to be `missing`. The train must be `sound`, or `sound_but_model`: then the analysis has told the
+/// error. `dtype` replaces the train's own (a comparison runs in f64).
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Remains>* remains = nullptr);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Lowered>* remains = nullptr);
 
 /// Evaluates the sound params and meshes of the entry file, for a program without a train. False, and diagnostics, when one has no value.
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);

@@ -70,7 +70,7 @@ bool may_return(const ast::Stmt& stmt) {
 }
 
 void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
-  directive::Missing& missing = missing_;
+  directive::Missing& missing = strategy_->missing;
   const auto block = [&](const ast::Block& body) {
     for (const ast::Stmt* inner : body.statements) note_missing(*inner);
   };

@@ -49,7 +49,7 @@ void ScheduleBuilder::resolve_partitions() {
             ->fail_at(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
             .related(b->loc, "the other partition")
             .hint("keep one; a second cut of the same work takes another name");
-        return missing_.names.push_back(a->into.name);
+        return strategy_->missing.names.push_back(a->into.name);
       }
       const directive::Partition& outer = outer_is_a ? *a : *b;
       const directive::Partition& inner = outer_is_a ? *b : *a;
@@ -59,7 +59,7 @@ void ScheduleBuilder::resolve_partitions() {
                     inner.into.extent)
             .related(inner.into.loc, "the schedule's partition")
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
-        return missing_.names.push_back(a->into.name);
+        return strategy_->missing.names.push_back(a->into.name);
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }
@@ -68,7 +68,7 @@ void ScheduleBuilder::resolve_partitions() {
 
 void ScheduleBuilder::resolve_splits() {
   const auto missing = [&](const directive::Split& split) {
-    for (const directive::NamedExtent& part : split.into) missing_.names.push_back(part.name);
+    for (const directive::NamedExtent& part : split.into) strategy_->missing.names.push_back(part.name);
   };
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto* a = std::get_if<directive::Split>(&entries_[i].directive);

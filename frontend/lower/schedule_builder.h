@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "frontend/lower/evaluator.h"
-#include "ir/directive/missing.h"
 
 namespace piper::lower {
 
@@ -26,7 +25,6 @@ class ScheduleBuilder {
   void finish();
   /// A statement is left out. What a name that it gave would have led to is noted where that name is used.
   void note_missing(const ast::Stmt& stmt);
-  directive::Missing& missing() { return missing_; }
   /// A setting that was written and failed: the default does not stand for it.
   bool setting_failed(std::string_view name) const { return std::find(failed_settings_.begin(), failed_settings_.end(), name) != failed_settings_.end(); }
 
@@ -62,7 +60,6 @@ class ScheduleBuilder {
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported
   std::vector<std::string_view> failed_settings_;
-  directive::Missing missing_;
 };
 
 /// Collects the ranks of one order.

@@ -124,13 +124,16 @@ void Analyser::spread_unsoundness() {
     bool& good = sound(declared);
     // A declaration that did not parse may be what a name means that was found elsewhere.
     good = good && !damaged && !declarations_missing_;
+    if (declared.kind == DeclKind::train) program_.trains[declared.index].sound_but_model = good;
     if (!good) pending.push_back(node);
   }
   while (!pending.empty()) {
     const std::uint32_t node = pending.back();
     pending.pop_back();
     for (const std::uint32_t user : users[node]) {
-      if (std::exchange(sound(declaration_of(user)), false)) pending.push_back(user);
+      const Declaration declared = declaration_of(user);
+      if (declared.kind == DeclKind::train && program_.trains[declared.index].model.value() != node) program_.trains[declared.index].sound_but_model = false;
+      if (std::exchange(sound(declared), false)) pending.push_back(user);
     }
   }
 }

@@ -90,6 +90,7 @@ struct Train {
   MeshId mesh;
   std::uint32_t frame_size = 0;
   bool sound = true;
+  bool sound_but_model = true;  // what is wrong lies in the model alone, if anything is
   std::string_view name() const { return syntax->name.name; }
 };
 

@@ -93,14 +93,12 @@ bool Session::open_pir(const std::string& path) {
 }
 
 std::optional<Session::Subject> Session::lower(sema::TrainId train, sema::FunctionId schedule) {
-  const bool sound = train.valid() ? program_->trains[train.index()].sound : program_->functions[schedule.index()].sound;
+  const bool sound = train.valid() ? program_->trains[train.index()].sound_but_model : program_->functions[schedule.index()].sound;
   if (!sound) return std::nullopt;  // the analysis has said why
-  std::optional<lower::Remains> remains;
+  std::optional<lower::Lowered> remains;
   auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_, {}, &remains)
                                : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_);
-  if (remains) {
-    passes::check_rest(remains->lowered.model, remains->lowered.strategy, remains->missing, sink_, options_of_passes(dag::Level::planned));
-  }
+  if (remains) passes::check_rest(remains->model, remains->strategy, sink_, options_of_passes(dag::Level::planned));
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
   return Subject{std::string(name), train.valid(), std::move(*lowered)};

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/directive/missing.h"
 #include "ir/mesh.h"
 #include "ir/pass.h"
 #include "ir/tensor/type.h"
@@ -217,6 +218,7 @@ struct Strategy {
   DeviceSetTable device_sets;
   std::vector<Directive> directives;
   Settings settings;
+  Missing missing;
 };
 
 }  // namespace piper::directive

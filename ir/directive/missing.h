@@ -13,6 +13,7 @@ namespace piper::directive {
 
 struct Missing {
   bool any = false;           // something of the program
+  bool model = false;         // the whole of it
   bool unknown = false;       // nobody knows which directives: a schedule was not applied
   bool place = false;
   bool replicate = false;

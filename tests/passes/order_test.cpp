@@ -376,7 +376,7 @@ TEST(StreamErrors, WindowBelowTheLeast) {
                                    {program.rank(1), {program.op(Pass::F, 1, 1), program.op(Pass::F, 1, 0), program.op(Pass::B, 1, 0), program.op(Pass::B, 1, 1)}}}));
   const Diagnostic found =
       expect_error(program, Code::window_below_least,
-                   "the stream `p2p` has a window of 1, but `F.stage1.mb1` reads `send.F.stage0.mb1.pp1` while `send.F.stage0.mb0.pp1`, sent directly before it, is still unread");
+                   "the stream `p2p` has a window of 1, but `F stage[1] mb[1]` reads `F stage[0].send mb[1]` while `F stage[0].send mb[0]`, sent directly before it, is still unread");
   EXPECT_EQ(found.hint, "the least window for this order is 2");
 }
 
@@ -390,7 +390,7 @@ TEST(StreamErrors, TwoStreamsForOneMessage) {
   Program program;
   program.stream("out", {program.part({}, Part::send)});
   program.stream("back", {program.part({}, Part::recv)});
-  EXPECT_EQ(expect_error(program, Code::stream_conflict, "`recv.F.stage0.mb0.pp1` is put on the stream `back`, but it is on `out` already").related.size(), 1u);
+  EXPECT_EQ(expect_error(program, Code::stream_conflict, "`F stage[1].recv mb[0]` is put on the stream `back`, but it is on `out` already").related.size(), 1u);
 }
 
 TEST(StreamErrors, OtherSettings) {
