@@ -356,19 +356,19 @@ Value Evaluator::arithmetic(const ast::BinaryExpr& expr, const Value& left, cons
   return bytes ? Value(ByteCount{result}) : Value(result);
 }
 
-bool Evaluator::in_range(const ast::IndexExpr& expr, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame) {
+bool Evaluator::in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame) {
   if (index >= 0 && index < size) return true;
   const std::string name = ast::source_text(*expr.base);
   if (size == 0) {
-    fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no element `{}`: it is empty", name, index);
+    fail(Code::index_out_of_range, at.range, frame, "`{}` has no element `{}`: it is empty", name, index);
   } else {
-    fail(Code::index_out_of_range, expr.indices[0]->range, frame, "`{}` has no {} `{}`: they go from 0 to {}", name, what, index, size - 1);
+    fail(Code::index_out_of_range, at.range, frame, "`{}` has no {} `{}`: they go from 0 to {}", name, what, index, size - 1);
   }
   return false;
 }
 
-bool Evaluator::has_coordinate(const ast::IndexExpr& expr, std::int64_t index, const AxisValue& axis, Frame& frame) {
-  return in_range(expr, index, axis.size, "coordinate", frame);
+bool Evaluator::has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, const AxisValue& axis, Frame& frame) {
+  return in_range(expr, at, index, axis.size, "coordinate", frame);
 }
 
 Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
@@ -385,7 +385,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
       return {};
     }
     const std::int64_t index = to_int(indices[0]);
-    if (!has_coordinate(expr, index, *axis, frame)) return {};
+    if (!has_coordinate(expr, *expr.indices[0], index, *axis, frame)) return {};
     DeviceSet set{std::vector<std::int32_t>(mesh->axes.size(), DeviceSet::kWhole)};
     set.at[axis->axis] = static_cast<std::int32_t>(index);
     return Value(device_sets->intern(set));
@@ -397,7 +397,7 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
   const std::int64_t size = range ? range->size() : static_cast<std::int64_t>(list->size());
   for (const Value& value : indices) {
     const std::int64_t index = to_int(value);
-    if (!in_range(expr, index, size, "element", frame)) return {};
+    if (!in_range(expr, *expr.indices[0], index, size, "element", frame)) return {};
     picked.push_back(range ? Value(range->begin + index * range->step) : (*list)[static_cast<std::size_t>(index)]);
   }
   return one ? picked[0] : share(std::move(picked));

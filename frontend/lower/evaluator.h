@@ -91,8 +91,8 @@ class Evaluator {
   Value convert(Value value, sema::Type type, SourceRange range, const Frame& frame);
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
-  /// Whether `p[i]` names a coordinate of the axis; reports when not.
-  bool has_coordinate(const ast::IndexExpr& expr, std::int64_t index, const AxisValue& axis, Frame& frame);
+  /// Whether `p[i]` names a coordinate of the axis; reports at the index that gives it when not.
+  bool has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, const AxisValue& axis, Frame& frame);
   /// The elements of a list, range or axis (its coordinates); a lone value is a list of one. They count as steps: none, and a diagnostic, past the bound.
   Values elements(const Value& value, SourceRange range, const Frame& frame);
 
@@ -181,7 +181,7 @@ class Evaluator {
   Value eval_compare(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   Value arithmetic(const ast::BinaryExpr& expr, const Value& left, const Value& right, Frame& frame);
   Value eval_index(const ast::IndexExpr& expr, Frame& frame);
-  bool in_range(const ast::IndexExpr& expr, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame);
+  bool in_range(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, std::int64_t size, std::string_view what, Frame& frame);
   Value eval_call(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin(const ast::CallExpr& expr, Frame& frame);
   Value eval_builtin_value(sema::Builtin id);

@@ -20,21 +20,25 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   if (evaluator_->failed()) return;
   if (binding < stmt.bindings.size()) {
     const ast::Binding& bound = stmt.bindings[binding];
-    // `p` for all of its coordinates, `p[0..2]` for some.
+    // `p` for all of its coordinates, `p[0..2]` or `p[0, 3]` for some.
     const auto* some = dyn_cast<ast::IndexExpr>(bound.values);
     const Value base = evaluator_->eval(some ? *some->base : *bound.values, frame);
     const AxisValue* axis = base.get<AxisValue>();
     if (!axis) return evaluator_->set_failed();
-    const Value coordinates = some ? evaluator_->eval(*some->indices[0], frame) : Value(Range{0, axis->size, 1});
+    std::vector<std::pair<std::int64_t, const ast::Expr*>> coordinates;  // each with the expression that gives it
+    const auto add = [&](const Value& values, const ast::Expr& from) {
+      for (const Value& value : evaluator_->elements(values, from.range, frame)) coordinates.emplace_back(evaluator_->to_int(value), &from);
+    };
+    if (some == nullptr) add(base, *bound.values);
+    for (std::size_t i = 0; some != nullptr && i < some->indices.size() && !evaluator_->failed(); ++i) add(evaluator_->eval(*some->indices[i], frame), *some->indices[i]);
     if (evaluator_->failed()) return;
     if (claim.at[axis->axis] != DeviceSet::kWhole) {
       evaluator_->fail(Code::axis_named_twice, bound.range, frame, "the axis `{}` stands twice here",
                        evaluator_->context().text(evaluator_->mesh->axes[axis->axis].name));
       return;
     }
-    for (const Value& coordinate : evaluator_->elements(coordinates, bound.range, frame)) {
-      const std::int64_t i = evaluator_->to_int(coordinate);
-      if (some && !evaluator_->has_coordinate(*some, i, *axis, frame)) break;
+    for (const auto& [i, from] : coordinates) {
+      if (some && !evaluator_->has_coordinate(*some, *from, i, *axis, frame)) break;
       claim.at[axis->axis] = static_cast<std::int32_t>(i);
       frame.slots[bound.name.binding] = Value(i);
       elaborate(stmt, binding + 1, claim, frame);

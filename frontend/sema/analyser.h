@@ -31,6 +31,7 @@ constexpr Type kString{TypeKind::string};
 constexpr Type kBytes{TypeKind::bytes};
 constexpr Type kAxis{TypeKind::axis};
 constexpr Type kDevices{TypeKind::devices};
+constexpr Type kCoordinates{TypeKind::devices, true};  // what `rank ... in` goes through; expected only, no expression has it
 constexpr Type kSelector{TypeKind::selector};
 constexpr Type kSelectors{TypeKind::selector, true};
 constexpr Type kCursor{TypeKind::cursor};

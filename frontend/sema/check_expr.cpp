@@ -349,8 +349,13 @@ Type Analyser::index(ast::IndexExpr& expr, Type hint) {
     if (base.is_tensor()) diagnostic.hint("tensors are used as a whole: operations go along dimensions by name");
     return kError;
   }
-  if (expr.indices.size() > 1) {
-    sink_.report(Code::not_indexable, expr.indices[1]->range, "{} takes one index", with_article(base));
+  if (expr.indices.size() > 1 && !(base == kAxis && hint == kCoordinates)) {
+    auto diagnostic = sink_.report(Code::not_indexable, expr.indices[1]->range, "{} takes one index", with_article(base));
+    if (base == kAxis) {
+      diagnostic.hint("a device set is at one coordinate: write a line for each, or `for i in [...] { ... {}[i] }`", ast::source_text(*expr.base));
+    } else {
+      diagnostic.hint("a list of indices picks several elements: `{}[[...]]`", ast::source_text(*expr.base));
+    }
     return kError;
   }
   if (base == kAxis) return kDevices;

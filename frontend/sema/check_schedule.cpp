@@ -207,9 +207,9 @@ void Analyser::rank(const ast::RankStmt& stmt) {
   const std::size_t before = locals_.size();
   std::vector<Type> axes;
   for (const ast::Binding& binding : stmt.bindings) {
-    // `p[0..2]`: some coordinates of an axis.
+    // `p[0..2]`, `p[0, 3]`: some coordinates of an axis.
     auto* some = llvm::dyn_cast<ast::IndexExpr>(binding.values);
-    const Type type = infer(*binding.values, some != nullptr ? kDevices : kAxis);
+    const Type type = infer(*binding.values, some != nullptr ? kCoordinates : kAxis);
     if (some == nullptr || type != kDevices) report_mismatch(*binding.values, type, kAxis, {.what = "`rank ... in`"});
   }
   for (const ast::Binding& binding : stmt.bindings) declare_local(binding.name, kInt, LocalKind::loop);
