@@ -71,7 +71,8 @@ std::optional<Value> parse_override(const std::string& text, sema::Type type) {
       const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
       const double factor = unit.empty() ? 1 : unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
       const auto bytes = rounded_to_int(value * factor);
-      return factor > 0 && bytes ? std::optional(Value(ByteCount{*bytes})) : std::nullopt;
+      const bool whole = bytes && std::floor(value * factor) == value * factor;
+      return factor > 0 && whole ? std::optional(Value(ByteCount{*bytes})) : std::nullopt;
     }
     case sema::TypeKind::boolean:
       if (text == "true" || text == "false") return Value(text == "true");
