@@ -138,6 +138,8 @@ class Analyser {
   Local& declare_local(const ast::Identifier& name, Type type, LocalKind kind);
   void pop_locals(std::size_t count);
   void report_unknown_name(std::string_view name, SourceRange at, bool callee);
+  /// Where `name` is an axis of a mesh that this body does not see, says so and gives true.
+  bool explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const;
   std::string_view suggestion(std::string_view name, bool callee);
   bool report_unavailable(std::string_view name, SourceRange at);
   std::uint32_t label(std::string_view name) { return context_.symbol(name).value(); }

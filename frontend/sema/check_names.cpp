@@ -108,9 +108,32 @@ bool Analyser::report_unavailable(std::string_view name, SourceRange at) {
   return true;
 }
 
+bool Analyser::explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const {
+  const Declaration self = declaration_of(body_.node);
+  if (self.kind == DeclKind::param || self.kind == DeclKind::mesh) return false;
+  if (self.kind == DeclKind::function && program_.functions[self.index].sort() == ast::FunctionSort::model) return false;
+  for (const Mesh& mesh : program_.meshes) {
+    if (mesh.module != body_.module) continue;
+    const std::span<const ast::Pair> axes = mesh.syntax->axes;
+    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const ast::Pair& pair) { return pair.name.name == name; });
+    if (axis == axes.end()) continue;
+    const std::string_view declared = mesh.syntax->name.name;
+    diagnostic.related(axis->name.range, "`{}` is an axis of the mesh `{}`", name, declared);
+    if (self.kind == DeclKind::train) {
+      diagnostic.hint("a train sees the axes of the one mesh behind its `on`: write `on {}`, or name an axis of `{}`", declared,
+                      program_.trains[self.index].syntax->mesh.name);
+    } else {
+      diagnostic.hint("a schedule or `def` is given its axes: add a parameter `{}: axis`", name);
+    }
+    return true;
+  }
+  return false;
+}
+
 void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool callee) {
   auto diagnostic = callee ? sink_.report(Code::unknown_name, at, "there is no function `{}`", name)
                            : sink_.report(Code::unknown_name, at, "there is no `{}` here", name);
+  if (!callee && explain_axis(diagnostic, name)) return;
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {
     diagnostic.hint("did you mean `{}`?", best);
     return;
@@ -130,6 +153,7 @@ Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected,
   Local* local = find_local(name.name);
   if (local == nullptr) {
     auto diagnostic = sink_.report(Code::unknown_name, name.range, "there is no {} `{}` here", what, name.name);
+    if (expected == kAxis && explain_axis(diagnostic, name.name)) return nullptr;
     std::vector<std::string_view> known;
     for (const Local& other : locals_) {
       if (other.type == expected) known.push_back(other.name);
