@@ -132,6 +132,10 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
     return false;
   }
   if (type.dtype != tensor::DType::i64 || data.classes != 0) return true;
+  if (!without_classes.insert(&data).second) {  // one number is missing, however many inputs need it
+    evaluator.set_failed();
+    return false;
+  }
   evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name)
       .related(data.loc, "{}", which)
       .hint("write `synthetic(..., classes: 10)`");

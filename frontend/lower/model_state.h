@@ -63,6 +63,7 @@ struct ModelBuilder::State {
   std::unordered_set<std::string> weights;
   std::unordered_set<std::uint32_t> zero_extents;     // names of dimensions of inputs that are too small; reported
   std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs that nothing gives; reported
+  std::unordered_set<const directive::Data*> without_classes;  // though inputs need to know them; reported
 };
 
 }  // namespace piper::lower

@@ -90,6 +90,7 @@ class Analyser {
     std::uint32_t depth = 0;             // of blocks; 1: directly in the body
     std::size_t errors = 0;              // of the sink when the body began
     SourceRange first_rank, first_return;
+    bool measure_told = false;           // a measure where none can be, in this statement
   };
   struct Call {
     std::uint32_t callee;

@@ -143,6 +143,7 @@ void Analyser::statements(const ast::Block& body) {
 }
 
 void Analyser::statement(ast::Stmt& stmt) {
+  body_.measure_told = false;
   switch (stmt.kind) {
     case ast::StmtKind::error:
       break;
