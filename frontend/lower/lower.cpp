@@ -155,6 +155,7 @@ class Lowering {
     ModelBuilder model(evaluator_, lowered_.model, settings, own_dtype, schedule_.setting_failed("data"));
     evaluator_.model = &model;
     if (!model.build(llvm::cast<ast::CallExpr>(*train.syntax->model), frame)) return false;
+    missing().any = missing().any || !model.data_fits();
     for (const auto* data : {&settings.data, &settings.held_out}) {
       if (!*data) continue;
       refuse_unused_extents(**data);

@@ -14,6 +14,8 @@ ModelBuilder::ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const dir
     : state_(std::make_unique<State>(evaluator, graph, settings, own_dtype, data_failed)) {}
 ModelBuilder::~ModelBuilder() = default;
 
+bool ModelBuilder::data_fits() const { return state_->data_fits; }
+
 bool ModelBuilder::build(const ast::CallExpr& expr, Frame& frame) {
   Evaluator& evaluator = state_->evaluator;
   const sema::Function& function = evaluator.program().functions[expr.target];

@@ -19,8 +19,10 @@ class ModelBuilder {
   ModelBuilder(Evaluator& evaluator, tensor::Graph& graph, const directive::Settings& settings, tensor::DType own_dtype, bool data_failed);
   ~ModelBuilder();
 
-  /// Runs the outermost model of a train. False, and a diagnostic, when it does not fit its data or its shapes disagree.
+  /// Runs the outermost model of a train. False, and a diagnostic, when extents of its inputs are not known or its shapes disagree.
   bool build(const ast::CallExpr& call, Frame& frame);
+  /// Whether the data gives values of every input; if not, a diagnostic has said so.
+  bool data_fits() const;
 
   // ---- called by the evaluator
   /// A call of a model inside a model: a region of its own.

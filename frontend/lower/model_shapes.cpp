@@ -115,8 +115,14 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
         .hint("write `{}: {}[batch, ...]`", param.name.name, param.type->name.name);
     return std::nullopt;
   }
-  if (!gives_values(data, "the data", param, type, frame)) return std::nullopt;
-  if (settings.held_out && (!gives_values(*settings.held_out, "the held-out data", param, type, frame) || !held_out_fits(param, type))) return std::nullopt;
+  const bool broken = evaluator.broken();
+  const bool given = gives_values(data, "the data", param, type, frame) &&
+                     (!settings.held_out || (gives_values(*settings.held_out, "the held-out data", param, type, frame) && held_out_fits(param, type)));
+  if (given) return type;
+  // The type is known without values, and so is what the model makes of it.
+  data_fits = false;
+  if (!evaluator.resume()) return std::nullopt;
+  if (!broken) evaluator.begin_independent();
   return type;
 }
 

@@ -58,6 +58,7 @@ struct ModelBuilder::State {
   const directive::Settings& settings;
   const tensor::DType own_dtype;  // of the train; `settings.dtype` may replace it, where it is written out too
   const bool data_failed;
+  bool data_fits = true;          // gives values of every input
   tensor::Builder build;
   std::vector<ModelCall> calls;
   std::unordered_set<std::string> weights;
