@@ -81,6 +81,7 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
 void report_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   llvm::DenseSet<Symbol> unknown;
   if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
+  check_splits(model, strategy, sink);
   check_places(strategy, model.context(), sink);
   check_replicates(strategy, model.context(), sink);
   check_streams(strategy, model.context(), sink, unknown);

@@ -118,7 +118,7 @@ bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
     how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
     loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
   }
-  if (!batch_divides(dag_, parts, how, loc, sink_)) assume_no_samples(dag_);
+  if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) assume_no_samples(dag_);
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 

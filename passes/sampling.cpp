@@ -9,11 +9,28 @@ namespace piper::passes {
 
 using namespace dag;
 
+namespace {
+
+Batch batch_of(const tensor::Type& type, const directive::Settings& settings) {
+  const auto sampled = std::find_if(type.dims.begin(), type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
+  if (sampled == type.dims.end()) return {};
+  return {sampled->name, sampled->extent, settings.data ? settings.data->loc : LocId()};
+}
+
+}  // namespace
+
 Batch batch_of(const Dag& dag) {
   for (const tensor::Type& type : dag.input_types) {
-    for (const tensor::Dim& dim : type.dims) {
-      if (dim.sampled) return {dim.name, dim.extent};
-    }
+    if (const Batch batch = batch_of(type, dag.settings); batch.name.valid()) return batch;
+  }
+  return {};
+}
+
+Batch batch_of(const tensor::Graph& model, const directive::Strategy& strategy) {
+  const directive::Settings& settings = strategy.settings;
+  if (strategy.missing.model) return settings.data ? Batch{Symbol(), settings.data->batch, settings.data->loc} : Batch{Symbol(), 0, LocId()};
+  for (const tensor::Input& input : model.inputs) {
+    if (const Batch batch = batch_of(model.type(input.value), settings); batch.name.valid()) return batch;
   }
   return {};
 }
@@ -56,12 +73,11 @@ bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_vie
   return good;
 }
 
-bool batch_divides(const Dag& dag, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink) {
-  const Batch batch = batch_of(dag);
+bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink) {
   if (batch.samples % parts == 0) return true;
   const std::int64_t above = (batch.samples / parts + 1) * parts, below = batch.samples / parts * parts;
   auto builder = sink.report(Code::batch_does_not_divide, loc, "a batch of {} does not divide into {} equal parts ({})", batch.samples, parts, how);
-  if (dag.settings.data) builder.related(dag.settings.data->loc, "the batch is given here");
+  if (batch.loc.valid()) builder.related(batch.loc, "the batch is given here");
   if (below > 0) {
     builder.hint("write `batch: {}` or `batch: {}`", below, above);
   } else {

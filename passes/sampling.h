@@ -6,6 +6,7 @@
 
 #include "ir/dag/dag.h"
 #include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/directive.h"
 
 namespace piper::passes {
 
@@ -13,8 +14,11 @@ namespace piper::passes {
 struct Batch {
   Symbol name;
   std::int64_t samples = 1;
+  LocId loc;  // where it is given
 };
 Batch batch_of(const dag::Dag& dag);
+/// The same before there is a DAG: of a model that failed what its data says.
+Batch batch_of(const tensor::Graph& model, const directive::Strategy& strategy);
 
 /// Divides the sampled extents of a body. They must divide: the batch does, and every sampled extent is the batch.
 void divide_samples(dag::Body& body, std::int64_t divide);
@@ -27,6 +31,6 @@ void assume_no_samples(dag::Dag& dag);
 bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink);
 
 /// Reports a batch that does not divide into `parts` equal ones; `how` spells the number out (`mb 4 x dp 2`).
-bool batch_divides(const dag::Dag& dag, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink);
+bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -29,10 +29,9 @@ bool is_everything(const directive::Selector& selector, const Context& context) 
 
 // ---- argument rules
 
-/// The one split of the batch; null where there is none. False after reporting.
-bool find_split(const Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const directive::Split*& found) {
-  const Context& context = *dag.context;
-  const Batch batch = batch_of(dag);
+/// The one split of the batch; null where there is none. False where it is not known which holds; other mistakes are told, and the line is taken for what it
+/// would be without them.
+bool find_split(const directive::Strategy& strategy, const Batch& batch, const Context& context, DiagnosticSink& sink, const directive::Split*& found) {
   found = nullptr;
   for (const Directive& directive : strategy.directives) {
     const auto* split = std::get_if<directive::Split>(&directive);
@@ -40,14 +39,12 @@ bool find_split(const Dag& dag, const directive::Strategy& strategy, DiagnosticS
     if (split->dim != batch.name && context.text(split->dim) != "batch") {
       sink.report(Code::unknown_split_dimension, directive::narrowest(split->dim_loc, split->loc), "`{}` is not the dimension that counts samples", context.text(split->dim))
           .hint("write `split {} into ...`", batch.name.valid() ? context.text(batch.name) : "batch");
-      return false;
     }
     for (const directive::Selector& target : split->targets) {
       if (is_everything(target, context)) continue;
       sink.report(Code::split_of_a_part, target.loc.valid() ? target.loc : split->loc, "only the whole model can be split; `{}` is a part of it",
                   print_selector(target, context.symbols))
           .hint("leave `in ...` out, so that every region is split alike");
-      return false;
     }
     if (found != nullptr && !same_extents(*found, *split)) {
       sink.report(Code::split_conflict, split->loc, "the batch is split twice, and differently").related(found->loc, "the other `split` stands here").hint("keep one of them, or make their extents equal");
@@ -83,17 +80,31 @@ std::string extents_text(const directive::Split& split, const Context& context) 
   return text;
 }
 
+/// The largest number where there are more.
+std::int64_t parts_of(const directive::Split& split) {
+  std::int64_t parts = 1;
+  for (const directive::NamedExtent& dim : split.into) {
+    if (__builtin_mul_overflow(parts, std::int64_t{dim.extent}, &parts)) return INT64_MAX;
+  }
+  return parts;
+}
+
+bool divides(const directive::Split& split, const Batch& batch, const Context& context, DiagnosticSink& sink) {
+  const LocId at = split.into.size() == 1 ? directive::narrowest(split.into.front().loc, split.loc) : split.loc;
+  return batch_divides(batch, parts_of(split), extents_text(split, context), at, sink);
+}
+
 /// Work that is made for a batch that does not divide: a split into more is a typing mistake, and not worth the time.
 constexpr std::int64_t kMostRefusedWork = 1 << 20;
 
 /// Reports what speaks against the split. False where nothing is worth looking at behind it.
-bool check_legality(Dag& dag, const directive::Split& split, std::int64_t parts, DiagnosticSink& sink) {
-  const LocId at = split.into.size() == 1 ? directive::narrowest(split.into.front().loc, split.loc) : split.loc;
-  const bool divides = batch_divides(dag, parts, extents_text(split, *dag.context), at, sink);
+bool check_legality(Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
+  const std::int64_t parts = parts_of(split);
+  const bool good = divides(split, batch_of(dag), *dag.context, sink);
   for (const Chunk& chunk : dag.chunks) {
     if (parts > 1) samples_are_independent(dag, chunk, "split", split.loc, sink);
   }
-  if (divides) return true;
+  if (good) return true;
   assume_no_samples(dag);
   return parts <= kMostRefusedWork / std::max<std::int64_t>(1, static_cast<std::int64_t>(dag.chunks.size()));
 }
@@ -147,15 +158,20 @@ bool find_halves(const Dag& dag, const directive::Strategy& strategy, Selection&
 
 }  // namespace
 
+void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  const Batch batch = batch_of(model, strategy);
+  const directive::Split* split = nullptr;
+  if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) divides(*split, batch, model.context(), sink);
+}
+
 // ---- rewrite
 
 bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const directive::Split* split = nullptr;
-  if (!find_split(dag, strategy, sink, split)) return false;
-  std::int64_t parts = 1;
+  if (!find_split(strategy, batch_of(dag), *dag.context, sink, split)) return false;
+  const std::int64_t parts = split == nullptr ? 1 : parts_of(*split);
   if (split != nullptr) {
-    for (const directive::NamedExtent& dim : split->into) parts *= dim.extent;
-    if (!check_legality(dag, *split, parts, sink)) return false;
+    if (!check_legality(dag, *split, sink)) return false;
     for (const directive::NamedExtent& dim : split->into) dag.dims.push_back({dim.name, split->dim, dim.extent, split->loc});
   }
   Selection selection(dag);

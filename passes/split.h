@@ -9,10 +9,14 @@
 #include "ir/dag/dag.h"
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
+#include "ir/tensor/graph.h"
 
 namespace piper::passes {
 
 /// Takes a DAG from level built to level split, chunks alone (`surround`); without a `split` directive there is one instance. False after reporting.
 bool split(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
+
+/// Reports what is wrong with the splits of a strategy whatever the model consists of, in the words of `split`: for a program that an earlier pass refused.
+void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes
