@@ -38,7 +38,8 @@ void Evaluator::append_indices(directive::Coordinate& coordinate, std::span<ast:
   coordinate.all = false;
   const auto append = [&](std::int64_t index, const ast::Expr& expr) {
     if (index < 0 || index > 0x7FFFFFFF) {
-      fail(Code::negative_index, expr.range, frame, "`{}` has index `{}`; indices count from 0", context_->text(coordinate.name), index);
+      fail(Code::negative_index, expr.range, frame, "`{}` has index `{}`; indices {}", context_->text(coordinate.name), index,
+           index < 0 ? "count from 0" : "go to 2147483647");
       return;
     }
     coordinate.indices.push_back(static_cast<std::uint32_t>(index));

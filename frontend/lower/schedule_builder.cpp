@@ -6,6 +6,12 @@ namespace piper::lower {
 
 using llvm::cast;
 
+namespace {
+
+constexpr std::int64_t kMost = 0x7FFFFFFF;  // of whatever is counted
+
+}  // namespace
+
 void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
   switch (stmt.kind) {
     case ast::StmtKind::partition: return partition(cast<ast::PartitionStmt>(stmt), frame);
@@ -33,8 +39,8 @@ void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& 
 std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view what, Frame& frame) {
   const std::int64_t value = evaluator_->eval_int(expr, frame);
   if (evaluator_->failed()) return 1;
-  if (value >= 1 && value <= 0x7FFFFFFF) return static_cast<std::uint32_t>(value);
-  evaluator_->fail(Code::not_positive, expr.range, frame, "{} is `{}`; it must be at least 1", what, value);
+  if (value >= 1 && value <= kMost) return static_cast<std::uint32_t>(value);
+  evaluator_->fail(Code::not_positive, expr.range, frame, "{} is `{}`; it must be at {} {}", what, value, value < 1 ? "least" : "most", value < 1 ? 1 : kMost);
   return 1;
 }
 
@@ -54,8 +60,9 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
     partition.sizes_loc = evaluator_->here(pair.value->range, frame);
     for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame), pair.value->range, frame)) {
       const std::int64_t units = evaluator_->to_int(size);
-      if (units < 1) {
-        evaluator_->fail(Code::not_positive, pair.value->range, frame, "a stage of `sizes` has `{}` units; it must have at least 1", units);
+      if (units < 1 || units > kMost) {
+        evaluator_->fail(Code::not_positive, pair.value->range, frame, "a stage of `sizes` has `{}` units; it must have at {} {}", units, units < 1 ? "least" : "most",
+                         units < 1 ? 1 : kMost);
         return;
       }
       partition.sizes.push_back(static_cast<std::uint32_t>(units));

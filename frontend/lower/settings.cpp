@@ -57,14 +57,15 @@ class SettingCall {
     return value ? evaluator_.to_float(*value) : otherwise;
   }
   /// A number that may be left out, then 0.
-  std::int64_t count(std::size_t i, std::int64_t least) {
+  std::int64_t count(std::size_t i, std::int64_t least, std::int64_t most = std::int64_t{1} << 50) {
     const auto value = argument(i);
     const std::int64_t n = value ? evaluator_.to_int(*value) : 0;
-    if (value) within(i, static_cast<double>(n), static_cast<double>(least), 9e15, least > 0 ? "at least 1" : "at least 0");
+    if (value) within(i, n, least, most + 1, n > most ? "at most " + std::to_string(most) : "at least " + std::to_string(least));
     return n;
   }
   /// Checks that argument i lies in [low, high).
-  bool within(std::size_t i, double value, double low, double high, std::string_view rule) {
+  template <typename Number>
+  bool within(std::size_t i, Number value, std::type_identity_t<Number> low, std::type_identity_t<Number> high, std::string_view rule) {
     if (evaluator_.failed() || (value >= low && value < high)) return true;
     wrong_ = true;
     evaluator_.fail(Code::setting_out_of_range, given(i) ? argument_expr(expr_, i).range : expr_.range, frame_, "`{}` of `{}` is `{}`; it must be {}",
@@ -84,7 +85,7 @@ class SettingCall {
     rate.kind = kind;
     rate.base = number(0, 0);
     const bool positive = within(0, rate.base, 0, kInfinity, "at least 0");
-    rate.warmup = static_cast<std::uint32_t>(count(1, 0));
+    rate.warmup = static_cast<std::uint32_t>(count(1, 0, std::numeric_limits<std::uint32_t>::max()));
     if (kind != directive::LearningRate::Kind::constant) {
       rate.floor = number(2, 0);
       if (positive) within(2, rate.floor, 0, std::nextafter(rate.base, kInfinity), "between 0 and the base");
