@@ -33,6 +33,8 @@ class Replicator {
   bool set_cuts();
   bool check_cut(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
+  bool pair_up(DeviceSetId a, DeviceSetId b) const;
+  void report_misfit(const Node& maker, const Node& reader) const;
   void warn_of_repeated_work() const;
   void divide_bodies();
   /// The line that placed something on these devices.
@@ -40,6 +42,7 @@ class Replicator {
   LocId replicate_of(ChunkId a, ChunkId b) const;
   std::string axes_text(AxisMask axes) const;
   std::string set_text(DeviceSetId set) const { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); }
+  std::string region_text(const Chunk& chunk) const { return dag_.regions.print(chunk.region, dag_.context->symbols); }
   std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
 
   Dag& dag_;
@@ -91,7 +94,7 @@ bool Replicator::apply(const Replicate& replicate) {
           layout = {&replicate, specificity};
         } else if (layout.specificity == specificity && layout.directive->bucket_bytes != replicate.bucket_bytes) {
           sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
-                       dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols), text(axis))
+                       region_text(dag_.chunks[chunk.index()]), text(axis))
               .related(layout.directive->loc, "the other `replicate` stands here")
               .hint("keep one of them");
           return false;
@@ -173,32 +176,40 @@ bool Replicator::set_cuts() {
 
 /// Edges pair devices by coordinate, so both ends have the same whole axes and divide their samples alike.
 bool Replicator::check_edges() const {
-  bool good = true;
-  std::map<std::pair<ChunkId, ChunkId>, bool> reported;
+  struct Misfit {
+    const Node *maker, *reader;
+  };
+  std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
   for (std::size_t n = 0; n < dag_.nodes.size() && dag_.nodes[n].kind == NodeKind::chunk; ++n) {
     const Node& reader = dag_.nodes[n];
     for (const Input& input : dag_.inputs_of(reader)) {
       if (input.cls != EdgeClass::data || !input.source.node.valid() || dag_.node(input.source.node).kind != NodeKind::chunk) continue;
       const Node& maker = dag_.node(input.source.node);
-      const bool pairs = maker.devices == reader.devices || dag_.device_sets[maker.devices].whole_axes() == dag_.device_sets[reader.devices].whole_axes();
-      if ((pairs && maker.cut == reader.cut) || !reported.try_emplace(std::minmax(maker.chunk, reader.chunk), true).second) continue;
-      good = false;
-      const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
-      if (!pairs) {
-        sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", text(from.name),
-                     set_text(maker.devices), text(to.name), set_text(reader.devices))
-            .related(place_of(maker.devices, from.loc), "`{}` is placed here", text(from.name))
-            .related(to.loc, "`{}` starts here", text(to.name))
-            .hint("place both on sets that leave the same axes whole");
-      } else {
-        sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", text(from.name), axes_text(maker.cut), text(to.name),
-                     axes_text(reader.cut))
-            .related(to.loc, "`{}` starts here", text(to.name))
-            .hint("replicate both over the same axes");
-      }
+      if (pair_up(maker.devices, reader.devices) && maker.cut == reader.cut) continue;
+      const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk), Misfit{&maker, &reader});
+      if (!fresh && reader.pass == Pass::F && known->second.reader->pass != Pass::F) known->second = {&maker, &reader};
     }
   }
-  return good;
+  for (const auto& [chunks, misfit] : misfits) report_misfit(*misfit.maker, *misfit.reader);
+  return misfits.empty();
+}
+
+bool Replicator::pair_up(DeviceSetId a, DeviceSetId b) const { return a == b || dag_.device_sets[a].whole_axes() == dag_.device_sets[b].whole_axes(); }
+
+void Replicator::report_misfit(const Node& maker, const Node& reader) const {
+  const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
+  if (!pair_up(maker.devices, reader.devices)) {
+    sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(from),
+                 set_text(maker.devices), region_text(to), set_text(reader.devices))
+        .related(place_of(maker.devices, from.loc), "`{}` is placed here", region_text(from))
+        .related(to.loc, "`{}` starts here", region_text(to))
+        .hint("place both on sets that leave the same axes whole");
+    return;
+  }
+  sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", region_text(from),
+               axes_text(maker.cut), region_text(to), axes_text(reader.cut))
+      .related(to.loc, "`{}` starts here", region_text(to))
+      .hint("replicate both over the same axes");
 }
 
 void Replicator::warn_of_repeated_work() const {

@@ -81,10 +81,14 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
       const std::int64_t written = dim.size ? evaluator.eval_int(*dim.size, frame) : evaluator.to_int(known);
       if (evaluator.failed()) return std::nullopt;
       if (extent && *extent != written) {
-        evaluator.fail(Code::input_extent, dim.size ? dim.size->range : dim.range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name, dim.name.name,
-                       written, *extent)
-            .related(data.loc, "the data");
-        return std::nullopt;
+        const bool broken = evaluator.broken();
+        // What the inputs share is told once.
+        if (dim.size || differing_extents.insert(name.value()).second) {
+          evaluator.fail(Code::input_extent, dim.size ? dim.size->range : dim.range, frame, "the input `{}` has `{}` of {}, and the data gives {}", param.name.name,
+                         dim.name.name, written, *extent)
+              .related(data.loc, "the data");
+        }
+        if (!go_on_without_data(broken)) return std::nullopt;
       }
       extent = written;
     }
@@ -118,12 +122,16 @@ std::optional<tensor::Type> ModelBuilder::State::input_type(const ast::Param& pa
   const bool broken = evaluator.broken();
   const bool given = gives_values(data, "the data", param, type, frame) &&
                      (!settings.held_out || (gives_values(*settings.held_out, "the held-out data", param, type, frame) && held_out_fits(param, type)));
-  if (given) return type;
-  // The type is known without values, and so is what the model makes of it.
-  data_fits = false;
-  if (!evaluator.resume()) return std::nullopt;
-  if (!broken) evaluator.begin_independent();
+  if (!given && !go_on_without_data(broken)) return std::nullopt;
   return type;
+}
+
+/// The type of an input is known without values, and so is what the model makes of it. False when evaluation cannot go on.
+bool ModelBuilder::State::go_on_without_data(bool broken_before) {
+  data_fits = false;
+  if (!evaluator.resume()) return false;
+  if (!broken_before) evaluator.begin_independent();
+  return true;
 }
 
 /// The data has values for an input of that name and type.

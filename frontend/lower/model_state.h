@@ -36,6 +36,7 @@ struct ModelBuilder::State {
   /// The type of an input: extents by name from the train's data.
   std::optional<tensor::Type> input_type(const ast::Param& param, Frame& frame);
   bool gives_values(const directive::Data& data, std::string_view which, const ast::Param& param, const tensor::Type& type, Frame& frame);
+  bool go_on_without_data(bool broken_before);
   bool held_out_fits(const ast::Param& param, const tensor::Type& type);
   /// Gives dimension names of the callee's parameters their extents, and arguments the callee's names.
   void bind_shapes(const sema::Function& function, const ast::CallExpr& expr, Frame& callee, const Frame& caller);
@@ -64,6 +65,7 @@ struct ModelBuilder::State {
   std::unordered_set<std::string> weights;
   std::unordered_set<std::uint32_t> zero_extents;     // names of dimensions of inputs that are too small; reported
   std::unordered_set<std::uint32_t> unknown_extents;  // names of dimensions of inputs that nothing gives; reported
+  std::unordered_set<std::uint32_t> differing_extents;  // names of dimensions of inputs that the data gives otherwise; reported
   std::unordered_set<const directive::Data*> without_classes;  // though inputs need to know them; reported
 };
 
