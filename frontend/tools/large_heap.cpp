@@ -1,7 +1,9 @@
 #include "frontend/tools/large_heap.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #if defined(__GLIBC__) && defined(__linux__)
@@ -12,12 +14,24 @@
 
 namespace piper::tools {
 
+namespace {
+
+constexpr std::size_t kPage = std::size_t{2} << 20;
+
+/// The whole large pages of the reserved heap.
+struct Reserved {
+  std::uintptr_t first = 0;
+  std::size_t pages = 0;
+};
+Reserved reserved;
+
+}  // namespace
+
 void use_large_heap() {
 #if defined(__GLIBC__) && defined(__linux__)
   static bool done = false;
   if (std::exchange(done, true)) return;
   constexpr int kReserve = 512 << 20;
-  constexpr std::uintptr_t kPage = std::uintptr_t{2} << 20;
   // No block is so large that it would be mapped by itself and returned at once, and the top of the heap is never given back;
   // all threads share it.
   if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 || mallopt(M_TRIM_THRESHOLD, 2 * kReserve - 1) == 0 || mallopt(M_TOP_PAD, kReserve) == 0 || mallopt(M_ARENA_MAX, 1) == 0) return;
@@ -28,8 +42,31 @@ void use_large_heap() {
   const auto after = reinterpret_cast<std::uintptr_t>(sbrk(0));
   mallopt(M_TOP_PAD, 64 << 20);
   const std::uintptr_t first = (before + kPage - 1) / kPage * kPage;
-  if (after > first + kPage) madvise(reinterpret_cast<void*>(first), (after - first) / kPage * kPage, MADV_HUGEPAGE);
+  if (after <= first + kPage) return;
+  const std::size_t pages = (after - first) / kPage;
+  if (madvise(reinterpret_cast<void*>(first), pages * kPage, MADV_HUGEPAGE) == 0) reserved = {first, pages};
 #endif
+}
+
+HeapFiller::HeapFiller([[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  const std::size_t pages = std::min(reserved.pages, bytes / kPage);
+  if (pages < 4 || std::thread::hardware_concurrency() < 2) return;
+  try {
+    thread_ = std::thread([this, pages] {
+      for (std::size_t i = 0; i < pages && !stop_; ++i) {
+        if (madvise(reinterpret_cast<void*>(reserved.first + i * kPage), kPage, MADV_POPULATE_WRITE) != 0) return;
+      }
+    });
+  } catch (const std::system_error&) {
+    // The system has no more threads: who touches a page clears it.
+  }
+#endif
+}
+
+HeapFiller::~HeapFiller() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace piper::tools
