@@ -1,6 +1,7 @@
 #include "passes/communicators.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -29,7 +30,8 @@ Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
 
 class Former {
  public:
-  Former(const Dag& dag, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) : dag_(dag), stream_of_(stream_of), position_(position) {
+  Former(const Dag& dag, const WorkGraph& graph, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position)
+      : dag_(dag), graph_(graph), stream_of_(stream_of), position_(position) {
     out_.of_comm.resize(dag.comms.size());
     out_.number.assign(dag.comms.size(), 0);
     out_.first_reader.resize(dag.comms.size());
@@ -37,68 +39,76 @@ class Former {
   }
 
   Communicators run() {
-    find_ends();
-    find_first_readers();
+    find_routes();
     form_pairs();
     form_groups();
     return std::move(out_);
   }
 
  private:
+  /// Source, destination, whether it leads backward, stream.
+  using Route = std::tuple<DeviceSetId, DeviceSetId, bool, StreamId>;
+
   const Node& front(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()); }
 
-  /// In one walk over the nodes, which are large.
-  void find_ends() {
-    received_.resize(dag_.nodes.size());
-    ends_.resize(dag_.comms.size());
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      const Node& node = dag_.nodes[i];
-      if (node.kind == NodeKind::recv) {
-        received_[i] = node.comm;
-        ends_[node.comm.index()].to = node.devices;
+  /// Numbers the routes as they come, and finds the first readers: in the order of the communications, which is that of their nodes.
+  void find_routes() {
+    using Ends = std::pair<std::uint64_t, std::uint64_t>;  // a route as numbers
+    llvm::DenseMap<Ends, std::uint32_t> known;
+    std::array<std::pair<Ends, std::uint32_t>, 2> last{};  // forward and backward: messages of one chunk mostly go where the one before went
+    std::array<bool, 2> any{};
+    route_of_.assign(dag_.comms.size(), kNever);
+    for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
+      const Node& send = front(CommId::at(i));
+      if (send.kind != NodeKind::send) continue;
+      const NodeId recv = dag_.comms[i].members.back();
+      const DeviceSetId to = dag_.node(recv).devices;
+      const std::size_t backward = send.pass != Pass::F ? 1 : 0;
+      const Ends ends{std::uint64_t{send.devices.value()} << 32 | to.value(), std::uint64_t{stream_of_[i].value()} << 1 | backward};
+      if (!any[backward] || last[backward].first != ends) {
+        const auto [entry, fresh] = known.try_emplace(ends, static_cast<std::uint32_t>(routes_.size()));
+        if (fresh) routes_.push_back({Route{send.devices, to, backward == 1, stream_of_[i]}, 0});
+        last[backward] = {ends, entry->second};
+        any[backward] = true;
       }
-      if (node.kind != NodeKind::send) continue;
-      Ends& own = ends_[node.comm.index()];
-      own.from = node.devices;
-      own.pass = node.pass;
-      if (position_[i] >= at_position_.size()) at_position_.resize(std::max<std::size_t>(position_[i] + 1, 2 * at_position_.size()));
-      at_position_[position_[i]] = node.comm;
+      route_of_[i] = last[backward].second;
+      ++routes_[route_of_[i]].second;
+      find_first_reader(CommId::at(i), recv);
     }
   }
 
-  void find_first_readers() {
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
-        if (input.cls == EdgeClass::param) continue;
-        const CommId comm = received_[input.source.node.index()];
-        if (!comm.valid() || position_[i] >= read_[comm.index()]) continue;
-        read_[comm.index()] = position_[i];
-        out_.first_reader[comm.index()] = NodeId::at(i);
-      }
+  void find_first_reader(CommId comm, NodeId recv) {
+    std::uint32_t first = kNever;
+    for (const std::uint32_t unit : graph_.successors(graph_.unit_of(comm))) {
+      if (position_[unit] >= read_[comm.index()]) continue;
+      read_[comm.index()] = position_[unit];
+      first = unit;
     }
+    if (first == kNever) return;
+    const auto reads = [&](NodeId node) {
+      const std::span<const Input> inputs = dag_.inputs_of(dag_.node(node));
+      return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) { return input.source.node == recv; });
+    };
+    const std::span<const NodeId> members = graph_.members(first);
+    out_.first_reader[comm.index()] = members.size() == 1 ? members.front() : *std::find_if(members.begin(), members.end(), reads);
   }
 
   void form_pairs() {
-    using Route = std::tuple<std::uint32_t, std::uint32_t, bool, std::uint32_t>;  // source, destination, direction, stream
-    std::map<Route, std::uint32_t> routes;
-    llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> group_of;
-    std::vector<std::vector<CommId>> groups;
-    for (const CommId comm : at_position_) {
-      if (!comm.valid()) continue;
-      const Ends& own = ends_[comm.index()];
-      const Route route{own.from.value(), own.to.value(), own.pass != Pass::F, stream_of_[comm.index()].value()};
-      const auto [entry, fresh] =
-          group_of.try_emplace({std::uint64_t{std::get<0>(route)} << 32 | std::get<1>(route), std::uint64_t{std::get<3>(route)} << 1 | (std::get<2>(route) ? 1 : 0)},
-                               static_cast<std::uint32_t>(groups.size()));
-      if (fresh) {
-        routes.emplace(route, entry->second);
-        groups.emplace_back();
-      }
-      groups[entry->second].push_back(comm);
+    std::vector<CommId> at_position(graph_.units());  // messages in the order in which they are sent
+    for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
+      if (route_of_[i] != kNever) at_position[position_[graph_.unit_of(CommId::at(i))]] = CommId::at(i);
     }
-    // Groups in the order of their routes, so that the numbering does not depend on positions.
-    for (const auto& [route, group] : routes) {
-      const std::vector<CommId>& comms = groups[group];
+    std::vector<std::vector<CommId>> messages(routes_.size());
+    for (std::size_t r = 0; r < routes_.size(); ++r) messages[r].reserve(routes_[r].second);
+    for (const CommId comm : at_position) {
+      if (comm.valid()) messages[route_of_[comm.index()]].push_back(comm);
+    }
+    // In the order of the routes themselves, so that the numbering of communicators does not depend on positions.
+    std::vector<std::size_t> sorted(routes_.size());
+    for (std::size_t r = 0; r < sorted.size(); ++r) sorted[r] = r;
+    std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return routes_[a].first < routes_[b].first; });
+    for (const std::size_t route : sorted) {
+      const std::vector<CommId>& comms = messages[route];
       const Communicators::Swap swap = widest_swap(reads(comms));
       if (swap.wanted - swap.unread <= 1) {
         add_pair(comms, swap);
@@ -175,23 +185,19 @@ class Former {
   }
 
   const Dag& dag_;
-  std::span<const StreamId> stream_of_;  // per comm
-  std::span<const std::uint32_t> position_;
-  struct Ends {
-    DeviceSetId from, to;
-    Pass pass = Pass::F;
-  };
-  std::vector<Ends> ends_;           // per comm, of messages
-  std::vector<CommId> at_position_;  // messages by the position of the send, which no two share
-  std::vector<CommId> received_;     // per node: the message of a receive
-  std::vector<std::uint32_t> read_;  // per comm: position of its first reader
+  const WorkGraph& graph_;
+  std::span<const StreamId> stream_of_;                     // per comm
+  std::span<const std::uint32_t> position_;                 // per unit
+  std::vector<std::pair<Route, std::uint32_t>> routes_;     // of messages, with how many there are
+  std::vector<std::uint32_t> route_of_;                     // per comm
+  std::vector<std::uint32_t> read_;                         // per comm: position of its first reader
   Communicators out_;
 };
 
 }  // namespace
 
-Communicators form_communicators(const Dag& dag, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) {
-  return Former(dag, stream_of, position).run();
+Communicators form_communicators(const Dag& dag, const WorkGraph& graph, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) {
+  return Former(dag, graph, stream_of, position).run();
 }
 
 }  // namespace piper::passes

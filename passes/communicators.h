@@ -5,7 +5,7 @@
 // sent it is cut by producing chunk and copy, which keeps windows small. A group communicator carries the collectives of one purpose over
 // the same member sets.
 //
-// Guarantee: the result is a function of the DAG, the streams asked for and `position`, a numbering of nodes that agrees with the compute order of every
+// Guarantee: the result is a function of the DAG, the streams asked for and `position`, a numbering of units that agrees with the compute order of every
 // rank and with data flow. Another such numbering may put the messages of a route in another sequence, so a program's communicators are formed once: the
 // linear order respects the numbers of messages and decides those of collectives, and the plan takes them over.
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/dag/plan.h"
+#include "passes/work_graph.h"
 
 namespace piper::passes {
 
@@ -31,6 +32,6 @@ struct Communicators {
 };
 
 /// `stream_of`: per communication the stream that the user put it on; invalid: none.
-Communicators form_communicators(const dag::Dag& dag, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
+Communicators form_communicators(const dag::Dag& dag, const WorkGraph& graph, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
 
 }  // namespace piper::passes

@@ -13,12 +13,12 @@ namespace {
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
 /// Message numbers and windows of pair communicators.
-void add_message_edges(const WorkGraph& graph, const Dag& dag, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
+void add_message_edges(const WorkGraph& graph, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
   for (const Communicator& communicator : communicators.list) {
     if (communicator.kind != Communicator::Kind::pair) continue;
     std::uint32_t before = kNone;
     for (std::size_t j = 0; j < communicator.comms.size(); ++j) {
-      const std::uint32_t unit = graph.unit_of(dag.comms[communicator.comms[j].index()].members.front());
+      const std::uint32_t unit = graph.unit_of(communicator.comms[j]);
       if (before != kNone) edges.emplace_back(before, unit);
       before = unit;
       if (j < communicator.window) continue;
@@ -80,7 +80,7 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communi
   dag.temporal.reserve(edges.size());
   for (const Adjacency::Pair& edge : edges) dag.temporal.emplace_back(graph.front(edge.first), graph.front(edge.second));
   edges.insert(edges.end(), named.begin(), named.end());
-  add_message_edges(graph, dag, communicators, edges);
+  add_message_edges(graph, communicators, edges);
   add_end_edges(graph, roles, compute, edges);
   const Adjacency more(graph.units(), edges);
   // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.

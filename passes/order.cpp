@@ -35,11 +35,9 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
     edges.insert(edges.end(), claimed->named.begin(), claimed->named.end());
     topological = topological_order(graph, Adjacency(graph.units(), edges));
   }
-  std::vector<std::uint32_t> position(dag.nodes.size(), 0);
-  for (std::uint32_t i = 0; i < topological.size(); ++i) {
-    for (const NodeId member : graph.members(topological[i])) position[member.index()] = i;
-  }
-  std::optional<Communicators> communicators = assign_streams(dag, strategy, selection, roles, position, sink);
+  std::vector<std::uint32_t> position(graph.units(), 0);
+  for (std::uint32_t i = 0; i < topological.size(); ++i) position[topological[i]] = i;
+  std::optional<Communicators> communicators = assign_streams(dag, strategy, graph, selection, roles, position, sink);
   if (!communicators) return std::nullopt;
   if (!linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed->named)) {
     sink.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");

@@ -29,9 +29,9 @@ std::string set_text(const Dag& dag, DeviceSetId id) {
 
 class Assignment {
  public:
-  Assignment(Dag& dag, const directive::Strategy& strategy, Selection& selection, const RoleTable& roles, std::span<const std::uint32_t> position,
+  Assignment(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles, std::span<const std::uint32_t> position,
              DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), selection_(selection), roles_(roles), position_(position), sink_(sink) {}
+      : dag_(dag), strategy_(strategy), graph_(graph), selection_(selection), roles_(roles), position_(position), sink_(sink) {}
 
   std::optional<Communicators> run() {
     if (!check_streams(strategy_, *dag_.context, sink_)) return std::nullopt;
@@ -45,7 +45,7 @@ class Assignment {
     }
     if (sink_.error_count() > errors) return std::nullopt;
 
-    Communicators made = form_communicators(dag_, stream_of_, position_);
+    Communicators made = form_communicators(dag_, graph_, stream_of_, position_);
     const std::size_t first_default = dag_.streams.size();
     name_defaults(made);
     if (!pool_crowded(made, first_default)) return std::nullopt;
@@ -242,6 +242,7 @@ class Assignment {
 
   Dag& dag_;
   const directive::Strategy& strategy_;
+  const WorkGraph& graph_;
   Selection& selection_;
   const RoleTable& roles_;
   std::span<const std::uint32_t> position_;
@@ -252,9 +253,9 @@ class Assignment {
 
 }  // namespace
 
-std::optional<Communicators> assign_streams(Dag& dag, const directive::Strategy& strategy, Selection& selection, const RoleTable& roles,
+std::optional<Communicators> assign_streams(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles,
                                             std::span<const std::uint32_t> position, DiagnosticSink& sink) {
-  return Assignment(dag, strategy, selection, roles, position, sink).run();
+  return Assignment(dag, strategy, graph, selection, roles, position, sink).run();
 }
 
 }  // namespace piper::passes

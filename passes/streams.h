@@ -21,7 +21,7 @@ namespace piper::passes {
 inline constexpr std::size_t kMaxStreams = 64;
 
 /// Fills `dag.streams` and the stream of every node. `position`: as for form_communicators, whose result it gives; nothing after an error.
-std::optional<Communicators> assign_streams(dag::Dag& dag, const directive::Strategy& strategy, Selection& selection, const RoleTable& roles,
-                                            std::span<const std::uint32_t> position, DiagnosticSink& sink);
+std::optional<Communicators> assign_streams(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection,
+                                            const RoleTable& roles, std::span<const std::uint32_t> position, DiagnosticSink& sink);
 
 }  // namespace piper::passes

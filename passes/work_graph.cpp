@@ -56,7 +56,7 @@ WorkGraph::Sort sort_of(const Node& node) {
 
 }  // namespace
 
-WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()) {
+WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()), unit_of_comm_(dag.comms.size()) {
   members_.reserve(dag.nodes.size());
   first_member_.reserve(dag.nodes.size() + 1);
   sort_.reserve(dag.nodes.size());
@@ -77,6 +77,7 @@ WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()) {
     NodeId first = group.front();
     for (const NodeId member : group) first = std::min(first, member);
     if (first != id) continue;
+    unit_of_comm_[node.comm.index()] = unit;
     sort_.push_back(sort_of(node));
     devices_.push_back(dag.node(group.front()).devices);
     first_member_.push_back(static_cast<std::uint32_t>(members_.size()));

@@ -38,6 +38,7 @@ class WorkGraph {
 
   std::size_t units() const { return first_member_.size() - 1; }
   std::uint32_t unit_of(dag::NodeId node) const { return unit_of_[node.index()]; }
+  std::uint32_t unit_of(dag::CommId comm) const { return unit_of_comm_[comm.index()]; }
   /// The nodes of a unit: one, or the members of a communication in their order.
   std::span<const dag::NodeId> members(std::uint32_t unit) const {
     return {members_.data() + first_member_[unit], first_member_[unit + 1] - first_member_[unit]};
@@ -58,6 +59,7 @@ class WorkGraph {
 
  private:
   std::vector<std::uint32_t> unit_of_;       // per node
+  std::vector<std::uint32_t> unit_of_comm_;  // per communication
   std::vector<std::uint32_t> first_member_;  // per unit, one more
   std::vector<dag::NodeId> members_;
   std::vector<Sort> sort_;                   // per unit
