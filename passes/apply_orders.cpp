@@ -28,8 +28,8 @@ constexpr std::size_t kEnoughErrors = 1000;
 
 class Application {
  public:
-  Application(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), graph_(graph), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink) {
+  Application(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), pending_(graph), graph_(graph.numbered()), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink) {
     out_.loc.resize(dag.nodes.size());
     out_.text_position.assign(dag.nodes.size(), 0);
     out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
@@ -222,6 +222,7 @@ class Application {
 
   /// A named communication waits for the step before it.
   void place_communication(const OrderOp& op, const Units& previous) {
+    pending_.connected();
     std::vector<Named> named;
     for (const NodeId node : nodes_) {
       const ChunkId chunk = dag_.node(node).chunk;
@@ -265,7 +266,7 @@ class Application {
   void sort_by_data() {
     if (data_position_.empty()) {
       data_position_.resize(graph_.units());
-      const std::vector<std::uint32_t> order = topological_order(graph_, Adjacency(graph_.units(), {}));
+      const std::vector<std::uint32_t> order = topological_order(pending_.connected(), Adjacency(graph_.units(), {}));
       for (std::uint32_t i = 0; i < order.size(); ++i) data_position_[order[i]] = i;
     }
     std::sort(nodes_.begin(), nodes_.end(),
@@ -293,6 +294,7 @@ class Application {
 
   bool reaches(NodeId from, NodeId to) {
     const Instance& instance = dag_.node(from).instance;
+    pending_.connected();
     const std::uint32_t target = graph_.unit_of(to);
     std::vector<std::uint32_t> queue(1, graph_.unit_of(from));
     visited_.resize(graph_.units(), 0);
@@ -336,7 +338,8 @@ class Application {
 
   Dag& dag_;
   const directive::Strategy& strategy_;
-  const WorkGraph& graph_;
+  const PendingWorkGraph& pending_;
+  const WorkGraph& graph_;  // its edges once `pending_` is connected
   const RoleTable& roles_;
   Selection& selection_;
   DiagnosticSink& sink_;
@@ -373,7 +376,7 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
   return sets;
 }
 
-std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection,
+std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
                                          DiagnosticSink& sink) {
   return Application(dag, strategy, graph, roles, selection, sink).run();
 }

@@ -33,7 +33,7 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
 
 /// Fills `dag.claims` and `dag.group`. Nothing after reporting an error. Below level placed a rank is not held to name all of its work, below
 /// communicating the communication that it names is passed over.
-std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, const RoleTable& roles, Selection& selection,
+std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
                                          DiagnosticSink& sink);
 
 /// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting that these contradict each other.

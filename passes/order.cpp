@@ -12,18 +12,19 @@ namespace piper::passes {
 using namespace dag;
 
 std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  std::optional<WorkGraph> work_graph;
+  PendingWorkGraph pending;
   std::optional<RoleTable> role_table;
   Selection selection(dag);
-  const auto roles_and_table = [&] {
+  std::optional<ClaimedOrder> claimed;
+  const auto claim = [&] {
     role_table.emplace(dag, claimed_sets(strategy));
     selection.work();
+    claimed = apply_orders(dag, strategy, pending, *role_table, selection, sink);
   };
-  run_both(dag.nodes.size(), [&] { work_graph.emplace(dag); }, roles_and_table);
-  const WorkGraph& graph = *work_graph;
-  const RoleTable& roles = *role_table;
-  const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink);
+  run_both(dag.nodes.size(), [&] { pending.make(dag); }, claim);
   if (!claimed) return std::nullopt;
+  const WorkGraph& graph = pending.connected();
+  const RoleTable& roles = *role_table;
   const std::optional<ComputeOrder> compute = compute_order(dag, *claimed, graph, roles, sink);
   if (!compute) return std::nullopt;
 

@@ -56,7 +56,9 @@ WorkGraph::Sort sort_of(const Node& node) {
 
 }  // namespace
 
-WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()), unit_of_comm_(dag.comms.size()) {
+void WorkGraph::number(const Dag& dag) {
+  unit_of_.resize(dag.nodes.size());
+  unit_of_comm_.resize(dag.comms.size());
   members_.reserve(dag.nodes.size());
   first_member_.reserve(dag.nodes.size() + 1);
   sort_.reserve(dag.nodes.size());
@@ -86,9 +88,11 @@ WorkGraph::WorkGraph(const Dag& dag) : unit_of_(dag.nodes.size()), unit_of_comm_
       members_.push_back(member);
     }
   }
-  const std::size_t count = first_member_.size();
   first_member_.push_back(static_cast<std::uint32_t>(members_.size()));
+}
 
+void WorkGraph::connect(const Dag& dag) {
+  const std::size_t count = units();
   std::vector<Adjacency::Pair> pairs;
   pairs.reserve(dag.edges.size());
   indegree_.assign(count, 0);

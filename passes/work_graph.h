@@ -10,6 +10,7 @@
 //   if (order.size() < graph.units()) ...   // `chains` contradict the data flow
 
 #include <cstdint>
+#include <latch>
 #include <span>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ class Adjacency {
 
 class WorkGraph {
  public:
-  explicit WorkGraph(const dag::Dag& dag);
+  explicit WorkGraph(const dag::Dag& dag) : WorkGraph() { number(dag), connect(dag); }
 
   std::size_t units() const { return first_member_.size() - 1; }
   std::uint32_t unit_of(dag::NodeId node) const { return unit_of_[node.index()]; }
@@ -58,6 +59,11 @@ class WorkGraph {
   const std::vector<std::uint32_t>& indegree() const { return indegree_; }
 
  private:
+  friend class PendingWorkGraph;
+  WorkGraph() = default;
+  void number(const dag::Dag& dag);
+  void connect(const dag::Dag& dag);
+
   std::vector<std::uint32_t> unit_of_;       // per node
   std::vector<std::uint32_t> unit_of_comm_;  // per communication
   std::vector<std::uint32_t> first_member_;  // per unit, one more
@@ -66,6 +72,32 @@ class WorkGraph {
   std::vector<DeviceSetId> devices_;         // per unit
   Adjacency successors_;
   std::vector<std::uint32_t> indegree_;
+};
+
+/// A graph that another thread may still be making. Its units are known early, its edges late.
+class PendingWorkGraph {
+ public:
+  /// To be called once.
+  void make(const dag::Dag& dag) {
+    graph_.number(dag);
+    numbered_.count_down();
+    graph_.connect(dag);
+    connected_.count_down();
+  }
+  /// Waits until units can be asked for: all but `successors` and `indegree`.
+  const WorkGraph& numbered() const {
+    numbered_.wait();
+    return graph_;
+  }
+  /// Waits until all of it is there.
+  const WorkGraph& connected() const {
+    connected_.wait();
+    return graph_;
+  }
+
+ private:
+  WorkGraph graph_;
+  std::latch numbered_{1}, connected_{1};
 };
 
 /// Units in an order that respects the graph and `more`, first come first served; shorter than the graph when there is a cycle.

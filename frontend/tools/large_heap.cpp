@@ -18,12 +18,7 @@ namespace {
 
 constexpr std::size_t kPage = std::size_t{2} << 20;
 
-/// The whole large pages of the reserved heap.
-struct Reserved {
-  std::uintptr_t first = 0;
-  std::size_t pages = 0;
-};
-Reserved reserved;
+std::uintptr_t reserved_end = 0;  // of the whole large pages; 0: there is no large heap
 
 }  // namespace
 
@@ -44,18 +39,22 @@ void use_large_heap() {
   const std::uintptr_t first = (before + kPage - 1) / kPage * kPage;
   if (after <= first + kPage) return;
   const std::size_t pages = (after - first) / kPage;
-  if (madvise(reinterpret_cast<void*>(first), pages * kPage, MADV_HUGEPAGE) == 0) reserved = {first, pages};
+  if (madvise(reinterpret_cast<void*>(first), pages * kPage, MADV_HUGEPAGE) == 0) reserved_end = first + pages * kPage;
 #endif
 }
 
 HeapFiller::HeapFiller([[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  const std::size_t pages = std::min(reserved.pages, bytes / kPage);
-  if (pages < 4 || std::thread::hardware_concurrency() < 2) return;
+  // The caller goes on where the heap ends now. It would wait for the pages that are being cleared, so those before it are left to it.
+  constexpr std::size_t kAhead = 2;
+  const std::size_t unused = mallinfo2().keepcost;
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(sbrk(0)) - unused + kPage - 1) / kPage * kPage + kAhead * kPage;
+  const std::uintptr_t end = std::min<std::uintptr_t>(reserved_end, first + bytes / kPage * kPage);
+  if (bytes < 8 * kPage || first >= end || std::thread::hardware_concurrency() < 2) return;
   try {
-    thread_ = std::thread([this, pages] {
-      for (std::size_t i = 0; i < pages && !stop_; ++i) {
-        if (madvise(reinterpret_cast<void*>(reserved.first + i * kPage), kPage, MADV_POPULATE_WRITE) != 0) return;
+    thread_ = std::thread([this, first, end] {
+      for (std::uintptr_t page = first; page < end && !stop_; page += kPage) {
+        if (madvise(reinterpret_cast<void*>(page), kPage, MADV_POPULATE_WRITE) != 0) return;
       }
     });
   } catch (const std::system_error&) {

@@ -13,7 +13,7 @@ namespace piper::tools {
 /// Before the tables grow; further calls do nothing. Address space is reserved, memory is not.
 void use_large_heap();
 
-/// Has the system clear the first `bytes` of the large heap on a thread of its own while the caller works: clearing is a tenth of what `check` of
+/// Has the system clear the next `bytes` of the large heap on a thread of its own while the caller works: clearing is a tenth of what `check` of
 /// 200,000 nodes does, and the caller would stand still meanwhile. Nothing happens without a large heap, for few bytes, or on one core.
 class HeapFiller {
  public:
