@@ -26,9 +26,9 @@ class BuiltinCall {
   }
 
   Value trim() {
-    const Value base = evaluator_.eval(*cast<ast::FieldExpr>(*expr_.callee).base, frame_);
+    Value base = evaluator_.eval(*cast<ast::FieldExpr>(*expr_.callee).base, frame_);
     if (failed()) return {};
-    OrderValue trimmed = *base.shared<OrderValue>();
+    OrderValue trimmed = unshare<OrderValue>(std::move(base));
     for (const std::uint32_t position : expr_.rest) {
       if (!trim(trimmed, expr_.args[position])) return {};
     }

@@ -160,9 +160,9 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
   if (lacks_extents_) return evaluator_->set_failed();
   OrderValue value;
   if (stmt.value) {
-    const Value order = evaluator_->eval(*stmt.value, frame);
+    Value order = evaluator_->eval(*stmt.value, frame);
     if (evaluator_->failed()) return;
-    value = *order.shared<OrderValue>();
+    value = unshare<OrderValue>(std::move(order));
   } else {
     OrderBuilder builder(*evaluator_);
     OrderBuilder* const outer = std::exchange(evaluator_->order, &builder);

@@ -98,7 +98,14 @@ struct Value {
 };
 
 template <typename T>
-Value share(T value) { return Value(Shared<T>(std::make_shared<const T>(std::move(value)))); }
+Value share(T value) { return Value(Shared<T>(std::make_shared<T>(std::move(value)))); }
+
+/// The object that `share` made: itself where nobody else holds the value, else a copy.
+template <typename T>
+T unshare(Value&& value) {
+  const Shared<T> held = std::move(std::get<Shared<T>>(value.payload));
+  return held.use_count() == 1 ? std::move(*std::const_pointer_cast<T>(held)) : *held;
+}
 
 /// How many elements a value has as part of a list: those of a list or a range, else 1.
 std::uint64_t length(const Value& value);

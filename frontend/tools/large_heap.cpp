@@ -8,6 +8,8 @@
 
 #if defined(__GLIBC__) && defined(__linux__)
 #include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -53,6 +55,9 @@ HeapFiller::HeapFiller([[maybe_unused]] std::size_t bytes) {
   if (bytes < 8 * kPage || first >= end || std::thread::hardware_concurrency() < 2) return;
   try {
     thread_ = std::thread([this, first, end] {
+      // Where no core is idle the caller does not give way.
+      const sched_param none{};
+      pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
       for (std::uintptr_t page = first; page < end && !stop_; page += kPage) {
         if (madvise(reinterpret_cast<void*>(page), kPage, MADV_POPULATE_WRITE) != 0) return;
       }
