@@ -53,6 +53,54 @@ void number_collectives(const Dag& dag, std::span<const std::uint32_t> position,
   }
 }
 
+/// Units by the time at which they start; at one time communication, then loads, then work. `topological`: decides within equal ones.
+std::vector<std::uint32_t> by_time(const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
+  using Sort = WorkGraph::Sort;
+  std::uint32_t end_of_step = 0;
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
+  std::vector<std::uint32_t> key(graph.units());
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    const Sort sort = graph.sort(unit);
+    key[unit] = 3 * start[unit] + (sort == Sort::communication ? 0 : sort == Sort::load ? 1 : 2);
+    if (sort != Sort::load || graph.successors(unit).empty()) continue;
+    key[unit] = 3 * end_of_step + 2;
+    for (const std::uint32_t to : graph.successors(unit)) key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == Sort::communication ? 0 : 1));
+  }
+  // A counting sort, which is stable.
+  std::vector<std::uint32_t> first(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
+  for (const std::uint32_t at : key) ++first[at + 1];
+  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<std::uint32_t> sorted(graph.units());
+  for (const std::uint32_t unit : topological) sorted[first[key[unit]]++] = unit;
+  return sorted;
+}
+
+/// Several sources have the ports of sums alone: those of updates, and of reductions.
+void sort_sums(Dag& dag, const WorkGraph& graph, const Communicators& communicators, std::span<const std::uint32_t> position) {
+  const auto earlier = [&](const Input& a, const Input& b) {
+    const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
+    return x != y ? x < y : a.source.index < b.source.index;
+  };
+  const auto sort_ports = [&](const Node& node) {
+    const auto begin = dag.edges.begin() + node.first_input;
+    for (std::uint32_t i = 0; i < node.num_inputs;) {
+      std::uint32_t next = i + 1;
+      while (next < node.num_inputs && begin[next].port == begin[i].port) ++next;
+      if (!std::is_sorted(begin + i, begin + next, earlier)) std::sort(begin + i, begin + next, earlier);
+      i = next;
+    }
+  };
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    if (graph.sort(unit) == WorkGraph::Sort::end_of_step) sort_ports(dag.node(graph.front(unit)));
+  }
+  for (const Communicator& communicator : communicators.list) {
+    if (communicator.kind != Communicator::Kind::group) continue;
+    for (const CommId comm : communicator.comms) {
+      for (const NodeId member : dag.comms[comm.index()].members) sort_ports(dag.node(member));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
@@ -76,61 +124,25 @@ bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communi
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
   edges.assign(after.begin(), after.end());
-  dag.temporal.clear();
-  dag.temporal.reserve(edges.size());
-  for (const Adjacency::Pair& edge : edges) dag.temporal.emplace_back(graph.front(edge.first), graph.front(edge.second));
   edges.insert(edges.end(), named.begin(), named.end());
   add_message_edges(graph, communicators, edges);
   add_end_edges(graph, roles, compute, edges);
-  const Adjacency more(graph.units(), edges);
   // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
   std::vector<std::uint32_t> start;
-  const std::vector<std::uint32_t> topological = topological_order(graph, more, start);
+  const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
   if (topological.size() < graph.units()) return false;
-  std::uint32_t end_of_step = 0;
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
-
-  // At one time: communication, then loads, then work.
-  std::vector<std::uint32_t> key(graph.units());
-  for (const std::uint32_t unit : topological) {
-    const WorkGraph::Sort sort = graph.sort(unit);
-    key[unit] = 3 * start[unit] + (sort == WorkGraph::Sort::communication ? 0 : sort == WorkGraph::Sort::load ? 1 : 2);
-    if (sort != WorkGraph::Sort::load || graph.successors(unit).empty()) continue;
-    key[unit] = 3 * end_of_step + 2;
-    for (const std::uint32_t to : graph.successors(unit)) {
-      key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == WorkGraph::Sort::communication ? 0 : 1));
-    }
-  }
-  // A stable counting sort keeps the topological order within equal keys.
-  std::vector<std::uint32_t> first(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
-  for (const std::uint32_t unit : topological) ++first[key[unit] + 1];
-  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-  std::vector<std::uint32_t> sorted(graph.units());
-  for (const std::uint32_t unit : topological) sorted[first[key[unit]]++] = unit;
 
   dag.order.clear();
   dag.order.reserve(dag.nodes.size());
-  for (const std::uint32_t unit : sorted) {
-    for (const NodeId member : graph.members(unit)) dag.order.push_back(member);
-  }
   std::vector<std::uint32_t> position(dag.nodes.size());
-  for (std::uint32_t i = 0; i < dag.order.size(); ++i) position[dag.order[i].index()] = i;
-  number_collectives(dag, position, communicators);
-  const auto earlier = [&](const Input& a, const Input& b) {
-    const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
-    return x != y ? x < y : a.source.index < b.source.index;
-  };
-  for (const Node& node : dag.nodes) {
-    // Several sources have the ports of sums alone.
-    if (node.kind != NodeKind::all_reduce && node.kind != NodeKind::update && node.kind != NodeKind::sum_squares) continue;
-    const auto begin = dag.edges.begin() + node.first_input;
-    for (std::uint32_t i = 0; i < node.num_inputs;) {
-      std::uint32_t next = i + 1;
-      while (next < node.num_inputs && begin[next].port == begin[i].port) ++next;
-      if (!std::is_sorted(begin + i, begin + next, earlier)) std::sort(begin + i, begin + next, earlier);
-      i = next;
+  for (const std::uint32_t unit : by_time(graph, topological, start)) {
+    for (const NodeId member : graph.members(unit)) {
+      position[member.index()] = static_cast<std::uint32_t>(dag.order.size());
+      dag.order.push_back(member);
     }
   }
+  number_collectives(dag, position, communicators);
+  sort_sums(dag, graph, communicators, position);
   return true;
 }
 

@@ -15,9 +15,9 @@
 
 namespace piper::passes {
 
-/// Fills `dag.order` and `dag.temporal`, sorts the sources of grad ports into the order of the additions and numbers the collectives of each group as they
-/// stand there. `compute`: all chunk nodes in an order that agrees with every rank's; `after`: its chains; `named`: edges of communication that an order names. False: these contradict each other, which a
-/// checked order does not.
+/// Fills `dag.order`, sorts the sources of grad ports into the order of the additions and numbers the collectives of each group as they stand there.
+/// `compute`: all chunk nodes in an order that agrees with every rank's; `after`: its chains; `named`: edges of communication that an order names.
+/// False: these contradict each other, which a checked order does not.
 bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const dag::NodeId> compute,
                std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named);
 

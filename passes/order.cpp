@@ -40,11 +40,20 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
   for (std::uint32_t i = 0; i < topological.size(); ++i) position[topological[i]] = i;
   std::optional<Communicators> communicators = assign_streams(dag, strategy, graph, selection, roles, position, sink);
   if (!communicators) return std::nullopt;
-  if (!linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed->named)) {
+  bool linear = false;
+  const auto decide = [&] { linear = linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed->named); };
+  const auto note = [&] {
+    for (Node& node : dag.nodes) node.stream = node.comm.valid() ? communicators->list[communicators->of_comm[node.comm.index()].index()].stream : StreamId(0);
+    dag.temporal.clear();
+    dag.temporal.reserve(after.size() + claimed->waits.size());
+    for (const auto& [before, next] : after) dag.temporal.emplace_back(graph.front(before), graph.front(next));
+    dag.temporal.insert(dag.temporal.end(), claimed->waits.begin(), claimed->waits.end());
+  };
+  run_both(dag.nodes.size(), decide, note);
+  if (!linear) {
     sink.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
     return std::nullopt;
   }
-  dag.temporal.insert(dag.temporal.end(), claimed->waits.begin(), claimed->waits.end());
   dag.level = Level::ordered;
   return communicators;
 }

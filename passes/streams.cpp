@@ -57,7 +57,6 @@ class Assignment {
     }
     check_windows(made);
     if (sink_.error_count() > errors) return std::nullopt;
-    for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? stream_of(node.comm) : StreamId(0);
     return made;
   }
 

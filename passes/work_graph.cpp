@@ -110,23 +110,25 @@ void WorkGraph::connect(const Dag& dag) {
 
 namespace {
 
-/// Kahn's algorithm; `follow(from, to)` sees every edge when its source is taken.
-template <typename Follow>
-std::vector<std::uint32_t> take_in_order(const WorkGraph& graph, const Adjacency& more, const Follow& follow) {
-  std::vector<std::uint32_t> missing = graph.indegree();
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-    for (const std::uint32_t to : more.of(unit)) ++missing[to];
-  }
+/// Kahn's algorithm. `State` has what is kept of a unit beside the edges that it still misses: `leave(from)` gives what its successors see, `arrive`
+/// takes it.
+template <typename State>
+std::vector<std::uint32_t> take_in_order(const WorkGraph& graph, const Adjacency& more, std::vector<State>& states) {
+  states.resize(graph.units());
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) states[unit].missing = graph.indegree()[unit];
+  for (const std::uint32_t to : more.targets()) ++states[to].missing;
   std::vector<std::uint32_t> order;
   order.reserve(graph.units());
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-    if (missing[unit] == 0) order.push_back(unit);
+    if (states[unit].missing == 0) order.push_back(unit);
   }
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t unit = order[i];
+    const auto left = states[unit].leave(graph, unit);
     const auto arrive = [&](std::uint32_t to) {
-      follow(unit, to);
-      if (--missing[to] == 0) order.push_back(to);
+      State& state = states[to];
+      state.arrive(left);
+      if (--state.missing == 0) order.push_back(to);
     };
     for (const std::uint32_t to : graph.successors(unit)) arrive(to);
     for (const std::uint32_t to : more.of(unit)) arrive(to);
@@ -134,15 +136,33 @@ std::vector<std::uint32_t> take_in_order(const WorkGraph& graph, const Adjacency
   return order;
 }
 
+struct Untimed {
+  std::uint32_t missing = 0;
+  struct Nothing {};
+  Nothing leave(const WorkGraph&, std::uint32_t) const { return {}; }
+  void arrive(Nothing) {}
+};
+
+struct Timed {
+  std::uint32_t missing = 0, start = 0;
+  std::uint32_t leave(const WorkGraph& graph, std::uint32_t unit) const { return start + graph.duration(unit); }
+  void arrive(std::uint32_t end) { start = std::max(start, end); }
+};
+
 }  // namespace
 
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more) {
-  return take_in_order(graph, more, [](std::uint32_t, std::uint32_t) {});
+  std::vector<Untimed> states;
+  return take_in_order(graph, more, states);
 }
 
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start) {
-  start.assign(graph.units(), 0);
-  return take_in_order(graph, more, [&](std::uint32_t from, std::uint32_t to) { start[to] = std::max(start[to], start[from] + graph.duration(from)); });
+  std::vector<Timed> states;
+  std::vector<std::uint32_t> order = take_in_order(graph, more, states);
+  start.clear();
+  start.reserve(states.size());
+  for (const Timed& state : states) start.push_back(state.start);
+  return order;
 }
 
 }  // namespace piper::passes

@@ -26,7 +26,8 @@ class Adjacency {
   Adjacency() = default;
   Adjacency(std::size_t size, std::span<const Pair> pairs);
   std::span<const std::uint32_t> of(std::size_t vertex) const { return {targets_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]}; }
-  std::size_t edges() const { return targets_.size(); }
+  /// Of all vertices.
+  std::span<const std::uint32_t> targets() const { return targets_; }
 
  private:
   std::vector<std::uint32_t> first_;

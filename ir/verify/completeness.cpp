@@ -38,8 +38,14 @@ class Completeness {
 
   // ---- every instance of every chunk -------------------------------------------------------------------------------------
 
+  /// A chunk node's place in the table of instances: row-major over the dimensions that its chunk is split along.
+  struct Cell {
+    std::uint32_t chunk, index;
+    Pass pass;
+  };
+
   /// `F.stage0.mb3` of an instance that has no node.
-  std::string cell(Pass pass, std::size_t chunk, std::uint32_t instance) const {
+  std::string cell_text(Pass pass, std::size_t chunk, std::uint32_t instance) const {
     std::string text = std::string(pass_name(pass)) + "." + std::string(facts_.text(dag_.chunks[chunk].name));
     std::string indices;
     for (std::size_t i = dag_.dims.size(); i-- > 0;) {
@@ -54,11 +60,19 @@ class Completeness {
     const std::size_t n = dag_.chunks.size();
     split_.assign(n, kNone);
     std::vector<std::uint32_t> first_node(n, kNone);
+    std::vector<Cell> cells;  // of the chunk nodes
+    cells.reserve(dag_.nodes.size());
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (facts_.kind[i] != NodeKind::chunk) continue;
       const Node& node = dag_.nodes[i];
-      if (node.kind != NodeKind::chunk) continue;
+      if (!loss_sums_[node.body.index()].empty()) summing_.push_back(NodeId::at(i));
+      cells.push_back({node.chunk.value(), 0, node.pass});
       std::uint32_t mask = 0;
-      for (std::size_t d = 0; d < dag_.dims.size(); ++d) mask |= node.instance.at[d] == Instance::kNone ? 0u : 1u << d;
+      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
+        if (node.instance.at[d] == Instance::kNone) continue;
+        mask |= 1u << d;
+        cells.back().index = cells.back().index * dag_.dims[d].extent + static_cast<std::uint32_t>(node.instance.at[d]);
+      }
       std::uint32_t& split = split_[node.chunk.index()];
       if (split == kNone) {
         split = mask;
@@ -89,13 +103,8 @@ class Completeness {
       base[c + 1] = base[c] + count;
     }
     std::vector<std::array<std::uint8_t, 4>> seen(base[n]);
-    for (const Node& node : dag_.nodes) {
-      if (node.kind != NodeKind::chunk) continue;
-      std::uint32_t index = 0;
-      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
-        if (node.instance.at[d] != Instance::kNone) index = index * dag_.dims[d].extent + static_cast<std::uint32_t>(node.instance.at[d]);
-      }
-      std::uint8_t& count = seen[base[node.chunk.index()] + index][static_cast<std::size_t>(node.pass)];
+    for (const Cell& cell : cells) {
+      std::uint8_t& count = seen[base[cell.chunk] + cell.index][static_cast<std::size_t>(cell.pass)];
       if (count < 2) ++count;
     }
     for (std::size_t c = 0; c < n && !facts_.enough(); ++c) {
@@ -106,7 +115,7 @@ class Completeness {
         const auto instance = static_cast<std::uint32_t>(k - base[c]);
         const auto need = [&](Pass pass, bool wanted) {
           if (count(pass) == (wanted ? 1 : 0)) return;
-          const std::string name = cell(pass, c, instance);
+          const std::string name = cell_text(pass, c, instance);
           if (count(pass) > 1) {
             facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs more than once", name);
           } else if (wanted) {
@@ -179,12 +188,12 @@ class Completeness {
     updates_of_.assign(dag_.buckets.size(), {});
     reduce_of_.assign(dag_.buckets.size(), {});
     sums_of_.assign(dag_.buckets.size(), {});
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      const Node& node = dag_.nodes[i];
+    for (const NodeId id : facts_.around) {
+      const Node& node = facts_.node(id);
       if (!node.bucket.valid()) continue;
-      if (node.kind == NodeKind::update) updates_of_[node.bucket.index()].push_back(NodeId::at(i));
-      if (node.kind == NodeKind::all_reduce) reduce_of_[node.bucket.index()].push_back(NodeId::at(i));
-      if (node.kind == NodeKind::sum_squares) sums_of_[node.bucket.index()].push_back(NodeId::at(i));
+      if (node.kind == NodeKind::update) updates_of_[node.bucket.index()].push_back(id);
+      if (node.kind == NodeKind::all_reduce) reduce_of_[node.bucket.index()].push_back(id);
+      if (node.kind == NodeKind::sum_squares) sums_of_[node.bucket.index()].push_back(id);
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
@@ -248,8 +257,9 @@ class Completeness {
   void gradients() {
     // Which parameter each contribution is added to, from the sums' side.
     std::vector<std::uint32_t> added_to(facts_.owner.size(), kNone);
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      const Node& node = dag_.nodes[i];
+    for (const NodeId id : facts_.around) {
+      if (facts_.enough()) break;
+      const Node& node = facts_.node(id);
       const bool sum = node.bucket.valid() && (node.kind == NodeKind::all_reduce || node.kind == NodeKind::update || node.kind == NodeKind::sum_squares);
       if (!sum) continue;
       const std::vector<tensor::ParamId>& params = dag_.buckets[node.bucket.index()].params;
@@ -267,7 +277,7 @@ class Completeness {
             to = param;
             if (right) continue;
           }
-          facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}`, which is no gradient of `{}`", facts_.name(NodeId::at(i)), facts_.text(source.source), facts_.text(dag_.params[params[sources[0].port].index()].name))
+          facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` adds `{}`, which is no gradient of `{}`", facts_.name(id), facts_.text(source.source), facts_.text(dag_.params[params[sources[0].port].index()].name))
               .related(maker.loc, "`{}` is made here", facts_.name(source.source.node));
           return;
         }
@@ -318,13 +328,14 @@ class Completeness {
         facts_.sink.report(Code::wrong_norm, dag_.buckets[b].loc, "the squares of bucket `{}` are summed once, at its first home", facts_.text(dag_.buckets[b].name));
       }
     }
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      const Node& node = dag_.nodes[i];
+    for (const NodeId id : facts_.around) {
+      if (facts_.enough()) break;
+      const Node& node = facts_.node(id);
       if (node.kind != NodeKind::norm) continue;
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         const Node& maker = facts_.node(facts_.origin_of(sources[0].source).node);
         if (maker.kind == NodeKind::sum_squares && maker.bucket.index() == sources[0].port) return;
-        facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(NodeId::at(i)),
+        facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(id),
                            sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
       });
     }
@@ -333,8 +344,9 @@ class Completeness {
   void reports() {
     std::vector<std::uint32_t> reports(dag_.losses.size(), 0);
     std::vector<std::uint8_t> counted(facts_.owner.size(), 0);
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      const Node& node = dag_.nodes[i];
+    for (const NodeId id : facts_.around) {
+      if (facts_.enough()) break;
+      const Node& node = facts_.node(id);
       if (node.kind != NodeKind::report) continue;
       const bool norm = node.subject == Node::kNormReport;
       if (!norm) ++reports[node.subject];
@@ -345,17 +357,17 @@ class Completeness {
         const Port origin = loss_origin(facts_, sources[0].source, over);
         const Node& maker = facts_.node(origin.node);
         if (norm) {
-          if (maker.kind != NodeKind::norm) facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm", facts_.name(NodeId::at(i)), facts_.text(origin));
+          if (maker.kind != NodeKind::norm) facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm", facts_.name(id), facts_.text(origin));
           return;
         }
         const dag::BodyPort* port = maker.kind == NodeKind::chunk ? &body_of(maker).outputs[origin.index] : nullptr;
         const bool shared = port != nullptr && facts_.shared_body[maker.body.index()];
         if (port == nullptr || port->kind != PortKind::loss_sum || (port->loss.value() != node.subject && !shared)) {
-          facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no sum of that loss", facts_.name(NodeId::at(i)), facts_.text(origin));
+          facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no sum of that loss", facts_.name(id), facts_.text(origin));
           return;
         }
         if (++counted[facts_.output(origin)] > 1) {
-          facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(NodeId::at(i)), facts_.text(origin));
+          facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(id), facts_.text(origin));
         }
         if (dag_.level >= Level::communicating && over != maker.cut) {
           facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` is not added over exactly the devices that hold parts of the batch", facts_.text(origin));
@@ -365,13 +377,11 @@ class Completeness {
     for (std::size_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
       if (reports[l] != 1) facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` has `{}` reports; it needs one", facts_.text(dag_.losses[l].name), reports[l]);
     }
-    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      const Node& node = dag_.nodes[i];
-      if (node.kind != NodeKind::chunk) continue;
+    for (const NodeId id : summing_) {
+      if (facts_.enough()) break;
+      const Node& node = facts_.node(id);
       for (const std::uint32_t k : loss_sums_[node.body.index()]) {
-        if (counted[facts_.output_base[i] + k] == 0) {
-          facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` reaches no report", facts_.text(Port{NodeId::at(i), k}));
-        }
+        if (counted[facts_.output({id, k})] == 0) facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` reaches no report", facts_.text(Port{id, k}));
       }
     }
   }
@@ -380,6 +390,7 @@ class Completeness {
   const Dag& dag_;
   std::vector<std::uint32_t> split_;  // per chunk: the dimensions its nodes are split along
   std::vector<std::vector<std::uint32_t>> grads_, loss_sums_;  // per body: those outputs
+  std::vector<NodeId> summing_;       // the chunk nodes that make sums of losses
   std::vector<Reads> reads_;
   std::vector<std::vector<NodeId>> updates_of_, reduce_of_, sums_of_;  // per bucket
   std::vector<std::uint32_t> bucket_of_param_;

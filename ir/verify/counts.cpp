@@ -38,13 +38,13 @@ class Counts {
 
   void collect() {
     loss_of_chunk_.resize(dag_.chunks.size());
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      const Node& node = dag_.nodes[i];
-      if (node.kind == NodeKind::count) of_[node.subject].counts.push_back(NodeId::at(i));
-      if (node.sums_counts()) of_[node.subject - Node::kCounts].reduces.push_back(NodeId::at(i));
+    for (const NodeId id : facts_.around) {
+      const Node& node = facts_.node(id);
+      if (node.kind == NodeKind::count) of_[node.subject].counts.push_back(id);
+      if (node.sums_counts()) of_[node.subject - Node::kCounts].reduces.push_back(id);
       if (node.kind != NodeKind::report || node.subject == Node::kNormReport) continue;
       OfLoss& of = of_[node.subject];
-      of.report = NodeId::at(i);
+      of.report = id;
       for (const Input& input : dag_.inputs_of(node)) {
         AxisMask over = 0;
         const NodeId maker = loss_origin(facts_, input.source, over).node;

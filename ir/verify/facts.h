@@ -43,6 +43,7 @@ struct FactTables {
   std::vector<std::uint32_t> owner;        // per output: its node
   std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
   std::vector<NodeKind> kind;              // per node, beside each other: the node table is large, and edges visit it in no order
+  std::vector<NodeId> around;              // the nodes that are no chunk, load, send or recv: few
   std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
   std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
   bool all_on_devices_and_streams = true;  // every node says both
@@ -64,6 +65,7 @@ struct Facts {
   std::vector<std::uint32_t>& owner = tables->owner;
   std::vector<bool>& shared_body = tables->shared_body;
   std::vector<NodeKind>& kind = tables->kind;
+  std::vector<NodeId>& around = tables->around;
   std::vector<std::uint32_t>& position = tables->position;
   std::vector<std::int64_t>& output_bytes = tables->output_bytes;
 

@@ -490,10 +490,11 @@ MemoryCheck::~MemoryCheck() = default;
 void MemoryCheck::check(const RoleView& view, const HappensBefore& before) { memory_->check(view, before); }
 
 Sums::Sums(const Facts& facts) : sum_of(facts.owner.size(), kNone), place(facts.owner.size(), 0) {
-  for (const Node& node : facts.dag.nodes) {
+  for (const NodeId id : facts.around) {
+    const Node& node = facts.node(id);
     if (!node.bucket.valid() || (node.kind != NodeKind::all_reduce && node.kind != NodeKind::update)) continue;
     for_each_port(facts.dag, node, [&](std::span<const Input> sources) {
-      if (facts.kind[sources[0].source.node.index()] != NodeKind::chunk) return;
+      if (!sources[0].source.node.valid() || facts.kind[sources[0].source.node.index()] != NodeKind::chunk) return;
       const auto id = static_cast<std::uint32_t>(sources.data() - facts.dag.edges.data());
       for (std::size_t k = 0; k < sources.size(); ++k) {
         sum_of[facts.output(sources[k].source)] = id;

@@ -21,8 +21,9 @@ class Placement {
     member_.assign(dag_.nodes.size(), kNone);
     for (std::size_t i = 0; i < dag_.comms.size() && !facts_.enough(); ++i) comm(static_cast<std::uint32_t>(i));
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      if (!is_comm(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
-      if (!is_comm(node.kind) || member_[i] == node.comm.value()) continue;
+      if (member_[i] == node.comm.value()) continue;
       facts_.sink.report(Code::unmatched_communication, node.loc, "`{}` is not among the members of its communication", facts_.name(NodeId::at(i)));
     }
   }

@@ -63,8 +63,7 @@ class Tables {
     for (const auto& [before, after] : dag_.temporal) {
       if (!inside(before, dag_.nodes) || !inside(after, dag_.nodes)) return fail("a temporal edge refers to a node that does not exist");
     }
-    outputs();
-    positions();
+    run_both(num_nodes_, [&] { outputs(); }, [&] { positions(); });
     return facts_.ok();
   }
 
@@ -149,6 +148,7 @@ class Tables {
       facts_.output_base[i] = total;
       const Node& node = dag_.nodes[i];
       facts_.kind.push_back(node.kind);
+      if (node.kind != NodeKind::chunk && node.kind != NodeKind::load && node.kind != NodeKind::send && node.kind != NodeKind::recv) facts_.around.push_back(NodeId::at(i));
       const std::uint32_t expected = implied_outputs(dag_, node);
       if (node.num_outputs != expected) {
         facts_.sink.report(Code::broken_dag, node.loc, "`{}` has `{}` outputs where its kind makes `{}`", facts_.name(NodeId::at(i)), node.num_outputs, expected);

@@ -76,7 +76,10 @@ bool holds(const Facts& facts) {
   PlanFacts plan(plan_facts);
   std::optional<Sums> sums;
   bool graph_holds = false;
-  const auto graph = [&] { graph_holds = check_graph(dag_facts); };
+  const auto graph = [&] {
+    check_flow(dag_facts);
+    graph_holds = dag_facts.ok() && check_graph(dag_facts);
+  };
   const auto shape = [&] {
     if (check_plan_shape(plan) && follows_global_order(plan)) sums.emplace(plan_facts);
   };
@@ -118,11 +121,11 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
 bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   Facts facts(dag, sink);
   if (!check_tables(facts)) return false;
-  check_flow(facts);
-  if (!facts.ok()) return false;
   const bool planned = dag.level >= Level::planned && dag.plan != nullptr;
   if (planned && facts.tables->all_on_devices_and_streams && holds(facts)) return true;
 
+  check_flow(facts);
+  if (!facts.ok()) return false;
   if (!check_graph(facts) || dag.level < Level::planned) return facts.ok();
   if (!planned) {
     sink.report(Code::broken_dag, LocId(), "the DAG says level `planned` and has no plan");
