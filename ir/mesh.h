@@ -21,7 +21,7 @@ struct MeshAxis {
 };
 
 /// A set of mesh axes: bit i is axis i.
-using AxisMask = std::uint32_t;
+using AxisMask = std::uint16_t;
 inline constexpr std::size_t kMaxAxes = 16;
 
 struct Mesh {

@@ -79,9 +79,11 @@ struct Input {
   EdgeClass cls = EdgeClass::data;
 };
 
-struct Node {
+/// One cache line: tables of 10^6 nodes are walked, and visited in no order.
+struct alignas(64) Node {
   NodeKind kind = NodeKind::chunk;
   Pass pass = Pass::F;     // chunk; comm nodes: the pass whose values they carry
+  AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
   ChunkId chunk;           // chunk; comm nodes: the chunk that made (send) or reads (recv) the values
   BodyId body;             // chunk
   Instance instance;
@@ -91,7 +93,6 @@ struct Node {
   BucketId bucket;         // sum_squares, update, all_reduce of gradients
   // load: position of the input; count, report, all_reduce and all_gather of a loss: its position; all_reduce of its count: kCounts more; of the norm: kNormReport
   std::uint32_t subject = 0;
-  AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
   LocId loc;               // the directive or model line that made it
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
   std::uint32_t num_outputs = 0;
@@ -100,6 +101,7 @@ struct Node {
   static constexpr std::uint32_t kCounts = 0x80000000u;
   bool sums_counts() const { return kind == NodeKind::all_reduce && !bucket.valid() && subject != kNormReport && subject >= kCounts; }
 };
+static_assert(sizeof(Node) == 64);
 
 /// A region instance at the granularity that directives select: a convex piece of the model with one innermost selected region.
 struct Chunk {
