@@ -63,10 +63,11 @@ void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink&
     const DeviceSetId everything = dag.device_sets.intern({std::vector<std::int32_t>(dag.mesh.axes.size(), DeviceSet::kWhole)});
     for (Node& node : dag.nodes) node.devices = everything;
   }
-  const WorkGraph graph(dag);
+  PendingWorkGraph graph;
+  graph.make(dag);
   const RoleTable roles(dag, claimed_sets(strategy));
   Selection selection(dag);
-  if (const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink)) check_data_flow(dag, *claimed, graph, sink);
+  if (const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink)) check_data_flow(dag, *claimed, graph.connected(), sink);
 }
 
 }  // namespace piper::passes
