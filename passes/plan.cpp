@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -146,19 +145,14 @@ NodesByRole nodes_by_role(const Dag& dag, const RoleTable& roles, PlanFacts& fac
 }  // namespace
 
 bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
+  const RoleTable roles(dag, {});  // its names are interned, and so are those of types that are measured
   PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
-  std::optional<RoleTable> role_table;
   NodesByRole nodes;
   const auto measure = [&] {
     facts.workspace = workspace_of_nodes(dag, workspace);
     measure_ports(dag, facts);
   };
-  const auto divide = [&] {
-    role_table.emplace(dag, std::span<const DeviceSetId>());
-    nodes = nodes_by_role(dag, *role_table, facts);
-  };
-  run_both(dag.nodes.size(), measure, divide);
-  const RoleTable& roles = *role_table;
+  run_both(dag.nodes.size(), measure, [&] { nodes = nodes_by_role(dag, roles, facts); });
   std::vector<std::vector<BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     for (const DeviceSetId home : dag.buckets[b].homes) {
