@@ -25,10 +25,12 @@ std::string_view kind_name(NodeKind kind) {
 
 /// Types of outputs that no body or parameter declares; few, since they depend on extents alone.
 struct Dag::DerivedTypes {
+  explicit DerivedTypes(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")) {}
+  Symbol scalar, param;  // interned before several threads look at the DAG
   std::map<std::tuple<NodeKind, std::uint32_t, std::int64_t>, tensor::Type> types;
 };
 
-Dag::Dag(Context& context) : context(&context), derived_types_(std::make_unique<DerivedTypes>()) {}
+Dag::Dag(Context& context) : context(&context), derived_types_(std::make_unique<DerivedTypes>(context)) {}
 Dag::Dag(Dag&&) = default;
 Dag& Dag::operator=(Dag&&) = default;
 Dag::~Dag() = default;
@@ -100,7 +102,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         const bool norm = node.kind == NodeKind::norm;
         const std::int64_t extent = norm ? 2 : static_cast<std::int64_t>(buckets[node.bucket.index()].params.size());
         const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, 0, extent});
-        if (fresh) entry->second = {tensor::DType::f64, {{context->symbol(norm ? "scalar" : "param"), extent, false}}};
+        if (fresh) entry->second = {tensor::DType::f64, {{norm ? derived_types_->scalar : derived_types_->param, extent, false}}};
         return entry->second;
       }
       case NodeKind::count: {
