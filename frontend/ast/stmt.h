@@ -80,6 +80,8 @@ enum class StmtKind : std::uint8_t {
 struct Stmt {
   StmtKind kind;
   SourceRange range;
+  /// Set by the analysis: it has told what is wrong with the statement itself, or with what the statement needs. What stands in its blocks is set there.
+  mutable bool refused = false;
 
  protected:
   Stmt(StmtKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}

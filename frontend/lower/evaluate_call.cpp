@@ -14,6 +14,10 @@ Frame Evaluator::bind(const sema::Function& function, const ast::CallExpr& call,
 Frame Evaluator::bind_arguments(const sema::Function& function, const ast::CallExpr& call, Frame& caller) {
   Frame frame;
   frame.slots.resize(function.frame_size);
+  if (!function.runnable) {
+    set_failed();
+    return frame;
+  }
   if (!step(call.range, caller, kStepsOfCall)) return frame;
   frame.caller = here(call.range, caller);
   const auto params = function.syntax->params;

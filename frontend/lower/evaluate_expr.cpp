@@ -104,6 +104,10 @@ Value Evaluator::eval_name(const ast::NameExpr& expr, Frame& frame) {
 
 Value Evaluator::param(std::size_t position) {
   std::optional<Value>& known = params[position];
+  if (!program_->params[position].sound) {
+    set_failed();
+    return {};
+  }
   if (!known) {
     // The analysis has refused params that need each other.
     Frame frame;

@@ -21,6 +21,10 @@ Flow Evaluator::execute(const ast::Block& block, Frame& frame) {
 
 Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
   if (!step(stmt.range, frame)) return Flow::failed;
+  if (stmt.refused) {
+    set_failed();
+    return Flow::failed;
+  }
   if (nesting_ == kMaxNesting) {
     fail(Code::calls_too_deep, stmt.range, frame, "more than {} expressions and statements are inside each other here", kMaxNesting)
         .hint("calls count too, three levels each: write a long chain of calls as a loop");

@@ -109,9 +109,9 @@ class Lowering {
     const tensor::DType own_dtype = settings.dtype;
     if (dtype) settings.dtype = *dtype;
     if (evaluator_.failed()) return nothing();
-    missing().any = missing().any || evaluator_.broken();
+    missing().any = missing().any || evaluator_.broken() || !train.sound;
     // The model is looked at beside the directives; without the type of its elements its shapes mean nothing.
-    missing().model = !train.sound || (schedule_.setting_failed("dtype") && !dtype) || !build_model(train, frame, own_dtype);
+    missing().model = !train.model.valid() || (schedule_.setting_failed("dtype") && !dtype) || !build_model(train, frame, own_dtype);
     if (!missing().model && !evaluator_.broken() && !missing().any) return std::move(lowered_);
     missing().any = true;
     if (remains) remains->emplace(std::move(lowered_));
@@ -321,7 +321,8 @@ class Lowering {
     mesh().name = evaluator_.context().symbol(declared.syntax->name.name);
     mesh().loc = evaluator_.here(declared.syntax->range, frame);
     for (const ast::Pair& pair : declared.syntax->axes) {
-      const std::int64_t size = evaluator_.eval_int(*pair.value, frame);
+      if (!declared.sound) evaluator_.set_failed();
+      const std::int64_t size = declared.sound ? evaluator_.eval_int(*pair.value, frame) : 0;
       axes.push_back(!evaluator_.failed() && add_axis(pair.name.name, size, pair.value->range, frame) ? last_axis() : Value());
       missing().unknown = missing().unknown || axes.back().none();
       if (axes.back().none()) mesh().axes.resize(axes.size(), {evaluator_.context().symbol(pair.name.name), 1});

@@ -27,7 +27,7 @@ struct Lowered {
 
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
 /// least one error, when something does not fit; then `remains`, where it is given, gets what the passes can still look at, if anything: the
-/// directives that stand, and what the strategy says to be `missing`. The train must be `sound`, or `sound_but_model`: then the analysis has told the
+/// directives that stand, and what the strategy says to be `missing`. The train must be `runnable`; where it is not `sound` the analysis has told an
 /// error. `dtype` replaces the train's own (a comparison runs in f64).
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
                                    DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Lowered>* remains = nullptr);

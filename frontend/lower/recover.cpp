@@ -12,7 +12,6 @@ using llvm::cast;
 namespace {
 
 constexpr std::uint64_t kStepsOfFailure = 5000;
-
 /// The deepest call of a location and the place in it: where a loop comes by again, it is the same.
 SourceRange place_of(const LocationTable& locations, LocId loc) { return loc.valid() ? locations.range(loc) : SourceRange(); }
 
@@ -87,6 +86,13 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
     case ast::StmtKind::stream: missing.stream = true; break;
     case ast::StmtKind::order: missing.order = true; break;
     case ast::StmtKind::expr: missing.unknown = true; break;  // a schedule
+    case ast::StmtKind::assign: miswritten_setting_ = miswritten_setting_ || cast<ast::AssignStmt>(stmt).name.binding == ast::kUnbound; break;
+    case ast::StmtKind::setting: {
+      const ast::Identifier& written = cast<ast::SettingStmt>(stmt).setting.name;
+      miswritten_setting_ = miswritten_setting_ || written.binding == ast::kUnbound;
+      failed_settings_.push_back(written.name);
+      break;
+    }
     case ast::StmtKind::for_loop: block(*cast<ast::ForStmt>(stmt).body); break;
     case ast::StmtKind::repeat: block(*cast<ast::RepeatStmt>(stmt).body); break;
     case ast::StmtKind::conditional: {
@@ -99,6 +105,11 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
   }
 }
 
+bool ScheduleBuilder::setting_failed(std::string_view name) const {
+  const auto among = [&](const std::vector<std::string_view>& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return among(failed_settings_) || (miswritten_setting_ && !among(given_settings_));
+}
+
 bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
   if (!skips_statements || abandons_ || !resume()) return false;
   // What a schedule or model requires holds for all of it: without that nothing in it is worth looking at.
@@ -108,7 +119,9 @@ bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
     set_failed();
     return false;
   }
-  names_given(stmt, [&](const ast::Identifier& name) { frame.slots[name.binding] = Value(); });
+  names_given(stmt, [&](const ast::Identifier& name) {
+    if (name.binding != ast::kUnbound) frame.slots[name.binding] = Value();  // a name that the analysis did not find is given nothing
+  });
   if (schedule != nullptr) schedule->note_missing(stmt);
   return true;
 }

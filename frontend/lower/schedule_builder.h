@@ -25,8 +25,8 @@ class ScheduleBuilder {
   void finish();
   /// A statement is left out. What a name that it gave would have led to is noted where that name is used.
   void note_missing(const ast::Stmt& stmt);
-  /// A setting that was written and failed: the default does not stand for it.
-  bool setting_failed(std::string_view name) const { return std::find(failed_settings_.begin(), failed_settings_.end(), name) != failed_settings_.end(); }
+  /// Whether the setting was written, perhaps wrongly, and failed: the default does not stand for it.
+  bool setting_failed(std::string_view name) const;
 
  private:
   void partition(const ast::PartitionStmt& stmt, Frame& frame);
@@ -59,7 +59,8 @@ class ScheduleBuilder {
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported
-  std::vector<std::string_view> failed_settings_;
+  std::vector<std::string_view> given_settings_, failed_settings_;
+  bool miswritten_setting_ = false;  // under a name that no setting has, or as `data = ...`
 };
 
 /// Collects the ranks of one order.

@@ -200,7 +200,7 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
   const std::string_view name = pair.name.name;
   directive::Settings& settings = strategy_->settings;
   const Value value = evaluator_->eval(*pair.value, frame);
-  if (evaluator_->failed()) return failed_settings_.push_back(name);
+  if (evaluator_->failed()) return;
   if (name == "data" || name == "held_out") {
     (name == "data" ? settings.data : settings.held_out) = *value.shared<directive::Data>();
   } else if (name == "optim") {
@@ -211,13 +211,14 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     const std::int64_t number = evaluator_->to_int(value);
     if (number < 0) {
       evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least 0", name, number);
-      return failed_settings_.push_back(name);
+      return;
     }
     (name == "steps" ? settings.steps : settings.seed) = static_cast<std::uint64_t>(number);
     settings.steps_given = settings.steps_given || name == "steps";
   } else {
-    evaluator_->set_failed();  // refused by the analysis
+    return evaluator_->set_failed();  // refused by the analysis
   }
+  given_settings_.push_back(name);
 }
 
 }  // namespace piper::lower

@@ -14,7 +14,8 @@ void Analyser::declare_module(ModuleId id) {
     if (name.missing()) return;
     const auto [found, added] = scope.emplace(name.name, Declaration{kind, static_cast<std::uint32_t>(index), name.range});
     if (added) return;
-    sound({kind, static_cast<std::uint32_t>(index)}) = sound(found->second) = false;
+    refuse({kind, static_cast<std::uint32_t>(index)});
+    refuse(found->second);
     sink_.report(Code::repeated_declaration, name.range, "`{}` is declared twice in this file", name.name)
         .related(found->second.range, "the first one is here");
   };
@@ -95,6 +96,12 @@ bool& Analyser::sound(Declaration declaration) {
   return program_.trains[declaration.index].sound;
 }
 
+void Analyser::refuse(Declaration declaration) {
+  sound(declaration) = false;
+  if (declaration.kind == DeclKind::function) program_.functions[declaration.index].runnable = false;
+  if (declaration.kind == DeclKind::train) program_.trains[declaration.index].runnable = false;
+}
+
 Analyser::Declaration Analyser::declaration_of(std::uint32_t node) const {
   if (node < program_.functions.size()) return {DeclKind::function, node};
   node -= static_cast<std::uint32_t>(program_.functions.size());
@@ -121,19 +128,15 @@ void Analyser::spread_unsoundness() {
       case DeclKind::function: damaged = damaged_itself(program_.functions[declared.index]); break;
       case DeclKind::train: damaged = damaged_itself(program_.trains[declared.index]); break;
     }
-    bool& good = sound(declared);
     // A declaration that did not parse may be what a name means that was found elsewhere.
-    good = good && !damaged && !declarations_missing_;
-    if (declared.kind == DeclKind::train) program_.trains[declared.index].sound_but_model = good;
-    if (!good) pending.push_back(node);
+    if (damaged || declarations_missing_) refuse(declared);
+    if (!sound(declared)) pending.push_back(node);
   }
   while (!pending.empty()) {
     const std::uint32_t node = pending.back();
     pending.pop_back();
     for (const std::uint32_t user : users[node]) {
-      const Declaration declared = declaration_of(user);
-      if (declared.kind == DeclKind::train && program_.trains[declared.index].model.value() != node) program_.trains[declared.index].sound_but_model = false;
-      if (std::exchange(sound(declared), false)) pending.push_back(user);
+      if (std::exchange(sound(declaration_of(user)), false)) pending.push_back(user);
     }
   }
 }
@@ -310,7 +313,7 @@ void Analyser::check_train(Train& train, std::uint32_t node) {
       declare_local(name, kAxis, LocalKind::axis);
     }
   }
-  check_train_model(train);
+  if (refuses([&] { check_train_model(train); })) train.model = FunctionId();
   // Without its axes half of the body would be unknown names.
   if (train.mesh.valid()) block(*item.body);
   pop_locals(0);
@@ -380,7 +383,7 @@ void Analyser::check_recursion() {
       if (states[edge.callee] == State::open) {
         const auto start = std::find_if(path.begin(), path.end(), [&](const Frame& open) { return open.node == edge.callee; });
         std::string through;
-        sound(declaration_of(edge.callee)) = false;
+        refuse(declaration_of(edge.callee));
         for (auto step = start + 1; step < path.end(); ++step) through += (through.empty() ? " through `" : ", `") + std::string(name_of(step->node)) + "`";
         auto diagnostic = sink_.report(Code::recursion, edge.range, "`{}` calls itself{}", name_of(edge.callee), through);
         for (auto step = start; step + 1 != path.end(); ++step) {

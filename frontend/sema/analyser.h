@@ -111,13 +111,26 @@ class Analyser {
   void check_train_model(Train& train);
   void check_recursion();
   bool& sound(Declaration declaration);
+  /// Not even its statements can be run.
+  void refuse(Declaration declaration);
   Declaration declaration_of(std::uint32_t node) const;
-  /// Calls `check(node)`; what reports an error is not sound.
+  /// Calls `check(node)`; what reports an error is not sound, and not runnable unless the error lies in a statement.
   template <typename Check>
   void check_node(std::uint32_t node, Check check) {
-    const std::size_t errors = sink_.error_count();
+    const std::size_t errors = sink_.error_count(), elsewhere = errors_elsewhere_;
     check(node);
     if (sink_.error_count() != errors) sound(declaration_of(node)) = false;
+    if (sink_.error_count() - errors != errors_elsewhere_ - elsewhere) refuse(declaration_of(node));
+  }
+  /// Calls `check`; gives whether there was an error in what it looked at itself, or a type that an error left unknown.
+  template <typename Check>
+  bool refuses(Check check) {
+    const std::size_t errors = sink_.error_count(), elsewhere = errors_elsewhere_;
+    const bool outer = std::exchange(type_unknown_, false);
+    check();
+    const std::size_t own = sink_.error_count() - errors - (errors_elsewhere_ - elsewhere);
+    errors_elsewhere_ += own;
+    return std::exchange(type_unknown_, outer) || own > 0;
   }
   /// What did not parse, and what uses something unsound, is unsound itself.
   void spread_unsoundness();
@@ -229,6 +242,7 @@ class Analyser {
     Type type;
   };
   void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows, std::string_view owner);
+  static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);
   void not_available(SourceRange at, std::string_view what, std::string_view instead);
 
@@ -249,6 +263,8 @@ class Analyser {
   std::unordered_map<std::uint32_t, const ast::Module*> damage_;  // by file: those with text that did not parse
   bool declarations_missing_ = false;                             // in some file a declaration may not have parsed
   bool in_damaged_statement_ = false;
+  std::size_t errors_elsewhere_ = 0;  // that some statement, or the model of a train, is refused for
+  bool type_unknown_ = false;         // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
   std::vector<std::vector<Call>> calls_;                                   // what it uses, by node: functions, params, meshes, trains
   std::vector<Local> locals_;

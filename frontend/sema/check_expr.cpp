@@ -70,6 +70,7 @@ std::string Place::text() const {
 Type Analyser::infer(ast::Expr& expr, Type hint) {
   if (hint.kind == TypeKind::selector) return selector(expr);
   const Type type = infer_node(expr, hint);
+  type_unknown_ = type_unknown_ || type.is_error();
   expr.type = type.bits();
   return type;
 }

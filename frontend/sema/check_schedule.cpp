@@ -168,12 +168,16 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
   }
 }
 
-void Analyser::train_setting(const ast::SettingStmt& stmt) {
+std::span<const Analyser::SettingRow> Analyser::train_settings() {
   static constexpr SettingRow kRows[] = {
       {"data", {TypeKind::data}},  {"dtype", {TypeKind::dtype}}, {"held_out", {TypeKind::data}},
       {"optim", {TypeKind::optimizer}}, {"seed", kInt},          {"steps", kInt},
   };
-  settings({&stmt.setting, 1}, kRows, "train");
+  return kRows;
+}
+
+void Analyser::train_setting(const ast::SettingStmt& stmt) {
+  settings({&stmt.setting, 1}, train_settings(), "train");
   if (stmt.setting.name.missing()) return;
   if (body_.depth > 1) {
     sink_.report(Code::misplaced_statement, stmt.setting.name.range, "the setting `{}` stands in a block", stmt.setting.name.name)

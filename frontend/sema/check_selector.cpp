@@ -107,6 +107,7 @@ Type Analyser::selector(ast::Expr& expr) {
         type = kError;
       }
   }
+  type_unknown_ = type_unknown_ || type.is_error();
   expr.type = type.bits();
   return type;
 }

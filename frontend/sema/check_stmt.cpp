@@ -134,10 +134,11 @@ void Analyser::statements(const ast::Block& body) {
     }
     const bool outer = in_damaged_statement_;
     in_damaged_statement_ = outer || damaged(stmt->range.file, stmt->range.begin, std::min(end, first_block(*stmt, end)));
-    if (allowed(*stmt)) {
+    stmt->refused = refuses([&] {
+      if (!allowed(*stmt)) return;
       if (ended == nullptr && returns(*stmt)) ended = stmt;
       statement(*stmt);
-    }
+    });
     in_damaged_statement_ = outer;
   }
 }
@@ -246,7 +247,10 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
     infer(*stmt.value);
     auto diagnostic = sink_.report(Code::unknown_name, stmt.name.range, "there is no `{}` here", stmt.name.name);
     const std::string_view best = suggestion(stmt.name.name, false);
-    if (!best.empty()) {
+    const bool setting = std::any_of(train_settings().begin(), train_settings().end(), [&](const SettingRow& row) { return row.name == stmt.name.name; });
+    if (body_.sort == BodySort::train && setting) {
+      diagnostic.hint("a setting is written with a colon: `{}: {}`", stmt.name.name, ast::source_text(*stmt.value));
+    } else if (!best.empty()) {
       diagnostic.hint("did you mean `{}`?", best);
     } else {
       diagnostic.hint("to make it write `let {} = ...`, or `var {} = ...` if it changes", stmt.name.name, stmt.name.name);

@@ -5,7 +5,8 @@
 // stands where it may, functions do not call themselves, and values are returned on all paths. The results lie in the AST nodes
 // (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks nothing up by name.
 // When not `ok` the same holds for what had no error: unresolved names stay `Referent::unresolved`, types `error`. A declaration that is
-// `sound` has no error, nor has what it uses, so that it can be lowered beside the mistakes of others.
+// `sound` has no error, nor has what it uses. A function or train that is `runnable` has errors in statements at most, or in the model that the train
+// calls: those statements are `refused`, and the others can be evaluated. So what is right is lowered beside what is not.
 //
 // Names. A `use` brings what the used file declares, not what it uses itself. A name is looked up as a local, a declaration of the
 // file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. Of two used files the one whose last
@@ -78,6 +79,7 @@ struct Function {
   Type result;                   // none for a schedule and a model without `->`
   std::uint32_t frame_size = 0;
   bool sound = true;
+  bool runnable = true;
   ast::FunctionSort sort() const { return syntax->sort; }
   std::string_view name() const { return syntax->name.name; }
 };
@@ -86,11 +88,11 @@ struct Function {
 struct Train {
   const ast::TrainItem* syntax = nullptr;
   ModuleId module;
-  FunctionId model;
+  FunctionId model;  // invalid where the call is wrong
   MeshId mesh;
   std::uint32_t frame_size = 0;
   bool sound = true;
-  bool sound_but_model = true;  // what is wrong lies in the model alone, if anything is
+  bool runnable = true;
   std::string_view name() const { return syntax->name.name; }
 };
 

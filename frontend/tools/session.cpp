@@ -93,8 +93,8 @@ bool Session::open_pir(const std::string& path) {
 }
 
 std::optional<Session::Subject> Session::lower(sema::TrainId train, sema::FunctionId schedule) {
-  const bool sound = train.valid() ? program_->trains[train.index()].sound_but_model : program_->functions[schedule.index()].sound;
-  if (!sound) return std::nullopt;  // the analysis has said why
+  const bool told = train.valid() ? !program_->trains[train.index()].runnable : !program_->functions[schedule.index()].sound;
+  if (told) return std::nullopt;
   std::optional<lower::Lowered> remains;
   auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_, {}, &remains)
                                : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_);

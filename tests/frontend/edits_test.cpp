@@ -32,10 +32,10 @@ struct Outcome {
   std::size_t compiled = 0, failed = 0;  // trains that are sound: all their phases; lowering or the passes of them
 };
 
-/// What the trains give that are sound, at least but for their models.
+/// What the trains give that can be run.
 void compile(const sema::Program& program, Context& context, DiagnosticSink& sink, Outcome& outcome) {
   for (std::size_t i = 0; i < program.trains.size(); ++i) {
-    if (!program.trains[i].sound_but_model) continue;
+    if (!program.trains[i].runnable) continue;
     const std::size_t errors = sink.error_count();
     std::optional<lower::Lowered> remains;
     auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, sink, {}, &remains);
@@ -128,8 +128,9 @@ TEST(Edits, OneTokenCostsAboutOneDiagnostic) {
 }
 
 /// A word in place of another, a number in place of another: what lowering and the passes say about one mistake. The mean over 80,000 edits is 1.03.
+/// About a mistake that the analysis found they say 0.016 more.
 TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
-  std::size_t edits = 0, diagnostics = 0;
+  std::size_t edits = 0, diagnostics = 0, refused = 0, consequences = 0;
   test::for_each_case(4000, [&](test::Random& random) {
     const Program& program = random.pick(programs());
     if (!program.compiles || !program.has_trains) return;
@@ -140,6 +141,10 @@ TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
     const std::string text = program.text.substr(0, token.begin) + word + program.text.substr(token.end);
     SCOPED_TRACE(text);
     const Outcome outcome = analyse(text);
+    if (!outcome.ok && !outcome.syntax_error) {
+      ++refused;
+      consequences += outcome.all - outcome.diagnostics;
+    }
     if (!outcome.ok || outcome.failed == 0) return;
     ++edits;
     diagnostics += outcome.all;
@@ -147,6 +152,8 @@ TEST(Edits, AWrongWordCostsAboutOneDiagnostic) {
   });
   EXPECT_GE(edits, 10u);
   EXPECT_LE(static_cast<double>(diagnostics), 1.3 * static_cast<double>(edits));
+  EXPECT_GE(refused, 50u);
+  EXPECT_LE(static_cast<double>(consequences), 0.1 * static_cast<double>(refused));
 }
 
 /// A declaration with a mistake does not spoil a train that does not use it, nor is it to blame for anything there.

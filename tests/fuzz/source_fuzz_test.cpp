@@ -33,7 +33,7 @@ void follow(const std::string& text, Reached& reached) {
   ASSERT_EQ(program.ok, !sink.has_errors()) << words();
   render_json(sink.sorted(), context.locations.files());
   for (std::size_t i = 0; i < program.trains.size(); ++i) {
-    if (!program.trains[i].sound_but_model) continue;
+    if (!program.trains[i].runnable) continue;
     DiagnosticSink own(context.locations);
     const auto report = [&] { return render_text(own.sorted(), context.locations.files()); };
     std::optional<lower::Lowered> remains;
