@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -36,14 +37,12 @@ class Application {
     seen_in_.assign(dag.nodes.size(), ClaimedOrder::kUnclaimed);
   }
 
-  std::optional<ClaimedOrder> run() {
-    const std::size_t errors = sink_.error_count();
+  ClaimedOrder run() {
     dag_.claims.clear();
     dag_.group.clear();
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
     }
-    if (sink_.error_count() > errors) return std::nullopt;
     // From here on the operation is the line to blame, and it says where members of a group stand in the text.
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
@@ -104,13 +103,21 @@ class Application {
     repeated_.clear();
     named_.clear();
     wider_told_ = false;
-    const std::size_t errors = sink_.error_count();
+    whole_of_halves_.clear();
+    const std::size_t errors = sink_.error_count(), edges = out_.edges.size(), named = out_.named.size(), waits = out_.waits.size();
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
       if (!last.empty()) previous = last;
     }
-    if (sink_.error_count() == errors && dag_.level >= Level::placed) check_complete();
+    for (const NodeId whole : whole_of_halves_) seen_in_[whole.index()] = claim_;
+    if (sink_.error_count() == errors) {
+      if (dag_.level >= Level::placed) check_complete();
+      return;
+    }
+    out_.edges.resize(edges);
+    out_.named.resize(named);
+    out_.waits.resize(waits);
   }
 
   /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step without work.
@@ -176,6 +183,7 @@ class Application {
   void place_op(const OrderOp& op, const Units& previous, Units& last) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
     if (is_trimmed(*order_, op) || sink_.error_count() > kEnoughErrors) return;
+    if (after_errors_ && is_half_of_whole(op)) return;
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
     if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
@@ -218,6 +226,23 @@ class Application {
       }
       last.assign(1, unit);
     }
+  }
+
+  /// Whether the backward that the operation is a half of is named whole, too: that is told, and the whole counts as named.
+  bool is_half_of_whole(const OrderOp& op) {
+    if (op.pass != Pass::BI && op.pass != Pass::BW) return false;
+    DiagnosticSink unread(sink_.locations());
+    const std::optional<Selection::Found> found = selection_.find(*order_, op, unread);
+    bool any = false;
+    for (const ChunkId chunk : found ? found->chunks : std::span<const ChunkId>()) {
+      for (const std::uint32_t instance : found->instances) {
+        const NodeId whole = selection_.work().at(chunk, Pass::B, instance);
+        if (!whole.valid()) continue;
+        any = true;
+        if (roles_.contains(dag_.node(whole).devices, rank_->devices)) whole_of_halves_.push_back(whole);
+      }
+    }
+    return any;
   }
 
   /// A named communication waits for the step before it.
@@ -332,8 +357,18 @@ class Application {
         return;
       }
     }
+    if (sink_.reported(Code::batch_does_not_divide)) keep_of_named_instances(missing);
     if (missing.empty() || ++incomplete_ > kMaxReports) return;
     reports_.lacks_work(*rank_, missing);
+  }
+
+  /// Where the number of microbatches is told to be wrong, those that the rank does not name at all are none of its mistakes.
+  void keep_of_named_instances(std::vector<NodeId>& missing) const {
+    std::set<Instance> named;
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (seen_in_[i] == claim_) named.insert(dag_.nodes[i].instance);
+    }
+    std::erase_if(missing, [&](NodeId node) { return !named.contains(dag_.node(node).instance); });
   }
 
   Dag& dag_;
@@ -343,6 +378,7 @@ class Application {
   const RoleTable& roles_;
   Selection& selection_;
   DiagnosticSink& sink_;
+  const bool after_errors_ = sink_.has_errors();
   OrderReports reports_;
   ClaimedOrder out_;
 
@@ -356,6 +392,7 @@ class Application {
   std::vector<NodeId> nodes_;                // of the current operation
   std::vector<NodeId> placed_;               // of the current outermost group
   std::vector<NodeId> repeated_;             // in the current rank
+  std::vector<NodeId> whole_of_halves_;      // in the current rank: backward passes that stand whole, named by a half
   std::map<Named, LocId> named_;             // in the current rank: the operation
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
   std::vector<std::uint32_t> data_position_; // per unit, when it was needed
@@ -376,8 +413,8 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
   return sets;
 }
 
-std::optional<ClaimedOrder> apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
-                                         DiagnosticSink& sink) {
+ClaimedOrder apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
+                          DiagnosticSink& sink) {
   return Application(dag, strategy, graph, roles, selection, sink).run();
 }
 

@@ -31,10 +31,10 @@ struct ClaimedOrder {
 /// Device sets that the orders of a strategy claim.
 std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
 
-/// Fills `dag.claims` and `dag.group`. Nothing after reporting an error. Below level placed a rank is not held to name all of its work, below
+/// Fills `dag.claims` and `dag.group`. After reporting errors it is what the ranks say that have none. Below level placed a rank is not held to name all of its work, below
 /// communicating the communication that it names is passed over.
-std::optional<ClaimedOrder> apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
-                                         DiagnosticSink& sink);
+ClaimedOrder apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
+                          DiagnosticSink& sink);
 
 /// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting that these contradict each other.
 std::optional<std::vector<std::uint32_t>> check_data_flow(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink);

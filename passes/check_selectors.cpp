@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "passes/select.h"
+#include "passes/split.h"
 
 namespace piper::passes {
 
@@ -60,8 +61,9 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
 
 bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::DenseSet<Symbol>* unknown_names) {
   const Context& context = model.context();
+  const Batch batch = batch_of(model, strategy);
   llvm::DenseMap<Symbol, std::vector<bool>> indices;  // per name: which exist; none for a part of a partition that failed
-  llvm::DenseSet<Symbol> ambiguous;                   // dimensions whose extents differ between splits
+  llvm::DenseSet<Symbol> indices_unknown;             // dimensions whose extents differ between splits, or that the batch does not divide by
   llvm::DenseSet<RegionId> seen;
   for (const tensor::Node& node : model.nodes()) {
     for (RegionId r = node.region; r.valid() && seen.insert(r).second; r = model.regions.parent(r)) {
@@ -78,9 +80,11 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     }
     const auto* split = std::get_if<directive::Split>(&directive);
     if (split == nullptr) continue;
+    const bool refused = sink.reported(Code::batch_does_not_divide) || !divides(*split, batch);
     for (const directive::NamedExtent& dim : split->into) {
+      if (refused) indices_unknown.insert(dim.name);
       const auto [known, fresh] = indices.try_emplace(dim.name);
-      if (!fresh && known->second.size() != dim.extent) ambiguous.insert(dim.name);
+      if (!fresh && known->second.size() != dim.extent) indices_unknown.insert(dim.name);
       known->second.assign(dim.extent, true);
     }
   }
@@ -104,7 +108,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
       return;
     }
     const std::vector<bool>& exist = known->second;
-    if (exist.empty() || ambiguous.contains(used.name)) return;
+    if (exist.empty() || indices_unknown.contains(used.name)) return;
     const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exist.size() || !exist[i]; });
     if (wrong == used.indices.end() || (used.op != nullptr && is_trimmed(*used.order, *used.op))) return;
     report_missing_index(sink, used.place(), name, *wrong, exist.size());

@@ -15,17 +15,21 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
   PendingWorkGraph pending;
   std::optional<RoleTable> role_table;
   Selection selection(dag);
-  std::optional<ClaimedOrder> claimed;
+  ClaimedOrder claimed;
+  const std::size_t errors = sink.error_count();
   const auto claim = [&] {
     role_table.emplace(dag, claimed_sets(strategy));
     selection.work();
     claimed = apply_orders(dag, strategy, pending, *role_table, selection, sink);
   };
   run_both(dag.nodes.size(), [&] { pending.make(dag); }, claim);
-  if (!claimed) return std::nullopt;
   const WorkGraph& graph = pending.connected();
+  if (sink.error_count() > errors) {
+    check_data_flow(dag, claimed, graph, sink);
+    return std::nullopt;
+  }
   const RoleTable& roles = *role_table;
-  const std::optional<ComputeOrder> compute = compute_order(dag, *claimed, graph, roles, sink);
+  const std::optional<ComputeOrder> compute = compute_order(dag, claimed, graph, roles, sink);
   if (!compute) return std::nullopt;
 
   // Messages are numbered as their senders make them, or as an order names them: both follow from the compute orders alone.
@@ -33,7 +37,7 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
   std::vector<std::uint32_t> topological = compute->topological;
   if (topological.empty()) {
     std::vector<Adjacency::Pair> edges = after;
-    edges.insert(edges.end(), claimed->named.begin(), claimed->named.end());
+    edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
     topological = topological_order(graph, Adjacency(graph.units(), edges));
   }
   std::vector<std::uint32_t> position(graph.units(), 0);
@@ -41,13 +45,13 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
   std::optional<Communicators> communicators = assign_streams(dag, strategy, graph, selection, roles, position, sink);
   if (!communicators) return std::nullopt;
   bool linear = false;
-  const auto decide = [&] { linear = linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed->named); };
+  const auto decide = [&] { linear = linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed.named); };
   const auto note = [&] {
     for (Node& node : dag.nodes) node.stream = node.comm.valid() ? communicators->list[communicators->of_comm[node.comm.index()].index()].stream : StreamId(0);
     dag.temporal.clear();
-    dag.temporal.reserve(after.size() + claimed->waits.size());
+    dag.temporal.reserve(after.size() + claimed.waits.size());
     for (const auto& [before, next] : after) dag.temporal.emplace_back(graph.front(before), graph.front(next));
-    dag.temporal.insert(dag.temporal.end(), claimed->waits.begin(), claimed->waits.end());
+    dag.temporal.insert(dag.temporal.end(), claimed.waits.begin(), claimed.waits.end());
   };
   run_both(dag.nodes.size(), decide, note);
   if (!linear) {
@@ -67,7 +71,8 @@ void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink&
   graph.make(dag);
   const RoleTable roles(dag, claimed_sets(strategy));
   Selection selection(dag);
-  if (const std::optional<ClaimedOrder> claimed = apply_orders(dag, strategy, graph, roles, selection, sink)) check_data_flow(dag, *claimed, graph.connected(), sink);
+  const ClaimedOrder claimed = apply_orders(dag, strategy, graph, roles, selection, sink);
+  check_data_flow(dag, claimed, graph.connected(), sink);
 }
 
 }  // namespace piper::passes

@@ -67,7 +67,7 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
     drop_backward(*dag);
     pass("drop_backward", true);
   }
-  if (!pass("communicate", communicate(*dag, sink)) || strategy.missing.order) return stop_at_orders();
+  if (!pass("communicate", communicate(*dag, sink)) || strategy.missing.order || sink.has_errors()) return stop_at_orders();
   if (reached(Level::communicating)) return dag;
   std::optional<Communicators> communicators = order(*dag, strategy, sink);
   if (!pass("order", communicators.has_value())) return std::nullopt;
@@ -80,8 +80,8 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
 /// What is wrong with the lines themselves, whatever pass stopped: it has not seen what the passes after it apply.
 void report_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   llvm::DenseSet<Symbol> unknown;
+  check_splits(model, strategy, sink);  // the others look whether the batch divides
   if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
-  check_splits(model, strategy, sink);
   check_places(strategy, model.context(), sink);
   check_replicates(strategy, model.context(), sink);
   check_streams(strategy, model.context(), sink, unknown);

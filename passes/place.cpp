@@ -29,7 +29,7 @@ class Placer {
  private:
   void collect();
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
-  bool report_unplaced() const;
+  bool check_complete() const;
   bool finish();
   DeviceSetId canonical(DeviceSetId devices);
 
@@ -91,7 +91,7 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
   return good;
 }
 
-bool Placer::report_unplaced() const {
+bool Placer::check_complete() const {
   constexpr std::size_t kShown = 4;
   struct Nowhere {
     std::string region, instance;  // in the words of a selector
@@ -99,6 +99,7 @@ bool Placer::report_unplaced() const {
     std::string text() const { return region + instance; }
   };
   std::vector<Nowhere> nowhere;
+  bool complete = true;
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t missing = 0, first = 0;
     const auto is_missing = [&](std::uint32_t i) { return by_pass_[0].empty() || by_pass_[0][c * selection_.instances().size() + i] == kNoRule; };
@@ -109,6 +110,9 @@ bool Placer::report_unplaced() const {
       }
     }
     if (missing == 0) continue;
+    complete = false;
+    // Of which microbatches there are, the split is told to be wrong.
+    if (missing < selection_.instances().size() && sink_.reported(Code::batch_does_not_divide)) continue;
     const Chunk& chunk = dag_.chunks[c];
     Nowhere work{dag_.regions.print(chunk.region, dag_.context->symbols), {}, chunk.loc};
     if (missing < selection_.instances().size()) {
@@ -124,7 +128,7 @@ bool Placer::report_unplaced() const {
     const bool told = std::any_of(nowhere.begin(), nowhere.end(), [&](const Nowhere& known) { return known.text() == work.text(); });
     if (!told) nowhere.push_back(std::move(work));
   }
-  if (nowhere.empty()) return true;
+  if (nowhere.empty()) return complete;
   std::string list;
   for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) list += (i == 0 ? "`" : ", `") + nowhere[i].text() + "`";
   if (nowhere.size() > kShown) list += " and " + std::to_string(nowhere.size() - kShown) + " more";
@@ -154,7 +158,7 @@ bool Placer::run() {
     }
   }
   // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
-  if (strategy_.missing.place || (!unmatched_ && !report_unplaced())) return false;
+  if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
   if (!good) return false;
   for (Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) continue;

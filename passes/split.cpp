@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
-#include "passes/sampling.h"
 #include "passes/select.h"
 #include "passes/wiring.h"
 
@@ -89,7 +90,7 @@ std::int64_t parts_of(const directive::Split& split) {
   return parts;
 }
 
-bool divides(const directive::Split& split, const Batch& batch, const Context& context, DiagnosticSink& sink) {
+bool check_division(const directive::Split& split, const Batch& batch, const Context& context, DiagnosticSink& sink) {
   const LocId at = split.into.size() == 1 ? directive::narrowest(split.into.front().loc, split.loc) : split.loc;
   return batch_divides(batch, parts_of(split), extents_text(split, context), at, sink);
 }
@@ -100,7 +101,7 @@ constexpr std::int64_t kMostRefusedWork = 1 << 20;
 /// Reports what speaks against the split. False where nothing is worth looking at behind it.
 bool check_legality(Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
   const std::int64_t parts = parts_of(split);
-  const bool good = divides(split, batch_of(dag), *dag.context, sink);
+  const bool good = check_division(split, batch_of(dag), *dag.context, sink);
   for (const Chunk& chunk : dag.chunks) {
     if (parts > 1) samples_are_independent(dag, chunk, "split", split.loc, sink);
   }
@@ -110,50 +111,53 @@ bool check_legality(Dag& dag, const directive::Split& split, DiagnosticSink& sin
 }
 
 /// How an order names the backward of each instance of each chunk.
-enum class Backward : std::uint8_t { unnamed, whole, halves };
+enum class Backward : std::uint8_t { unnamed, whole, halves, both };
 
-bool find_halves(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
+/// How many operations are told that name a backward in another way than one before.
+constexpr unsigned kMostNamedBothWays = 8;
+
+void report_both_ways(const Dag& dag, ChunkId chunk, const Instance& instance, LocId at, LocId first, DiagnosticSink& sink) {
+  std::string work = dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols);
+  for (std::size_t d = 0; d < dag.dims.size(); ++d) work += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
+  sink.report(Code::backward_named_both_ways, at, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
+      .related(first, "the other way is named here")
+      .hint("use `B` alone, or `BI` and `BW`");
+}
+
+/// Reports where both are named. What an operation means that matches nothing is told where orders are applied.
+void find_halves(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
   bool any = false;
   for (const Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) {
       any = any || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BI || op.pass == Pass::BW; });
     }
   }
-  if (!any) return true;
-  bool good = true;
+  if (!any) return;
+  DiagnosticSink unread(sink.locations());
+  llvm::DenseSet<LocId> told;
   std::vector<LocId> named(backward.size());
   for (const Directive& directive : strategy.directives) {
     const auto* order = std::get_if<directive::Order>(&directive);
     if (order == nullptr) continue;
     for (const directive::OrderOp& op : order->ops) {
       if (op.pass == Pass::F || op.part != directive::Part::none || is_trimmed(*order, op)) continue;
-      const std::optional<Selection::Found> found = selection.find(*order, op, sink);
-      if (!found) {
-        good = false;
-        continue;
-      }
+      const std::optional<Selection::Found> found = selection.find(*order, op, unread);
+      if (!found) continue;
       const Backward how = op.pass == Pass::B ? Backward::whole : Backward::halves;
       for (const ChunkId chunk : found->chunks) {
         for (const std::uint32_t instance : found->instances) {
           const std::size_t at = chunk.index() * selection.instances().size() + instance;
-          if (backward[at] != Backward::unnamed && backward[at] != how && good) {
-            std::string work = dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols);
-            const Instance at_dims = selection.instances().at(instance);
-            for (std::size_t d = 0; d < dag.dims.size(); ++d) {
-              work += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(at_dims.at[d]) + "]";
-            }
-            sink.report(Code::backward_named_both_ways, op.loc, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
-                .related(named[at], "the other way is named here")
-                .hint("use `B` alone, or `BI` and `BW`");
-            good = false;
+          if (backward[at] == Backward::unnamed || backward[at] == how) {
+            backward[at] = how;
+            named[at] = op.loc;
+            continue;
           }
-          backward[at] = how;
-          named[at] = op.loc;
+          if (std::exchange(backward[at], Backward::both) == Backward::both) continue;
+          if (told.size() < kMostNamedBothWays && told.insert(op.loc).second) report_both_ways(dag, chunk, selection.instances().at(instance), op.loc, named[at], sink);
         }
       }
     }
   }
-  return good;
 }
 
 }  // namespace
@@ -161,7 +165,12 @@ bool find_halves(const Dag& dag, const directive::Strategy& strategy, Selection&
 void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const Batch batch = batch_of(model, strategy);
   const directive::Split* split = nullptr;
-  if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) divides(*split, batch, model.context(), sink);
+  if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) check_division(*split, batch, model.context(), sink);
+}
+
+bool divides(const directive::Split& split, const Batch& batch) {
+  const std::int64_t parts = parts_of(split);
+  return parts == 0 || batch.samples % parts == 0;
 }
 
 // ---- rewrite
@@ -177,7 +186,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   Selection selection(dag);
   const std::uint32_t instances = selection.instances().size();
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
-  if (!find_halves(dag, strategy, selection, sink, backward)) return false;
+  find_halves(dag, strategy, selection, sink, backward);
 
   dag.level = Level::split;
   for (Body& body : dag.bodies) divide_samples(body, parts);
@@ -191,7 +200,7 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
     node.loc = chunk.loc;
     for (std::uint32_t i = 0; i < instances; ++i) {
       node.instance = selection.instances().at(i);
-      const bool halves = backward[c * instances + i] == Backward::halves;
+      const bool halves = backward[c * instances + i] == Backward::halves;  // of one named both ways the whole stands
       for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
         if (pass != Pass::F && halves == (pass == Pass::B)) continue;
         node.pass = pass;

@@ -10,6 +10,7 @@
 #include "ir/diagnostics/diagnostics.h"
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
+#include "passes/sampling.h"
 
 namespace piper::passes {
 
@@ -18,5 +19,8 @@ bool split(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& s
 
 /// Reports what is wrong with the splits of a strategy whatever the model consists of, in the words of `split`: for a program that an earlier pass refused.
 void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+
+/// Whether the batch divides into the split's equal parts.
+bool divides(const directive::Split& split, const Batch& batch);
 
 }  // namespace piper::passes

@@ -70,8 +70,7 @@ Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {
   Value result = run(function, callee);
   order = outer;
   if (failed_) return {};
-  if (!result.none()) return result;
-  return builder.complete() ? share(builder.take()) : Value();
+  return result.none() ? share(builder.take()) : result;
 }
 
 }  // namespace piper::lower

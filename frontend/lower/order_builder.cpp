@@ -12,8 +12,18 @@ using llvm::dyn_cast;
 
 void OrderBuilder::rank(const ast::RankStmt& stmt, Frame& frame) {
   DeviceSet claim{std::vector<std::int32_t>(evaluator_->mesh->axes.size(), DeviceSet::kWhole)};
+  const std::size_t pending = value_.pending.size();
   elaborate(stmt, 0, claim, frame);
-  evaluator_->cursors_told = false;
+  // What the others leave behind is the same mistake in other numbers.
+  if (std::exchange(evaluator_->cursors_told, false)) leave_out_ranks_of(value_, pending);
+}
+
+void leave_out_ranks_of(OrderValue& value, std::size_t first_pending) {
+  while (value.pending.size() > first_pending) {
+    const std::uint32_t rank = value.pending.back().rank;
+    value.order.ranks.erase(value.order.ranks.begin() + rank);
+    while (value.pending.size() > first_pending && value.pending.back().rank == rank) value.pending.pop_back();
+  }
 }
 
 void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame) {
@@ -60,7 +70,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   evaluator_->skips_statements = skips;
   evaluator_->rank = outer;
   if (evaluator_->failed()) {  // the other coordinates are looked at
-    complete_ = false;
+    evaluator_->schedule->note_missing(stmt);
     evaluator_->cursors_told = true;
     evaluator_->resume();
     return;

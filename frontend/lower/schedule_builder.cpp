@@ -168,7 +168,6 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
     OrderBuilder* const outer = std::exchange(evaluator_->order, &builder);
     evaluator_->execute(*stmt.body, frame);
     evaluator_->order = outer;
-    if (!builder.complete()) evaluator_->set_failed();
     if (evaluator_->failed()) return;
     value = builder.take();
   }
@@ -187,7 +186,9 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
                 value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
         .related(value.order.loc, "the order is applied here")
         .hint("end the rank with `repeat left(BW) { BW }`");
-    return;
+    note_missing(stmt);
+    leave_out_ranks_of(value, 0);
+    evaluator_->resume();
   }
   add(std::move(value.order));
 }

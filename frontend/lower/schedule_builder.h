@@ -63,20 +63,21 @@ class ScheduleBuilder {
   bool miswritten_setting_ = false;  // under a name that no setting has, or as `data = ...`
 };
 
+/// Takes out the ranks that leave weight gradients pending, from `first_pending` of them on.
+void leave_out_ranks_of(OrderValue& value, std::size_t first_pending);
+
 /// Collects the ranks of one order.
 class OrderBuilder {
  public:
   explicit OrderBuilder(Evaluator& evaluator) : evaluator_(&evaluator) {}
   void rank(const ast::RankStmt& stmt, Frame& frame);
+  /// The ranks that did not fail.
   OrderValue take() { return std::move(value_); }
-  /// False when a rank failed.
-  bool complete() const { return complete_; }
 
  private:
   void elaborate(const ast::RankStmt& stmt, std::size_t binding, DeviceSet& claim, Frame& frame);
   Evaluator* evaluator_;
   OrderValue value_;
-  bool complete_ = true;
 };
 
 /// The steps of one rank: cursors, the queue of pending weight gradients, slots.

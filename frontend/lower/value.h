@@ -68,7 +68,7 @@ struct PendingGradient {
 /// An order with what is still owed; owing something is an error where the order is applied.
 struct OrderValue {
   directive::Order order;
-  std::vector<PendingGradient> pending;
+  std::vector<PendingGradient> pending;  // by rank
 };
 
 template <typename T>

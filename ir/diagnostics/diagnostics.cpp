@@ -142,6 +142,10 @@ DiagnosticBuilder DiagnosticSink::add(Code code, LocId loc, std::string message)
   return builder;
 }
 
+bool DiagnosticSink::reported(Code code) const {
+  return std::any_of(diagnostics_.begin(), diagnostics_.end(), [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
+}
+
 std::vector<Diagnostic> DiagnosticSink::sorted() const {
   std::vector<Diagnostic> result = diagnostics_;
   const SourceTable& files = locations_->files();

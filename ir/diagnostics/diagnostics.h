@@ -166,6 +166,7 @@ class DiagnosticSink {
   /// Errors emitted, repeated ones included.
   std::size_t error_count() const { return errors_; }
   bool empty() const { return diagnostics_.empty(); }
+  bool reported(Code code) const;
   /// By file, position, then emission; equal ones appear once.
   std::vector<Diagnostic> sorted() const;
   const LocationTable& locations() const { return *locations_; }

@@ -82,7 +82,11 @@ const Refusal kRefusals[] = {
     {"coupled_split", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
     {"coupled_replicate", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
     {"backward_both_ways", Code::backward_named_both_ways, mlp,
-     [](StrategyBuilder& b) { b.line(2, 2).rank({{"pp", 0}}).op(Pass::B, {{"stage", 0}, {"mb", 0}}).op(Pass::BW, {{"stage", 0}, {"mb", 0}}); }},
+     [](StrategyBuilder& b) {
+       b.line(2, 2).replicate({"dp"}).rank({{"pp", 0}});
+       for (const Pass pass : {Pass::F, Pass::B}) b.op(pass, {{"stage", 0}, {"mb", 0}}).op(pass, {{"stage", 0}, {"mb", 1}});
+       b.op(Pass::BW, {{"stage", 0}, {"mb", 0}});
+     }},
     {"unplaced_stage", Code::placed_nowhere, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).split({{"mb", 2}}).place({{"stage", 0}}, {{"pp", 0}}); }},
     {"unplaced_microbatch", Code::placed_nowhere, mlp,
      [](StrategyBuilder& b) { b.partition("stage", 1).split({{"mb", 2}}).place({{"stage", 0}, {"mb", 0}}, {{"pp", 0}}); }},
