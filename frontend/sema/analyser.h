@@ -228,6 +228,8 @@ class Analyser {
 
   // check_schedule.cpp
   void directive(ast::Stmt& stmt);
+  /// Reports `pp[0] dp[1]`, `pp[0] and dp[1]` and `pp[0][1]`, where devices are expected.
+  bool report_several_axes(ast::Expr& devices);
   void partition(const ast::PartitionStmt& stmt);
   void split(const ast::SplitStmt& stmt);
   void replicate(const ast::ReplicateStmt& stmt);

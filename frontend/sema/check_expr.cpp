@@ -387,6 +387,8 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("compare it: `{} != 0`", text);
   } else if (expected == kDevices && actual == kInt) {
     diagnostic.hint("the devices at a coordinate of an axis `p` are `p[{}]`", text);
+  } else if (expected == kDevices && actual.list) {
+    diagnostic.hint("work is placed on one device set: write a line for each, as `for s in 0..2 { place stage[s] on p[s] }` does");
   } else if (expected == kAxis) {
     diagnostic.hint("pass an axis of the mesh, such as `pp` of `mesh cluster(pp: 4)`");
   } else if (expected.list && converts(actual, expected.element())) {

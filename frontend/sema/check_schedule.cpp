@@ -30,7 +30,7 @@ void Analyser::directive(ast::Stmt& stmt) {
     case ast::StmtKind::place: {
       const auto& node = llvm::cast<ast::PlaceStmt>(stmt);
       for (const ast::Target& item : node.targets) target(item);
-      expect(*node.devices, kDevices, {.what = "`on`"});
+      if (!report_several_axes(*node.devices)) expect(*node.devices, kDevices, {.what = "`on`"});
       break;
     }
     case ast::StmtKind::replicate:
@@ -82,6 +82,23 @@ void Analyser::directive(ast::Stmt& stmt) {
 void Analyser::extent(const ast::Pair& pair, std::string_view what) {
   bind_label(pair.name);
   expect(*pair.value, kInt, {.what = what});
+}
+
+bool Analyser::report_several_axes(ast::Expr& devices) {
+  const ast::Expr* first = &devices;
+  if (auto* both = llvm::dyn_cast<ast::BinaryExpr>(&devices); both != nullptr && both->op == ast::BinaryOp::logical_and) first = both->left;
+  if (auto* selector = llvm::dyn_cast<ast::SelectorExpr>(&devices)) first = selector->head;
+  if (auto* outer = llvm::dyn_cast<ast::IndexExpr>(&devices)) first = outer->base;
+  const auto* at = llvm::dyn_cast<ast::IndexExpr>(first);
+  const auto* axis = at != nullptr ? llvm::dyn_cast<ast::NameExpr>(at->base) : nullptr;
+  Local* local = axis != nullptr && first != &devices ? find_local(axis->name) : nullptr;
+  if (local == nullptr || local->type != kAxis) return false;
+  local->used = true;
+  const Declaration self = declaration_of(body_.node);
+  const std::string_view mesh = self.kind == DeclKind::train ? program_.trains[self.index].syntax->mesh.name : "cluster";
+  sink_.report(Code::not_indexable, devices.range, "a device set is at a coordinate of one axis")
+      .hint("to name a single device, run on a view of the mesh with one axis, `mesh line = {} as (device: 8)`, and write `device[3]`: devices are counted row by row", mesh);
+  return true;
 }
 
 void Analyser::partition(const ast::PartitionStmt& stmt) {

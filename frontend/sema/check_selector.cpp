@@ -15,9 +15,13 @@ Type Analyser::selector_name(ast::NameExpr& expr) {
   expr.referent = ast::Referent::local;
   expr.target = local->slot;
   if (local->type.kind == TypeKind::selector || local->type == kCursor || local->type.is_error()) return local->type;
-  sink_.report(Code::not_a_selector, expr.range, "`{}` is {} here, not a selector", expr.name, with_article(local->type))
-      .related(local->range, "`{}` is declared here", expr.name)
-      .hint("a local hides the regions and dimensions of its name: rename it");
+  auto diagnostic = sink_.report(Code::not_a_selector, expr.range, "`{}` is {} here, not a selector", expr.name, with_article(local->type));
+  diagnostic.related(local->range, "`{}` is declared here", expr.name);
+  if (local->type == kAxis) {
+    diagnostic.hint("axes name devices, selectors work: `place stage[0] on {}[0]`, `replicate model over {}`", expr.name, expr.name);
+  } else {
+    diagnostic.hint("a local hides the regions and dimensions of its name: rename it");
+  }
   return kError;
 }
 
