@@ -85,9 +85,22 @@ class Bodies {
   std::uint32_t norm_ = kNone;
 };
 
+/// Per communication: its number among all, as the linear order comes to them. Ids follow from how a DAG was made, by passes or from text.
+std::vector<std::uint32_t> message_numbers(const Dag& dag) {
+  constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::vector<std::uint32_t> numbers(dag.comms.size(), kNone);
+  std::uint32_t next = 0;
+  for (const dag::NodeId id : dag.order) {
+    const dag::CommId comm = dag.node(id).comm;
+    if (comm.valid() && numbers[comm.index()] == kNone) numbers[comm.index()] = next++;
+  }
+  return numbers;
+}
+
 class Projection {
  public:
-  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies) : dag_(dag), role_(role), bodies_(bodies) {}
+  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers)
+      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers) {}
 
   DeviceProgram run() {
     out_.role = dag_.context->text(role_.name);
@@ -290,7 +303,7 @@ class Projection {
     comm.op = node.kind == NodeKind::send ? PIPER_SEND : node.kind == NodeKind::recv ? PIPER_RECV : node.kind == NodeKind::all_reduce ? PIPER_ALL_REDUCE : PIPER_ALL_GATHER;
     const auto found = std::lower_bound(out_.communicators.begin(), out_.communicators.end(), action.communicator);
     comm.communicator = static_cast<std::uint32_t>(found - out_.communicators.begin());
-    comm.identity = node.comm.value();
+    comm.identity = message_numbers_[node.comm.index()];
     comm.first_part = static_cast<std::uint32_t>(out_.parts.size());
     comm.first_wait = made.first_wait;
     comm.num_waits = made.num_waits;
@@ -394,6 +407,7 @@ class Projection {
   const Dag& dag_;
   const dag::Role& role_;
   Bodies& bodies_;
+  const std::vector<std::uint32_t>& message_numbers_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
 };
@@ -418,7 +432,8 @@ ProgramSet make_programs(const Dag& dag) {
   assert(dag.level == dag::Level::planned && "a device program is a projection of the plan");
   ProgramSet set;
   Bodies bodies(dag, set.bodies);
-  for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies).run());
+  const std::vector<std::uint32_t> numbers = message_numbers(dag);
+  for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies, numbers).run());
   for (DeviceProgram& program : set.roles) program.hash = hash_of(program, set.bodies);
   return set;
 }

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "backend/emit_cpp/emit_program.h"
+#include "ir/dag/parse.h"
+#include "ir/dag/print.h"
 #include "passes/pipeline.h"
 #include "tests/backend/program_runs.h"
 #include "tests/support/golden.h"
@@ -141,6 +143,26 @@ TEST(DeviceProgram, PrintsAndEmitsAsGoldens) {
   for (const backend::DeviceProgram& role : set.roles) text += print(role, set.bodies) + "\n";
   expect_golden("tests/backend/testdata/program/two_stages.program", text);
   expect_golden("tests/backend/testdata/program/two_stages.pp1.cpp.txt", emit_program(set.roles[1], set.bodies));
+}
+
+TEST(DeviceProgram, APlanReadFromItsTextGivesTheSameProgram) {
+  std::size_t planned = 0;
+  for_each_case(20, [&](Random& random) {
+    Context context;
+    RandomProgram drawn = random_program(context, random);
+    TestProgram program(context, std::move(drawn.model), drawn.strategy);
+    if (!program) return;
+    ++planned;
+    Context other;
+    DiagnosticSink sink(other.locations);
+    const FileId file = other.locations.files().add("plan.pir", dag::print(program.training()));
+    const std::optional<dag::Dag> read = dag::parse(file, other, sink);
+    ASSERT_TRUE(read) << drawn.source;
+    const backend::ProgramSet written = backend::make_programs(program.training()), again = backend::make_programs(*read);
+    ASSERT_EQ(written.roles.size(), again.roles.size());
+    for (std::size_t r = 0; r < written.roles.size(); ++r) EXPECT_EQ(print(written.roles[r], written.bodies), print(again.roles[r], again.bodies)) << drawn.source;
+  });
+  EXPECT_GE(planned, 1u);
 }
 
 TEST(Generated, ComputesTheInterpretersBits) {
