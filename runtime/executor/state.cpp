@@ -98,7 +98,7 @@ PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step
   if (update <= warmup) {
     rate = optimizer.base * update / warmup;
   } else if (optimizer.schedule != 0 && total > warmup) {
-    const double passed = std::min(1.0, (update - warmup) / (total - warmup));
+    const double passed = std::min(1.0, (update - 1 - warmup) / (total - warmup));
     const double left = optimizer.schedule == 1 ? 0.5 * (1.0 + std::cos(std::numbers::pi * passed)) : 1.0 - passed;
     rate = optimizer.floor + (optimizer.base - optimizer.floor) * left;
   }

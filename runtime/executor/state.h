@@ -42,7 +42,8 @@ class Arena {
 void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena);
 
 /// The scalars of the update of training step `step` (from 0).
-/// Warm-up is linear from 0 and reaches `base` with update `warmup`; from there constant, or cosine or linear down to `floor` at update `total`.
+/// Warm-up is linear from 0 and reaches `base` with update `warmup`. The update after it has `base`; from there it is constant, or cosine or linear down
+/// to `floor`, which the update after `total` would have: the last one trains, too.
 PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step);
 
 }  // namespace piper::runtime

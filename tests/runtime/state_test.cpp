@@ -73,14 +73,16 @@ TEST(State, LearningRates) {
   const auto rate = [&](std::uint64_t step) { return scalars_of_step(optimizer, step).learning_rate; };
   EXPECT_DOUBLE_EQ(rate(0), 2e-4);
   EXPECT_DOUBLE_EQ(rate(9), 2e-3);
-  EXPECT_DOUBLE_EQ(rate(59), (2e-3 + 1e-4) / 2);
-  EXPECT_DOUBLE_EQ(rate(109), 1e-4);
+  EXPECT_DOUBLE_EQ(rate(10), 2e-3);
+  EXPECT_DOUBLE_EQ(rate(60), (2e-3 + 1e-4) / 2);
+  EXPECT_GT(rate(109), 1e-4);
+  EXPECT_DOUBLE_EQ(rate(110), 1e-4);
   EXPECT_DOUBLE_EQ(rate(500), 1e-4);
   EXPECT_DOUBLE_EQ(scalars_of_step(optimizer, 0).bias1, 1 - 0.9);
   EXPECT_NEAR(scalars_of_step(optimizer, 2).bias2, 1 - 0.99 * 0.99 * 0.99, 1e-15);
   EXPECT_EQ(scalars_of_step(optimizer, 2).step, 3);
   optimizer.schedule = 2;
-  EXPECT_DOUBLE_EQ(rate(34), 2e-3 - 0.25 * 1.9e-3);
+  EXPECT_DOUBLE_EQ(rate(35), 2e-3 - 0.25 * 1.9e-3);
   optimizer.schedule = 0;
   optimizer.kind = 0;
   EXPECT_DOUBLE_EQ(rate(4), 1e-3);
@@ -88,6 +90,17 @@ TEST(State, LearningRates) {
   EXPECT_EQ(scalars_of_step(optimizer, 0).bias1, 1);
   optimizer.warmup = 0;
   EXPECT_DOUBLE_EQ(rate(0), 2e-3);
+  // The first step has the base, and the last one trains, even where it is the only one.
+  for (const std::uint32_t schedule : {1u, 2u}) {
+    optimizer.schedule = schedule;
+    optimizer.floor = 0;
+    optimizer.total = 1;
+    EXPECT_DOUBLE_EQ(rate(0), 2e-3);
+    optimizer.total = 4;
+    EXPECT_DOUBLE_EQ(rate(0), 2e-3);
+    EXPECT_GT(rate(3), 0);
+    EXPECT_EQ(rate(4), 0);
+  }
 }
 
 TEST(Options, ReadTheEnvironment) {
