@@ -55,6 +55,17 @@ DeviceSetId DeviceSetTable::intern(const DeviceSet& set) {
   return entry->second;
 }
 
+std::string place_name(const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols) {
+  std::string name;
+  for (std::size_t i = 0; i < set.at.size(); ++i) {
+    if (set.at[i] == DeviceSet::kWhole) continue;
+    if (!name.empty()) name += '.';
+    name += symbols.text(mesh.axes[i].name);
+    name += std::to_string(set.at[i]);
+  }
+  return name.empty() ? std::string(symbols.text(mesh.name)) : name;
+}
+
 std::string print(const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols) {
   std::string text = std::string(symbols.text(mesh.name)) + "[";
   bool first = true;

@@ -63,6 +63,8 @@ class DeviceSetTable {
   std::map<std::vector<std::int32_t>, DeviceSetId> ids_;
 };
 
+/// What the set is called within a name: `pp1.dp0`; the mesh's name where no coordinate is fixed.
+std::string place_name(const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols);
 /// `cluster[pp: 1]`, `cluster[]`.
 std::string print(const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols);
 

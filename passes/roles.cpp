@@ -151,18 +151,6 @@ std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& pattern
   return cells;
 }
 
-/// `pp1.dp0`; the mesh's name where no coordinate is singled out.
-std::string name_of(const Dag& dag, const std::vector<std::int32_t>& at) {
-  std::string name;
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    if (at[i] == DeviceSet::kWhole) continue;
-    if (!name.empty()) name += '.';
-    name += dag.context->text(dag.mesh.axes[i].name);
-    name += std::to_string(at[i]);
-  }
-  return name.empty() ? std::string(dag.context->text(dag.mesh.name)) : name;
-}
-
 }  // namespace
 
 RoleTable::RoleTable(const Dag& dag, std::span<const DeviceSetId> more) {
@@ -176,7 +164,7 @@ RoleTable::RoleTable(const Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<std::uint32_t> next(first_role_.begin(), first_role_.end() - 1);
   for (std::size_t role = 0; role < cells.size(); ++role) {
     for (const std::uint32_t set : cells[role].sets) role_pool_[next[set]++] = static_cast<std::uint32_t>(role);
-    names_.push_back(dag.context->symbol(name_of(dag, cells[role].at)));
+    names_.push_back(dag.context->symbol(place_name({cells[role].at}, dag.mesh, dag.context->symbols)));
     at_.push_back(std::move(cells[role].at));
   }
 }

@@ -14,19 +14,6 @@ using namespace dag;
 
 namespace {
 
-/// `pp0.dp1`; the mesh's name for all devices.
-std::string set_text(const Dag& dag, DeviceSetId id) {
-  std::string text;
-  const DeviceSet& set = dag.device_sets[id];
-  for (std::size_t i = 0; i < set.at.size(); ++i) {
-    if (set.at[i] == DeviceSet::kWhole) continue;
-    if (!text.empty()) text += '.';
-    text += dag.context->text(dag.mesh.axes[i].name);
-    text += std::to_string(set.at[i]);
-  }
-  return text.empty() ? std::string(dag.context->text(dag.mesh.name)) : text;
-}
-
 class Assignment {
  public:
   Assignment(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles, std::span<const std::uint32_t> position,
@@ -105,15 +92,17 @@ class Assignment {
     return StreamId::at(dag_.streams.size() - 1);
   }
 
+  std::string place(DeviceSetId set) const { return place_name(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); }
+
   std::string default_name(const Communicator& communicator, bool cut) const {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
       const char* purpose = node.kind == NodeKind::all_gather ? "gather." : node.bucket.valid() ? "reduce." : "sum.";
-      return purpose + set_text(dag_, communicator.members.front());
+      return purpose + place(communicator.members.front());
     }
     std::string name = node.pass == Pass::F ? "act." : "grad.";
-    name += set_text(dag_, communicator.members[0]) + ".to." + set_text(dag_, communicator.members[1]);
+    name += place(communicator.members[0]) + ".to." + place(communicator.members[1]);
     if (!cut) return name;
     name += '.';
     name += dag_.context->text(dag_.chunks[node.chunk.index()].name);

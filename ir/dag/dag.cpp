@@ -154,22 +154,11 @@ void append_instance(std::string& text, const Dag& dag, const Instance& instance
   }
 }
 
-/// `.pp1.dp0`; the mesh's name for all its devices; nothing before placement.
+/// `.pp1.dp0`; nothing before placement.
 void append_devices(std::string& text, const Dag& dag, DeviceSetId devices) {
   if (!devices.valid()) return;
-  const DeviceSet& set = dag.device_sets[devices];
-  bool any = false;
-  for (std::size_t i = 0; i < set.at.size(); ++i) {
-    if (set.at[i] == DeviceSet::kWhole) continue;
-    any = true;
-    text += '.';
-    text += dag.context->text(dag.mesh.axes[i].name);
-    text += std::to_string(set.at[i]);
-  }
-  if (!any) {
-    text += '.';
-    text += dag.context->text(dag.mesh.name);
-  }
+  text += '.';
+  text += place_name(dag.device_sets[devices], dag.mesh, dag.context->symbols);
 }
 
 }  // namespace

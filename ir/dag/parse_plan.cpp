@@ -1,4 +1,5 @@
 #include "ir/dag/parse_parts.h"
+#include "ir/dag/text_names.h"
 
 #include <limits>
 
@@ -67,9 +68,15 @@ class PlanParser {
 
   void role() {
     Role role;
+    const TextReader::Token where = reader_.peek();
     role.name = reader_.symbol("a role");
     reader_.expect("at");
-    role.at = reader_.device_set(dag_.mesh).at;
+    const DeviceSet devices = reader_.device_set(dag_.mesh);
+    if (reader_.failed()) return;
+    if (const std::string name = place_name(devices, dag_.mesh, reader_.context().symbols); reader_.context().text(role.name) != name) {
+      return reader_.fail(Code::misnamed_dag_value, where, "the role called `{}` is `{}` by its devices", where.text, name);
+    }
+    role.at = devices.at;
     reader_.expect("arena");
     role.arena_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
     reader_.expect("live");
@@ -172,6 +179,7 @@ class PlanParser {
 
   void action(Role& role) {
     Action action;
+    const TextReader::Token where = reader_.peek();
     action.node = names_.known_node(reader_);
     reader_.expect("on");
     action.stream = StreamId(NodeNames::find(reader_, names_.streams, "a stream"));
@@ -189,14 +197,18 @@ class PlanParser {
     }
     action.num_waits = static_cast<std::uint32_t>(role.waits.size()) - action.first_wait;
     action.first_operand = static_cast<std::uint32_t>(role.operands.size());
-    for (const std::string_view section : {"reads", "writes", "uses"}) {
-      if (!reader_.accept(section)) continue;
-      reader_.expect("(");
-      while (!reader_.failed() && !reader_.at(")")) {
-        operand(role);
-        if (!reader_.at(")")) reader_.expect(",");
+    const Node& node = dag_.nodes[action.node.index()];
+    // The plan has one list of operands, in which a section begins where the node's ports of its kind do.
+    std::size_t begin = role.operands.size();
+    for (const auto& [verb, ports] : {std::pair<std::string_view, std::uint32_t>{"reads", input_ports(dag_, node)}, {"writes", node.num_outputs}, {"uses", 1}}) {
+      const std::size_t first = role.operands.size();
+      if (reader_.accept(verb)) operands(role);
+      const std::size_t count = role.operands.size() - first;
+      if (!reader_.failed() && count > 0 && (first != begin || count > ports)) {
+        return reader_.fail(Code::misnamed_dag_value, where, "`{}` {} `{}` operands from number `{}` on; its node has `{}` such, from number `{}` on", where.text, verb, count,
+                            first - action.first_operand, ports, begin - action.first_operand);
       }
-      reader_.expect(")");
+      begin += ports;
     }
     if (reader_.failed()) return;
     action.num_operands = static_cast<std::uint32_t>(role.operands.size()) - action.first_operand;
@@ -223,6 +235,15 @@ class PlanParser {
     }
     role.waits.push_back(wait);
     waits_.push_back(pending);
+  }
+
+  void operands(Role& role) {
+    reader_.expect("(");
+    while (!reader_.failed() && !reader_.at(")")) {
+      operand(role);
+      if (!reader_.at(")")) reader_.expect(",");
+    }
+    reader_.expect(")");
   }
 
   void operand(Role& role) {

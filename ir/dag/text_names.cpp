@@ -46,15 +46,7 @@ std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan) {
     std::string name;
     for (const DeviceSetId member : communicator.members) {
       if (!name.empty()) name += communicator.kind == Communicator::Kind::pair ? ".to." : ".";
-      const DeviceSet& set = dag.device_sets[member];
-      std::string slug;
-      for (std::size_t i = 0; i < set.at.size(); ++i) {
-        if (set.at[i] == DeviceSet::kWhole) continue;
-        if (!slug.empty()) slug += '.';
-        slug += dag.context->text(dag.mesh.axes[i].name);
-        slug += std::to_string(set.at[i]);
-      }
-      name += slug.empty() ? std::string(dag.context->text(dag.mesh.name)) : slug;
+      name += place_name(dag.device_sets[member], dag.mesh, dag.context->symbols);
     }
     if (communicator.kind == Communicator::Kind::group) name = "group." + name;
     const std::uint32_t count = ++used[name];
