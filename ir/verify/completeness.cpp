@@ -343,13 +343,16 @@ class Completeness {
 
   void reports() {
     std::vector<std::uint32_t> reports(dag_.losses.size(), 0);
+    std::uint32_t of_norm = 0;
+    NodeId norm_node;
     std::vector<std::uint8_t> counted(facts_.owner.size(), 0);
     for (const NodeId id : facts_.around) {
       if (facts_.enough()) break;
       const Node& node = facts_.node(id);
+      if (node.kind == NodeKind::norm) norm_node = id;
       if (node.kind != NodeKind::report) continue;
       const bool norm = node.subject == Node::kNormReport;
-      if (!norm) ++reports[node.subject];
+      ++(norm ? of_norm : reports[node.subject]);
       const std::size_t sums = node.num_inputs - (!norm && dag_.losses[node.subject].mask ? 1u : 0u);  // the count follows
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         if (sources[0].port >= sums) return;
@@ -376,6 +379,9 @@ class Completeness {
     }
     for (std::size_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
       if (reports[l] != 1) facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` has `{}` reports; it needs one", facts_.text(dag_.losses[l].name), reports[l]);
+    }
+    if (norm_node.valid() && of_norm != 1) {
+      facts_.sink.report(Code::wrong_report, facts_.loc(norm_node), "the norm of the gradients has `{}` reports; it needs one", of_norm);
     }
     for (const NodeId id : summing_) {
       if (facts_.enough()) break;

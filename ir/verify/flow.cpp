@@ -236,6 +236,9 @@ class Edges {
         needed = static_cast<std::uint32_t>(body_of(node).inputs.size());
         break;
       case NodeKind::load:
+        samples(id, node);
+        needed = 0;
+        break;
       case NodeKind::recv:
         needed = 0;
         break;
@@ -272,6 +275,15 @@ class Edges {
     return facts_.sink.report(Code::wrong_edge, facts_.loc(id), pattern, args...);
   }
 
+  /// Each device and microbatch takes as many samples as the others.
+  void samples(NodeId id, const Node& node) {
+    const std::int64_t parts = dag_.samples_divisor(node);
+    for (const tensor::Dim& dim : dag_.input_types[node.subject].dims) {
+      if (!dim.sampled || dim.extent % parts == 0) continue;
+      wrong(id, "`{}` takes one of `{}` equal parts of `{}` samples, which do not divide so", facts_.name(id), parts, dim.extent);
+    }
+  }
+
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.bucket.index()].params.size()); }
 
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
@@ -293,6 +305,10 @@ class Edges {
     const bool bucket = sums && node.bucket.valid() && sources[0].port < params_of(node);
     for (const Input& source : sources) {
       if (bucket) {
+        if (source.cls != EdgeClass::grad) {
+          wrong(id, "input `{}` of `{}` is a gradient, which this class of edge does not feed", sources[0].port, facts_.name(id));
+          return;
+        }
         const tensor::Type& type = values_.type(facts_.output(source.source));
         const tensor::ParamId param = dag_.buckets[node.bucket.index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];

@@ -14,6 +14,7 @@ struct Content {
   std::uint8_t step = 0;
   std::uint32_t id = kNone;     // claimed: parameter; value: output; sum: the sum's first edge; optimizer: bucket
   std::uint32_t count = 0;      // sum: contributions so far
+  std::uint32_t buffer = kNone; // that it was written to
   std::int64_t base = 0;        // where the value begins
 };
 
@@ -37,6 +38,7 @@ struct Cell {
 struct Access {
   enum class Kind : std::uint8_t { read_value, read_sum, read_param, write_value, write_sum, write_garbage, write_param, write_state } kind = Kind::write_garbage;
   std::uint32_t first = 0, last = 0;  // cells
+  std::uint32_t buffer = kNone;
   std::int64_t base = 0;
   std::uint32_t id = kNone;     // the output; of a sum its first edge; write_state: the bucket
   std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may lie there; write_sum: which contribution
@@ -144,6 +146,7 @@ class MemoryCheck::RoleMemory {
       const auto operand = [&](Access access, std::int64_t bytes) {
         const dag::Operand& each = role_->operands[action.first_operand + k++];
         const dag::Buffer& buffer = role_->buffers[each.buffer.index()];
+        access.buffer = each.buffer.value();
         access.base = buffer.offset + each.offset;
         if (bytes < 0) bytes = buffer.bytes - each.offset;
         if (each.offset == 0 && bytes == buffer.bytes) {
@@ -303,6 +306,7 @@ class MemoryCheck::RoleMemory {
     Content wanted;
     wanted.kind = Content::Kind::value;
     wanted.step = static_cast<std::uint8_t>(step_);
+    wanted.buffer = access.buffer;
     wanted.base = access.base;
     wanted.id = access.id;
     if (access.kind == Access::Kind::read_sum) {
@@ -324,7 +328,8 @@ class MemoryCheck::RoleMemory {
       if (!after_write(cell)) return race(a, cell.writer, "reads what is written by");
       Content& has = cell.content;
       if (has.kind == Content::Kind::initial && wanted.kind == Content::Kind::claimed) has = wanted;
-      if (has.kind != wanted.kind || has.id != wanted.id || has.count != wanted.count || has.base != wanted.base || has.step != wanted.step) {
+      if (has.kind != wanted.kind || has.id != wanted.id || has.count != wanted.count || has.base != wanted.base || has.step != wanted.step ||
+          has.buffer != wanted.buffer) {
         return wrong_value(a, operand, wanted, c);
       }
       cell.read_stamp = stamp_;
@@ -339,7 +344,7 @@ class MemoryCheck::RoleMemory {
                              : wanted.kind == Content::Kind::sum   ? "the whole gradient with `" + facts_.text(edge.source) + "`"
                                                                    : "`" + facts_.text(edge.source) + "`";
     auto report = reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs {}, but byte `{}` of the arena of `{}` holds {}{}", plan_.name(a), what, byte_of(c),
-                                       facts_.text(role_->name), describe(has), has.base != wanted.base && has.id == wanted.id ? ", begun at another place" : "");
+                                       facts_.text(role_->name), describe(has), has.id != wanted.id ? "" : has.base != wanted.base ? ", begun at another place" : has.buffer != wanted.buffer ? ", written to another buffer" : "");
     if (cells_[c].writer != kNone) report.related(plan_.loc(cells_[c].writer), "`{}` wrote there last", plan_.name(cells_[c].writer));
   }
 
@@ -369,6 +374,7 @@ class MemoryCheck::RoleMemory {
     content.kind = Content::Kind::value;
     content.id = access.id;
     content.step = static_cast<std::uint8_t>(step_);
+    content.buffer = access.buffer;
     content.base = access.base;
     write(a, access, content, access.other);
   }
@@ -381,6 +387,7 @@ class MemoryCheck::RoleMemory {
     content.id = access.id;
     content.count = place + 1;
     content.step = static_cast<std::uint8_t>(step_);
+    content.buffer = access.buffer;
     content.base = access.base;
     if (accumulate == (place == 0)) {
       reports_.sink.report(Code::wrong_accumulation, plan_.loc(a), "`{}` {} its gradient, but it is contribution `{}`: the first writes, later ones add", plan_.name(a),

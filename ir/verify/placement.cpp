@@ -17,7 +17,12 @@ class Placement {
     devices_.reserve(dag_.nodes.size());
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) devices(NodeId::at(i));
     if (dag_.level < Level::communicating || facts_.sink.error_count() > before) return;
+    readers_.assign(dag_.nodes.size(), Readers::none);
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) edges(NodeId::at(i));
+    for (const auto& [first, second] : dag_.temporal) {
+      if (facts_.enough()) break;
+      if (devices_[first.index()] != devices_[second.index()]) temporal(first, second);
+    }
     member_.assign(dag_.nodes.size(), kNone);
     for (std::size_t i = 0; i < dag_.comms.size() && !facts_.enough(); ++i) comm(static_cast<std::uint32_t>(i));
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
@@ -45,7 +50,13 @@ class Placement {
     const Node& node = facts_.node(id);
     for (const Input& input : dag_.inputs_of(node)) {
       if (!input.source.node.valid()) continue;
-      if (devices_[input.source.node.index()] == node.devices) continue;
+      if (devices_[input.source.node.index()] == node.devices) {
+        if (facts_.kind[input.source.node.index()] == NodeKind::recv) {
+          Readers& readers = readers_[input.source.node.index()];
+          if (readers != Readers::named) readers = facts_.node(input.source.node).chunk == node.chunk ? Readers::named : Readers::others;
+        }
+        continue;
+      }
       const Node& source = facts_.node(input.source.node);
       facts_.sink
           .report(Code::edge_crosses_devices, node.loc, "`{}` on `{}` reads `{}` on `{}` without a message between them", facts_.name(id), facts_.text(node.devices),
@@ -53,6 +64,17 @@ class Placement {
           .related(source.loc, "`{}` is made here", facts_.name(input.source.node));
       return;
     }
+  }
+
+  /// A device keeps an order of what it runs itself; nothing but a message makes another one wait.
+  void temporal(NodeId first, NodeId second) {
+    const Node& before = facts_.node(first);
+    const Node& after = facts_.node(second);
+    if (dag_.device_sets[before.devices].intersects(dag_.device_sets[after.devices])) return;
+    facts_.sink
+        .report(Code::edge_crosses_devices, after.loc, "`{}` on `{}` is ordered after `{}` on `{}`, and no device runs both", facts_.name(second), facts_.text(after.devices),
+                facts_.name(first), facts_.text(before.devices))
+        .related(before.loc, "`{}` is here", facts_.name(first));
   }
 
   void unmatched(const dag::Comm& comm, std::string_view why) {
@@ -120,12 +142,18 @@ class Placement {
     if (maker.kind == NodeKind::chunk && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
       return unmatched(comm, "it carries values of another chunk, pass or instance than it says");
     }
+    if (send.pass != recv.pass || send.cut != recv.cut || (maker.kind == NodeKind::chunk && maker.cut != send.cut)) {
+      return unmatched(comm, "its ends say different passes, or divide the samples over other axes than what they carry");
+    }
+    if (readers_[comm.members[1].index()] == Readers::others) return unmatched(comm, "it is read by another chunk than its recv says");
   }
 
   Facts& facts_;
   const Dag& dag_;
   std::vector<AxisMask> whole_;        // per device set
   std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and edges visit them in no order
+  enum class Readers : std::uint8_t { none, others, named };
+  std::vector<Readers> readers_;       // per recv: whether the chunk that it names reads it
   DeviceSetId from_, to_;              // of a message whose ends fit
   std::vector<std::uint32_t> member_;  // per node: the communication that lists it
   std::vector<std::uint32_t> ports_;
@@ -160,6 +188,7 @@ class Order {
     }
     for (const auto& [first, second] : dag_.temporal) {
       if (facts_.enough()) return;
+      if (first == second) facts_.sink.report(Code::wrong_order, facts_.loc(first), "`{}` is ordered after itself", facts_.name(first));
       if (position[first.index()] > position[second.index()]) before(first, second, "is ordered after it");
     }
   }

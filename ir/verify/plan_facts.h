@@ -38,7 +38,7 @@ struct PlanFacts {
   std::vector<std::uint32_t> action_at;     // actions by lane and position
   std::vector<std::uint32_t> first_target;  // per action, one more
   std::vector<std::uint32_t> targets;       // the action that each wait names, in the order of the waits
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // nodes: a communication that an order names, after the chunk before it
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // nodes (later, earlier) of temporal edges that the global order alone does not keep
   std::vector<std::uint32_t> ended;         // all actions, role by role, each role's in an order in which they can end
 
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }
@@ -165,7 +165,7 @@ class MemoryCheck {
 };
 /// No receive of one role is posted before its window allows; collects what its messages need.
 void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Windows& windows, Reports reports);
-/// What an order names is issued after the step before it.
+/// The role's streams and waits keep the temporal edges of `issued_after`.
 void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports);
 /// Every communicator says the window that its messages need, and has no smaller one.
 void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports reports);

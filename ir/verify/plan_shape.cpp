@@ -21,7 +21,7 @@ class Shape {
     if (!facts_.ok()) return false;
     communicators();
     for (const auto& [before, after] : dag_.temporal) {
-      if (dag_.node(after).comm.valid()) plan_.issued_after.emplace_back(after.value(), before.value());
+      if (is_comm(facts_.kind[before.index()]) || is_comm(facts_.kind[after.index()])) plan_.issued_after.emplace_back(after.value(), before.value());
     }
     return facts_.ok();
   }
@@ -378,6 +378,32 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
   return body.graph.type(body.inputs[port].value).bytes();
 }
 
+namespace {
+
+/// A buffer of values is as large as the value that it is called after; the others are called after none.
+bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
+  const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication;
+  const bool labelled = buffer.value.node.valid();
+  if (values != labelled || (values && (buffer.bucket.valid() || is_comm(facts.kind[buffer.value.node.index()]) != (buffer.cls == dag::BufferClass::communication)))) {
+    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have", role, buffer.offset,
+                        buffer_class_name(buffer.cls), labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
+    return false;
+  }
+  const std::int64_t bytes = values ? std::max<std::int64_t>(facts.output_bytes[facts.output(buffer.value)], 1) : buffer.bytes;
+  if (buffer.bytes == bytes) return true;
+  reports.sink.report(Code::wrong_operand, facts.loc(buffer.value.node), "the buffer of `{}` on role `{}` has `{}` bytes, and the value takes `{}`", facts.text(buffer.value), role,
+                      buffer.bytes, bytes);
+  return false;
+}
+
+/// An input of the action lies in that buffer.
+bool names(const dag::Role& role, const Action& action, std::uint32_t inputs, dag::BufferId buffer) {
+  const std::span<const dag::Operand> operands = std::span(role.operands).subspan(action.first_operand, inputs);
+  return std::any_of(operands.begin(), operands.end(), [&](const dag::Operand& operand) { return operand.buffer == buffer; });
+}
+
+}  // namespace
+
 void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports) {
   const Facts& facts = plan.facts;
   const Dag& dag = facts.dag;
@@ -389,6 +415,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
                           buffer.offset, buffer.bytes, role.arena_bytes);
       return;
     }
+    if (!check_label(facts, buffer, role_name, reports)) return;
   }
   for (std::size_t a = 0; a < view.size(); ++a) {
     if (reports.enough()) return;
@@ -397,6 +424,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
     const std::span<const RoleView::Port> ports = view.ports(a);
     const auto inputs = static_cast<std::uint32_t>(ports.size());
     const std::uint32_t values = inputs + entry.num_outputs;
+    const bool collective = entry.kind == NodeKind::all_reduce || entry.kind == NodeKind::all_gather;
     if (action.num_operands < values || action.num_operands > values + 1) {
       reports.sink.report(Code::wrong_operand, facts.loc(action.node), "`{}` has `{}` operands where it needs `{}`", facts.name(action.node), action.num_operands, values);
       continue;
@@ -418,10 +446,17 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
       }
       if (!output) continue;
-      const bool state = buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::optimizer || buffer.cls == dag::BufferClass::scalars;
-      const bool own = entry.kind == NodeKind::update && buffer.cls == dag::BufferClass::parameters && buffer.bucket.value() == entry.bucket;
-      const bool labelled = !buffer.value.node.valid() || buffer.value == Port{action.node, i - inputs} || is_comm(entry.kind);
-      if ((state && !own) || !labelled) {
+      bool belongs = false;
+      switch (buffer.cls) {
+        case dag::BufferClass::parameters: belongs = entry.kind == NodeKind::update && buffer.bucket.value() == entry.bucket; break;
+        case dag::BufferClass::gradients: belongs = gradient || (entry.kind == NodeKind::all_reduce && buffer.bucket.value() == entry.bucket); break;
+        case dag::BufferClass::activations:
+        case dag::BufferClass::communication:
+          belongs = buffer.value == Port{action.node, i - inputs} || (collective && names(role, action, inputs, operand.buffer));
+          break;
+        default: break;
+      }
+      if (!belongs) {
         reports.sink.report(Code::wrong_operand, facts.loc(action.node), "output `{}` of `{}` is written where something else belongs", i - inputs, facts.name(action.node));
       }
     }

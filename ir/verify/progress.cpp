@@ -272,12 +272,12 @@ void HappensBefore::set_role(std::uint32_t role) {
 
 void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports) {
   const std::uint32_t first = plan.first_action[view.number()];
-  for (const auto& [comm, chunk] : plan.issued_after) {
+  for (const auto& [later_node, earlier_node] : plan.issued_after) {
     if (reports.enough()) return;
-    const std::uint32_t issued = view.action_of(comm), step = view.action_of(chunk);
-    if (issued == kNone || step == kNone || before.ended_before(first + step, first + issued, false)) continue;
-    reports.sink.report(Code::wrong_order, plan.loc(first + issued), "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + issued), plan.name(first + step))
-        .related(plan.loc(first + step), "`{}` is here", plan.name(first + step));
+    const std::uint32_t later = view.action_of(later_node), earlier = view.action_of(earlier_node);
+    if (later == kNone || earlier == kNone || before.ended_before(first + earlier, first + later, false)) continue;
+    reports.sink.report(Code::wrong_order, plan.loc(first + later), "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + later), plan.name(first + earlier))
+        .related(plan.loc(first + earlier), "`{}` is here", plan.name(first + earlier));
   }
 }
 
@@ -333,7 +333,13 @@ void check_least_windows(const PlanFacts& plan, const Windows& windows, Reports 
   for (std::size_t c = 0; c < plan.plan.communicators.size() && !reports.enough(); ++c) {
     const dag::Communicator& communicator = plan.plan.communicators[c];
     const std::uint32_t least = windows.least[c];
-    if (communicator.kind != dag::Communicator::Kind::pair || (communicator.least_window == least && communicator.window >= least)) continue;
+    if (communicator.kind != dag::Communicator::Kind::pair) continue;
+    const std::optional<std::uint32_t> asked = dag.streams[communicator.stream.index()].window;
+    if (asked && *asked != communicator.window) {
+      reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, and stream `{}` asks for `{}`", communicator.window,
+                          plan.facts.text(dag.streams[communicator.stream.index()].name), *asked);
+    }
+    if (communicator.least_window == least && communicator.window >= least) continue;
     const auto message = [&](std::size_t k) { return plan.facts.name(dag.comms[communicator.comms[k].index()].members[0]); };
     auto report = reports.sink.report(Code::window_too_small, communicator.loc, "a communicator has window `{}`, least `{}`; the order in which its messages are read needs `{}`",
                                       communicator.window, communicator.least_window, least);

@@ -161,11 +161,22 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
       known = a;
     }
   }
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, end = 0;
   for (std::uint32_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
-    if (is_state(buffer.cls)) bytes += rounded(buffer.bytes);
-    else if (buffer.cls != BufferClass::workspace && seen[b] != kNone) change[seen[b]] += rounded(buffer.bytes);
+    end = std::max(end, buffer.offset + rounded(buffer.bytes));
+    if (is_state(buffer.cls)) {
+      bytes += rounded(buffer.bytes);
+    } else if (seen[b] == kNone) {
+      reports.sink.report(Code::wrong_live_bytes, LocId(), "no action of role `{}` names its buffer at `{}` with `{}` bytes", facts.text(role.name), buffer.offset, buffer.bytes);
+      return;
+    } else if (buffer.cls != BufferClass::workspace) {
+      change[seen[b]] += rounded(buffer.bytes);
+    }
+  }
+  if (role.arena_bytes != end) {
+    reports.sink.report(Code::wrong_live_bytes, LocId(), "role `{}` has an arena of `{}` bytes, and its buffers end at `{}`", facts.text(role.name), role.arena_bytes, end);
+    return;
   }
   std::int64_t most = bytes;
   std::size_t where = actions;

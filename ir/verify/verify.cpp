@@ -91,6 +91,9 @@ bool holds(const Facts& facts) {
 bool tell_roles(PlanFacts& plan, const Sums& sums) {
   const Reports reports = plan.facts.reports();
   if (!operands_fit(plan, reports) || !check_progress(plan)) return false;
+  // Ranks need not issue their actions along the global order here, so that no temporal edge is kept by it.
+  plan.issued_after.clear();
+  for (const auto& [before, after] : plan.facts.dag.temporal) plan.issued_after.emplace_back(after.value(), before.value());
   const auto roles = static_cast<std::uint32_t>(plan.plan.roles.size());
   RoleView view(plan);
   HappensBefore before(plan);

@@ -8,6 +8,7 @@
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
 #include "ir/verify/verify.h"
+#include "tests/mutations/independence.h"
 
 namespace piper::test {
 
@@ -15,6 +16,7 @@ namespace {
 
 using dag::Action;
 using dag::Dag;
+using dag::NodeId;
 
 /// A change: lines [line, line + removed) become `lines`.
 struct Change {
@@ -30,7 +32,7 @@ struct Token {
 
 class Mutator {
  public:
-  Mutator(const Dag& dag, const std::string& text) : dag_(dag) {
+  Mutator(const Dag& dag, const std::string& text) : dag_(dag), independence_(dag) {
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) lines_.push_back(text.substr(begin, end - begin));
   }
@@ -46,8 +48,10 @@ class Mutator {
       } else if (line.starts_with("communicator ")) {
         section = Section::communicator;
         via_.push_back(line.substr(13, line.find(' ', 13) - 13));
+        communicator(i);
       } else if (line.starts_with("role ")) {
         role = section == Section::role ? role + 1 : 0;
+        for (const char* key : {" arena ", " live "}) numbers(i, key, {-64, 64});
         section = Section::role;
         action = buffer = 0;
       } else if (line.starts_with("  ") && section != Section::header) {
@@ -59,7 +63,10 @@ class Mutator {
     }
     for (std::size_t k = 0; k < nodes.size(); ++k) node(nodes[k], k, nodes);
     for (std::size_t k = 0; k < actions_.size(); ++k) act(k);
-    for (const BufferLine& line : buffers_) move_onto_state(line);
+    for (const BufferLine& line : buffers_) {
+      move_onto_state(line);
+      sizes_and_classes(line);
+    }
   }
 
   std::vector<Change> changes;
@@ -126,6 +133,8 @@ class Mutator {
   void node(std::size_t line, std::size_t number, const std::vector<std::size_t>& nodes) {
     const std::string text = lines_[line];
     delete_and_duplicate(line, "node");
+    remove_wholly(line);
+    attributes(line, number, nodes);
     // Another node of the same kind and the next one: what is redirected goes there.
     std::optional<std::size_t> alike;
     for (std::size_t k = 1; k < nodes.size() && !alike; ++k) {
@@ -211,6 +220,103 @@ class Mutator {
     changes.push_back(std::move(change));
   }
 
+  /// Attributes that say what a line is about: the chunk and pass of a message, samples, axes, classes of edges, temporal edges.
+  void attributes(std::size_t line, std::size_t number, const std::vector<std::size_t>& nodes) {
+    const std::string& text = lines_[line];
+    const dag::Node& node = dag_.nodes[number];
+    if (node.kind == dag::NodeKind::send || node.kind == dag::NodeKind::recv) {
+      const Token pass = word(text, text.find(" = ") + 3 + node_kind(text).size());
+      add("another pass", line, with(text, pass, node.pass == Pass::F ? "B" : "F"));
+      for (const dag::Chunk& chunk : dag_.chunks) {
+        const std::string name(dag_.context->text(chunk.name));
+        // A recv may name any chunk that reads it.
+        if (!reads_as(NodeId(static_cast<std::uint32_t>(number)), chunk)) add("another chunk", line, with(text, word(text, pass.end), name));
+      }
+    }
+    if (const std::size_t cut = attribute(text, " cut "); cut != std::string::npos && !collective(node)) {
+      add("undivided samples", line, text.substr(0, cut) + text.substr(text.find(' ', cut + 5)));
+    }
+    for (std::size_t grad = text.find("grad "); grad < text.find(" on "); grad = text.find("grad ", grad + 1)) {
+      add("gradient as data", line, text.substr(0, grad) + text.substr(grad + 5));
+    }
+    if (const std::size_t over = attribute(text, " over "); over != std::string::npos) {
+      const std::size_t end = std::min(text.find(" with ", over), text.find(" on ", over));
+      add("joins no axis", line, text.substr(0, over + 6) + "()" + text.substr(end));
+    }
+    // Behind what comes later, itself, and what no device of its own runs.
+    const auto ordered_after = [&](const std::string& other) {
+      const std::size_t end = std::min(text.size(), text.find(" loc(", text.find(" stream ")));
+      const bool has = attribute(text, " after ") != std::string::npos;
+      add("order after `" + other + "`", line, text.substr(0, end) + (has ? ", " : " after ") + other + text.substr(end));
+    };
+    ordered_after(node_name(text));
+    if (number + 1 < nodes.size()) ordered_after(node_name(lines_[nodes[number + 1]]));
+    for (std::size_t before = number; before-- > 0;) {
+      if (dag_.device_sets[dag_.nodes[before].devices].intersects(dag_.device_sets[node.devices])) continue;
+      ordered_after(node_name(lines_[nodes[before]]));
+      break;
+    }
+  }
+
+  static bool collective(const dag::Node& node) { return node.kind == dag::NodeKind::all_reduce || node.kind == dag::NodeKind::all_gather; }
+
+  bool reads_as(NodeId recv, const dag::Chunk& chunk) const {
+    return std::any_of(dag_.nodes.begin(), dag_.nodes.end(), [&](const dag::Node& node) {
+      const std::span<const dag::Input> inputs = dag_.inputs_of(node);
+      return node.kind == dag::NodeKind::chunk && dag_.chunks[node.chunk.index()].name == chunk.name &&
+             std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == recv; });
+    });
+  }
+
+  /// A node is gone, with its actions, buffers and messages, where nothing else names it.
+  void remove_wholly(std::size_t line) {
+    const std::string name = node_name(lines_[line]);
+    Change change{"delete wholly: " + name, line, lines_.size() - line, {}};
+    for (std::size_t i = line + 1; i < lines_.size(); ++i) {
+      const std::string& each = lines_[i];
+      const bool own = each.starts_with("  " + name + " ") || each == "  " + name || each.starts_with("  buffer %" + name + ":");
+      if (!own) change.lines.push_back(each);
+    }
+    changes.push_back(std::move(change));
+  }
+
+  // ---- heads of communicators and roles, buffers --------------------------------------------------------------------------
+
+  /// The number behind a key, changed by each of `by`.
+  void numbers(std::size_t line, const std::string& key, const std::vector<std::int64_t>& by) {
+    const std::string& text = lines_[line];
+    const std::size_t at = text.find(key);
+    if (at == std::string::npos) return;
+    const std::size_t begin = at + key.size(), end = std::min(text.find(' ', begin), text.size());
+    const std::int64_t value = std::stoll(text.substr(begin, end - begin));
+    for (const std::int64_t change : by) {
+      if (value + change >= 0) add("another" + key + std::to_string(value + change), line, text.substr(0, begin) + std::to_string(value + change) + text.substr(end));
+    }
+  }
+
+  void communicator(std::size_t line) {
+    const std::string& text = lines_[line];
+    numbers(line, " least ", {-1, 1});
+    const std::size_t open = text.find('('), close = text.find(')', open), middle = text.find("], ", open);
+    if (middle < close) {
+      add("members in another order", line, text.substr(0, open + 1) + text.substr(middle + 3, close - middle - 3) + ", " + text.substr(open + 1, middle - open) + text.substr(close));
+      add("a member less", line, text.substr(0, open + 1) + text.substr(middle + 3));
+    }
+    const Token stream = word(text, text.find(" stream ") + 8);
+    for (const dag::Stream& other : dag_.streams) add("another stream", line, with(text, stream, std::string(dag_.context->text(other.name))));
+    if (const std::size_t over = attribute(text, " over "); over != std::string::npos) add("joins no axis", line, text.substr(0, over) + text.substr(text.find(" stream ")));
+  }
+
+  void sizes_and_classes(const BufferLine& place) {
+    const dag::Buffer& buffer = dag_.plan->roles[place.role].buffers[place.buffer];
+    // What an action scratches is no fact of this text.
+    if (buffer.cls == dag::BufferClass::workspace) return;
+    numbers(place.line, " bytes ", {-1, 1, 64});
+    const std::string& text = lines_[place.line];
+    const Token own = word(text, text.find(" = ") + 3);
+    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients"}) add("another class", place.line, with(text, own, cls));
+  }
+
   // ---- actions -----------------------------------------------------------------------------------------------------------
 
   const Action& action(const Place& place) const { return dag_.plan->roles[place.role].actions[place.action]; }
@@ -221,6 +327,11 @@ class Mutator {
     delete_and_duplicate(place.line, "action");
     waits(place);
     operands(place);
+    for (const auto& [from, to] : {std::pair{" reads (", " writes ("}, {" writes (", " uses ("}, {" writes (", " reads ("}}) {
+      if (const std::size_t found = text.find(from); found != std::string::npos) {
+        add(std::string("call what it") + from + to, place.line, text.substr(0, found) + to + text.substr(found + std::string(from).size()));
+      }
+    }
     const std::size_t via = text.find(" via ");
     if (via != std::string::npos) {
       for (const std::string& other : via_) {
@@ -229,7 +340,7 @@ class Mutator {
       }
     }
     if (k + 1 == actions_.size() || actions_[k + 1].role != place.role) return;
-    if (dependent(place, actions_[k + 1])) {
+    if (independence_.dependent(dag_.plan->roles[place.role], action(place), action(actions_[k + 1]))) {
       swap(place.line, actions_[k + 1].line);
     } else {
       ++independent;
@@ -287,13 +398,15 @@ class Mutator {
       if (own == names.end()) continue;
       const auto number = static_cast<std::size_t>(own - names.begin());
       // What nobody reads may be written anywhere that is free.
-      if (from > text.find("writes (") && unread(place, index)) continue;
-      // Another name for the same bytes leaves the plan as it is.
+      if (from > text.find("writes (") && independence_.unread(action(place).node, index)) continue;
+      // The next buffer of other bytes, and another name for the same.
+      bool elsewhere = false, same = false;
       for (std::size_t k = 1; k < names.size(); ++k) {
         const std::size_t other = (number + k) % names.size();
-        if (role.buffers[other].offset == role.buffers[number].offset) continue;
+        bool& done = role.buffers[other].offset == role.buffers[number].offset ? same : elsewhere;
+        if (done) continue;
+        done = true;
         add("redirect operand `" + at(text, token) + "` to `" + names[other] + "`", place.line, with(text, token, names[other]));
-        break;
       }
       std::string moved = text;
       moved.insert(token.end, " + 64");
@@ -330,73 +443,8 @@ class Mutator {
     add("move buffer to byte `" + onto + "`", place.line, moved);
   }
 
-  /// The operand at that position is an output that no node reads.
-  bool unread(const Place& place, std::size_t operand) const {
-    const dag::NodeId node = action(place).node;
-    std::size_t inputs = 0;
-    for (const dag::Input& input : dag_.inputs_of(dag_.node(node))) inputs = std::max<std::size_t>(inputs, input.port + 1);
-    if (operand < inputs) return false;
-    const auto port = static_cast<std::uint32_t>(operand - inputs);
-    for (const dag::Node& other : dag_.nodes) {
-      for (const dag::Input& input : dag_.inputs_of(other)) {
-        if (input.source.node == node && input.source.index == port) return false;
-      }
-    }
-    return port < dag_.node(node).num_outputs;
-  }
-
-  // ---- which neighbours may be swapped -----------------------------------------------------------------------------------
-
-  struct Range {
-    std::int64_t begin, end;
-    bool write;
-  };
-  std::vector<Range> ranges(const Place& place) const {
-    const dag::Role& role = dag_.plan->roles[place.role];
-    const Action& a = action(place);
-    const dag::Node& node = dag_.node(a.node);
-    std::vector<Range> result;
-    std::uint32_t inputs = 0;
-    for (const dag::Input& input : dag_.inputs_of(node)) inputs = std::max(inputs, input.port + 1);
-    for (std::uint32_t i = 0; i < a.num_operands; ++i) {
-      const dag::Operand& operand = role.operands[a.first_operand + i];
-      const dag::Buffer& buffer = role.buffers[operand.buffer.index()];
-      std::int64_t bytes = buffer.bytes - operand.offset;
-      if (i < inputs) {
-        for (const dag::Input& input : dag_.inputs_of(node)) {
-          if (input.port == i && input.source.node.valid()) bytes = dag_.output_type(input.source).bytes();
-        }
-      } else if (i < inputs + node.num_outputs) {
-        bytes = dag_.output_type({a.node, i - inputs}).bytes();
-      }
-      result.push_back({buffer.offset + operand.offset, buffer.offset + operand.offset + bytes, i >= inputs});
-    }
-    return result;
-  }
-
-  /// Neighbours on one stream that touch the same bytes, one writing, or stand in one communicator.
-  bool dependent(const Place& a, const Place& b) const {
-    const Action& first = action(a);
-    const Action& second = action(b);
-    if (first.communicator.valid() && first.communicator == second.communicator) return true;
-    if (first.stream != second.stream) return false;
-    for (const Range& x : ranges(a)) {
-      for (const Range& y : ranges(b)) {
-        if ((x.write || y.write) && x.begin < y.end && y.begin < x.end && !(x.write && y.write && scratch(a, x) && scratch(b, y))) return true;
-      }
-    }
-    return false;
-  }
-
-  /// Workspace holds nothing between actions.
-  bool scratch(const Place& place, const Range& range) const {
-    for (const dag::Buffer& buffer : dag_.plan->roles[place.role].buffers) {
-      if (buffer.cls == dag::BufferClass::workspace && range.begin >= buffer.offset && range.end <= buffer.offset + buffer.bytes) return true;
-    }
-    return false;
-  }
-
   const Dag& dag_;
+  const Independence independence_;
   std::vector<std::string> lines_;
   std::vector<std::string> via_;
   std::vector<Place> actions_;

@@ -1,9 +1,10 @@
 #pragma once
 // Changes one thing of a planned `.pir` text at a time, and checks that each change is refused.
 //
-// Every node, action, wait, operand, peer and communicator entry is deleted, duplicated or redirected, dependent neighbours are swapped, and every buffer
-// is moved onto state that lasts. Changes that leave another legal plan are not made: neighbours that no access and no communicator relates,
-// operands of workspace, waits that others imply.
+// Every node, action, wait, operand, peer and communicator entry is deleted, duplicated or redirected, dependent neighbours are swapped, every buffer
+// is moved onto state that lasts, and gets another size and class; pass, chunk, samples, axes and order of a node, members, stream and window of a communicator, the bytes
+// of a role and the class of an edge or operand are changed. Changes that leave another legal plan are not made: neighbours that no access, no
+// communicator and no order relates, operands of workspace, waits that others imply.
 //
 //   const MutationReport report = run_mutations(text);
 //   EXPECT_TRUE(report.survivors.empty());

@@ -33,7 +33,7 @@ graph {
   F.net.mb1 = F net [mb: 1] @net.F ("load.x.mb1.one device", param _:0, param _:1) on "one device"[] stream compute
   report.net.loss.0 = report loss net.loss.0 (F.net.mb0, F.net.mb1) on "one device"[] stream compute
 }
-role "one device" at "one device"[] arena 1536 live 1472 {
+role "one device" at "one device"[] arena 1472 live 1472 {
   buffer %parameters.net.0 = parameters bucket net.0 at 0 bytes 1088
   buffer %"load.x.mb0.one device":0 = activations at 1088 bytes 256
   buffer %"load.x.mb1.one device":0 = activations at 1088 bytes 256

@@ -103,10 +103,10 @@ role pp1 at line[pp: 1] arena 5312 live 3264 {
   buffer %recv.F.stage0.mb1.pp1:0 = communication at 2304 bytes 256
   buffer %load.y.mb0.pp1:0 = activations at 2560 bytes 256
   buffer %load.y.mb1.pp1:0 = activations at 2560 bytes 256
-  buffer %F.stage1.mb0:0 = activations at 2816 bytes 64
+  buffer %F.stage1.mb0:0 = activations at 2816 bytes 4
   buffer %F.stage1.mb0:1 = activations at 2880 bytes 256
   buffer %F.stage1.mb0:2 = activations at 3136 bytes 256
-  buffer %F.stage1.mb1:0 = activations at 3392 bytes 64
+  buffer %F.stage1.mb1:0 = activations at 3392 bytes 4
   buffer %F.stage1.mb1:1 = activations at 3456 bytes 256
   buffer %F.stage1.mb1:2 = activations at 3712 bytes 256
   buffer %B.stage1.mb0:0 = activations at 3968 bytes 256

@@ -48,7 +48,7 @@ graph {
   BI.net.mb1 = BI net [mb: 1] @net.BI (F.net.mb1:1) on line[] cut dp stream compute
   BW.net.mb1 = BW net [mb: 1] @net.BW (F.net.mb1:2, BI.net.mb1) on line[] cut dp stream compute
   all_reduce.net.0 = all_reduce bucket net.0 (grad BW.net.mb0 + BW.net.mb1, grad BW.net.mb0:1 + BW.net.mb1:1) over dp on line[] stream grads
-  sum_squares.net.0 = sum_squares bucket net.0 (all_reduce.net.0, all_reduce.net.0:1) on line[] stream compute
+  sum_squares.net.0 = sum_squares bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1) on line[] stream compute
   norm.line = norm (sum_squares.net.0) on line[] stream compute
   update.net.0 = update bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1, norm.line) on line[] stream compute
   report.norm = report norm (norm.line) on line[] stream compute

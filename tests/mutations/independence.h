@@ -1,0 +1,31 @@
+#pragma once
+// Which changes of a plan leave another legal plan: what nobody reads, and neighbours that may change places.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ir/dag/plan.h"
+
+namespace piper::test {
+
+class Independence {
+ public:
+  explicit Independence(const dag::Dag& dag) : dag_(dag) {}
+
+  /// The operand at that position is an output that no node reads.
+  bool unread(dag::NodeId node, std::size_t operand) const;
+  /// Neighbours on one stream that touch the same bytes, one writing, stand in one communicator, or have an order between them.
+  bool dependent(const dag::Role& role, const dag::Action& a, const dag::Action& b) const;
+
+ private:
+  struct Range {
+    std::int64_t begin, end;
+    bool write;
+  };
+  std::vector<Range> ranges(const dag::Role& role, const dag::Action& action) const;
+
+  const dag::Dag& dag_;
+};
+
+}  // namespace piper::test
