@@ -22,9 +22,8 @@ struct Options {
   dag::Level stop_at = dag::Level::planned;
   /// F alone, nothing saved, no update: the program of `held_out`. Bucket state lies at the same offsets as in the training program.
   bool forward_only = false;
-  /// Bytes of scratch that one run of a chunk, sum_squares, norm or update node needs beside its operands: a fact of the backend, the same for
-  /// bodies that `same_body` calls equal, for all norms, and for buckets of equal parameter types. None: bodies need no scratch.
-  std::function<std::int64_t(const dag::Dag&, const dag::Node&)> workspace_bytes;
+  /// The same for bodies that `same_body` calls equal, for all norms, and for buckets of equal parameter types. None: nodes need no scratch.
+  dag::WorkspaceBytes workspace_bytes;
   /// Runs ir/verify after every pass; a failure there is a compiler bug and says so.
   bool verify_each = false;
   /// Called after every pass with its name.

@@ -5,18 +5,12 @@
 // step before, so the plan makes progress; two values share bytes only where all accesses of one happen before the first write of the other,
 // across the end of a step, too; state lies at the front of the arena at offsets that depend on the buckets alone.
 
-#include <cstdint>
-#include <functional>
-
 #include "ir/diagnostics/diagnostics.h"
 #include "passes/communicators.h"
 
 namespace piper::passes {
 
-/// Bytes of scratch that one run of a node (chunk, sum_squares, norm, update) needs beside its operands; a fact of the backend.
-using WorkspaceBytes = std::function<std::int64_t(const dag::Dag&, const dag::Node&)>;
-
 /// `communicators`: those that `order` made. Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
-bool plan(dag::Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink);
+bool plan(dag::Dag& dag, Communicators communicators, const dag::WorkspaceBytes& workspace, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -88,7 +88,7 @@ bool Session::open_pir(const std::string& path) {
   const auto file = source::open(path, {}, console_.files, context_.locations.files(), sink_);
   if (!file) return false;
   pir_ = dag::parse(*file, context_, sink_, &pir_directives_);
-  if (pir_) verify::verify(*pir_, sink_);
+  if (pir_ && verify::verify(*pir_, sink_)) verify::verify_workspaces(*pir_, backend::workspace_bytes, sink_);
   return pir_ && !sink_.has_errors();
 }
 

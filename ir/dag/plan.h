@@ -6,6 +6,7 @@
 // rank's arena; two values share bytes only where happens-before allows it.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ir/dag/dag.h"
@@ -79,5 +80,8 @@ struct Plan {
   std::vector<Role> roles;
   std::vector<Communicator> communicators;
 };
+
+/// Bytes of scratch that one run of a chunk, sum_squares, norm or update node needs beside its operands: a fact of the backend.
+using WorkspaceBytes = std::function<std::int64_t(const Dag&, const Node&)>;
 
 }  // namespace piper::dag

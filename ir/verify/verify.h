@@ -20,6 +20,10 @@ namespace piper::verify {
 /// True when nothing was reported. Stops reporting after a few dozen diagnostics.
 bool verify(const dag::Dag& dag, DiagnosticSink& sink);
 
+/// Every action of a plan has exactly the workspace that its node needs; for a DAG that `verify` accepts. What a body needs follows from its graph, so chunks whose
+/// bodies are known by their signatures alone are passed over. True when nothing was reported.
+bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed, DiagnosticSink& sink);
+
 /// Warns of events that happens-before implies already; for a DAG that `verify` accepts. True when there are none.
 bool lint(const dag::Dag& dag, DiagnosticSink& sink);
 

@@ -58,7 +58,7 @@ void follow(const std::string& text, Reached& reached) {
   const std::optional<dag::Dag> again = dag::parse(again_file, other, other_sink, &again_directives);
   ASSERT_TRUE(again) << render_text(other_sink.sorted(), other.locations.files()) << printed;
   EXPECT_EQ(print(*again, again_directives), printed);
-  const bool legal = verify::verify(*dag, sink);
+  const bool legal = verify::verify(*dag, sink) && verify::verify_workspaces(*dag, backend::workspace_bytes, sink);
   ASSERT_EQ(legal, !sink.has_errors()) << words();
   if (!legal) return;
   ++reached.verified;

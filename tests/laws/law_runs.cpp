@@ -84,7 +84,7 @@ LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strateg
   passes::Options options;
   options.workspace_bytes = backend::workspace_bytes;
   dag_ = passes::compile(model, strategy, sink_, options);
-  if (dag_ && !verify::verify(*dag_, sink_)) dag_.reset();
+  if (dag_ && !(verify::verify(*dag_, sink_) && verify::verify_workspaces(*dag_, backend::workspace_bytes, sink_))) dag_.reset();
   EXPECT_TRUE(dag_) << reports(sink_);
 }
 

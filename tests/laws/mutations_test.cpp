@@ -7,6 +7,7 @@
 #include "backend/device_program/device_program.h"
 #include "frontend/lower/lower.h"
 #include "ir/dag/print.h"
+#include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
@@ -55,6 +56,49 @@ TEST(LawMutations, ReplicatedInBucketsWithTiedWeights) {
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
   build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256).clip(0.1);
   expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}), build.strategy()), 250);
+}
+
+/// Without its workspace, with a smaller one or a larger one, where bodies are known.
+void expect_workspaces_verified(dag::Dag& dag, int& changed) {
+  const auto refused = [&] {
+    DiagnosticSink sink(dag.context->locations);
+    return !verify::verify_workspaces(dag, backend::workspace_bytes, sink);
+  };
+  EXPECT_FALSE(refused());
+  for (dag::Role& role : dag.plan->roles) {
+    for (dag::Buffer& buffer : role.buffers) {
+      if (buffer.cls != dag::BufferClass::workspace) continue;
+      for (const std::int64_t by : {-buffer.bytes, std::int64_t{-1}, std::int64_t{64}}) {
+        buffer.bytes += by;
+        EXPECT_TRUE(refused()) << buffer.bytes;
+        buffer.bytes -= by;
+        ++changed;
+      }
+    }
+    for (dag::Action& action : role.actions) {
+      if (action.num_operands == 0 || role.buffers[role.operands[action.first_operand + action.num_operands - 1].buffer.index()].cls != dag::BufferClass::workspace) continue;
+      --action.num_operands;
+      EXPECT_TRUE(refused()) << dag.name(action.node);
+      ++action.num_operands;
+      ++changed;
+    }
+  }
+}
+
+TEST(LawMutations, Workspaces) {
+  int changed = 0;
+  for_each_case(6, [&](Random& random) {
+    Context context;
+    RandomProgram drawn = random_program(context, random, {.max_devices = 4});
+    SCOPED_TRACE(drawn.source);
+    DiagnosticSink sink(context.locations);
+    passes::Options options;
+    options.workspace_bytes = backend::workspace_bytes;
+    auto dag = passes::compile(drawn.model, drawn.strategy, sink, options);
+    ASSERT_TRUE(dag);
+    expect_workspaces_verified(*dag, changed);
+  });
+  EXPECT_GT(changed, 0);
 }
 
 TEST(LawMutations, RandomPrograms) {

@@ -66,6 +66,19 @@ TEST(Help, EveryCommandAnswers) {
   }
 }
 
+// The text says what an action has as scratch, its body what that must be. One byte less changes nothing else: sizes count in steps of 64.
+TEST(Check, AWorkspaceThatIsTooSmallIsRefused) {
+  std::string plan = run_tool({"show", "dag", "tiny.pipe"}, kFiles).out;
+  EXPECT_EQ(run_tool({"check", "plan.pir"}, {{"plan.pir", plan}}).exit_code, 0);
+  const std::size_t at = plan.find(" bytes ", plan.find("  buffer %workspace = ")) + 7, end = plan.find('\n', at);
+  ASSERT_LT(end, plan.size());
+  const std::string needed = plan.substr(at, end - at), has = std::to_string(std::stoi(needed) - 1);
+  plan.replace(at, end - at, has);
+  const ToolResult checked = run_tool({"check", "plan.pir"}, {{"plan.pir", plan}});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.err, HasSubstr("error P4237: `F.stage0.mb0` has a workspace of `" + has + "` bytes on role `pp0`, and it needs `" + needed + "`"));
+}
+
 // Dropout belongs to training: with a rate of 0 the model that is evaluated is the same one.
 TEST(HeldOut, DropoutKeepsEverything) {
   const std::map<std::string, std::string> files = {{"drop.pipe",

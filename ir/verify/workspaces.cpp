@@ -1,0 +1,66 @@
+#include <optional>
+#include <vector>
+
+#include "ir/dag/text_names.h"
+#include "ir/verify/verify.h"
+
+namespace piper::verify {
+
+namespace {
+
+using dag::Node;
+using dag::NodeKind;
+
+/// What nodes need, asked once per body.
+class Needs {
+ public:
+  Needs(const dag::Dag& dag, const dag::WorkspaceBytes& needed) : dag_(dag), needed_(needed), of_body_(dag.bodies.size()) {}
+
+  /// None: it cannot be known.
+  std::optional<std::int64_t> of(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::chunk: {
+        if (dag_.bodies[node.body.index()].graph.nodes().empty()) return std::nullopt;
+        std::optional<std::int64_t>& bytes = of_body_[node.body.index()];
+        if (!bytes) bytes = needed_(dag_, node);
+        return bytes;
+      }
+      case NodeKind::sum_squares:
+      case NodeKind::norm:
+      case NodeKind::update: return needed_(dag_, node);
+      default: return 0;
+    }
+  }
+
+ private:
+  const dag::Dag& dag_;
+  const dag::WorkspaceBytes& needed_;
+  std::vector<std::optional<std::int64_t>> of_body_;
+};
+
+}  // namespace
+
+bool verify_workspaces(const dag::Dag& dag, const dag::WorkspaceBytes& needed, DiagnosticSink& sink) {
+  if (dag.plan == nullptr) return true;
+  const std::size_t errors = sink.error_count();
+  Needs needs(dag, needed);
+  for (const dag::Role& role : dag.plan->roles) {
+    for (const dag::Action& action : role.actions) {
+      if (sink.error_count() >= errors + 24) return false;
+      const Node& node = dag.node(action.node);
+      const std::optional<std::int64_t> wanted = needs.of(node);
+      const std::uint32_t ports = input_ports(dag, node) + node.num_outputs;
+      std::int64_t has = 0;
+      if (action.num_operands > ports) {
+        const dag::Operand& operand = role.operands[action.first_operand + ports];
+        has = role.buffers[operand.buffer.index()].bytes - operand.offset;
+      }
+      if (!wanted || has == *wanted) continue;
+      sink.report(Code::wrong_workspace, node.loc, "`{}` has a workspace of `{}` bytes on role `{}`, and it needs `{}`", dag.name(action.node), has,
+                  dag.context->text(role.name), *wanted);
+    }
+  }
+  return sink.error_count() == errors;
+}
+
+}  // namespace piper::verify
