@@ -1,5 +1,6 @@
 #pragma once
-// Ctrl-C and SIGTERM end a run at the next common step boundary; a second one ends the process at once, as if nobody had listened.
+// Ctrl-C and SIGTERM end a run at the next common step boundary; a second one ends the process at once, as if nobody had listened. One that was ignored
+// before, as a shell does for what it starts in the background, stays ignored.
 //
 //   const Interrupt interrupt(executor);
 //   executor.run(...);   // Ended::stopped after Ctrl-C

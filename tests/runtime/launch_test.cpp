@@ -93,6 +93,23 @@ TEST(Launch, AnInterruptEndsAtAStepBoundary) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
+TEST(Launch, AnIgnoredInterruptStaysIgnored) {
+  HandJob job(2);
+  add_pipeline(job);
+  auto executor = create(job.finish());
+  const auto before = std::signal(SIGINT, SIG_IGN);
+  {
+    const Interrupt interrupt(*executor);
+    const RunResult result = executor->run(Phase::training, 20, [&](const StepRecord& step) {
+      if (step.local_step == 5) raise(SIGINT);
+      return std::nullopt;
+    });
+    EXPECT_EQ(result.ended, Ended::finished);
+    EXPECT_EQ(result.steps, 20u);
+  }
+  EXPECT_EQ(std::signal(SIGINT, before), SIG_IGN);
+}
+
 TEST(Launch, TheRecordsOfADeadRunSayWhatHungThere) {
   const test::TemporaryFolder folder;
   HandJob job(2);
