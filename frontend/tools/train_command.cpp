@@ -70,10 +70,10 @@ void print_end(std::ostream& words, const runtime::TrainResult& result, std::opt
   if (bigram) words << "bigram model on the same text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
 }
 
-/// The same as JSON.
+/// The same as JSON, also of a run that was interrupted.
 void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram) {
   llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
-                            {"tokens_per_second", result.tokens_per_second}};
+                            {"tokens_per_second", result.tokens_per_second}, {"interrupted", result.ended == runtime::Ended::stopped}};
   if (result.first_loss) object["first_loss"] = *result.first_loss;
   if (result.last_loss) object["last_loss"] = *result.last_loss;
   if (result.held_out_loss) object["held_out_loss"] = *result.held_out_loss;
@@ -109,15 +109,17 @@ int run_steps(Session& session, Session::Subject& subject) {
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
-  if (result.ended == runtime::Ended::stopped) {
+  const bool interrupted = result.ended == runtime::Ended::stopped;
+  std::optional<double> bigram;
+  if (interrupted) {
     session.words() << "stopped after step " << made->executor->next_step() << "\n";
-    session.finish();
-    return kInterrupted;
+  } else {
+    if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
+    print_end(session.words(), result, bigram);
   }
-  const auto bigram = result.held_out_loss ? bigram_of(session, subject.lowered.model, made->training.settings) : std::nullopt;
-  print_end(session.words(), result, bigram);
   if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram);
-  return session.finish();
+  const int exit_code = session.finish();
+  return interrupted ? kInterrupted : exit_code;
 }
 
 }  // namespace

@@ -370,6 +370,7 @@ TEST(Json, OfRunsIsAllOfStandardOutput) {
   const llvm::json::Object train = object(run_tool({"train", "tiny.pipe", "--interpret", "--format", "json"}, kFiles));
   EXPECT_EQ(train.getString("train"), "tiny");
   EXPECT_EQ(train.getInteger("steps"), 3);
+  EXPECT_EQ(train.getBoolean("interrupted"), false);
   for (const char* field : {"seconds", "tokens_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
   const llvm::json::Object reference = object(run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
   ASSERT_EQ(reference.getArray("reference")->size(), 2u);
@@ -390,18 +391,34 @@ TEST(Json, OfABrokenTreeIsItsErrors) {
   EXPECT_NE(parsed->getAsObject()->getArray("diagnostics"), nullptr);
 }
 
-// Ctrl-C ends a run between two steps, with a code of its own.
-TEST(Train, StopsAtAStepAfterCtrlC) {
+/// Trains until Ctrl-C, which comes after the second step.
+ToolResult run_interrupted(const std::vector<std::string>& more) {
   const TemporaryFolder folder;
   const std::string metrics = (folder.path() / "metrics.jsonl").string();
   std::jthread presses([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && lines_of(read_text(metrics).value_or("")).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (!stop.stop_requested()) std::raise(SIGINT);
   });
-  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--steps", "100000000", "--out", folder.path().string()}, kFiles);
+  std::vector<std::string> command = {"train", "tiny.pipe", "--interpret", "--steps", "100000000", "--out", folder.path().string()};
+  command.insert(command.end(), more.begin(), more.end());
+  ToolResult run = run_tool(command, kFiles);
   presses.request_stop();
   EXPECT_EQ(run.exit_code, 130) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("stopped after step "));
+  return run;
+}
+
+// Ctrl-C ends a run between two steps, with a code of its own.
+TEST(Train, StopsAtAStepAfterCtrlC) { EXPECT_THAT(run_interrupted({}).out, HasSubstr("stopped after step ")); }
+
+TEST(Json, OfAnInterruptedRunSaysSo) {
+  const ToolResult run = run_interrupted({"--format", "json"});
+  EXPECT_THAT(run.err, HasSubstr("stopped after step "));
+  auto parsed = llvm::json::parse(run.out);
+  ASSERT_TRUE(static_cast<bool>(parsed)) << run.out;
+  const llvm::json::Object& told = *parsed->getAsObject();
+  EXPECT_EQ(told.getBoolean("interrupted"), true);
+  EXPECT_GE(told.getInteger("steps").value_or(0), 2);
+  for (const char* field : {"first_loss", "last_loss"}) EXPECT_GT(told.getNumber(field).value_or(0), 0) << field;
 }
 
 /// A model that writes its element type out is compared in f64 as one that leaves it to the train.
