@@ -5,7 +5,7 @@
 // end a statement and no `(` or `[` is open. Brackets always match here, because the filter reports and repairs them.
 //
 // Every decision needs one token of lookahead. A rule of its own means a name of its own in messages
-// ("expected a device list"), and a place where parsing goes on after an error (frontend/parse/error_strategy).
+// ("expected a device set such as `p[0]`"), and a place where parsing goes on after an error (frontend/parse/error_strategy).
 parser grammar PipeParser;
 
 options { tokenVocab = PipeLexer; }

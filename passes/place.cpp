@@ -134,7 +134,11 @@ bool Placer::check_complete() const {
   if (nowhere.size() > kShown) list += " and " + std::to_string(nowhere.size() - kShown) + " more";
   auto builder = sink_.report(Code::placed_nowhere, rules_.front().loc, "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
   for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) builder.related(nowhere[i].loc, "`{}` starts here", nowhere[i].region);
-  builder.hint("add `place {} on ...`", nowhere.front().text());
+  if (nowhere.front().text() == "model") {
+    builder.hint("add `place model on ...`, for what stands in no region that has a place; regions with a line of their own keep it");
+  } else {
+    builder.hint("add `place {} on ...`", nowhere.front().text());
+  }
   return false;
 }
 

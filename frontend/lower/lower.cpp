@@ -202,13 +202,16 @@ class Lowering {
   /// Extents by name that no input has.
   void refuse_unused_extents(const directive::Data& data) {
     std::vector<std::string_view> names;
+    bool reads_classes = false;
     const tensor::Graph& model = lowered_.model;
     for (const tensor::Input& input : model.inputs) {
       for (const tensor::Dim& dim : model.type(input.value).dims) names.push_back(evaluator_.context().text(dim.name));
+      reads_classes = reads_classes || model.type(input.value).dtype == tensor::DType::i64;
     }
     for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
       const std::string_view name = evaluator_.context().text(data.extents[i].first);
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      if (reads_classes && data.classes == 0 && means_classes(name)) continue;  // told where they are read
       const std::string_view best = nearest_name(name, names);
       auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
       if (best.empty()) {

@@ -12,6 +12,9 @@
 
 namespace piper::lower {
 
+/// Whether `clases: 4` in the data is a slip of the pen for the number of classes.
+bool means_classes(std::string_view extent);
+
 class ModelBuilder {
  public:
   /// Extents of inputs come from `settings.data`, the element type of `tensor[..]` from `settings.dtype`, which also stands for

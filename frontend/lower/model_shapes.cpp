@@ -19,6 +19,11 @@ std::string in_words_of_programs(std::string text) {
   return text;
 }
 
+bool means_classes(std::string_view extent) {
+  const std::string_view known[] = {"classes"};
+  return !nearest_name(extent, known).empty();
+}
+
 void ModelBuilder::State::place(SourceRange range, const Frame& frame, RegionId region) {
   evaluator.step(range, frame, kStepsOfTensor);
   const std::string& path = calls.back().path;
@@ -150,9 +155,11 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
     evaluator.set_failed();
     return false;
   }
-  evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name)
-      .related(data.loc, "{}", which)
-      .hint("write `synthetic(..., classes: 10)`");
+  auto&& report = evaluator.fail(Code::input_not_in_data, param.range, frame, "the integer input `{}` needs to know how many classes there are", param.name.name);
+  report.related(data.loc, "{}", which).hint("write `synthetic(..., classes: 10)`");
+  for (const auto& [name, extent] : data.extents) {
+    if (means_classes(evaluator.context().text(name))) report.hint("did you mean `classes: {}` by `{}: {}`?", extent, evaluator.context().text(name), extent);
+  }
   return false;
 }
 

@@ -14,6 +14,8 @@ using antlr4::atn::ATN;
 using antlr4::atn::RuleTransition;
 using antlr4::misc::IntervalSet;
 
+constexpr std::string_view kRankBinding = "ranks such as `r in p`";
+
 /// What a rule is called in messages; empty for rules that only shape the grammar.
 std::string_view noun_of(std::size_t rule) {
   switch (rule) {
@@ -34,7 +36,7 @@ std::string_view noun_of(std::size_t rule) {
     case Parser::RuleSlot: return "a slot number";
     case Parser::RuleElseBranch: return "a block `{ ... }` or `if`";
     case Parser::RuleRegion: return "a region";
-    case Parser::RuleDevices: return "a device list";
+    case Parser::RuleDevices: return "a device set such as `p[0]`";
     case Parser::RuleWeightDecl: return "a weight such as `w[dim]`";
     case Parser::RuleAxes: return "an axis";
     case Parser::RuleDimensions: return "a dimension";
@@ -220,7 +222,9 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
       sink_.report(Code::unexpected_token, range(found), "expected {}{}, found {}", what, after, found_text);
   const std::size_t type = found->getType();
   antlr4::Token* const next = type == antlr4::Token::EOF ? nullptr : parser->getTokenStream()->get(found->getTokenIndex() + 1);
-  if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {
+  if (type == Parser::NUMBER && what == kRankBinding) {
+    builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
+  } else if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {
     builder.hint("an operation is no value: it stands as a step of a rank, or in `left(...)`");
   } else if (is_keyword(type) && (what == "a name" || what == "an expression")) {
     builder.hint("{} is a reserved word", found_text);
@@ -245,7 +249,8 @@ void ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
     bool is_container = outer->getRuleIndex() == Parser::RuleStmt || outer->getRuleIndex() == Parser::RuleItem;
     if (!name.empty() && (noun.empty() || !is_container)) noun = name;
   }
-  if (!noun.empty()) return report_expected(noun, parser, found);
+  antlr4::Token* previous = parser->getTokenStream()->LT(-1);
+  if (!noun.empty()) return report_expected(previous != nullptr && previous->getType() == Parser::RANK ? kRankBinding : noun, parser, found);
 
   // In the middle of a construct: name the token, or the few tokens, that fit.
   IntervalSet expected = parser->getATN().nextTokens(const_cast<antlr4::atn::ATNState*>(state_of(parser)));

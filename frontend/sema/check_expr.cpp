@@ -395,7 +395,7 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("a list of one is `[{}]`", text);
   } else if (expected == kInts && actual == kInt) {
     diagnostic.hint("the indices below it are `0..{}`", text);
-  } else if (expected == kFloat && actual == kString) {
+  } else if ((expected == kFloat || expected.is(TypeKind::rate)) && actual == kString) {
     diagnostic.hint("numbers are written without quotes");
   } else if (expected.is(TypeKind::optimizer)) {
     diagnostic.hint("write `adamw(lr: 1e-3)` or `sgd(lr: 0.1)`");

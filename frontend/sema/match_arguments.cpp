@@ -61,13 +61,13 @@ struct Analyser::Matching {
     if (callee.row != nullptr && callee.row->open) return open(i, known);
     std::vector<std::string_view> names;
     for (const ParamView& view : callee.params) names.push_back(view.name);
-    auto diagnostic = analyser.sink_.report(Code::unknown_argument, arg.name.range, "`{}` has no parameter `{}`", callee.name, arg.name.name);
     if (const std::string_view best = nearest_name(arg.name.name, names); !best.empty()) {
+      auto diagnostic = analyser.sink_.report(Code::unknown_argument, arg.name.range, "`{}` has no parameter `{}`", callee.name, arg.name.name);
       diagnostic.hint("did you mean `{}`?", best);
       if (callee.declared.valid()) diagnostic.related(callee.declared, "`{}` is declared here", callee.name);
       ok = false;
     } else {
-      note(diagnostic);
+      unknown.push_back(&arg.name);
     }
     // Looked at for what is wrong inside, and so that its names count as used.
     if (!llvm::isa<ast::OpExpr>(arg.value)) analyser.infer(*arg.value, arg.value->kind == ast::ExprKind::name ? Type{TypeKind::dimension} : kError);
@@ -100,6 +100,14 @@ struct Analyser::Matching {
     ok = false;
   }
 
+  /// Of several, mostly the callee is the wrong one: one mistake.
+  void report_unknown() {
+    if (unknown.empty()) return;
+    std::string names;
+    for (const ast::Identifier* name : unknown) names += (names.empty() ? "`" : ", `") + std::string(name->name) + "`";
+    note(analyser.sink_.report(Code::unknown_argument, unknown.front()->range, "`{}` has no parameter {}", callee.name, names));
+  }
+
   void report_missing() {
     std::string missing;
     for (std::size_t i = 0; i < callee.params.size(); ++i) {
@@ -119,6 +127,7 @@ struct Analyser::Matching {
   std::vector<Type>& types;
   std::vector<std::int32_t> matched;  // per parameter: the argument
   std::vector<std::uint32_t> rest;    // arguments beside the parameters
+  std::vector<const ast::Identifier*> unknown;  // arguments that no parameter is called like
   std::size_t position = 0;
   const ast::Arg* first_named = nullptr;
   bool ok = true;
@@ -127,6 +136,7 @@ struct Analyser::Matching {
 bool Analyser::match(ast::CallExpr& expr, const Callee& callee, std::optional<Type> first, std::vector<Type>& types) {
   Matching matching(*this, expr, callee, types);
   for (std::uint32_t i = 0; i < expr.args.size(); ++i) matching.argument(i, i == 0 ? first : std::nullopt);
+  matching.report_unknown();
   matching.report_missing();
   expr.matched = syntax().copy(matching.matched);
   expr.rest = syntax().copy(matching.rest);
