@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "llvm/ADT/DenseSet.h"
 #include "passes/linearise.h"
 #include "passes/list_schedule.h"
 #include "passes/order_cycle.h"
@@ -43,6 +44,7 @@ class Application {
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
     }
+    report_incomplete();
     // From here on the operation is the line to blame, and it says where members of a group stand in the text.
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
@@ -197,6 +199,7 @@ class Application {
       const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
       if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
       reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
+      if (!wider) elsewhere_.insert(elsewhere);
       return;
     }
     if (op.part != Part::none) {
@@ -358,8 +361,16 @@ class Application {
       }
     }
     if (sink_.reported(Code::batch_does_not_divide)) keep_of_named_instances(missing);
-    if (missing.empty() || ++incomplete_ > kMaxReports) return;
-    reports_.lacks_work(*rank_, missing);
+    if (!missing.empty()) incomplete_.emplace_back(rank_, std::move(missing));
+  }
+
+  /// Work that stands in the order of another rank is told there.
+  void report_incomplete() {
+    std::size_t told = 0;
+    for (auto& [rank, missing] : incomplete_) {
+      std::erase_if(missing, [&](NodeId node) { return elsewhere_.contains(node); });
+      if (!missing.empty() && ++told <= kMaxReports) reports_.lacks_work(*rank, missing);
+    }
   }
 
   /// Where the number of microbatches is told to be wrong, those that the rank does not name at all are none of its mistakes.
@@ -387,10 +398,11 @@ class Application {
   std::uint32_t claim_ = 0;
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
-  std::size_t incomplete_ = 0;
   bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
   std::vector<NodeId> nodes_;                // of the current operation
   std::vector<NodeId> placed_;               // of the current outermost group
+  std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
+  llvm::DenseSet<NodeId> elsewhere_;         // named in the order of devices that do not run it; told
   std::vector<NodeId> repeated_;             // in the current rank
   std::vector<NodeId> whole_of_halves_;      // in the current rank: backward passes that stand whole, named by a half
   std::map<Named, LocId> named_;             // in the current rank: the operation

@@ -95,7 +95,7 @@ void OrderReports::transform_unavailable(const Order::Transform& transform) {
 void OrderReports::claimed_twice(const RankSteps& rank, const RankSteps& other) {
   sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", set_text(rank.devices))
       .related(other.loc, "`{}` has an order here", set_text(other.devices))
-      .hint("give each rank one order");
+      .hint("give each rank one order; an `order` line does not replace the order of a schedule that stands beside it");
 }
 
 void OrderReports::claims_too_much(const RankSteps& rank, NodeId node) {

@@ -1,6 +1,7 @@
 #include "passes/split.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -124,6 +125,21 @@ void report_both_ways(const Dag& dag, ChunkId chunk, const Instance& instance, L
       .hint("use `B` alone, or `BI` and `BW`");
 }
 
+/// Who named a backward first.
+struct Naming {
+  const directive::Order* order = nullptr;
+  LocId loc;
+};
+
+/// Whether two orders are of some devices both: that is the mistake, and the first one stands.
+bool claim_one_rank(const Dag& dag, const directive::Order& a, const directive::Order& b) {
+  const auto meets = [&](const directive::RankSteps& rank, const directive::Order& other) {
+    return std::any_of(other.ranks.begin(), other.ranks.end(),
+                       [&](const directive::RankSteps& each) { return dag.device_sets[rank.devices].intersects(dag.device_sets[each.devices]); });
+  };
+  return &a != &b && std::any_of(a.ranks.begin(), a.ranks.end(), [&](const directive::RankSteps& rank) { return meets(rank, b); });
+}
+
 /// Reports where both are named. What an operation means that matches nothing is told where orders are applied.
 void find_halves(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
   bool any = false;
@@ -135,7 +151,8 @@ void find_halves(const Dag& dag, const directive::Strategy& strategy, Selection&
   if (!any) return;
   DiagnosticSink unread(sink.locations());
   llvm::DenseSet<LocId> told;
-  std::vector<LocId> named(backward.size());
+  std::vector<Naming> named(backward.size());
+  std::map<std::pair<const directive::Order*, const directive::Order*>, bool> one_rank;  // whether they claim one, of those that meet
   for (const Directive& directive : strategy.directives) {
     const auto* order = std::get_if<directive::Order>(&directive);
     if (order == nullptr) continue;
@@ -149,11 +166,13 @@ void find_halves(const Dag& dag, const directive::Strategy& strategy, Selection&
           const std::size_t at = chunk.index() * selection.instances().size() + instance;
           if (backward[at] == Backward::unnamed || backward[at] == how) {
             backward[at] = how;
-            named[at] = op.loc;
+            named[at] = {order, op.loc};
             continue;
           }
-          if (std::exchange(backward[at], Backward::both) == Backward::both) continue;
-          if (told.size() < kMostNamedBothWays && told.insert(op.loc).second) report_both_ways(dag, chunk, selection.instances().at(instance), op.loc, named[at], sink);
+          const auto [meets, fresh] = one_rank.try_emplace({order, named[at].order}, false);
+          if (fresh) meets->second = claim_one_rank(dag, *order, *named[at].order);
+          if (meets->second || std::exchange(backward[at], Backward::both) == Backward::both) continue;
+          if (told.size() < kMostNamedBothWays && told.insert(op.loc).second) report_both_ways(dag, chunk, selection.instances().at(instance), op.loc, named[at].loc, sink);
         }
       }
     }

@@ -49,7 +49,9 @@ void ScheduleBuilder::resolve_partitions() {
             ->fail_at(Code::partitioned_twice, a->loc, "the same work is partitioned into `{}` twice", name)
             .related(b->loc, "the other partition")
             .hint("keep one; a second cut of the same work takes another name");
-        return strategy_->missing.names.push_back(a->into.name);
+        strategy_->missing.names.push_back(a->into.name);
+        entries_[i].replaced = true;
+        continue;
       }
       const directive::Partition& outer = outer_is_a ? *a : *b;
       const directive::Partition& inner = outer_is_a ? *b : *a;
@@ -59,7 +61,7 @@ void ScheduleBuilder::resolve_partitions() {
                     inner.into.extent)
             .related(inner.into.loc, "the schedule's partition")
             .hint("write `{}: {}` here, or leave the line out", name, inner.into.extent);
-        return strategy_->missing.names.push_back(a->into.name);
+        strategy_->missing.names.push_back(a->into.name);
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }
@@ -84,7 +86,9 @@ void ScheduleBuilder::resolve_splits() {
             .related(b->loc, "the other split")
             .hint("write one split with all parts, such as `split {} into copy: 2, mb: 4`", name);
         missing(*a);
-        return missing(*b);
+        missing(*b);
+        entries_[i].replaced = true;
+        continue;
       }
       const bool equal = std::equal(a->into.begin(), a->into.end(), b->into.begin(), b->into.end(),
                                     [](const auto& x, const auto& y) { return x.name == y.name && x.extent == y.extent; });
@@ -103,7 +107,7 @@ void ScheduleBuilder::resolve_splits() {
             .related(inner.into.front().loc, "the schedule's split")
             .hint("pass the number to the schedule, and leave this line out");
         missing(*a);
-        return missing(*b);
+        missing(*b);
       }
       (outer_is_a ? entries_[j] : entries_[i]).replaced = true;
     }

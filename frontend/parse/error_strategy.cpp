@@ -224,6 +224,10 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
   antlr4::Token* const next = type == antlr4::Token::EOF ? nullptr : parser->getTokenStream()->get(found->getTokenIndex() + 1);
   if (type == Parser::NUMBER && what == kRankBinding) {
     builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
+  } else if (type == Parser::ASSIGN && what.find("block") != std::string_view::npos) {
+    builder.hint("values are compared with `==`");
+  } else if (type == Parser::COMMA && what == "`)`") {
+    builder.hint("a list is written `[a, b]`");
   } else if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {
     builder.hint("an operation is no value: it stands as a step of a rank, or in `left(...)`");
   } else if (is_keyword(type) && (what == "a name" || what == "an expression")) {

@@ -397,6 +397,8 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
     diagnostic.hint("the indices below it are `0..{}`", text);
   } else if ((expected == kFloat || expected.is(TypeKind::rate)) && actual == kString) {
     diagnostic.hint("numbers are written without quotes");
+  } else if (expected.is_tensor() && actual.kind == TypeKind::tensor_i64) {
+    diagnostic.hint("an integer tensor holds indices: `lookup(table, indices)`, `cross_entropy(logits, targets)`");
   } else if (expected.is(TypeKind::optimizer)) {
     diagnostic.hint("write `adamw(lr: 1e-3)` or `sgd(lr: 0.1)`");
   } else if (expected.is(TypeKind::data)) {
