@@ -47,39 +47,23 @@ class HeaderParser {
   }
 
   void statement() {
+    static constexpr std::pair<std::string_view, void (HeaderParser::*)()> kStatements[] = {
+        {"train", &HeaderParser::train},   {"mesh", &HeaderParser::mesh},     {"split", &HeaderParser::split},     {"param", &HeaderParser::param},
+        {"input", &HeaderParser::input},   {"loss", &HeaderParser::loss},     {"chunk", &HeaderParser::chunk},     {"body", &HeaderParser::body},
+        {"bucket", &HeaderParser::bucket}, {"stream", &HeaderParser::stream}, {"claim", &HeaderParser::claim},     {"directives", &HeaderParser::directives},
+    };
+    if (reader_.at("require")) return require();  // the word is a part of the directive
     const TextReader::Token where = reader_.peek();
-    if (reader_.accept("train")) {
-      dag_.settings = directive::parse_settings(reader_);
-    } else if (reader_.accept("mesh")) {
-      mesh();
-    } else if (reader_.accept("split")) {
-      split(where);
-    } else if (reader_.accept("param")) {
-      param();
-    } else if (reader_.accept("input")) {
-      input();
-    } else if (reader_.accept("loss")) {
-      loss();
-    } else if (reader_.accept("chunk")) {
-      chunk();
-    } else if (reader_.accept("body")) {
-      body();
-    } else if (reader_.accept("bucket")) {
-      bucket();
-    } else if (reader_.accept("stream")) {
-      stream();
-    } else if (reader_.at("require")) {
-      dag_.requirements.push_back(std::get<directive::Require>(directive::parse_directive(reader_, dag_.mesh, dag_.device_sets)));
-    } else if (reader_.accept("claim")) {
-      claim();
-    } else if (reader_.accept("directives")) {
-      directives();
-    } else if (reader_.at_end()) {
-      reader_.expect("graph");
-    } else {
-      reader_.fail(Code::malformed_dag_text, where, "`{}` begins no statement", where.text);
+    for (const auto& [word, read] : kStatements) {
+      if (reader_.accept(word)) return (this->*read)();
     }
+    if (reader_.at_end()) return reader_.expect("graph");
+    reader_.fail(Code::malformed_dag_text, where, "`{}` begins no statement", where.text);
   }
+
+  void train() { dag_.settings = directive::parse_settings(reader_); }
+
+  void require() { dag_.requirements.push_back(std::get<directive::Require>(directive::parse_directive(reader_, dag_.mesh, dag_.device_sets))); }
 
   void mesh() {
     const TextReader::Token where = reader_.peek();
@@ -107,7 +91,7 @@ class HeaderParser {
     dag_.mesh.loc = reader_.location();
   }
 
-  void split(const TextReader::Token& where) {
+  void split() {
     SplitDim dim;
     dim.of = reader_.symbol("a dimension");
     reader_.expect("into");
@@ -120,7 +104,7 @@ class HeaderParser {
       if (other.name == dim.name) reader_.fail(Code::repeated_dag_name, name, "`{}` was declared before", name.text);
     }
     if (dag_.dims.size() == kMaxSplitDims) {
-      reader_.fail(Code::number_out_of_range, where, "a DAG has at most `{}` split dimensions", kMaxSplitDims);
+      reader_.fail(Code::number_out_of_range, name, "a DAG has at most `{}` split dimensions", kMaxSplitDims);
     }
     dag_.dims.push_back(dim);
   }
