@@ -250,7 +250,7 @@ class Application {
 
   /// A named communication waits for the step before it.
   void place_communication(const OrderOp& op, const Units& previous) {
-    pending_.connected();
+    const WorkGraph& graph = pending_.connected();
     std::vector<Named> named;
     for (const NodeId node : nodes_) {
       const ChunkId chunk = dag_.node(node).chunk;
@@ -260,10 +260,10 @@ class Application {
         }
         continue;
       }
-      for (const std::uint32_t unit : graph_.successors(graph_.unit_of(node))) {
-        const Node& to = dag_.node(graph_.front(unit));
+      for (const std::uint32_t unit : graph.successors(graph.unit_of(node))) {
+        const Node& to = dag_.node(graph.front(unit));
         if (op.part == Part::send ? to.kind != NodeKind::send : to.kind != NodeKind::all_reduce || !to.bucket.valid()) continue;
-        for (const NodeId member : graph_.members(unit)) {
+        for (const NodeId member : graph.members(unit)) {
           if (dag_.node(member).kind == to.kind && roles_.contains(dag_.node(member).devices, rank_->devices)) named.push_back({member, chunk});
         }
       }
@@ -322,15 +322,15 @@ class Application {
 
   bool reaches(NodeId from, NodeId to) {
     const Instance& instance = dag_.node(from).instance;
-    pending_.connected();
-    const std::uint32_t target = graph_.unit_of(to);
-    std::vector<std::uint32_t> queue(1, graph_.unit_of(from));
-    visited_.resize(graph_.units(), 0);
+    const WorkGraph& graph = pending_.connected();
+    const std::uint32_t target = graph.unit_of(to);
+    std::vector<std::uint32_t> queue(1, graph.unit_of(from));
+    visited_.resize(graph.units(), 0);
     ++visit_;
     for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const std::uint32_t next : graph_.successors(queue[i])) {
+      for (const std::uint32_t next : graph.successors(queue[i])) {
         if (next == target) return true;
-        const Node& node = dag_.node(graph_.front(next));
+        const Node& node = dag_.node(graph.front(next));
         if (visited_[next] == visit_ || node.instance != instance) continue;
         visited_[next] = visit_;
         queue.push_back(next);
@@ -384,8 +384,8 @@ class Application {
 
   Dag& dag_;
   const directive::Strategy& strategy_;
-  const PendingWorkGraph& pending_;
-  const WorkGraph& graph_;  // its edges once `pending_` is connected
+  const PendingWorkGraph& pending_;  // for what follows edges
+  const WorkGraph& graph_;           // its units, known before its edges
   const RoleTable& roles_;
   Selection& selection_;
   DiagnosticSink& sink_;
