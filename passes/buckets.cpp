@@ -99,7 +99,6 @@ void make_buckets(Dag& dag) {
 bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   BucketFiller filler(dag);
-  const auto set_text = [&](DeviceSetId set) { return print(dag.device_sets[set], dag.mesh, dag.context->symbols); };
   const auto region_text = [&](ChunkId chunk) { return dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols); };
   for (std::size_t p = 0; p < uses.size(); ++p) {
     if (uses[p].empty()) continue;
@@ -113,7 +112,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
       if (home == like.homes.end()) {
         for (const DeviceSetId other : like.homes) {
           if (!fits || !dag.device_sets[other].intersects(dag.device_sets[use.devices])) continue;
-          sink.report(Code::homes_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, set_text(other), set_text(use.devices))
+          sink.report(Code::homes_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, dag.text(other), dag.text(use.devices))
               .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(use.chunk))
               .hint("place what uses one weight on equal or on disjoint device sets");
           fits = false;
@@ -132,8 +131,8 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
     }
     for (std::size_t h = 0; h < like.homes.size() && fits; ++h) {
       if (has_gradient[h]) continue;
-      sink.report(Code::home_without_gradient, loc, "weight `{}` is read on `{}`, where no backward pass makes a gradient for it", name, set_text(like.homes[h]))
-          .hint("place some `B` (or `BW`) of the regions that use it on `{}` too", set_text(like.homes[h]));
+      sink.report(Code::home_without_gradient, loc, "weight `{}` is read on `{}`, where no backward pass makes a gradient for it", name, dag.text(like.homes[h]))
+          .hint("place some `B` (or `BW`) of the regions that use it on `{}` too", dag.text(like.homes[h]));
       fits = false;
     }
     if (!fits) return false;  // the other weights of the same regions would only repeat it

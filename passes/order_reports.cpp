@@ -93,19 +93,19 @@ void OrderReports::transform_unavailable(const Order::Transform& transform) {
 }
 
 void OrderReports::claimed_twice(const RankSteps& rank, const RankSteps& other) {
-  sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", set_text(rank.devices))
-      .related(other.loc, "`{}` has an order here", set_text(other.devices))
+  sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", dag_.text(rank.devices))
+      .related(other.loc, "`{}` has an order here", dag_.text(other.devices))
       .hint("give each rank one order; an `order` line does not replace the order of a schedule that stands beside it");
 }
 
 void OrderReports::claims_too_much(const RankSteps& rank, NodeId node) {
   sink_.report(Code::order_claims_too_much, rank.loc, "the order of `{}` covers devices with different work: `{}` runs on `{}` alone",
-               set_text(rank.devices), work_text(dag_, node), set_text(dag_.node(node).devices))
+               dag_.text(rank.devices), work_text(dag_, node), dag_.text(dag_.node(node).devices))
       .hint("claim finer ranks, `rank r in …, d in …`");
 }
 
 void OrderReports::lacks_work(const RankSteps& rank, const std::vector<NodeId>& missing) {
-  sink_.report(Code::order_lacks_work, rank.loc, "the order of `{}` lacks {}", set_text(rank.devices), list_text(dag_, missing))
+  sink_.report(Code::order_lacks_work, rank.loc, "the order of `{}` lacks {}", dag_.text(rank.devices), list_text(dag_, missing))
       .hint("an order that names a rank names all of its work; without an order a default is chosen");
 }
 
@@ -116,7 +116,7 @@ void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
   const bool listed = order.written_at(op) != op.loc;
   const LocId loc = listed ? directive::narrowest(order.coordinates[op.first_coordinate].loc, order.written_at(op)) : op.loc;
   auto report = sink_.report(Code::order_on_other_devices, loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
-                             op.part == Part::none ? work_text(dag_, node) : op_text(at, op.pass, op.part), set_text(rank.devices), set_text(devices));
+                             op.part == Part::none ? work_text(dag_, node) : op_text(at, op.pass, op.part), dag_.text(rank.devices), dag_.text(devices));
   if (listed) report.related(op.loc, "it is used here");
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* place = std::get_if<directive::Place>(&directive);
@@ -127,13 +127,13 @@ void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
   if (wider) {
     report.hint("the order speaks of more devices than run it: claim finer ranks, `rank r in …, d in …`");
   } else {
-    report.hint("put it into the order of a rank of `{}`", set_text(devices));
+    report.hint("put it into the order of a rank of `{}`", dag_.text(devices));
   }
 }
 
 void OrderReports::repeated(const RankOp& at, NodeId node, LocId first) {
   const auto& [order, op, rank] = at;
-  auto report = sink_.report(Code::order_repeats_work, op.loc, "`{}` stands twice in the order of `{}`", work_text(dag_, node), set_text(rank.devices));
+  auto report = sink_.report(Code::order_repeats_work, op.loc, "`{}` stands twice in the order of `{}`", work_text(dag_, node), dag_.text(rank.devices));
   if (first != op.loc) {
     report.related(first, "it stands here first");
   } else if (order.written_at(op) != op.loc) {
@@ -160,7 +160,7 @@ void OrderReports::no_communication(const RankOp& at, NodeId node) {
   const OrderOp& op = at.op;
   const char* what = op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over devices";
   auto report = sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, node),
-                             directive::part_name(op.part), set_text(at.rank.devices), what);
+                             directive::part_name(op.part), dag_.text(at.rank.devices), what);
   if (op.part == Part::reduce && (op.pass == Pass::F || op.pass == Pass::BI)) {
     const Node& work = dag_.node(node);
     const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
@@ -174,7 +174,7 @@ void OrderReports::repeated_communication(const RankOp& at, LocId first) {
   const OrderOp& op = at.op;
   const char* what = op.part == Part::send ? "send" : op.part == Part::recv ? "receive" : "reduction";
   auto report = sink_.report(Code::order_repeats_work, op.loc, "the {} of `{}` stands twice in the order of `{}`", what, op_text(at, op.pass, Part::none),
-                             set_text(at.rank.devices));
+                             dag_.text(at.rank.devices));
   report.related(first, "it stands here first");
   if (op.part == Part::reduce && !dag_.dims.empty()) {
     report.hint("one reduction takes the gradients of the whole batch: name `{}` once, after the last `{}`", op_text(at, op.pass, op.part, false),
@@ -198,7 +198,6 @@ std::string OrderReports::op_text(const RankOp& at, Pass pass, Part part, bool w
   return std::string(pass_name(pass)) + " " + region + (with_dims ? dims : std::string());
 }
 
-std::string OrderReports::set_text(DeviceSetId id) const { return print(dag_.device_sets[id], dag_.mesh, dag_.context->symbols); }
 
 bool OrderReports::places(const directive::Place& place, NodeId node) {
   DiagnosticSink ignored(sink_.locations());

@@ -55,7 +55,6 @@ class OrderReports {
  private:
   /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.
   std::string op_text(const RankOp& at, Pass pass, directive::Part part, bool with_dims = true) const;
-  std::string set_text(DeviceSetId id) const;
   bool places(const directive::Place& place, dag::NodeId node);
 
   const dag::Dag& dag_;

@@ -80,10 +80,9 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
       }
       const Rule& other = rules_[entry];
       if (other.specificity > rule.specificity || other.devices == rule.devices || !good) continue;
-      const auto set_text = [&](DeviceSetId set) { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); };
       sink_.report(Code::placed_twice, rule.selector->loc.valid() ? rule.selector->loc : rule.loc, "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
-                   std::string(pass_name(pass)) + " " + dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols), set_text(rule.devices), set_text(other.devices))
-          .related(other.loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), set_text(other.devices))
+                   std::string(pass_name(pass)) + " " + dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols), dag_.text(rule.devices), dag_.text(other.devices))
+          .related(other.loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), dag_.text(other.devices))
           .hint("remove one of the two, or add a coordinate to the one that shall hold");
       good = false;
     }

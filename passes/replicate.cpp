@@ -41,7 +41,6 @@ class Replicator {
   LocId place_of(DeviceSetId devices, LocId otherwise) const;
   LocId replicate_of(ChunkId a, ChunkId b) const;
   std::string axes_text(AxisMask axes) const;
-  std::string set_text(DeviceSetId set) const { return print(dag_.device_sets[set], dag_.mesh, dag_.context->symbols); }
   std::string region_text(const Chunk& chunk) const { return dag_.regions.print(chunk.region, dag_.context->symbols); }
   std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
 
@@ -200,7 +199,7 @@ void Replicator::report_misfit(const Node& maker, const Node& reader) const {
   const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
   if (!pair_up(maker.devices, reader.devices)) {
     sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(from),
-                 set_text(maker.devices), region_text(to), set_text(reader.devices))
+                 dag_.text(maker.devices), region_text(to), dag_.text(reader.devices))
         .related(place_of(maker.devices, from.loc), "`{}` is placed here", region_text(from))
         .related(to.loc, "`{}` starts here", region_text(to))
         .hint("place both on sets that leave the same axes whole");

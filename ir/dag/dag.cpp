@@ -35,7 +35,7 @@ Dag::Dag(Dag&&) = default;
 Dag& Dag::operator=(Dag&&) = default;
 Dag::~Dag() = default;
 
-NodeId Dag::add(Node node, std::span<const Input> inputs) {
+NodeId Dag::add(const Node& node, std::span<const Input> inputs) {
   const NodeId id = NodeId::at(nodes.size());
   nodes.push_back(node);
   nodes.back().first_input = 0;

@@ -181,7 +181,7 @@ struct Dag {
 
   std::span<const Input> inputs_of(const Node& node) const { return {edges.data() + node.first_input, node.num_inputs}; }
   const Node& node(NodeId id) const { return nodes[id.index()]; }
-  NodeId add(Node node, std::span<const Input> inputs);
+  NodeId add(const Node& node, std::span<const Input> inputs);
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);
   /// The type of an output: of one device's part. Outputs of an all_gather stand member by member, each member's inputs in order.
@@ -194,6 +194,8 @@ struct Dag {
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
   /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
+  /// `cluster[pp: 1]`, as messages speak of devices.
+  std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }
 
  private:
   struct DerivedTypes;

@@ -80,7 +80,7 @@ struct Facts {
   const Node& node(NodeId id) const { return dag.nodes[id.index()]; }
   std::string name(NodeId id) const { return dag.name(id); }
   std::string text(Port port) const { return port.index == 0 ? name(port.node) : name(port.node) + ":" + std::to_string(port.index); }
-  std::string text(DeviceSetId set) const { return print(dag.device_sets[set], dag.mesh, dag.context->symbols); }
+  std::string text(DeviceSetId set) const { return dag.text(set); }
   std::string_view text(Symbol symbol) const { return dag.context->text(symbol); }
   LocId loc(NodeId id) const { return node(id).loc; }
 };
