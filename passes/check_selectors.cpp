@@ -103,7 +103,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     const std::string_view name = context.text(used.name);
     if (known == indices.end()) {
       if (strategy.missing.model || (name == "model" && used.indices.empty()) || !unknown.insert(used.name).second) return;
-      report_unknown_name(sink, used.place(), name, names);
+      report_unknown_name(sink, used.place(), name, names, model.name);
       good = false;
       return;
     }

@@ -300,7 +300,7 @@ void Partitioner::report_nothing(const directive::Partition& partition) {
     for (std::size_t r = 0; r < model_.regions.size(); ++r) names.push_back(text(model_.regions.name(RegionId::at(r))));
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
-    report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names);
+    report_unknown_name(sink_, unknown->loc.valid() ? unknown->loc : partition.loc, text(unknown->name), names, model_.name);
   } else if (beyond != nullptr) {
     directive::Selector alone;
     alone.coordinates.push_back(*beyond);

@@ -298,9 +298,13 @@ bool is_trimmed(const directive::Order& order, const directive::OrderOp& op) {
   return false;
 }
 
-void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known) {
+void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model) {
   auto builder = sink.report(Code::unknown_region, loc, "no region or split dimension is named `{}`", name);
   builder.narrow_to(name);
+  if (name == model) {
+    builder.hint("the model of the train is called `model`; calls inside it are regions with names of their own");
+    return;
+  }
   for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce}) {
     if (directive::part_name(part) != name) continue;
     builder.hint("a part is named behind its region: `model.{}`", name);

@@ -136,8 +136,8 @@ class Selection {
 /// Whether a `trim` of the order drops the operation.
 bool is_trimmed(const directive::Order& order, const directive::OrderOp& op);
 
-/// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint.
-void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known);
+/// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint; that of the train's `model` is told where it is known.
+void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model = {});
 
 /// Reports an index that a name does not have; it has those below `size`.
 void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size);

@@ -270,9 +270,15 @@ Value ModelBuilder::State::returned(const sema::Function& function, const Value&
       if (extent != type.dims[d].extent) why = "`" + std::string(dim.name.name) + "` is " + std::to_string(type.dims[d].extent) + " instead of " + std::to_string(extent);
     }
     if (!why.empty()) {
-      evaluator.fail(Code::result_shape, range, callee, "`{}` returns `{}`, which is not what it declares: {}", function.name(),
-                     show(type), why)
-          .hint("change the declared result, or `rename` a dimension of what is returned");
+      auto&& report = evaluator.fail(Code::result_shape, range, callee, "`{}` returns `{}`, which is not what it declares: {}", function.name(), show(type), why);
+      const bool more = type.dims.size() > declared->dims.size() && std::all_of(declared->dims.begin(), declared->dims.end(), [&](const ast::Dim& dim) {
+        return std::any_of(type.dims.begin(), type.dims.end(), [&](const tensor::Dim& own) { return own.name == evaluator.context().symbol(dim.name.name); });
+      });
+      if (more) {
+        report.hint("`a @ b` sums over what the two share; `a * b` and `a + b` keep the dimensions of both");
+      } else {
+        report.hint("change the declared result, or `rename` a dimension of what is returned");
+      }
       return {};
     }
   }

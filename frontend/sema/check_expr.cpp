@@ -1,5 +1,6 @@
 // Expressions and conversions.
 
+#include <cmath>
 #include <utility>
 
 #include "frontend/sema/analyser.h"
@@ -381,7 +382,10 @@ bool Analyser::report_mismatch(const ast::Expr& expr, Type actual, Type expected
                                  with_article(expected));
   if (place.declared.valid()) diagnostic.related(place.declared, "`{}` is declared here", place.name);
   const std::string text = ast::source_text(expr);
-  if (expected == kInt && actual == kFloat) {
+  const auto* number = llvm::dyn_cast<ast::NumberExpr>(&expr);
+  if (expected == kInt && number != nullptr && number->unit == ast::Unit::none && number->real == std::floor(number->real) && std::abs(number->real) < 1e15) {
+    diagnostic.hint("write `{}`", std::llround(number->real));
+  } else if (expected == kInt && actual == kFloat) {
     diagnostic.hint("`floor({})` and `round({})` give an `int`", text, text);
   } else if (expected == kBool && actual.is_number()) {
     diagnostic.hint("compare it: `{} != 0`", text);
