@@ -85,6 +85,10 @@ enum class Unit : std::uint8_t { none, kib, mib, gib, us, ms, s };
 
 /// The suffix as written, for example `MiB`; empty for `none`.
 std::string_view unit_name(Unit unit);
+/// The unit of that suffix; `none` where there is none.
+Unit unit_of(std::string_view suffix);
+/// How many bytes one of it is; 0 where it counts no bytes.
+double unit_bytes(Unit unit);
 
 /// `8`, `3e-4`, `25MiB`, `1.5ms`
 struct NumberExpr : ExprNode<ExprKind::number> {

@@ -17,6 +17,22 @@ std::string_view unit_name(Unit unit) {
   return "";
 }
 
+Unit unit_of(std::string_view suffix) {
+  for (Unit unit : {Unit::kib, Unit::mib, Unit::gib, Unit::us, Unit::ms, Unit::s}) {
+    if (suffix == unit_name(unit)) return unit;
+  }
+  return Unit::none;
+}
+
+double unit_bytes(Unit unit) {
+  switch (unit) {
+    case Unit::kib: return 0x1p10;
+    case Unit::mib: return 0x1p20;
+    case Unit::gib: return 0x1p30;
+    default: return 0;
+  }
+}
+
 std::string_view op_text(BinaryOp op) {
   switch (op) {
     case BinaryOp::multiply: return "*";

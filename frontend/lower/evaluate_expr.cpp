@@ -120,14 +120,11 @@ Value Evaluator::param(std::size_t position) {
 }
 
 Value Evaluator::eval_number(const ast::NumberExpr& expr) const {
-  const auto bytes = [&](double factor) {
-    return Value(ByteCount{rounded_to_int(expr.real * factor).value_or(std::numeric_limits<std::int64_t>::max())});
-  };
   switch (expr.unit) {
     case ast::Unit::none: return expr.is_integer ? Value(expr.integer) : Value(expr.real);
-    case ast::Unit::kib: return bytes(1024.0);
-    case ast::Unit::mib: return bytes(1024.0 * 1024.0);
-    case ast::Unit::gib: return bytes(1024.0 * 1024.0 * 1024.0);
+    case ast::Unit::kib:
+    case ast::Unit::mib:
+    case ast::Unit::gib: return Value(ByteCount{rounded_to_int(expr.real * ast::unit_bytes(expr.unit)).value_or(std::numeric_limits<std::int64_t>::max())});
     case ast::Unit::us: return Value(expr.real * 1e-6);
     case ast::Unit::ms: return Value(expr.real * 1e-3);
     case ast::Unit::s: return Value(expr.real);

@@ -69,7 +69,7 @@ std::optional<Value> parse_override(const std::string& text, sema::Type type) {
       const auto [rest, error] = std::from_chars(begin, end, value);
       if (error != std::errc()) return std::nullopt;
       const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-      const double factor = unit.empty() ? 1 : unit == "KiB" ? 0x1p10 : unit == "MiB" ? 0x1p20 : unit == "GiB" ? 0x1p30 : 0;
+      const double factor = unit.empty() ? 1 : ast::unit_bytes(ast::unit_of(unit));
       const auto bytes = rounded_to_int(value * factor);
       const bool whole = bytes && std::floor(value * factor) == value * factor;
       return factor > 0 && whole ? std::optional(Value(ByteCount{*bytes})) : std::nullopt;

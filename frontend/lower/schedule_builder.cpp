@@ -38,9 +38,12 @@ void ScheduleBuilder::call(const sema::Function& function, const ast::CallExpr& 
 
 std::uint32_t ScheduleBuilder::positive(const ast::Expr& expr, std::string_view what, Frame& frame) {
   const std::int64_t value = evaluator_->eval_int(expr, frame);
-  if (evaluator_->failed()) return 1;
+  return evaluator_->failed() ? 1 : positive(value, expr, what, frame);
+}
+
+std::uint32_t ScheduleBuilder::positive(std::int64_t value, const ast::Expr& from, std::string_view what, const Frame& frame) {
   if (value >= 1 && value <= kMost) return static_cast<std::uint32_t>(value);
-  evaluator_->fail(Code::not_positive, expr.range, frame, "{} is `{}`; it must be at {} {}", what, value, value < 1 ? "least" : "most", value < 1 ? 1 : kMost);
+  evaluator_->fail(Code::not_positive, from.range, frame, "{} is `{}`; it must be at {} {}", what, value, value < 1 ? "least" : "most", value < 1 ? 1 : kMost);
   return 1;
 }
 
@@ -59,13 +62,8 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
     if (pair.name.name != "sizes") continue;
     partition.sizes_loc = evaluator_->here(pair.value->range, frame);
     for (const Value& size : evaluator_->elements(evaluator_->eval(*pair.value, frame), pair.value->range, frame)) {
-      const std::int64_t units = evaluator_->to_int(size);
-      if (units < 1 || units > kMost) {
-        evaluator_->fail(Code::not_positive, pair.value->range, frame, "a stage of `sizes` has `{}` units; it must have at {} {}", units, units < 1 ? "least" : "most",
-                         units < 1 ? 1 : kMost);
-        return;
-      }
-      partition.sizes.push_back(static_cast<std::uint32_t>(units));
+      partition.sizes.push_back(positive(evaluator_->to_int(size), *pair.value, "the number of units of a stage of `sizes`", frame));
+      if (evaluator_->failed()) return;
     }
     if (!evaluator_->failed() && partition.sizes.size() != partition.into.extent) {
       evaluator_->fail(Code::sizes_do_not_match, pair.value->range, frame, "`sizes` has {} entries for {} stages", partition.sizes.size(),

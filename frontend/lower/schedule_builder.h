@@ -45,7 +45,9 @@ class ScheduleBuilder {
   void resolve_partitions();
   void resolve_splits();
   void resolve_places();
+  /// A count of at least 1; reports when it is none.
   std::uint32_t positive(const ast::Expr& expr, std::string_view what, Frame& frame);
+  std::uint32_t positive(std::int64_t value, const ast::Expr& from, std::string_view what, const Frame& frame);
   directive::NamedExtent extent(const ast::Pair& pair, std::string_view what, Frame& frame);
 
   struct Entry {

@@ -35,23 +35,6 @@ std::optional<BinaryOp> binary_op(std::size_t type) {
   }
 }
 
-/// 0 where it counts no bytes.
-double bytes_of(Unit unit) {
-  switch (unit) {
-    case Unit::kib: return 0x1p10;
-    case Unit::mib: return 0x1p20;
-    case Unit::gib: return 0x1p30;
-    default: return 0;
-  }
-}
-
-Unit unit_of(std::string_view suffix) {
-  for (Unit unit : {Unit::kib, Unit::mib, Unit::gib, Unit::us, Unit::ms, Unit::s}) {
-    if (suffix == unit_name(unit)) return unit;
-  }
-  return Unit::none;
-}
-
 }  // namespace
 
 Expr* AstBuilder::expr(Grammar::ExprContext* context, SourceRange where) {
@@ -234,7 +217,7 @@ Expr* AstBuilder::number(const antlr4::Token* token) {
     return error(own);
   }
   node->real = real;
-  if (const double bytes = real * bytes_of(node->unit); bytes != std::floor(bytes)) {
+  if (const double bytes = real * unit_bytes(node->unit); bytes != std::floor(bytes)) {
     // The next unit below is fine enough for whatever was meant.
     const std::string_view below = node->unit == Unit::gib ? unit_name(Unit::mib) : node->unit == Unit::mib ? unit_name(Unit::kib) : "";
     sink_.report(Code::malformed_number, own, "`{}` is no whole number of bytes", written).hint("write `{}{}`", std::llround(real * 1024), below);
