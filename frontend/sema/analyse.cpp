@@ -55,6 +55,7 @@ void Analyser::begin_body(BodySort sort, ModuleId module, const Function* functi
   body_.node = node;
   body_.errors = sink_.error_count();
   locals_.clear();
+  ended_.clear();
 }
 
 void Analyser::run() {
@@ -283,7 +284,7 @@ void Analyser::check_function(Function& function, std::uint32_t node) {
   body_.visible_params = SIZE_MAX;
   if (item.result != nullptr) type_dims(*item.result, DimsOf::result);
   block(*item.body);
-  pop_locals(0);
+  end_body();
   function.frame_size = body_.next_slot;
 
   if (body_.first_rank.valid() && body_.first_return.valid()) {
@@ -316,7 +317,7 @@ void Analyser::check_train(Train& train, std::uint32_t node) {
   if (refuses([&] { check_train_model(train); })) train.model = FunctionId();
   // Without its axes half of the body would be unknown names.
   if (train.mesh.valid()) block(*item.body);
-  pop_locals(0);
+  end_body();
   train.frame_size = body_.next_slot;
 }
 

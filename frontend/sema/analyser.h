@@ -151,6 +151,8 @@ class Analyser {
   Local* find_local(std::string_view name);
   Local& declare_local(const ast::Identifier& name, Type type, LocalKind kind);
   void pop_locals(std::size_t count);
+  /// Of a function or a train: tells which locals were never used.
+  void end_body();
   void report_unknown_name(std::string_view name, SourceRange at, bool callee);
   /// Where `name` is an axis of a mesh that this body does not see, says so and gives true.
   bool explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const;
@@ -270,6 +272,7 @@ class Analyser {
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
   std::vector<std::vector<Call>> calls_;                                   // what it uses, by node: functions, params, meshes, trains
   std::vector<Local> locals_;
+  std::vector<Local> ended_;                                               // of the body: those whose block has ended
   std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train
   Body body_;
   std::vector<bool> param_known_;                                          // params of the program that have a type by now

@@ -69,16 +69,19 @@ Analyser::Local& Analyser::declare_local(const ast::Identifier& name, Type type,
 }
 
 void Analyser::pop_locals(std::size_t count) {
+  ended_.insert(ended_.end(), locals_.begin() + static_cast<std::ptrdiff_t>(count), locals_.end());
+  locals_.resize(count);
+}
+
+void Analyser::end_body() {
+  pop_locals(0);
   // What did not check may well use them.
-  const bool clean = sink_.error_count() == body_.errors;
-  const bool library = context_.locations.files().is_library(program_.modules[body_.module.index()]->syntax.file);
-  for (std::size_t i = count; i < locals_.size() && clean && !library; ++i) {
-    const Local& local = locals_[i];
+  if (sink_.error_count() != body_.errors || context_.locations.files().is_library(program_.modules[body_.module.index()]->syntax.file)) return;
+  for (const Local& local : ended_) {
     if (local.used || (local.kind != LocalKind::let && local.kind != LocalKind::var)) continue;
     sink_.report(Code::unused_local, local.range, "`{}` is never used", local.name)
         .hint("remove it, or call it `_{}` to keep it", local.name);
   }
-  locals_.resize(count);
 }
 
 std::string_view Analyser::suggestion(std::string_view name, bool callee) {
@@ -134,6 +137,12 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool c
   auto diagnostic = callee ? sink_.report(Code::unknown_name, at, "there is no function `{}`", name)
                            : sink_.report(Code::unknown_name, at, "there is no `{}` here", name);
   if (!callee && explain_axis(diagnostic, name)) return;
+  const auto ended = std::find_if(ended_.rbegin(), ended_.rend(), [&](const Local& local) { return local.name == name; });
+  if (!callee && ended != ended_.rend()) {
+    diagnostic.related(ended->range, "`{}` ends with its block", name);
+    if (ended->kind == LocalKind::let || ended->kind == LocalKind::var) diagnostic.hint("declare it before that block, as a `var` that the block gives its value");
+    return;
+  }
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {
     diagnostic.hint("did you mean `{}`?", best);
     return;
