@@ -79,7 +79,7 @@ bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how,
   auto builder = sink.report(Code::batch_does_not_divide, loc, "a batch of {} does not divide into {} equal parts ({})", batch.samples, parts, how);
   if (batch.loc.valid()) builder.related(batch.loc, "the batch is given here");
   if (below > 0) {
-    builder.hint("write `batch: {}` or `batch: {}`", below, above);
+    builder.hint("write `batch: {}` or `batch: {}`, or take a number of parts that divides {}", below, above, batch.samples);
   } else {
     builder.hint("write `batch: {}`", above);
   }
