@@ -268,6 +268,8 @@ class Application {
         }
       }
     }
+    // Forward alone makes fewer messages: none of what only backwards read.
+    if (named.empty() && dag_.forward_only) return;
     if (named.empty()) return reports_.no_communication({*order_, op, *rank_}, nodes_.front());
     std::sort(named.begin(), named.end());
     named.erase(std::unique(named.begin(), named.end()), named.end());
