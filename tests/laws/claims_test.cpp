@@ -23,7 +23,7 @@ const directive::Order* order_of(const directive::Strategy& strategy) {
 
 /// How many of the programs have what.
 struct Drawn {
-  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0;
+  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0;
 
   void count(const directive::Order& order, const directive::Strategy& strategy, const std::string& source) {
     std::uint64_t claimed = 0, least = std::numeric_limits<std::uint64_t>::max();
@@ -43,6 +43,7 @@ struct Drawn {
       least = std::min(least, devices);
     }
     ++ordered;
+    named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::send; });
     finer += fine;
     if (order.ranks.empty() || claimed == strategy.mesh.devices()) return;
     ++partial;
@@ -60,12 +61,18 @@ class RankWalk {
     for (std::uint32_t i = 0; i < dag.order.size(); ++i) position_[dag.order[i].index()] = i;
   }
 
-  /// The last work of a step comes before the first of the next.
+  /// The last work of a step comes before the first of the next, and a message that is named after it.
   void expect_kept(const DeviceSet& devices, const directive::RankSteps& rank) {
     std::uint32_t done = 0;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
+      const directive::OrderStep& step = order_.steps[order_.children[rank.first_step + i]];
       std::vector<std::uint32_t> at;
-      collect(order_.steps[order_.children[rank.first_step + i]], devices, at);
+      collect(step, devices, at);
+      if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.op].part != directive::Part::none) {
+        ASSERT_EQ(at.size(), 1u) << "step " << i;
+        EXPECT_GE(at.front(), done) << "step " << i;
+        continue;
+      }
       ASSERT_FALSE(at.empty()) << "step " << i;
       EXPECT_GE(*std::min_element(at.begin(), at.end()), done) << "step " << i;
       done = *std::max_element(at.begin(), at.end()) + 1;
@@ -80,8 +87,16 @@ class RankWalk {
     }
     std::vector<dag::NodeId> nodes;
     ASSERT_TRUE(selection_.nodes(order_, order_.ops[step.op], sink_, nodes));
+    const bool sends = order_.ops[step.op].part == directive::Part::send;
     for (const dag::NodeId node : nodes) {
-      if (dag_.device_sets[dag_.node(node).devices].contains(devices)) at.push_back(position_[node.index()]);
+      if (!dag_.device_sets[dag_.node(node).devices].contains(devices)) continue;
+      if (!sends) {
+        at.push_back(position_[node.index()]);
+        continue;
+      }
+      for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+        if (dag_.nodes[i].kind == dag::NodeKind::send && dag_.inputs_of(dag_.nodes[i]).front().source.node == node) at.push_back(position_[i]);
+      }
     }
   }
 
@@ -108,11 +123,12 @@ TEST(Claims, RanksRunWhatTheirOrderSays) {
     RankWalk walk(*dag, *order, sink);
     for (const directive::RankSteps& rank : order->ranks) walk.expect_kept(program.strategy.device_sets[rank.devices], rank);
   });
-  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart and " << drawn.partial
+  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named << " name messages and " << drawn.partial
             << " claim some ranks only: " << drawn.alone << " one, " << drawn.all_but_one << " all but one, " << drawn.replicated << " beside replicas, " << drawn.halves << " with BW, "
             << drawn.groups << " with overlap groups\n";
   if (case_options().count > 0) return;
   EXPECT_GE(drawn.finer, drawn.ordered / 10);
+  EXPECT_GE(drawn.named, drawn.ordered / 12);
   EXPECT_GE(drawn.partial, drawn.ordered / 6);
   for (const int share : {drawn.alone, drawn.all_but_one, drawn.replicated, drawn.halves, drawn.groups}) EXPECT_GE(share, drawn.partial / 8);
 }

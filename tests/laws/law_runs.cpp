@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "backend/reference/sequential_run.h"
 #include "ir/verify/verify.h"
@@ -72,27 +73,40 @@ std::string compare(const std::map<std::string, std::vector<std::vector<double>>
 
 }  // namespace
 
-LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy) : sink_(context.locations) {
-  if (!strategy.settings.data) {
-    directive::Data& data = strategy.settings.data.emplace();
+LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy)
+    : sink_(context.locations), model_(std::move(model)), strategy_(std::move(strategy)) {
+  if (!strategy_.settings.data) {
+    directive::Data& data = strategy_.settings.data.emplace();
     data.classes = 5;
     const Symbol batch = context.symbol("batch");
-    for (const tensor::Dim& dim : model.value(model.inputs.front().value).type.dims) {
+    for (const tensor::Dim& dim : model_.value(model_.inputs.front().value).type.dims) {
       if (dim.name == batch) data.batch = dim.extent;
     }
   }
+  strategy_.settings.held_out = strategy_.settings.data;
+  dag_ = compile(false);
+}
+
+std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
+  tensor::Graph model = model_;
   passes::Options options;
   options.workspace_bytes = backend::workspace_bytes;
-  dag_ = passes::compile(model, strategy, sink_, options);
-  if (dag_ && !(verify::verify(*dag_, sink_) && verify::verify_workspaces(*dag_, backend::workspace_bytes, sink_))) dag_.reset();
-  EXPECT_TRUE(dag_) << reports(sink_);
+  options.forward_only = forward_only;
+  std::optional<dag::Dag> dag = passes::compile(model, strategy_, sink_, options);
+  if (dag && !(verify::verify(*dag, sink_) && verify::verify_workspaces(*dag, backend::workspace_bytes, sink_))) dag.reset();
+  EXPECT_TRUE(dag) << reports(sink_);
+  return dag;
 }
 
 std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options) {
+  if (options.held_out_steps > 0 && !held_out_) {
+    held_out_ = compile(true);
+    if (!held_out_) return nullptr;
+  }
   backend::JobOptions job_options;
   job_options.engine = options.engine;
   job_options.jit.cache_folder = options.cache_folder;
-  auto job = backend::make_job(*dag_, nullptr, job_options, sink_);
+  auto job = backend::make_job(*dag_, options.held_out_steps > 0 ? &*held_out_ : nullptr, job_options, sink_);
   EXPECT_TRUE(job) << reports(sink_);
   return job;
 }
@@ -128,6 +142,13 @@ LawRun LawProgram::run(const LawRunOptions& options) {
       if (gradient) result.gradients[name].push_back(std::move(gradient->values));
       if (values) result.parameters[name].push_back(std::move(values->values));
     }
+  }
+  if (options.held_out_steps > 0) {
+    const runtime::RunResult ran = executor->run(runtime::Phase::evaluation, static_cast<std::uint64_t>(options.held_out_steps), [&](const runtime::StepRecord& record) {
+      result.held_out.push_back(record.loss);
+      return std::nullopt;
+    });
+    EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
   }
   result.arena_bytes = executor->arena_bytes();
   result.touched_bytes = executor->touched_bytes();
@@ -231,9 +252,10 @@ std::string first_bit_difference(const LawRun& a, const LawRun& b) {
 std::string first_difference(const LawRun& a, const LawRun& b, double bound) {
   const auto same = [bound](const std::vector<double>& x, const std::vector<double>& y) { return within(x, y, bound); };
   if (a.losses.empty()) return "nothing ran";
-  const std::vector<std::vector<double>> of_a{a.losses, a.norms}, of_b{b.losses, b.norms};
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (!same(of_a[i], of_b[i])) return std::string(i == 0 ? "losses " : "norms ") + testing::PrintToString(of_a[i]) + " against " + testing::PrintToString(of_b[i]);
+  const std::tuple<const char*, const std::vector<double>&, const std::vector<double>&> figures[] = {
+      {"losses ", a.losses, b.losses}, {"norms ", a.norms, b.norms}, {"held-out losses ", a.held_out, b.held_out}};
+  for (const auto& [what, of_a, of_b] : figures) {
+    if (!same(of_a, of_b)) return what + testing::PrintToString(of_a) + " against " + testing::PrintToString(of_b);
   }
   if (const std::string found = compare(a.gradients, b.gradients, "gradient", same); !found.empty()) return found;
   return compare(a.parameters, b.parameters, "value", same);

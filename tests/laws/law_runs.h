@@ -28,6 +28,7 @@ inline constexpr int kLawSteps = 3;
 /// What a run leaves behind; a vector has one entry per step.
 struct LawRun {
   std::vector<double> losses, norms;                                // norms: -1 where the program has none
+  std::vector<double> held_out;                                     // after all steps: the losses of steps on held-out data
   std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
   std::map<std::string, std::vector<double>> initial;               // parameters before the first step
@@ -39,6 +40,7 @@ struct LawRunOptions {
   std::string cache_folder = {};        // of generated objects
   runtime::RandomDelays delays = {};
   runtime::Math math = runtime::Math::builtin;
+  int held_out_steps = 0;
 };
 
 class LawProgram {
@@ -57,10 +59,13 @@ class LawProgram {
   std::vector<std::vector<double>> inputs_of_step(std::uint64_t step);
 
  private:
+  std::optional<dag::Dag> compile(bool forward_only);
   std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);
 
   DiagnosticSink sink_;
-  std::optional<dag::Dag> dag_;
+  tensor::Graph model_;
+  directive::Strategy strategy_;
+  std::optional<dag::Dag> dag_, held_out_;
 };
 
 /// A random program, compiled.
@@ -83,7 +88,7 @@ directive::Strategy one_device(Context& context, const directive::Strategy& stra
 
 /// Where the runs differ first in losses, microbatch sums, gradients or parameters, bit for bit; empty: nowhere.
 std::string first_bit_difference(const LawRun& a, const LawRun& b);
-/// As above, in losses, norms, gradients and parameters, by more than `bound` relative to the norm of `b`'s tensor (at least 1e-3).
+/// As above, in losses, held-out ones too, norms, gradients and parameters, by more than `bound` relative to the norm of `b`'s tensor (at least 1e-3).
 std::string first_difference(const LawRun& a, const LawRun& b, double bound);
 
 }  // namespace piper::test

@@ -29,6 +29,36 @@ TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
   EXPECT_GE(moved, cases * 9 / 10);
 }
 
+/// The programs of held-out data, forward alone, on the parameters that training left.
+TEST(Values, HeldOutLossesAreThoseOfOneDevice) {
+  int differ = 0;
+  for_each_law(40, {}, [&](DrawnLaw& law, Random& random) {
+    LawProgram unsplit = law.unsplit();
+    ASSERT_TRUE(unsplit);
+    LawRunOptions options;
+    options.held_out_steps = 2;
+    const LawRun whole = unsplit.run(options);
+    options.delays = {random.next(), 100};
+    const LawRun run = law.program.run(options);
+    ASSERT_EQ(run.held_out.size(), 2u);
+    EXPECT_EQ(first_difference(run, whole, kRounding), "");
+    differ += run.held_out[0] != run.held_out[1];
+  });
+  if (case_options().count > 0) return;
+  EXPECT_GT(differ, 20);  // two batches
+}
+
+/// In f32 a microbatch on one device is the judge: bits are all that its rounding leaves to compare.
+TEST(Values, InF32AllBitsAreThoseOfOneDevice) {
+  for_each_law(25, {.dtype = "f32"}, [&](DrawnLaw& law, Random& random) {
+    LawRunOptions options;
+    options.delays = {random.next(), 100};
+    const LawRun run = law.program.run(options);
+    ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_EQ(first_bit_difference(run, law.program.run_sequential()), "");
+  });
+}
+
 TEST(Values, ADelayOfAnyActionChangesNoBit) {
   for_each_law(12, {}, [](DrawnLaw& law, Random& random) {
     const LawRun run = law.program.run({});
@@ -140,6 +170,9 @@ TEST(Values, ComparisonsSeeOneBit) {
   b = a;
   b.sums[1][0] = 4;
   EXPECT_NE(first_bit_difference(a, b), "");
+  b = a;
+  b.held_out = {4};
+  EXPECT_NE(first_difference(a, b, kRounding), "");
   b = a;
   b.losses[2] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(first_difference(a, b, kRounding), "");

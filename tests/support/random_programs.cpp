@@ -70,7 +70,7 @@ class ProgramMaker {
       // Where gradients are rounding noise around zero, their sign would decide on whole steps of size lr; a large eps takes them as zero.
       optimizer = "adamw(lr: " + rate + (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" + (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
     }
-    return "    optim: " + optimizer + "\n    steps: 3\n    dtype: f64\n    seed:  " + number(random_.below(1u << 31)) + "\n";
+    return "    optim: " + optimizer + "\n    steps: 3\n    dtype: " + options_.dtype + "\n    seed:  " + number(random_.below(1u << 31)) + "\n";
   }
 
   std::string on(std::uint32_t device) { return " on pp[" + number(device) + "]\n"; }

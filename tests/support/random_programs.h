@@ -1,7 +1,7 @@
 #pragma once
 // Random legal programs as `.pipe` text, read by the front end.
 //
-// Guarantees: the same stream gives the same text; every program compiles and trains in f64 on synthetic data whose samples all differ. Models
+// Guarantees: the same stream gives the same text; every program compiles and trains, in f64 unless asked otherwise, on synthetic data whose samples all differ. Models
 // (random_models.h) have chains, skips, branches, shared weights and one to three losses; they are cut into stages by cost, by sizes or where they mark them, or
 // placed call by call. Placements are lines, loops, V shapes, uneven, per instance, with a pass of its own, in two copies; samples are cut into microbatches and over
 // one or two axes of replicas, gradients go in buckets of any size. With `order`, each rank runs one of all legal linearisations of its work
@@ -30,6 +30,7 @@ struct RandomProgramOptions {
   bool dropout = true;     // some models draw random numbers
   bool streams = true;     // some put communication on streams of their own
   std::uint32_t max_devices = 8;
+  const char* dtype = "f64";
 };
 
 RandomProgram random_program(Context& context, Random& random, const RandomProgramOptions& options = {});
