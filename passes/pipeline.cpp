@@ -67,7 +67,9 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
     drop_backward(*dag);
     pass("drop_backward", true);
   }
-  if (!pass("communicate", communicate(*dag, sink)) || strategy.missing.order || sink.has_errors()) return stop_at_orders();
+  // Where a rank is missing, or a backward is named both ways, there is no order of everything.
+  const bool orders_stand = !strategy.missing.order && !sink.reported(Code::backward_named_both_ways);
+  if (!pass("communicate", communicate(*dag, sink)) || !orders_stand) return stop_at_orders();
   if (reached(Level::communicating)) return dag;
   std::optional<Communicators> communicators = order(*dag, strategy, sink);
   if (!pass("order", communicators.has_value())) return std::nullopt;
