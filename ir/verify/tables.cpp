@@ -25,6 +25,13 @@ class Tables {
         }
       }
     }
+    if (const auto& data = dag_.forward_only ? dag_.settings.held_out : dag_.settings.data) {
+      for (const tensor::Type& type : dag_.input_types) {
+        for (const tensor::Dim& dim : type.dims) {
+          if (dim.sampled && dim.extent != data->batch) return fail("an input takes another number of samples than the data has");
+        }
+      }
+    }
     for (const tensor::Loss& loss : dag_.losses) {
       if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist");
     }
