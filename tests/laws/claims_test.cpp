@@ -23,7 +23,7 @@ const directive::Order* order_of(const directive::Strategy& strategy) {
 
 /// How many of the programs have what.
 struct Drawn {
-  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0;
+  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0, reduced = 0;
 
   void count(const directive::Order& order, const directive::Strategy& strategy, const std::string& source) {
     std::uint64_t claimed = 0, least = std::numeric_limits<std::uint64_t>::max();
@@ -44,6 +44,7 @@ struct Drawn {
     }
     ++ordered;
     named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::send; });
+    reduced += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::reduce; });
     finer += fine;
     if (order.ranks.empty() || claimed == strategy.mesh.devices()) return;
     ++partial;
@@ -87,15 +88,19 @@ class RankWalk {
     }
     std::vector<dag::NodeId> nodes;
     ASSERT_TRUE(selection_.nodes(order_, order_.ops[step.op], sink_, nodes));
-    const bool sends = order_.ops[step.op].part == directive::Part::send;
+    const directive::Part part = order_.ops[step.op].part;
     for (const dag::NodeId node : nodes) {
       if (!dag_.device_sets[dag_.node(node).devices].contains(devices)) continue;
-      if (!sends) {
+      if (part == directive::Part::none) {
         at.push_back(position_[node.index()]);
         continue;
       }
       for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-        if (dag_.nodes[i].kind == dag::NodeKind::send && dag_.inputs_of(dag_.nodes[i]).front().source.node == node) at.push_back(position_[i]);
+        const dag::Node& each = dag_.nodes[i];
+        const bool named = part == directive::Part::send ? each.kind == dag::NodeKind::send : each.kind == dag::NodeKind::all_reduce && each.bucket.valid();
+        const std::span<const dag::Input> inputs = dag_.inputs_of(each);
+        const bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == node; });
+        if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
       }
     }
   }
@@ -123,12 +128,13 @@ TEST(Claims, RanksRunWhatTheirOrderSays) {
     RankWalk walk(*dag, *order, sink);
     for (const directive::RankSteps& rank : order->ranks) walk.expect_kept(program.strategy.device_sets[rank.devices], rank);
   });
-  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named << " name messages and " << drawn.partial
+  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named << " name messages, " << drawn.reduced << " reductions and " << drawn.partial
             << " claim some ranks only: " << drawn.alone << " one, " << drawn.all_but_one << " all but one, " << drawn.replicated << " beside replicas, " << drawn.halves << " with BW, "
             << drawn.groups << " with overlap groups\n";
   if (case_options().count > 0) return;
   EXPECT_GE(drawn.finer, drawn.ordered / 10);
   EXPECT_GE(drawn.named, drawn.ordered / 12);
+  EXPECT_GE(drawn.reduced, drawn.ordered / 20);
   EXPECT_GE(drawn.partial, drawn.ordered / 6);
   for (const int share : {drawn.alone, drawn.all_but_one, drawn.replicated, drawn.halves, drawn.groups}) EXPECT_GE(share, drawn.partial / 8);
 }

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// One operation: all chunks of a region, pass and instance on one rank, or the one message that they send.
+/// One operation: all chunks of a region, pass and instance on one rank, or the one message that they send, or the one reduction of their gradients.
 struct Operation {
   Pass pass = Pass::F;
   std::string work;  // `stage[0] mb[1]`
   std::string region;
   std::int32_t rank = 0;
   std::uint32_t vertex = 0;
-  bool send = false;   // its message; a step of its own
+  bool named = false;  // its communication; a step of its own
 };
 
 /// A step: members of a group, each a sequence of operations.
@@ -176,32 +176,50 @@ class OrderDrawer {
         if (vertex_of[unit] != vertex_of[to]) readers_[vertex_of[unit]].push_back(vertex_of[to]);
       }
     }
-    if (options_.sends && random_.chance(0.5)) name_sends(dag, graph, vertex_of);
+    if (options_.named && random_.chance(0.5)) name_communication(dag, graph, vertex_of);
     // The queue of weight gradients wants `BI` first, whether or not `BW` reads what it makes.
     for (const Operation& bi : operations_) {
       for (const Operation& bw : operations_) {
-        if (!bi.send && bi.pass == Pass::BI && bw.pass == Pass::BW && bi.rank == bw.rank && bi.work == bw.work) readers_[bi.vertex].push_back(bw.vertex);
+        if (!bi.named && bi.pass == Pass::BI && bw.pass == Pass::BW && bi.rank == bw.rank && bi.work == bw.work) readers_[bi.vertex].push_back(bw.vertex);
       }
     }
     return true;
   }
 
-  /// Messages that are sent where the walk comes to them and not as soon as they are made: of operations that send one.
-  void name_sends(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> sends;  // by the operation that makes what they carry
-    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-      const dag::Node& node = dag.node(graph.front(unit));
-      if (node.kind == dag::NodeKind::send) sends[vertex_of[graph.unit_of(dag.inputs_of(node).front().source.node)]].push_back(vertex_of[unit]);
+  /// Communication that is issued where the walk comes to it and not as soon as it can be: messages of operations that send one, and reductions of regions whose whole
+  /// backwards on a rank share one.
+  void name_communication(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
+    std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;  // by the operation that makes what they carry
+    for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      const dag::Node& node = dag.nodes[i];
+      const bool reduces = node.kind == dag::NodeKind::all_reduce && node.bucket.valid();
+      if (!reduces && node.kind != dag::NodeKind::send) continue;
+      const std::uint32_t own = vertex_of[graph.unit_of(dag::NodeId::at(i))];
+      for (const dag::Input& input : dag.inputs_of(node)) (reduces ? reductions : sends)[vertex_of[graph.unit_of(input.source.node)]].insert(own);
     }
+    struct Backwards {
+      bool whole = true;
+      std::set<std::uint32_t> reductions;
+    };
+    std::map<std::pair<std::int32_t, std::string>, Backwards> of_region;
     const std::size_t work = operations_.size();
     for (std::size_t i = 0; i < work; ++i) {
+      if (operations_[i].region.empty()) continue;
+      Backwards& backwards = of_region[{operations_[i].rank, operations_[i].region}];
+      backwards.whole = backwards.whole && (operations_[i].pass == Pass::F || operations_[i].pass == Pass::B);
+      const auto reduced = reductions.find(operations_[i].vertex);
+      if (reduced != reductions.end()) backwards.reductions.insert(reduced->second.begin(), reduced->second.end());
       const auto own = sends.find(operations_[i].vertex);
-      if (own == sends.end() || own->second.size() != 1 || operations_[i].region.empty() || random_.chance(0.5)) continue;
+      if (own == sends.end() || own->second.size() != 1 || random_.chance(0.5)) continue;
       Operation send = operations_[i];
-      send.vertex = own->second.front();
+      send.vertex = *own->second.begin();
       send.work.insert(send.region.size(), ".send");
-      send.send = true;
+      send.named = true;
       operations_.push_back(std::move(send));
+    }
+    for (const auto& [key, backwards] : of_region) {
+      if (!backwards.whole || backwards.reductions.size() != 1 || random_.chance(0.5)) continue;
+      operations_.push_back({Pass::B, key.second + ".reduce", key.second, key.first, *backwards.reductions.begin(), true});
     }
   }
 
@@ -261,7 +279,7 @@ class OrderDrawer {
     bool open = false;  // the last step takes more members
     for (const Operation& operation : operations_) {
       if (operation.rank != rank) continue;
-      if (operation.send) {
+      if (operation.named) {
         steps.push_back({{operation}});
         open = false;
         continue;
@@ -396,7 +414,7 @@ class OrderDrawer {
     for (const Step& step : steps) {
       for (const std::vector<Operation>& member : step) {
         for (const Operation& operation : member) {
-          if (operation.send) continue;
+          if (operation.named) continue;
           Lists& of = lists[cursors.one ? "" : operation.region];
           if (operation.pass == Pass::F) of.forward.push_back(operation.work);
           if (operation.pass == Pass::B || operation.pass == Pass::BI) of.backward.push_back(operation.work);
@@ -422,7 +440,7 @@ class OrderDrawer {
   }
 
   std::string operation_text(const Operation& operation, const Cursors& cursors, std::deque<std::pair<std::string, std::string>>& queue) {
-    if (operation.send) return std::string(pass_name(operation.pass)) + " " + operation.work;
+    if (operation.named) return std::string(pass_name(operation.pass)) + " " + operation.work;
     const std::string* cursor = cursors.find(operation);
     const std::string pass = std::string(pass_name(operation.pass)) + " ";
     if (operation.pass == Pass::BI) queue.emplace_back(operation.work, cursor ? *cursor : "");
