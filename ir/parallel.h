@@ -6,14 +6,15 @@
 //     for (std::size_t r; (r = next++) < roles;) plans[r] = plan_role(r);
 //   });
 //
-// What the items give must not depend on who works on them: results go to places of their own. Small programs stay on one thread.
+// What the items give must not depend on who works on them: results go to places of their own. Small programs stay on one thread. The threads are
+// those of the process: they are started when they are first needed, and sleep until they are needed again.
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <system_error>
 #include <thread>
-#include <vector>
+
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace piper {
 
@@ -23,20 +24,11 @@ inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
   return std::clamp<std::size_t>(std::min<std::size_t>({items, nodes / kNodesPerWorker, kMost, std::thread::hardware_concurrency()}), 1, kMost);
 }
 
-/// Runs `work` on so many threads at once, the calling one among them, and returns when all have returned. `work` must not throw.
-template <typename Work>
-void run_workers(std::size_t workers, const Work& work) {
-  std::vector<std::thread> threads;
-  try {
-    for (std::size_t i = 1; i < workers; ++i) threads.emplace_back([&work] { work(); });
-  } catch (const std::system_error&) {
-    // The system has no more threads: those that there are take all items.
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
-}
+/// Runs `work` on at most so many threads at once, the calling one among them, and returns when all that began it have returned: who comes when the
+/// items are gone is not waited for. May be called by `work` itself, and by several threads. `work` must not throw.
+void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 
-/// Two pieces of work that share nothing, at once when they visit many nodes.
+/// Two pieces of work, at once when they visit many nodes, else one after the other. The second may wait for the first.
 template <typename First, typename Second>
 void run_both(std::size_t nodes, const First& first, const Second& second) {
   std::atomic<int> next = 0;
