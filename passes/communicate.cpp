@@ -377,7 +377,10 @@ void drop_backward(Dag& dag) {
   dag.nodes.resize(num_work_nodes(dag));
   std::erase_if(dag.nodes, [](const Node& node) { return node.pass != Pass::F; });
   dag.forward_only = true;
-  remove_unused_bodies(dag);
+  std::vector<bool> used(dag.bodies.size());
+  for (const Node& node : dag.nodes) used[node.body.index()] = true;
+  const std::vector<BodyId> moved = keep_bodies(dag, used);
+  for (Node& node : dag.nodes) node.body = moved[node.body.index()];
   for (dag::Body& body : dag.bodies) keep_all(body.graph);
   remove_unread_outputs(dag);
   wire(dag);

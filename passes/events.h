@@ -28,7 +28,45 @@ struct Events {
   std::vector<Need> waits;
 };
 
-/// `slots`: actions in issue order; positions count up per stream. `needs` of action i are [first_need[i], first_need[i + 1]): at distance 0 earlier actions.
-Events choose_waits(std::span<const Slot> slots, std::size_t streams, std::span<const std::uint32_t> first_need, std::span<const Need> needs);
+/// Chooses for one rank after the other; its tables, which are large, are allocated once.
+class WaitChooser {
+ public:
+  /// `slots`: actions in issue order; positions count up per stream. `needs` of action i are [first_need[i], first_need[i + 1]): at distance 0 earlier
+  /// actions. The result holds until the next call.
+  const Events& choose(std::span<const Slot> slots, std::size_t streams, std::span<const std::uint32_t> first_need, std::span<const Need> needs);
+
+ private:
+  /// What is known to have ended when an action starts: per stream a count of actions, those of the step before included in the second pass. Rows are
+  /// padded to whole blocks, so that they are copied and merged by vector instructions.
+  class Clocks {
+   public:
+    /// A row is written before it is read.
+    void resize(std::size_t actions, std::size_t streams);
+    std::int32_t* row(std::size_t action) { return rows_.data() + action * width_; }
+    void clear(std::int32_t* row) const;
+    void copy(std::int32_t* to, const std::int32_t* from) const;
+    void merge(std::int32_t* to, const std::int32_t* from) const;
+
+   private:
+    std::size_t width_ = 0;
+    std::vector<std::int32_t> rows_;
+  };
+
+  void link_streams(std::size_t streams);
+  void sort_needs(std::uint32_t action, std::uint32_t distance);
+  void within_a_step();
+  void across_steps();
+
+  std::span<const Slot> slots_;
+  std::span<const std::uint32_t> first_need_;
+  std::span<const Need> needs_;
+  Events events_;
+  std::vector<std::int32_t> count_;                // per stream: its actions
+  std::vector<std::uint32_t> last_;                // per stream: its last action
+  std::vector<std::uint32_t> previous_;            // per action: the one before it in its stream
+  std::vector<Need> sorted_;                       // those of one action and distance that name other streams, the latest first
+  Clocks same_, next_;                             // of the first step, and of the one after
+  std::vector<std::uint32_t> first_same_, waits_same_;  // per action, one more; waits within a step
+};
 
 }  // namespace piper::passes

@@ -11,7 +11,7 @@ namespace piper::passes {
 
 using namespace dag;
 
-std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   PendingWorkGraph pending;
   std::optional<RoleTable> role_table;
   Selection selection(dag);
@@ -59,7 +59,7 @@ std::optional<Communicators> order(Dag& dag, const directive::Strategy& strategy
     return std::nullopt;
   }
   dag.level = Level::ordered;
-  return communicators;
+  return Ordered{std::move(*communicators), std::move(*role_table)};
 }
 
 void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {

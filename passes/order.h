@@ -9,11 +9,18 @@
 
 #include "ir/diagnostics/diagnostics.h"
 #include "passes/communicators.h"
+#include "passes/roles.h"
 
 namespace piper::passes {
 
-/// The communicators that the order gives, for `plan`; nothing, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
-std::optional<Communicators> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// What `plan` goes on with.
+struct Ordered {
+  Communicators communicators;
+  RoleTable roles;
+};
+
+/// Nothing, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
+std::optional<Ordered> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 /// Reports what the orders of a program that was refused say wrong, as far as the level of the DAG tells: at split no work has a place, from placed on it
 /// has, at communicating there is communication that orders may name. For a DAG of which nothing else is made.

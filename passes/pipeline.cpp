@@ -71,11 +71,11 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   const bool orders_stand = !strategy.missing.order && !sink.reported(Code::backward_named_both_ways);
   if (!pass("communicate", communicate(*dag, sink)) || !orders_stand) return stop_at_orders();
   if (reached(Level::communicating)) return dag;
-  std::optional<Communicators> communicators = order(*dag, strategy, sink);
-  if (!pass("order", communicators.has_value())) return std::nullopt;
+  std::optional<Ordered> ordered = order(*dag, strategy, sink);
+  if (!pass("order", ordered.has_value())) return std::nullopt;
   if (reached(Level::ordered)) return dag;
   if (sink.has_errors()) return std::nullopt;  // a plan would measure another program
-  if (!pass("plan", plan(*dag, std::move(*communicators), options.workspace_bytes, sink))) return std::nullopt;
+  if (!pass("plan", plan(*dag, std::move(*ordered), options.workspace_bytes, sink))) return std::nullopt;
   return dag;
 }
 

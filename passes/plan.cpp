@@ -144,9 +144,9 @@ NodesByRole nodes_by_role(const Dag& dag, const RoleTable& roles, PlanFacts& fac
 
 }  // namespace
 
-bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
-  const RoleTable roles(dag, {});  // its names are interned, and so are those of types that are measured
-  PlanFacts facts{dag, communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
+bool plan(Dag& dag, Ordered ordered, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
+  const RoleTable& roles = ordered.roles;
+  PlanFacts facts{dag, ordered.communicators, bucket_layouts(dag), param_places(dag), {}, {}, {}, {}};
   NodesByRole nodes;
   const auto measure = [&] {
     facts.workspace = workspace_of_nodes(dag, workspace);
@@ -164,14 +164,14 @@ bool plan(Dag& dag, Communicators communicators, const WorkspaceBytes& workspace
   made->roles.resize(roles.size());
   std::atomic<std::size_t> next_role = 0;
   run_workers(workers_for(roles.size(), nodes.nodes.size()), [&] {
-    std::vector<std::uint32_t> action_of(dag.nodes.size(), 0);
+    RolePlanner planner(facts);
     for (std::size_t role; (role = next_role++) < roles.size();) {
-      made->roles[role] = plan_role(facts, action_of, nodes.of(role), buckets[role]);
+      made->roles[role] = planner.plan(nodes.of(role), buckets[role]);
       made->roles[role].name = roles.name(role);
       made->roles[role].at = roles.at(role);
     }
   });
-  made->communicators = std::move(communicators.list);
+  made->communicators = std::move(ordered.communicators.list);
   dag.plan = std::move(made);
   dag.level = Level::planned;
   return check_requirements(dag, sink);

@@ -6,11 +6,11 @@
 // across the end of a step, too; state lies at the front of the arena at offsets that depend on the buckets alone.
 
 #include "ir/diagnostics/diagnostics.h"
-#include "passes/communicators.h"
+#include "passes/order.h"
 
 namespace piper::passes {
 
-/// `communicators`: those that `order` made. Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
-bool plan(dag::Dag& dag, Communicators communicators, const dag::WorkspaceBytes& workspace, DiagnosticSink& sink);
+/// `ordered`: what `order` has given for this DAG. Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
+bool plan(dag::Dag& dag, Ordered ordered, const dag::WorkspaceBytes& workspace, DiagnosticSink& sink);
 
 }  // namespace piper::passes

@@ -22,12 +22,16 @@ struct Value {
   BufferId buffer;
 };
 
-class Projection {
- public:
-  Projection(const PlanFacts& facts, std::span<std::uint32_t> action_of, std::span<const NodeId> nodes, std::span<const BucketId> buckets)
-      : facts_(facts), action_of_(action_of), dag_(facts.dag), nodes_(nodes), buckets_(buckets) {}
+}  // namespace
 
-  Role run() {
+class RolePlanner::Projection {
+ public:
+  explicit Projection(const PlanFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
+
+  Role run(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
+    nodes_ = nodes;
+    buckets_ = buckets;
+    role_ = {};
     make_actions();
     lay_out_state();
     make_values();
@@ -53,10 +57,11 @@ class Projection {
 
   void make_actions() {
     role_.actions.reserve(nodes_.size());
-    slots_.reserve(nodes_.size());
-    node_.reserve(nodes_.size());
-    first_input_.reserve(nodes_.size() + 1);
-    first_input_.push_back(0);
+    slots_.clear();
+    node_.clear();
+    inputs_.clear();
+    first_input_.assign(1, 0);
+    next_position_.clear();
     local_stream_.assign(dag_.streams.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       action_of_[nodes_[a].index()] = a;
@@ -91,8 +96,8 @@ class Projection {
   }
 
   void lay_out_state() {
-    parameters_.resize(dag_.buckets.size());
-    gradients_.resize(dag_.buckets.size());
+    parameters_.assign(dag_.buckets.size(), {});
+    gradients_.assign(dag_.buckets.size(), {});
     const std::uint32_t slots = optimizer_slots(dag_.settings);
     std::int64_t at = 0;
     for (const BucketId bucket : buckets_) {
@@ -128,9 +133,9 @@ class Projection {
     for (std::uint32_t a = 0; a < count; ++a) first_value_[a + 1] = first_value_[a] + node(a).num_outputs;
     value_of_port_.assign(first_value_.back(), kNone);
     count_readers();
-    values_.reserve(value_of_port_.size());
-    lifetimes_.reserve(value_of_port_.size());
-    accesses_.reserve(value_of_port_.size() + inputs_.size());
+    values_.clear();
+    lifetimes_.clear();
+    accesses_.clear();
     for (std::uint32_t a = 0; a < count; ++a) {
       const Node& node = this->node(a);
       const NodeId id = nodes_[a];
@@ -216,7 +221,7 @@ class Projection {
 
   void make_operands() {
     role_.operands.reserve(inputs_.size() + value_of_port_.size());
-    std::vector<bool> written(dag_.params.size(), false);  // gradients that hold a contribution of this step
+    written_.assign(dag_.params.size(), false);
     std::size_t workspace = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
@@ -237,8 +242,8 @@ class Projection {
         Operand operand = place_of(a, i);
         if (is_gradient(node, i)) {
           const std::size_t param = dag_.bodies[node.body.index()].outputs[i].param.index();
-          operand.accumulate = written[param];
-          written[param] = true;
+          operand.accumulate = written_[param];
+          written_[param] = true;
         }
         role_.operands.push_back(operand);
       }
@@ -257,13 +262,13 @@ class Projection {
     group_accesses();
     find_predecessors();
     // Gradients of a bucket are written again only after their reduction in the step before.
-    std::vector<std::uint32_t> reduction(dag_.buckets.size(), kNone);
+    reduction_.assign(dag_.buckets.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      if (node(a).kind == NodeKind::all_reduce && node(a).bucket.valid()) reduction[node(a).bucket.index()] = a;
+      if (node(a).kind == NodeKind::all_reduce && node(a).bucket.valid()) reduction_[node(a).bucket.index()] = a;
     }
-    std::vector<bool> touched(dag_.buckets.size(), false);
-    std::vector<std::uint32_t> first_need(1, 0);
-    first_need.reserve(nodes_.size() + 1);
+    touched_.assign(dag_.buckets.size(), false);
+    needs_.clear();
+    first_need_.assign(1, 0);
     std::size_t value = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
@@ -287,12 +292,12 @@ class Projection {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         if (!is_gradient(node, i)) continue;
         const std::size_t bucket = facts_.params[dag_.bodies[node.body.index()].outputs[i].param.index()].bucket.index();
-        if (!touched[bucket] && reduction[bucket] != kNone) need(a, reduction[bucket], 1);
-        touched[bucket] = true;
+        if (!touched_[bucket] && reduction_[bucket] != kNone) need(a, reduction_[bucket], 1);
+        touched_[bucket] = true;
       }
-      first_need.push_back(static_cast<std::uint32_t>(needs_.size()));
+      first_need_.push_back(static_cast<std::uint32_t>(needs_.size()));
     }
-    const Events events = choose_waits(slots_, next_position_.size(), first_need, needs_);
+    const Events& events = chooser_.choose(slots_, next_position_.size(), first_need_, needs_);
     role_.waits.reserve(events.waits.size());
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       role_.actions[a].first_wait = events.first[a];
@@ -340,44 +345,51 @@ class Projection {
     for (const auto& [value, action] : accesses_) ++first_access_[value + 1];
     for (std::size_t i = 1; i < first_access_.size(); ++i) first_access_[i] += first_access_[i - 1];
     access_.resize(accesses_.size());
-    std::vector<std::uint32_t> next(first_access_.begin(), first_access_.end() - 1);
-    for (const auto& [value, action] : accesses_) access_[next[value]++] = action;
+    next_access_.assign(first_access_.begin(), first_access_.end() - 1);
+    for (const auto& [value, action] : accesses_) access_[next_access_[value]++] = action;
+  }
+
+  /// Cells between the places where values begin or end. Places are used over and over: few of them differ. Gives the number of places.
+  std::size_t number_cells() {
+    cuts_.clear();
+    cell_.clear();
+    first_cell_.resize(values_.size());
+    end_cell_.resize(values_.size());
+    const auto cut = [&](std::int64_t offset) {
+      const auto [entry, fresh] = cell_.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts_.size()));
+      if (fresh) cuts_.push_back(offset / kAlignment);
+      return entry->second;
+    };
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell_[v] = cut(lifetimes_[v].offset);
+      end_cell_[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
+    }
+    std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
+    for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;
+    std::sort(by_place.begin(), by_place.end(), [&](std::uint32_t x, std::uint32_t y) { return cuts_[x] < cuts_[y]; });
+    for (std::uint32_t i = 0; i < cuts_.size(); ++i) number[by_place[i]] = i;
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell_[v] = number[first_cell_[v]];
+      end_cell_[v] = number[end_cell_[v]];
+    }
+    return cuts_.size();
   }
 
   /// For each value those that had some of its bytes directly before it, in this step or the one before.
   void find_predecessors() {
-    // Cells between the places where values begin or end, in units of the alignment. Places are used over and over: few of them differ.
-    std::vector<std::int64_t> cuts;
-    llvm::DenseMap<std::int64_t, std::uint32_t> cell;
-    std::vector<std::uint32_t> first_cell(values_.size()), end_cell(values_.size());
-    const auto cut = [&](std::int64_t offset) {
-      const auto [entry, fresh] = cell.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts.size()));
-      if (fresh) cuts.push_back(offset / kAlignment);
-      return entry->second;
-    };
-    for (std::size_t v = 0; v < values_.size(); ++v) {
-      first_cell[v] = cut(lifetimes_[v].offset);
-      end_cell[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
-    }
-    std::vector<std::uint32_t> by_place(cuts.size()), number(cuts.size());
-    for (std::uint32_t i = 0; i < cuts.size(); ++i) by_place[i] = i;
-    std::sort(by_place.begin(), by_place.end(), [&](std::uint32_t x, std::uint32_t y) { return cuts[x] < cuts[y]; });
-    for (std::uint32_t i = 0; i < cuts.size(); ++i) number[by_place[i]] = i;
-    for (std::size_t v = 0; v < values_.size(); ++v) {
-      first_cell[v] = number[first_cell[v]];
-      end_cell[v] = number[end_cell[v]];
-    }
-    std::vector<std::uint32_t> holder(cuts.size(), kNone);
-    for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder.begin() + first_cell[v], holder.begin() + end_cell[v], v);
+    const std::size_t cells = number_cells();
+    holder_.assign(cells, kNone);
+    for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder_.begin() + first_cell_[v], holder_.begin() + end_cell_[v], v);
     // The holders at the end of the step are those at the start of the next one.
-    std::vector<bool> this_step(cuts.size(), false);
+    this_step_.assign(cells, false);
     first_predecessor_.assign(1, 0);
+    predecessors_.clear();
     for (std::uint32_t v = 0; v < values_.size(); ++v) {
       Need before{kNone, 0};
-      for (std::uint32_t c = first_cell[v]; c < end_cell[v]; ++c) {
-        const Need found{holder[c], this_step[c] ? 0u : 1u};
-        holder[c] = v;
-        this_step[c] = true;
+      for (std::uint32_t c = first_cell_[v]; c < end_cell_[v]; ++c) {
+        const Need found{holder_[c], this_step_[c] ? 0u : 1u};
+        holder_[c] = v;
+        this_step_[c] = true;
         if (found.action == kNone || found == before) continue;
         before = found;
         predecessors_.push_back(found);
@@ -387,12 +399,13 @@ class Projection {
   }
 
   const PlanFacts& facts_;
-  std::span<std::uint32_t> action_of_;         // per node: its action
   const Dag& dag_;
+  std::vector<std::uint32_t> action_of_;       // per node: its action; stays valid for a role's own nodes alone
+
+  // Of the role at hand.
   std::span<const NodeId> nodes_;
   std::span<const BucketId> buckets_;
   Role role_;
-
   std::vector<Node> node_;                     // per action
   std::vector<std::uint32_t> first_input_;     // per action, one more
   std::vector<Source> inputs_;
@@ -407,17 +420,26 @@ class Projection {
   std::vector<std::uint32_t> readers_;         // per output
   std::vector<Value> values_;                  // ascending by the action that writes them
   std::vector<Lifetime> lifetimes_;            // per value
+  std::vector<bool> written_;                  // per parameter: its gradient holds a contribution of this step
+
   std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
-  std::vector<std::uint32_t> first_access_, access_;
+  std::vector<std::uint32_t> first_access_, next_access_, access_;
+  std::vector<std::int64_t> cuts_;             // where values begin or end, in units of the alignment
+  llvm::DenseMap<std::int64_t, std::uint32_t> cell_;
+  std::vector<std::uint32_t> first_cell_, end_cell_;  // per value
+  std::vector<std::uint32_t> holder_;          // per cell: the value that had it last
+  std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
+  std::vector<std::uint32_t> reduction_;       // per bucket: the action that reduces it
+  std::vector<bool> touched_;                  // per bucket
+  std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;
+  WaitChooser chooser_;
 };
 
-}  // namespace
-
-Role plan_role(const PlanFacts& facts, std::span<std::uint32_t> action_of, std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
-  return Projection(facts, action_of, nodes, buckets).run();
-}
+RolePlanner::RolePlanner(const PlanFacts& facts) : projection_(std::make_unique<Projection>(facts)) {}
+RolePlanner::~RolePlanner() = default;
+Role RolePlanner::plan(std::span<const NodeId> nodes, std::span<const BucketId> buckets) { return projection_->run(nodes, buckets); }
 
 }  // namespace piper::passes

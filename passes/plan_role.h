@@ -2,6 +2,8 @@
 // Projection of the ordered DAG onto one role: its actions, where their operands lie, and what they wait for.
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,7 +25,17 @@ struct PlanFacts {
   std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
 };
 
-/// `nodes`: those of the role, in the global order. `action_of`: scratch, one entry per node of the DAG. Fills everything but name and coordinates.
-dag::Role plan_role(const PlanFacts& facts, std::span<std::uint32_t> action_of, std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
+/// Plans one role after the other; its tables, which are large, are allocated once. Each thread has its own.
+class RolePlanner {
+ public:
+  explicit RolePlanner(const PlanFacts& facts);
+  ~RolePlanner();
+  /// `nodes`: those of the role, in the global order; `buckets`: those that have a home there. Fills everything but name and coordinates.
+  dag::Role plan(std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
+
+ private:
+  class Projection;
+  std::unique_ptr<Projection> projection_;
+};
 
 }  // namespace piper::passes

@@ -179,6 +179,49 @@ void find_halves(const Dag& dag, const directive::Strategy& strategy, Selection&
   }
 }
 
+// ---- rewrite
+
+/// Bodies of the passes that some instance has.
+void keep_run_bodies(Dag& dag, std::span<const Backward> backward) {
+  std::vector<bool> used(dag.bodies.size());
+  const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    const std::span<const Backward> own = backward.subspan(c * instances, instances);
+    const auto halves = static_cast<std::size_t>(std::count(own.begin(), own.end(), Backward::halves));
+    const auto use = [&](Pass pass) {
+      if (const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)]; body.valid()) used[body.index()] = true;
+    };
+    use(Pass::F);
+    if (halves < instances) use(Pass::B);
+    if (halves == 0) continue;
+    use(Pass::BI);
+    use(Pass::BW);
+  }
+  keep_bodies(dag, used);
+}
+
+void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward) {
+  dag.nodes.clear();
+  dag.edges.clear();
+  dag.nodes.reserve(backward.size() * 8);  // three passes, two messages at both ends, loads
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    const Chunk& chunk = dag.chunks[c];
+    Node node;
+    node.chunk = ChunkId::at(c);
+    node.loc = chunk.loc;
+    for (std::uint32_t i = 0; i < instances.size(); ++i) {
+      node.instance = instances.at(i);
+      const bool halves = backward[c * instances.size() + i] == Backward::halves;  // of one named both ways the whole stands
+      for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+        if (pass != Pass::F && halves == (pass == Pass::B)) continue;
+        node.pass = pass;
+        node.body = chunk.bodies[static_cast<std::size_t>(pass)];
+        dag.nodes.push_back(node);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
@@ -191,8 +234,6 @@ bool divides(const directive::Split& split, const Batch& batch) {
   const std::int64_t parts = parts_of(split);
   return parts == 0 || batch.samples % parts == 0;
 }
-
-// ---- rewrite
 
 bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const directive::Split* split = nullptr;
@@ -208,27 +249,9 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   find_halves(dag, strategy, selection, sink, backward);
 
   dag.level = Level::split;
+  keep_run_bodies(dag, backward);
   for (Body& body : dag.bodies) divide_samples(body, parts);
-  dag.nodes.clear();
-  dag.edges.clear();
-  dag.nodes.reserve(dag.chunks.size() * instances * 8);  // three passes, two messages at both ends, loads
-  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
-    const Chunk& chunk = dag.chunks[c];
-    Node node;
-    node.chunk = ChunkId::at(c);
-    node.loc = chunk.loc;
-    for (std::uint32_t i = 0; i < instances; ++i) {
-      node.instance = selection.instances().at(i);
-      const bool halves = backward[c * instances + i] == Backward::halves;  // of one named both ways the whole stands
-      for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
-        if (pass != Pass::F && halves == (pass == Pass::B)) continue;
-        node.pass = pass;
-        node.body = chunk.bodies[static_cast<std::size_t>(pass)];
-        dag.nodes.push_back(node);
-      }
-    }
-  }
-  remove_unused_bodies(dag);
+  make_nodes(dag, selection.instances(), backward);
   wire(dag);
   return true;
 }

@@ -88,11 +88,7 @@ void remove_unread_outputs(Dag& dag) {
   }
 }
 
-void remove_unused_bodies(Dag& dag) {
-  std::vector<bool> used(dag.bodies.size());
-  for (const Node& node : dag.nodes) {
-    if (node.kind == NodeKind::chunk) used[node.body.index()] = true;
-  }
+std::vector<BodyId> keep_bodies(Dag& dag, const std::vector<bool>& used) {
   std::vector<BodyId> moved(dag.bodies.size());
   std::vector<Body> kept;
   kept.reserve(dag.bodies.size());
@@ -107,9 +103,7 @@ void remove_unused_bodies(Dag& dag) {
       if (body.valid()) body = moved[body.index()];
     }
   }
-  for (Node& node : dag.nodes) {
-    if (node.kind == NodeKind::chunk) node.body = moved[node.body.index()];
-  }
+  return moved;
 }
 
 }  // namespace piper::passes

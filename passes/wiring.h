@@ -34,7 +34,7 @@ void wire(dag::Dag& dag);
 
 /// Removes the data and saved outputs that no body reads. The values are made all the same.
 void remove_unread_outputs(dag::Dag& dag);
-/// Removes the bodies that no node runs.
-void remove_unused_bodies(dag::Dag& dag);
+/// Removes the bodies that are not `used`; says where each has gone. Chunks follow, nodes do not.
+std::vector<dag::BodyId> keep_bodies(dag::Dag& dag, const std::vector<bool>& used);
 
 }  // namespace piper::passes

@@ -81,9 +81,10 @@ bool all_needs_hold(const Case& c, const std::vector<std::vector<bool>>& before)
 
 TEST(events, waits_imply_every_need_and_none_can_be_left_out) {
   std::size_t needed = 0, kept = 0;
+  WaitChooser chooser;
   for_each_case(300, [&](Random& random) {
     const Case c = random_case(random);
-    const Events events = choose_waits(c.slots, c.streams, c.first_need, c.needs);
+    const Events& events = chooser.choose(c.slots, c.streams, c.first_need, c.needs);
     ASSERT_EQ(events.first.size(), c.slots.size() + 1);
     ASSERT_TRUE(all_needs_hold(c, happens_before(c, events, events.waits.size())));
     for (std::size_t w = 0; w < events.waits.size(); ++w) {
@@ -99,14 +100,15 @@ TEST(events, none_within_one_stream) {
   const std::vector<Slot> slots = {{0, 0}, {0, 1}};
   const std::vector<std::uint32_t> first = {0, 0, 1};
   const std::vector<Need> needs = {{0, 0}};
-  EXPECT_TRUE(choose_waits(slots, 1, first, needs).waits.empty());
+  EXPECT_TRUE(WaitChooser().choose(slots, 1, first, needs).waits.empty());
 }
 
 TEST(events, a_wait_on_a_later_action_of_a_stream_covers_the_earlier) {
   const std::vector<Slot> slots = {{1, 0}, {1, 1}, {0, 0}};
   const std::vector<std::uint32_t> first = {0, 0, 0, 2};
   const std::vector<Need> needs = {{0, 0}, {1, 0}};
-  const Events events = choose_waits(slots, 2, first, needs);
+  WaitChooser chooser;
+  const Events& events = chooser.choose(slots, 2, first, needs);
   ASSERT_EQ(events.waits.size(), 1u);
   EXPECT_EQ(events.waits[0], (Need{1, 0}));
 }
