@@ -44,7 +44,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
 
 /// What the tables of a plan take at least: each operation of an order is a node, with messages, edges, actions and buffers.
 std::size_t expected_bytes(const directive::Strategy& strategy) {
-  constexpr std::size_t kPerOperation = 768;
+  constexpr std::size_t kPerOperation = 640;
   std::size_t operations = 0;
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) operations += order->ops.size();
@@ -56,10 +56,11 @@ std::size_t expected_bytes(const directive::Strategy& strategy) {
 
 int run_check(Console& console, const Arguments& arguments) {
   use_large_heap();
+  HeapFiller filler;
   Session session(console, arguments);
   if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
   for (Session::Subject& subject : session.subjects(arguments.positional.size() > 1 ? arguments.positional[1] : "")) {
-    const HeapFiller filler(expected_bytes(subject.lowered.strategy));
+    filler.fill(expected_bytes(subject.lowered.strategy));
     const auto dag = session.compile(subject, dag::Level::planned);
     if (dag) verify::verify(*dag, session.sink());
     if (dag && subject.lowered.strategy.settings.held_out) {

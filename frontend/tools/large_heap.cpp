@@ -45,23 +45,11 @@ void use_large_heap() {
 #endif
 }
 
-HeapFiller::HeapFiller([[maybe_unused]] std::size_t bytes) {
+HeapFiller::HeapFiller() {
 #ifdef MADV_POPULATE_WRITE
-  // The caller goes on where the heap ends now. It would wait for the pages that are being cleared, so those before it are left to it.
-  constexpr std::size_t kAhead = 2;
-  const std::size_t unused = mallinfo2().keepcost;
-  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(sbrk(0)) - unused + kPage - 1) / kPage * kPage + kAhead * kPage;
-  const std::uintptr_t end = std::min<std::uintptr_t>(reserved_end, first + bytes / kPage * kPage);
-  if (bytes < 8 * kPage || first >= end || std::thread::hardware_concurrency() < 2) return;
+  if (reserved_end == 0 || std::thread::hardware_concurrency() < 2) return;
   try {
-    thread_ = std::thread([this, first, end] {
-      // Where no core is idle the caller does not give way.
-      const sched_param none{};
-      pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
-      for (std::uintptr_t page = first; page < end && !stop_; page += kPage) {
-        if (madvise(reinterpret_cast<void*>(page), kPage, MADV_POPULATE_WRITE) != 0) return;
-      }
-    });
+    thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error&) {
     // The system has no more threads: who touches a page clears it.
   }
@@ -69,8 +57,45 @@ HeapFiller::HeapFiller([[maybe_unused]] std::size_t bytes) {
 }
 
 HeapFiller::~HeapFiller() {
-  stop_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
   if (thread_.joinable()) thread_.join();
+}
+
+void HeapFiller::fill([[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  // The caller goes on where the heap ends now. It would wait for the pages that are being cleared, so those before it are left to it.
+  constexpr std::size_t kAhead = 2, kFew = 8;
+  if (!thread_.joinable() || bytes < kFew * kPage) return;
+  const std::size_t unused = mallinfo2().keepcost;
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(sbrk(0)) - unused + kPage - 1) / kPage * kPage + kAhead * kPage;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted_ = {first, std::min<std::uintptr_t>(reserved_end, first + bytes / kPage * kPage)};
+  }
+  changed_.notify_one();
+#endif
+}
+
+void HeapFiller::serve() {
+#ifdef MADV_POPULATE_WRITE
+  // Where no core is idle the caller does not give way.
+  const sched_param none{};
+  pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ending_ || wanted_.first < wanted_.end; });
+    if (ending_) return;
+    const std::uintptr_t page = wanted_.first;
+    wanted_.first += kPage;
+    lock.unlock();
+    if (madvise(reinterpret_cast<void*>(page), kPage, MADV_POPULATE_WRITE) != 0) return;
+    lock.lock();
+  }
+#endif
 }
 
 }  // namespace piper::tools

@@ -4,8 +4,10 @@
 // A million nodes touch some hundred thousand pages of 4 KiB for the first time, each with a trap into the kernel; pages of 2 MiB need a few dozen.
 // Where the system has none, and under allocators other than glibc's, nothing changes.
 
-#include <atomic>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <mutex>
 #include <thread>
 
 namespace piper::tools {
@@ -13,18 +15,31 @@ namespace piper::tools {
 /// Before the tables grow; further calls do nothing. Address space is reserved, memory is not.
 void use_large_heap();
 
-/// Has the system clear the next `bytes` of the large heap on a thread of its own while the caller works: clearing is a tenth of what `check` of
-/// 200,000 nodes does, and the caller would stand still meanwhile. Nothing happens without a large heap, for few bytes, or on one core.
+/// Has the system clear the next pages of the large heap on a thread of its own while the caller works: clearing is a tenth of what `check` of 200,000
+/// nodes does, and the caller would stand still meanwhile. Its thread sleeps until then: one that is woken goes to an idle core, where a new one often
+/// shares that of its maker.
 class HeapFiller {
  public:
-  explicit HeapFiller(std::size_t bytes);
+  HeapFiller();
   HeapFiller(const HeapFiller&) = delete;
   HeapFiller& operator=(const HeapFiller&) = delete;
   /// What is not yet cleared is left to who touches it.
   ~HeapFiller();
 
+  /// Begins with the `bytes` behind those in use, and leaves what an earlier call has not come to. Nothing happens without a large heap, for few bytes, or on
+  /// one core.
+  void fill(std::size_t bytes);
+
  private:
-  std::atomic<bool> stop_ = false;
+  struct Pages {
+    std::uintptr_t first = 0, end = 0;
+  };
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Pages wanted_;
+  bool ending_ = false;
   std::thread thread_;
 };
 
