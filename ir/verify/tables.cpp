@@ -148,24 +148,27 @@ class Tables {
   }
 
   void outputs() {
-    facts_.output_base.resize(dag_.nodes.size() + 1);
-    facts_.kind.reserve(dag_.nodes.size());
-    std::uint32_t total = 0;
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      facts_.output_base[i] = total;
-      const Node& node = dag_.nodes[i];
-      facts_.kind.push_back(node.kind);
-      if (node.kind != NodeKind::chunk && node.kind != NodeKind::load && node.kind != NodeKind::send && node.kind != NodeKind::recv) facts_.around.push_back(NodeId::at(i));
-      const std::uint32_t expected = implied_outputs(dag_, node);
-      if (node.num_outputs != expected) {
-        facts_.sink.report(Code::broken_dag, node.loc, "`{}` has `{}` outputs where its kind makes `{}`", facts_.name(NodeId::at(i)), node.num_outputs, expected);
-        if (facts_.enough()) return;
+    const std::size_t n = dag_.nodes.size();
+    facts_.output_base.resize(n + 1);
+    facts_.kind.resize(n);
+    const bool fit = all_hold(n, [&](std::size_t begin, std::size_t end) {
+      bool good = true;
+      for (std::size_t i = begin; i < end; ++i) {
+        const Node& node = dag_.nodes[i];
+        facts_.kind[i] = node.kind;
+        facts_.output_base[i + 1] = node.num_outputs;
+        good = good && node.num_outputs == implied_outputs(dag_, node);
       }
-      total += node.num_outputs;
+      return good;
+    });
+    if (!fit) return tell_outputs();
+    for (std::size_t i = 0; i < n; ++i) {
+      facts_.output_base[i + 1] += facts_.output_base[i];
+      const NodeKind kind = facts_.kind[i];
+      if (kind != NodeKind::chunk && kind != NodeKind::load && kind != NodeKind::send && kind != NodeKind::recv) facts_.around.push_back(NodeId::at(i));
     }
-    facts_.output_base.back() = total;
-    facts_.owner.resize(total);
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+    facts_.owner.resize(facts_.output_base.back());
+    for (std::size_t i = 0; i < n; ++i) {
       for (std::uint32_t k = facts_.output_base[i]; k < facts_.output_base[i + 1]; ++k) facts_.owner[k] = static_cast<std::uint32_t>(i);
     }
     std::vector<std::uint32_t> user(dag_.bodies.size(), kNone);
@@ -176,6 +179,15 @@ class Tables {
         if (user[body.index()] != kNone && user[body.index()] != c) facts_.shared_body[body.index()] = true;
         user[body.index()] = static_cast<std::uint32_t>(c);
       }
+    }
+  }
+
+  void tell_outputs() {
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      const std::uint32_t expected = implied_outputs(dag_, node);
+      if (node.num_outputs == expected) continue;
+      facts_.sink.report(Code::broken_dag, node.loc, "`{}` has `{}` outputs where its kind makes `{}`", facts_.name(NodeId::at(i)), node.num_outputs, expected);
     }
   }
 

@@ -1,8 +1,8 @@
 #include "ir/verify/verify.h"
 
 #include <atomic>
+#include <latch>
 #include <mutex>
-#include <optional>
 
 #include "ir/parallel.h"
 #include "ir/verify/plan_facts.h"
@@ -74,17 +74,22 @@ bool holds(const Facts& facts) {
   DiagnosticSink dag_sink(dag.context->locations), plan_sink(dag.context->locations);
   Facts dag_facts(facts, dag_sink), plan_facts(facts, plan_sink);
   PlanFacts plan(plan_facts);
-  std::optional<Sums> sums;
-  bool graph_holds = false;
+  bool flow_holds = false, graph_holds = false, plan_holds = false;
+  std::latch flow_checked(1);  // the first of the two never waits for the second
   const auto graph = [&] {
     check_flow(dag_facts);
-    graph_holds = dag_facts.ok() && check_graph(dag_facts);
+    flow_holds = dag_facts.ok();
+    flow_checked.count_down();
+    graph_holds = flow_holds && check_graph(dag_facts);
   };
-  const auto shape = [&] {
-    if (check_plan_shape(plan) && follows_global_order(plan)) sums.emplace(plan_facts);
+  const auto roles = [&] {
+    if (!check_plan_shape(plan) || !follows_global_order(plan)) return;
+    const Sums sums(plan_facts);
+    flow_checked.wait();
+    plan_holds = flow_holds && roles_hold(plan, sums);
   };
-  run_both(dag.nodes.size(), graph, shape);
-  return graph_holds && sums && roles_hold(plan, *sums);
+  run_both(dag.nodes.size(), graph, roles);
+  return graph_holds && plan_holds;
 }
 
 /// The same checks one after the other, each over all roles.
