@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 
 #include "frontend/lower/lower.h"
 #include "frontend/sema/program.h"
 #include "frontend/source/source_manager.h"
 #include "ir/dag/print.h"
-#include "ir/parallel.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 
@@ -62,20 +60,6 @@ TEST(LargePlan, MistakesInSeveralRolesAreToldAlikeEveryTime) {
   const std::string told = refusal(*dag);
   for (const char* role : {"`p1`", "`p4`", "`p6`"}) EXPECT_NE(told.find(role), std::string::npos) << role;
   for (int round = 0; round < 4; ++round) EXPECT_EQ(refusal(*dag), told);
-}
-
-TEST(Workers, TakeEveryItemOnce) {
-  for (const std::size_t workers : {1u, 2u, 5u}) {
-    std::vector<std::atomic<int>> taken(1000);
-    std::atomic<std::size_t> next = 0;
-    run_workers(workers, [&] {
-      for (std::size_t i; (i = next++) < taken.size();) ++taken[i];
-    });
-    for (const std::atomic<int>& times : taken) EXPECT_EQ(times, 1);
-  }
-  EXPECT_EQ(workers_for(64, 100), 1u);
-  EXPECT_EQ(workers_for(1, 1000000), 1u);
-  EXPECT_GE(workers_for(64, 1000000), 1u);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// Pages that are cleared on another thread: what the heap holds stays, whenever that is asked for and stopped.
+
+#include "frontend/tools/large_heap.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace piper::tools {
+namespace {
+
+TEST(HeapFiller, LeavesWhatTheHeapHolds) {
+  use_large_heap();
+  constexpr std::size_t kBlock = 1 << 16, kBlocks = 400;
+  const std::size_t wanted = 64 << 20;
+  for (int round = 0; round < 3; ++round) {
+    HeapFiller filler;
+    std::vector<std::unique_ptr<unsigned char[]>> blocks;
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      if (b % 100 == 0) filler.fill(wanted);
+      blocks.emplace_back(new unsigned char[kBlock]);
+      for (std::size_t i = 0; i < kBlock; ++i) blocks[b][i] = static_cast<unsigned char>(b + i);
+    }
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      for (std::size_t i = 0; i < kBlock; ++i) ASSERT_EQ(blocks[b][i], static_cast<unsigned char>(b + i)) << b;
+    }
+  }
+}
+
+TEST(HeapFiller, HasNothingToDoForFewBytes) {
+  HeapFiller filler;
+  filler.fill(0);
+  filler.fill(1 << 20);
+}
+
+}  // namespace
+}  // namespace piper::tools
