@@ -5,6 +5,7 @@
 
 #include "backend/kernel/lowering.h"
 #include "backend/kernel/schedule_passes.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "runtime/kernel_math.h"
 
 namespace piper::backend {
@@ -194,8 +195,13 @@ Lowering::Id Lowering::pointwise(const Item& item) {
       dropout_strides(s, item.result);
       return add(std::move(s));
     }
-    default: return ids[0];  // permute, broadcast, a sum over nothing
+    case Op::permute: case Op::broadcast: case Op::rename: return ids[0];
+    case Op::sum: return ids[0];  // over nothing
+    case Op::fill: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
+    case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy: case Op::cross_entropy_grad:
+    case Op::lookup: case Op::lookup_grad: case Op::contract: case Op::attend: case Op::attend_grad: break;
   }
+  llvm_unreachable("no pointwise operation");
 }
 
 /// Random numbers are keyed by the sample and the position within it, in the memory order of the value.
