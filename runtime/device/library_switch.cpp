@@ -32,8 +32,10 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   };
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    const char* reason = dlerror();
-    return unavailable(reason ? reason : "no reason given");
+    const char* said = dlerror();
+    std::string reason = said ? said : "no reason given";
+    if (reason.starts_with(path + ": ")) reason.erase(0, path.size() + 2);
+    return unavailable(reason);
   }
   using Entry = const LibraryCalls* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, kLibraryEntry));

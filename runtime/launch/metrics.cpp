@@ -154,7 +154,10 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
     const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", count < 0 ? std::strerror(errno) : "nothing was taken");
+      const std::string reason = count < 0 ? std::strerror(errno) : "nothing was taken";
+      // Half a line is no JSON. What is not a file cannot be cut, and keeps it.
+      [[maybe_unused]] const int cut = ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
+      return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", reason);
     }
     written += static_cast<std::size_t>(count);
   }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -137,18 +138,21 @@ TEST(Metrics, AFullDiskSaysWhatIsLost) {
   const test::TemporaryFolder folder;
   MetricsFile file;
   ASSERT_FALSE(file.open(folder.path(), kNames, {}));
+  const Sample sample;
+  ASSERT_FALSE(file.write(sample.record));
+  const auto whole = std::filesystem::file_size(folder.path() / "metrics.jsonl");
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const auto handler = signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{100, before.rlim_max};
+  const rlimit small{whole + 100, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
-  const Sample sample;
   const auto failure = file.write(sample.record);
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, kOutputUnwritable);
   EXPECT_EQ(failure->message, "cannot write `" + (folder.path() / "metrics.jsonl").native() + "`: File too large; the metrics from step `120` on are lost");
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "metrics.jsonl"), whole) << "half a line is left";
 }
 
 }  // namespace
