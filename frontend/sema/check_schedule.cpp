@@ -84,6 +84,22 @@ void Analyser::extent(const ast::Pair& pair, std::string_view what) {
   expect(*pair.value, kInt, {.what = what});
 }
 
+namespace {
+
+/// How many devices a mesh has by sizes that are written as numbers; an example of a number where they are not.
+std::int64_t devices_of(const ast::MeshItem* mesh) {
+  constexpr std::int64_t kExample = 8, kMost = 1 << 20;
+  std::int64_t product = 1;
+  for (const ast::Pair& axis : mesh != nullptr ? mesh->axes : std::span<const ast::Pair>()) {
+    const auto* size = llvm::dyn_cast<ast::NumberExpr>(axis.value);
+    if (size == nullptr || !size->is_integer || size->integer < 1 || size->integer > kMost || product > kMost) return kExample;
+    product *= size->integer;
+  }
+  return product > 1 ? product : kExample;
+}
+
+}  // namespace
+
 bool Analyser::report_several_axes(ast::Expr& devices) {
   const ast::Expr* first = &devices;
   if (auto* both = llvm::dyn_cast<ast::BinaryExpr>(&devices); both != nullptr && both->op == ast::BinaryOp::logical_and) first = both->left;
@@ -95,9 +111,12 @@ bool Analyser::report_several_axes(ast::Expr& devices) {
   if (local == nullptr || local->type != kAxis) return false;
   local->used = true;
   const Declaration self = declaration_of(body_.node);
-  const std::string_view mesh = self.kind == DeclKind::train ? program_.trains[self.index].syntax->mesh.name : "cluster";
+  const Train* train = self.kind == DeclKind::train ? &program_.trains[self.index] : nullptr;
+  const ast::MeshItem* mesh = train != nullptr && train->mesh.valid() ? program_.meshes[train->mesh.index()].syntax : nullptr;
+  const std::int64_t devices_in_all = devices_of(mesh);
   sink_.report(Code::not_indexable, devices.range, "a device set is at a coordinate of one axis")
-      .hint("to name a single device, run on a view of the mesh with one axis, `mesh line = {} as (device: 8)`, and write `device[3]`: devices are counted row by row", mesh);
+      .hint("to name a single device, run on a view of the mesh with one axis, `mesh line = {} as (device: {})`, and write `device[{}]`: devices are counted row by row",
+            train != nullptr ? train->syntax->mesh.name : "cluster", devices_in_all, devices_in_all - 1);
   return true;
 }
 
