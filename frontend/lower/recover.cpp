@@ -12,6 +12,7 @@ using llvm::cast;
 namespace {
 
 constexpr std::uint64_t kStepsOfFailure = 5000;
+
 /// The deepest call of a location and the place in it: where a loop comes by again, it is the same.
 SourceRange place_of(const LocationTable& locations, LocId loc) { return loc.valid() ? locations.range(loc) : SourceRange(); }
 

@@ -17,12 +17,13 @@ namespace piper::parse {
 
 namespace {
 
-/// Reports the first byte that cannot stand in UTF-8 text; one is enough, damage comes in runs.
-void check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
+/// Reports the first byte that cannot stand in UTF-8 text; one is enough, damage comes in runs. True when there is none.
+bool check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
   auto report = [&](std::size_t at, std::string_view what) {
     auto begin = static_cast<std::uint32_t>(at);
     sink.report(Code::invalid_text, SourceRange{file, begin, begin + 1}, "{}", what)
         .hint("source files are UTF-8 text");
+    return false;
   };
   for (std::size_t at = 0; at < text.size();) {
     auto byte = static_cast<unsigned char>(text[at]);
@@ -38,6 +39,12 @@ void check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
     }
     at += length;
   }
+  return true;
+}
+
+bool is_encoded(std::string_view bytes) {
+  auto* first = reinterpret_cast<const llvm::UTF8*>(bytes.data());
+  return bytes.find('\0') == std::string_view::npos && llvm::isLegalUTF8String(&first, first + bytes.size());
 }
 
 std::vector<std::unique_ptr<antlr4::Token>> antlr_tokens(const std::vector<Token>& tokens) {
@@ -60,12 +67,15 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   module.file = file;
   module.range = {file, 0, static_cast<std::uint32_t>(text.size())};
 
+  const bool encoded = check_encoding(text, file, sink);
   // Where a line has a mistake, an unexpected token on it follows from that more often than not.
   std::set<std::size_t> told;
   std::size_t shown = 0;
   SourceRange last_hidden;
   SelectedReports reports(sink, [&](Code code, SourceRange at) {
     module.faults.push_back(at.begin);
+    // That the text is not UTF-8 was told.
+    if (!encoded && code == Code::unknown_character && !is_encoded(text.substr(at.begin, at.end - at.begin))) return false;
     module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
     const std::size_t before = at.begin == 0 ? std::string_view::npos : text.find_last_of("\n;", at.begin - 1);
     if (!told.insert(before == std::string_view::npos ? 0 : before + 1).second && code == Code::unexpected_token) return false;
@@ -77,7 +87,6 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
     std::sort(module.faults.begin(), module.faults.end());
     report_not_shown(sink, last_hidden, shown - std::min(shown, kShownErrors), "file");
   };
-  check_encoding(text, file, sink);
   Tokens tokens = tokenize(text, file, reports);
   if (tokens.too_deep) {
     std::vector<ast::Item*> items = {module.make<ast::ErrorItem>(module.range)};

@@ -172,7 +172,8 @@ TEST(ParseText, ColumnsCountCharacters) {
 }
 
 TEST(ParseText, WhatIsNoTextIsReported) {
-  EXPECT_EQ(Parsed(std::string("param a = 1\0 // x\n", 18)).codes(), (std::vector<Code>{Code::invalid_text, Code::unknown_character}));
+  EXPECT_EQ(Parsed(std::string("param a = 1\0 // x\n", 18)).codes(), std::vector<Code>{Code::invalid_text});
+  EXPECT_EQ(Parsed("param a = \xFF 1 \xFE\n\x01param b = 2\n").codes(), (std::vector<Code>{Code::invalid_text, Code::unknown_character}));
   EXPECT_EQ(Parsed("// Gr\xF6\xDF" "e\nparam a = 1\n").codes(), std::vector<Code>{Code::invalid_text});
   EXPECT_EQ(Parsed("param a = \"\xC3").codes(), (std::vector<Code>{Code::unclosed_string, Code::invalid_text}));
   EXPECT_EQ(Parsed("param a = \"\xED\xA0\x80\"").codes(), std::vector<Code>{Code::invalid_text});
