@@ -136,7 +136,9 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
     if (candidate.sort() == ast::FunctionSort::schedule && candidate.module.index() == 0) known.emplace_back(candidate.name());
   }
   auto&& builder = sink_.report(Code::unknown_subject, SourceRange(), "the file has no train or schedule named `{}`", wanted);
-  if (const auto meant = nearest(wanted, known)) {
+  if (wanted.ends_with(".pipe") || wanted.ends_with(".pir")) {
+    builder.hint("a command takes one file, and behind it a name in it");
+  } else if (const auto meant = nearest(wanted, known)) {
     builder.hint("did you mean `{}`?", *meant);
   } else if (!known.empty()) {
     std::string list;
