@@ -1,31 +1,11 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/large_heap.h"
 #include "frontend/tools/train_job.h"
-#include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
 
 namespace piper::tools {
 namespace {
-
-/// So much of a text is looked through: `check` shall not wait for a large one.
-constexpr std::uint64_t kTextLookedThrough = 1 << 20;
-
-/// Bytes that the model has no row or class for: `train` would stop at the first window that holds one.
-void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data) {
-  for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
-    const auto found = runtime::find_byte_from(data.path, read.bound, read.ignore, kTextLookedThrough);
-    if (!found) continue;
-    const tensor::Node& reader = model.node(read.reader);
-    const bool looks_up = reader.op == tensor::Op::lookup;
-    session.sink()
-        .report(Code::text_beyond_vocabulary, data.path_loc, "`{}` has the byte `{}` at `{}`, but {} has {} {}", data.path, static_cast<int>(found->value), found->position,
-                looks_up ? "the table that is looked up" : "`cross_entropy`", read.bound, looks_up ? "rows" : "classes")
-        .related(reader.loc, "it is read here")
-        .hint("a byte is less than 256: give the model so many, or the train text of bytes below {}", read.bound);
-    return;
-  }
-}
 
 /// A plan does not depend on the text, and it may run on another machine: what `train` would refuse here is a warning.
 void look_for_data(Session& session, const lower::Lowered& lowered) {
@@ -35,7 +15,7 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
     runtime::Failure failure;
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
     if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
-      if (*bytes != runtime::kUnknownSize) look_for_bytes(session, lowered.model, **data);
+      look_for_bytes(session, lowered.model, **data);
       continue;
     }
     session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);

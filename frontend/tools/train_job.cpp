@@ -1,7 +1,9 @@
 #include "frontend/tools/train_job.h"
 
 #include "frontend/tools/environment.h"
+#include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
+#include "runtime/data/file_text.h"
 
 namespace piper::tools {
 namespace {
@@ -14,6 +16,9 @@ SourceRange range_of(Session& session, const runtime::Place& place) {
   const std::uint32_t begin = files.offset(file, {place.line, place.column});
   return {file, begin, begin + 1};
 }
+
+/// So much of a text is looked through: nobody shall wait for a large one.
+constexpr std::uint64_t kTextLookedThrough = 1 << 20;
 
 }  // namespace
 
@@ -53,16 +58,37 @@ std::uint64_t window_of(Session& session, const directive::Data& data) {
   return 0;
 }
 
+void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data) {
+  runtime::Failure failure;
+  if (runtime::text_size(data.path, failure) == runtime::kUnknownSize) return;  // a pipe is read once
+  for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
+    const auto found = runtime::find_byte_from(data.path, read.bound, read.ignore, kTextLookedThrough);
+    if (!found) continue;
+    const tensor::Node& reader = model.node(read.reader);
+    const bool looks_up = reader.op == tensor::Op::lookup;
+    session.sink()
+        .report(Code::text_beyond_vocabulary, data.path_loc, "`{}` has the byte `{}` at `{}`, but {} has {} {}", data.path, static_cast<int>(found->value), found->position,
+                looks_up ? "the table that is looked up" : "`cross_entropy`", read.bound, looks_up ? "rows" : "classes")
+        .related(reader.loc, "it is read here")
+        .hint("a byte is less than 256: give the model so many, or the train text of bytes below {}", read.bound);
+    return;
+  }
+}
+
 namespace {
 
 /// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
-bool data_is_readable(Session& session, const directive::Settings& settings) {
+bool data_is_readable(Session& session, const lower::Lowered& lowered) {
+  const directive::Settings& settings = lowered.strategy.settings;
   bool readable = true;
   for (const auto* data : {&settings.data, &settings.held_out}) {
     if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
     runtime::Failure failure;
     const auto text = session.texts().read((*data)->path, failure);
-    if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) continue;
+    if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) {
+      look_for_bytes(session, lowered.model, **data);
+      continue;
+    }
     session.sink().report(static_cast<Code>(failure.code), (*data)->path_loc, "{}", failure.message).hint("{}", failure.hint);
     readable = false;
   }
@@ -73,7 +99,7 @@ bool data_is_readable(Session& session, const directive::Settings& settings) {
 
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out) {
   const auto options = runtime_options(session);
-  if (!options || !data_is_readable(session, subject.lowered.strategy.settings)) return nullptr;
+  if (!options || !data_is_readable(session, subject.lowered)) return nullptr;
   const std::string& out_folder = session.arguments().out_folder;
   if (!out_folder.empty() && !session.make_folder(out_folder)) return nullptr;
   auto training = session.compile(subject, dag::Level::planned);
