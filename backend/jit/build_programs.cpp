@@ -165,6 +165,16 @@ struct TemporaryFolder {
   }
 };
 
+/// Writes the headers that sources include below `folder`; false: it cannot be written.
+bool write_headers(const std::string& folder) {
+  const ObjectCache files(folder);
+  if (!files.usable()) return false;
+  for (const embedded::File& file : embedded::program_headers()) {
+    if (!files.store_text(std::string(file.path), file.text)) return false;
+  }
+  return true;
+}
+
 class Build {
  public:
   Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder) {}
@@ -381,15 +391,6 @@ std::string compiler_flags() {
   flags += " -fsanitize=address,undefined -fno-sanitize-recover=undefined";
 #endif
   return flags;
-}
-
-bool write_headers(const std::string& folder) {
-  const ObjectCache files(folder);
-  if (!files.usable()) return false;
-  for (const embedded::File& file : embedded::program_headers()) {
-    if (!files.store_text(std::string(file.path), file.text)) return false;
-  }
-  return true;
 }
 
 Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink) {

@@ -60,7 +60,5 @@ Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions
 
 /// The flags that programs are compiled with.
 std::string compiler_flags();
-/// Writes the headers that generated sources include below `folder`; false: it cannot be written.
-bool write_headers(const std::string& folder);
 
 }  // namespace piper::backend

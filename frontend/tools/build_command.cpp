@@ -2,7 +2,7 @@
 
 #include "backend/device_program/device_program.h"
 #include "backend/emit_cpp/emit_program.h"
-#include "backend/jit/jit.h"
+#include "embedded/program_headers.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
@@ -19,9 +19,9 @@ int run_build(Console& console, const Arguments& arguments) {
   if (!dag) return session.finish();
   const std::filesystem::path folder = arguments.output;
   if (!session.make_folder(folder.string())) return session.finish();
-  if (!backend::write_headers(folder.string())) {
-    session.sink().report(Code::unwritable_output, SourceRange(), "the headers of the sources cannot be written to `{}`", folder.string());
-    return session.finish();
+  for (const embedded::File& header : embedded::program_headers()) {
+    const std::filesystem::path path = folder / header.path;
+    if (!session.make_folder(path.parent_path().string()) || !session.write_file(path.string(), std::string(header.text))) return session.finish();
   }
   const backend::ProgramSet programs = backend::make_programs(*dag);
   llvm::json::Array files;
