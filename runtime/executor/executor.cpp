@@ -87,7 +87,8 @@ std::vector<StuckRank> snapshot(const RunState& run) {
 // The thread that called `run`: takes reports, looks for stalls and stops, until all others have ended their work.
 class Supervisor {
  public:
-  Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step) : run_(run), stop_(stop), on_step_(on_step), reports_(run) {}
+  /// Before any step begins: a stop asked for earlier holds for all of them.
+  Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step) : run_(run), stop_(stop), on_step_(on_step), reports_(run) { obey_stop(); }
 
   void watch() {
     while (!run_.cancelled.load() && !(run_.devices_done.load() && run_.engine_done.load())) {
@@ -105,7 +106,7 @@ class Supervisor {
  private:
   bool look() {
     bool changed = take_reports();
-    if ((stop_.load() || callback_failure_) && !(run_.gate.load() & RunState::kFrozen)) run_.gate.fetch_or(RunState::kFrozen);
+    obey_stop();
     if (!run_.devices_done.load() && run_.devices_running.load() == 0) {
       run_.devices_done.store(true);
       run_.engine->sleep().wake();
@@ -113,6 +114,10 @@ class Supervisor {
     }
     look_for_stall(changed);
     return changed || run_.cancelled.load() || (run_.devices_done.load() && run_.engine_done.load());
+  }
+
+  void obey_stop() {
+    if ((stop_.load() || callback_failure_) && !(run_.gate.load() & RunState::kFrozen)) run_.gate.fetch_or(RunState::kFrozen);
   }
 
   bool take_reports() {

@@ -126,7 +126,10 @@ TEST(Executor, StopsAllRanksAtOneStep) {
   double w = 0.5;
   expected_losses(result.steps, w);
   EXPECT_EQ(executor->read_parameter("w", Part::values)->values[0], w);
-  EXPECT_EQ(executor->run(Phase::training, 5).ended, Ended::stopped);
+  // A stop holds for later runs, too, from their first step on.
+  const RunResult later = executor->run(Phase::training, 5);
+  EXPECT_EQ(later.ended, Ended::stopped);
+  EXPECT_EQ(later.steps, 0u);
 }
 
 TEST(Executor, RanksWithoutConnectionStayWithinTheReports) {
