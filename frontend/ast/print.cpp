@@ -174,7 +174,13 @@ void Printer::stmt(const Stmt& stmt) {
       return step("at", range, source_text(*node.slot) + ": ", node.step);
     }
     case StmtKind::step: return step("step", range, "", llvm::cast<StepStmt>(stmt).step);
-    default: return directive(stmt);
+    case StmtKind::partition:
+    case StmtKind::split:
+    case StmtKind::place:
+    case StmtKind::replicate:
+    case StmtKind::shard:
+    case StmtKind::treat:
+    case StmtKind::stream: return directive(stmt);
   }
 }
 
