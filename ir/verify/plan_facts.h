@@ -38,7 +38,7 @@ struct PlanFacts {
   std::vector<std::uint32_t> action_at;     // actions by lane and position
   std::vector<std::uint32_t> first_target;  // per action, one more
   std::vector<std::uint32_t> targets;       // the action that each wait names, in the order of the waits
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // nodes (later, earlier) of temporal edges that the global order alone does not keep
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> issued_after;  // sorted: nodes (later, earlier) of temporal edges that the global order alone does not keep
   std::vector<std::uint32_t> ended;         // all actions, role by role, each role's in an order in which they can end
 
   const dag::Role& role(std::uint32_t action) const { return plan.roles[role_of[action]]; }

@@ -21,8 +21,10 @@ class Shape {
     if (!facts_.ok()) return false;
     communicators();
     for (const auto& [before, after] : dag_.temporal) {
+      // Work stands on one stream, which keeps its order.
       if (is_comm(facts_.kind[before.index()]) || is_comm(facts_.kind[after.index()])) plan_.issued_after.emplace_back(after.value(), before.value());
     }
+    std::sort(plan_.issued_after.begin(), plan_.issued_after.end());
     return facts_.ok();
   }
 

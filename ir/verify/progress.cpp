@@ -272,12 +272,17 @@ void HappensBefore::set_role(std::uint32_t role) {
 
 void check_issue_points(const PlanFacts& plan, const RoleView& view, const HappensBefore& before, Reports reports) {
   const std::uint32_t first = plan.first_action[view.number()];
-  for (const auto& [later_node, earlier_node] : plan.issued_after) {
-    if (reports.enough()) return;
-    const std::uint32_t later = view.action_of(later_node), earlier = view.action_of(earlier_node);
-    if (later == kNone || earlier == kNone || before.ended_before(first + earlier, first + later, false)) continue;
-    reports.sink.report(Code::wrong_order, plan.loc(first + later), "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + later), plan.name(first + earlier))
-        .related(plan.loc(first + earlier), "`{}` is here", plan.name(first + earlier));
+  const auto& all = plan.issued_after;
+  for (std::uint32_t later = 0; later < view.size() && !all.empty(); ++later) {
+    const std::uint32_t node = view.entry(later).node;
+    auto pair = std::lower_bound(all.begin(), all.end(), std::pair(node, std::uint32_t{0}));
+    for (; pair != all.end() && pair->first == node; ++pair) {
+      if (reports.enough()) return;
+      const std::uint32_t earlier = view.action_of(pair->second);
+      if (earlier == kNone || before.ended_before(first + earlier, first + later, false)) continue;
+      reports.sink.report(Code::wrong_order, plan.loc(first + later), "`{}` does not wait for `{}`, but is ordered after it", plan.name(first + later), plan.name(first + earlier))
+          .related(plan.loc(first + earlier), "`{}` is here", plan.name(first + earlier));
+    }
   }
 }
 

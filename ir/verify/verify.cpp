@@ -1,5 +1,6 @@
 #include "ir/verify/verify.h"
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <mutex>
@@ -99,6 +100,7 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
   // Ranks need not issue their actions along the global order here, so that no temporal edge is kept by it.
   plan.issued_after.clear();
   for (const auto& [before, after] : plan.facts.dag.temporal) plan.issued_after.emplace_back(after.value(), before.value());
+  std::sort(plan.issued_after.begin(), plan.issued_after.end());
   const auto roles = static_cast<std::uint32_t>(plan.plan.roles.size());
   RoleView view(plan);
   HappensBefore before(plan);

@@ -28,11 +28,5 @@ TEST(HeapFiller, LeavesWhatTheHeapHolds) {
   }
 }
 
-TEST(HeapFiller, HasNothingToDoForFewBytes) {
-  HeapFiller filler;
-  filler.fill(0);
-  filler.fill(1 << 20);
-}
-
 }  // namespace
 }  // namespace piper::tools
