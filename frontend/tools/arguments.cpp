@@ -5,7 +5,6 @@
 
 #include "frontend/tools/environment.h"
 #include "llvm/ADT/StringRef.h"
-#include "runtime/options.h"
 
 namespace piper::tools {
 namespace {
@@ -274,8 +273,8 @@ std::string help_text(std::optional<Command> command) {
     }
     if (*command == Command::train) {
       text += "\nEnvironment:\n";
-      for (const auto& rows : {build_variables(), runtime::option_rows()}) {
-        for (const runtime::OptionRow& option : rows) text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
+      for (const runtime::OptionRow& option : environment_variables()) {
+        text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
       }
     }
   } else {

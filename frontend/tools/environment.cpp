@@ -1,14 +1,37 @@
 #include "frontend/tools/environment.h"
 
+#include <algorithm>
+
+#include "frontend/tools/arguments.h"
+
 namespace piper::tools {
 
-std::span<const runtime::OptionRow> build_variables() {
-  static constexpr runtime::OptionRow kRows[] = {
+std::vector<runtime::OptionRow> environment_variables() {
+  std::vector<runtime::OptionRow> rows = {
       {"CXX", "command", "g++, else c++", "builds the generated programs"},
       {"PIPER_CACHE", "folder", "XDG_CACHE_HOME/piper, else HOME/.cache/piper", "keeps what was built"},
       {"TMPDIR", "folder", "/tmp", "programs are built there when the cache cannot be written"},
   };
-  return kRows;
+  rows.insert(rows.end(), runtime::option_rows().begin(), runtime::option_rows().end());
+  return rows;
+}
+
+void report_unknown_variables(const std::map<std::string, std::string>& environment, DiagnosticSink& sink) {
+  constexpr std::string_view kPrefix = "PIPER_";
+  std::vector<std::string> known;  // behind the prefix, which makes names no more alike
+  for (const runtime::OptionRow& row : environment_variables()) {
+    if (const std::string_view name = row.name; name.starts_with(kPrefix)) known.emplace_back(name.substr(kPrefix.size()));
+  }
+  for (auto variable = environment.lower_bound(std::string(kPrefix)); variable != environment.end() && variable->first.starts_with(kPrefix); ++variable) {
+    const std::string name = variable->first.substr(kPrefix.size());
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    auto&& builder = sink.report(Code::unknown_variable, SourceRange(), "piper reads no environment variable named `{}`: it changes nothing", variable->first);
+    if (const auto meant = nearest(name, known)) {
+      builder.hint("did you mean `{}{}`?", kPrefix, *meant);
+    } else {
+      builder.hint("`piper train --help` lists those that it reads");
+    }
+  }
 }
 
 backend::JitOptions jit_options(const std::map<std::string, std::string>& environment) {

@@ -1,20 +1,24 @@
 #pragma once
-// The variables of the environment that the driver itself reads; the runtime's own are in runtime/options.
+// The variables of the environment that `train` reads: the driver's own, and those of runtime/options.
 //
 //   const backend::JitOptions jit = jit_options(console.environment);   // CXX=clang++ PIPER_CACHE=/scratch/piper
-//   for (const runtime::OptionRow& row : build_variables()) print(row.name, row.type, row.initial, row.meaning);
+//   for (const runtime::OptionRow& row : environment_variables()) print(row.name, row.type, row.initial, row.meaning);
+//   report_unknown_variables(console.environment, sink);                // `PIPER_THREAD=4` is P6109
 
 #include <map>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "backend/jit/jit.h"
 #include "runtime/options.h"
 
 namespace piper::tools {
 
-/// The rows that `--help` prints.
-std::span<const runtime::OptionRow> build_variables();
+/// All of them, as `--help` prints them.
+std::vector<runtime::OptionRow> environment_variables();
+
+/// Warns of every variable whose name begins with `PIPER_` and is none of them.
+void report_unknown_variables(const std::map<std::string, std::string>& environment, DiagnosticSink& sink);
 
 /// How generated programs are built. A variable that is empty counts as unset.
 backend::JitOptions jit_options(const std::map<std::string, std::string>& environment);

@@ -37,6 +37,7 @@ void report_failure(Session& session, const runtime::Failure& failure, LocId tra
 }
 
 std::optional<runtime::Options> runtime_options(Session& session) {
+  report_unknown_variables(session.console().environment, session.sink());
   runtime::Options options;
   std::vector<std::string> entries;
   for (const auto& [name, value] : session.console().environment) entries.push_back(name + "=" + value);

@@ -347,6 +347,24 @@ TEST(Environment, CacheFolders) {
   EXPECT_EQ(options.temporary_folder, "/t");
 }
 
+// Every name of the table is one that can be set, and a command that reads none of them says nothing about any.
+TEST(Environment, KnownVariablesAreNotWarnedOf) {
+  const LocationTable locations;
+  std::map<std::string, std::string> known, misspelt;
+  for (const runtime::OptionRow& row : tools::environment_variables()) {
+    known[row.name] = "1";
+    misspelt[row.name + std::string("_")] = "1";
+  }
+  DiagnosticSink sink(locations);
+  tools::report_unknown_variables(known, sink);
+  EXPECT_TRUE(sink.empty());
+  tools::report_unknown_variables(misspelt, sink);
+  std::size_t told = 0;
+  for (const Diagnostic& diagnostic : sink.sorted()) told += diagnostic.code == Code::unknown_variable && diagnostic.hint.starts_with("did you mean `PIPER_");
+  EXPECT_EQ(told, runtime::option_rows().size() + 1);  // and PIPER_CACHE
+  EXPECT_EQ(run_tool({"check", "tiny.pipe"}, kFiles, {{"PIPER_THREAD", "2"}}).err, "");
+}
+
 // Two ranks see that the step went wrong, the one its loss, the other its norm; either may be the first.
 TEST(Train, ALossThatIsNoNumberEndsTheRun) {
   const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "-D", "rate=1e300"}, kFiles);
