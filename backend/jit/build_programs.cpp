@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,38 +44,53 @@ std::vector<std::string> words(const std::string& text) {
 struct Child {
   pid_t pid = 0;
   int error = 0;
+  int words = -1;  // a file in memory: what is said about a full disk needs no room on it
 };
 
-/// Starts a command with stdout and stderr in a file.
-Child start(const std::vector<std::string>& command, const std::string& output) {
+/// Starts a command; what it says is kept.
+Child start(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  Child child;
+  child.words = memfd_create("words", MFD_CLOEXEC);
+  if (child.words < 0) {
+    child.error = errno;
+    return child;
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  Child child;
+  posix_spawn_file_actions_adddup2(&actions, child.words, 1);
+  posix_spawn_file_actions_adddup2(&actions, child.words, 2);
   child.error = posix_spawnp(&child.pid, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   return child;
 }
 
-/// How a command ended.
+/// How a command ended, and what it said.
 struct End {
   int status = 0;  // exit status, when no signal ended it
   int signal = 0;
+  std::string words = {};
   bool good() const { return status == 0 && signal == 0; }
 };
 
+std::string take_words(int file) {
+  std::string text;
+  char part[4096];
+  for (ssize_t got; (got = pread(file, part, sizeof part, static_cast<off_t>(text.size()))) > 0;) text.append(part, static_cast<std::size_t>(got));
+  close(file);
+  return text;
+}
+
 End finish(const Child& child) {
-  if (child.error != 0) return {.status = -1};
   int status = 0;
-  while (waitpid(child.pid, &status, 0) < 0) {
-    if (errno != EINTR) return {.status = -1};
-  }
-  return WIFSIGNALED(status) ? End{.signal = WTERMSIG(status)} : End{.status = WEXITSTATUS(status)};
+  bool ended = child.error == 0;
+  while (ended && waitpid(child.pid, &status, 0) < 0) ended = errno == EINTR;
+  std::string words = child.words < 0 ? std::string() : take_words(child.words);
+  if (!ended) return {.status = -1, .words = std::move(words)};
+  return WIFSIGNALED(status) ? End{.signal = WTERMSIG(status), .words = std::move(words)} : End{.status = WEXITSTATUS(status), .words = std::move(words)};
 }
 
 /// What kept a compiler from finishing, when it is no fault of the code: in words, and whether memory ran out, as far as one can see.
@@ -84,7 +100,7 @@ struct Outside {
 };
 
 /// The driver of a compiler lives on when a part of it is killed, and says so in a line of its own.
-std::optional<Outside> outside_cause(const Child& child, const End& end, const std::string& log) {
+std::optional<Outside> outside_cause(const Child& child, const End& end) {
   if (child.error != 0) {
     const bool disk = child.error == ENOSPC || child.error == EDQUOT;
     return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, disk};
@@ -102,10 +118,10 @@ std::optional<Outside> outside_cause(const Child& child, const End& end, const s
                                     {"virtual memory exhausted", true, false},          {"annot allocate memory", true, false},
                                     {"No space left on device", false, true},           {"Disk quota exceeded", false, true}};
   for (const Sign& sign : kSigns) {
-    const std::size_t at = log.find(sign.text);
+    const std::size_t at = end.words.find(sign.text);
     if (at == std::string::npos) continue;
-    const std::size_t begin = log.rfind('\n', at) + 1;
-    return Outside{"it says `" + log.substr(begin, log.find('\n', at) - begin) + "`", sign.memory, sign.disk};
+    const std::size_t begin = end.words.rfind('\n', at) + 1;
+    return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`", sign.memory, sign.disk};
   }
   return std::nullopt;
 }
@@ -115,7 +131,7 @@ struct Compiler {
   std::string version;  // what it says about itself
 };
 
-std::optional<Compiler> find_compiler(const JitOptions& options, const ObjectCache& cache, std::string& tried) {
+std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tried) {
   std::vector<std::string> candidates;
   if (!options.compiler.empty()) {
     candidates = {options.compiler};
@@ -126,16 +142,12 @@ std::optional<Compiler> find_compiler(const JitOptions& options, const ObjectCac
     std::vector<std::string> command = words(candidate);
     if (command.empty()) continue;
     tried += (tried.empty() ? "`" : ", `") + candidate + "`";
-    const std::string output = cache.path_aside("version");
     std::vector<std::string> question = command;
     question.push_back("--version");
-    const Child child = start(question, output);
-    const bool good = finish(child).good();
+    const Child child = start(question);
+    End end = finish(child);
+    if (end.good()) return Compiler{std::move(command), std::move(end.words)};
     if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
-    Compiler found{std::move(command), {}};
-    read_file(output, found.version);
-    unlink(output.c_str());
-    if (good) return found;
   }
   return std::nullopt;
 }
@@ -180,19 +192,55 @@ class Build {
   Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder) {}
 
   Built run(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
-    if (!find_folder()) return Built::no_compiler;
+    if (!find_compiler()) return Built::no_compiler;
+    std::string cause = "there is no cache folder", room = "set `PIPER_CACHE` to a folder that can be written";
+    if (cache_.usable()) {
+      const Built built = build(sources, loaded);
+      if (!disk_full_) return built;
+      cause = "nothing more can be written to the cache folder `" + cache_.folder() + "`";
+      room = "make room there, or set `PIPER_CACHE` to a folder with room";
+    } else if (!cache_.folder().empty()) {
+      cause = "the cache folder `" + cache_.folder() + "` cannot be written";
+    }
+    temporary_.make_in(options_.temporary_folder);
+    cache_ = ObjectCache(temporary_.path);
+    disk_full_ = !cache_.usable();
+    const Built built = disk_full_ ? Built::no_compiler : build(sources, loaded);
+    if (disk_full_) {
+      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}, and a temporary folder cannot be written either; the interpreter runs the program, with the same results but slower", cause)
+          .hint("{}", room);
+    } else {
+      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}; programs are built in a temporary folder, again in every run", cause).hint("{}", room);
+    }
+    return built;
+  }
+
+ private:
+  static std::string headers_digest() {
+    std::string text;
+    for (const embedded::File& file : embedded::program_headers()) text += std::string(file.path) + "\n" + std::string(file.text);
+    return digest(text);
+  }
+
+  bool find_compiler() {
     std::string tried;
-    std::optional<Compiler> compiler = find_compiler(options_, cache_, tried);
+    std::optional<Compiler> compiler = piper::backend::find_compiler(options_, tried);
     if (!compiler) {
       sink_.report(piper::Code::no_host_compiler, SourceRange(), "no C++ compiler was found to build the program with (tried {}); the interpreter runs it, with the same results but slower", tried)
           .hint("install g++, or name a compiler in `CXX`");
-      return Built::no_compiler;
+      return false;
     }
     compiler_ = std::move(*compiler);
+    return true;
+  }
+
+  /// Builds and loads in the folder at hand.
+  Built build(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
     const std::string headers = "include-" + headers_digest().substr(0, 16);
     if (!write_headers(cache_.path(headers))) return cannot_write();
     include_ = cache_.path(headers);
     const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
+    names_.clear();
     for (const ProgramSource& source : sources) names_.push_back(source.name + "-" + digest(common + source.text).substr(0, 24));
 
     std::vector<std::size_t> missing;
@@ -206,50 +254,25 @@ class Build {
     std::vector<LoadedProgram> made;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       std::string reason;
-      if (!load(i, made, reason) && (!cached_[i] || !build_again(sources, i) || !load(i, made, reason))) {
-        if (!sink_.has_errors()) {
-          sink_.report(piper::Code::program_does_not_load, SourceRange(), "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
-              .hint("`{}` may not be a C++ compiler for this machine; the source lies beside the object", compiler_.command.front());
-        }
-        temporary_.keep = true;
-        return Built::failed;
+      if (load(i, made, reason)) continue;
+      if (cached_[i]) {
+        cached_[i] = false;
+        if (const Built built = compile(sources, {i}); built != Built::done) return built;
+        if (load(i, made, reason)) continue;
       }
+      sink_.report(piper::Code::program_does_not_load, SourceRange(), "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
+          .hint("`{}` may not be a C++ compiler for this machine; the source lies beside the object", compiler_.command.front());
+      temporary_.keep = true;
+      return Built::failed;
     }
     for (LoadedProgram& each : made) loaded.push_back(std::move(each));
     return Built::done;
   }
 
- private:
-  static std::string headers_digest() {
-    std::string text;
-    for (const embedded::File& file : embedded::program_headers()) text += std::string(file.path) + "\n" + std::string(file.text);
-    return digest(text);
-  }
-
-  bool find_folder() {
-    if (cache_.usable()) return true;
-    temporary_.make_in(options_.temporary_folder);
-    const std::string wanted = cache_.folder().empty() ? "there is no cache folder" : "the cache folder `" + cache_.folder() + "` cannot be written";
-    cache_ = ObjectCache(temporary_.path);
-    if (cache_.usable()) {
-      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}; programs are built in a temporary folder, again in every run", wanted)
-          .hint("set `PIPER_CACHE` to a folder that can be written");
-      return true;
-    }
-    sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}, and a temporary folder cannot be written either; the interpreter runs the program, with the same results but slower", wanted)
-        .hint("set `PIPER_CACHE` to a folder that can be written");
-    return false;
-  }
-
+  /// What cannot be written is built in another folder, or interpreted.
   Built cannot_write() {
-    sink_.report(piper::Code::cache_not_writable, SourceRange(), "nothing more can be written to `{}`; the interpreter runs the program, with the same results but slower", cache_.folder())
-        .hint("make room there, or set `PIPER_CACHE` to a folder with room");
+    disk_full_ = true;
     return Built::no_compiler;
-  }
-
-  bool build_again(const std::vector<ProgramSource>& sources, std::size_t i) {
-    cached_[i] = false;
-    return compile(sources, {i}) == Built::done;
   }
 
   Built compile(const std::vector<ProgramSource>& sources, const std::vector<std::size_t>& missing) {
@@ -275,13 +298,11 @@ class Build {
         return;
       }
       unlink(done.aside.c_str());
-      std::string log;
-      read_file(cache_.path(name + ".log"), log);
-      const auto outside = outside_cause(done.child, end, log);
+      const auto outside = outside_cause(done.child, end);
       disk_full = disk_full || (outside && outside->disk);
       if (good && !disk_full) {
         usable = outside || compiles_anything();
-        refuse(name, outside, usable);
+        refuse(name, end.words, outside, usable);
       }
       good = false;
     };
@@ -299,12 +320,12 @@ class Build {
     return disk_full ? cannot_write() : Built::done;
   }
 
-  /// Compiles NAME.cpp of the cache into `object`; what the compiler says is in NAME.log.
+  /// Compiles NAME.cpp of the cache into `object`.
   Child start_compiler(const std::string& name, const std::string& object) const {
     std::vector<std::string> command = compiler_.command;
     for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
     for (const std::string& word : {std::string("-I"), include_, cache_.path(name + ".cpp"), std::string("-o"), object}) command.push_back(word);
-    return start(command, cache_.path(name + ".log"));
+    return start(command);
   }
 
   /// Whether the compiler takes a program that nothing can be wrong with: one that lacks its parts, or does not know a flag, refuses that as well.
@@ -312,13 +333,14 @@ class Build {
     const std::string name = fs::path(cache_.path_aside("empty")).filename().string();
     if (!cache_.store_text(name + ".cpp", "")) return true;
     const bool good = finish(start_compiler(name, cache_.path(name + ".so"))).good();
-    for (const char* ending : {".cpp", ".log", ".so"}) unlink(cache_.path(name + ending).c_str());
+    for (const char* ending : {".cpp", ".so"}) unlink(cache_.path(name + ending).c_str());
     return good;
   }
 
-  void refuse(const std::string& name, const std::optional<Outside>& outside, bool usable) {
+  void refuse(const std::string& name, const std::string& compiler_words, const std::optional<Outside>& outside, bool usable) {
     temporary_.keep = true;
     const std::string source = cache_.path(name + ".cpp"), log = cache_.path(name + ".log");
+    cache_.store_text(name + ".log", compiler_words);
     if (!usable) {
       sink_.report(piper::Code::no_host_compiler, SourceRange(), "`{}` compiles nothing here, not even an empty program; the interpreter runs the program, with the same results but slower",
                    compiler_.command.front())
@@ -363,7 +385,8 @@ class Build {
   const JitOptions& options_;
   DiagnosticSink& sink_;
   TemporaryFolder temporary_;
-  ObjectCache cache_;
+  ObjectCache cache_;       // of the user, or in the temporary folder
+  bool disk_full_ = false;  // nothing more could be written there
   Compiler compiler_;
   std::string include_;
   std::vector<std::string> names_;  // per source: without suffix

@@ -172,11 +172,43 @@ TEST_F(ProgramCache, ACompilerThatIsEnded) {
   EXPECT_EQ(said.hint.find("memory"), std::string::npos) << said.hint;
 }
 
-// Where nothing more can be written the interpreter takes over, and says why.
+// A cache that is full is no reason for a slow run while there is room elsewhere: what is built there is not kept.
+TEST_F(ProgramCache, ACacheThatFills) {
+  const std::string full = (folder.path() / "full").string();
+  options.compiler = compiler("filling", "for last; do :; done\ncase $last in \"" + options.cache_folder + "\"/*) if [ -e \"" + full +
+                                             "\" ]; then echo '/usr/bin/ld: final link failed: No space left on device'; exit 1; fi;; esac\nexec g++ \"$@\"");
+  const auto built_elsewhere = [&](const std::vector<ProgramSource>& sources) {
+    ASSERT_EQ(build(sources), Built::done);
+    ASSERT_EQ(codes(), std::vector{Code::cache_not_writable});
+    EXPECT_EQ(sink->sorted()[0].message,
+              "nothing more can be written to the cache folder `" + options.cache_folder + "`; programs are built in a temporary folder, again in every run");
+    ASSERT_EQ(loaded.size(), sources.size());
+    for (const LoadedProgram& each : loaded) EXPECT_FALSE(fs::exists(each.path())) << each.path();
+  };
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  const std::string object = loaded[0].path();
+  folder.write("full", "");
+  built_elsewhere({{"a", source("two")}, {"b", source("three")}});
+  EXPECT_STREQ(loaded[1].program()->hash, "three");
+  // What the cache has is used all the same, unless it does not load.
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_TRUE(sink->empty());
+  EXPECT_EQ(loaded[0].path(), object);
+  loaded.clear();
+  const backend::ObjectCache cache(options.cache_folder);
+  const std::string aside = cache.path_aside("other");
+  write_text(aside, "hello");
+  ASSERT_TRUE(cache.store_object(aside, fs::path(object).filename()));
+  built_elsewhere({{"a", source("one")}});
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+}
+
+// Where nothing more can be written at all the interpreter takes over, and says why.
 TEST_F(ProgramCache, ADiskThatFills) {
   options.compiler = compiler("full", "echo 'fatal error: error writing to /tmp/ccX.s: No space left on device'; exit 1");
   EXPECT_EQ(build({{"a", source("one")}}), Built::no_compiler);
-  EXPECT_EQ(codes(), std::vector{Code::cache_not_writable});
+  ASSERT_EQ(codes(), std::vector{Code::cache_not_writable});
+  EXPECT_NE(sink->sorted()[0].message.find(options.cache_folder + "`, and a temporary folder cannot be written either; the interpreter"), std::string::npos);
 }
 
 TEST_F(ProgramCache, ACompilerThatMakesSomethingElse) {

@@ -146,6 +146,21 @@ TEST(Program, ClosedStreams) {
   expect_metrics(folder);
 }
 
+// A disk that fills while programs are built: whatever could still be written, those of this run are built where there is room.
+TEST(Program, AFullCacheDisk) {
+  const TemporaryFolder folder;
+  folder.write("tiny.pipe", kTiny);
+  std::filesystem::create_directory(folder.path() / "cache");
+  const std::string mount = "unshare -rm /bin/sh -c 'mount -t tmpfs -o size=\"$1\" none cache && ";
+  if (const ProcessResult tried = shell(folder, mount + "true' - 64k"); tried.exit_code != 0) GTEST_SKIP() << "no file system can be mounted: " << tried.err;
+  for (const char* size : {"4k", "64k", "80k", "100k"}) {
+    const ProcessResult run = shell(folder, mount + "PIPER_CACHE=cache exec \"$0\" train tiny.pipe' \"$0\" " + size);
+    EXPECT_EQ(run.exit_code, 0) << size;
+    EXPECT_THAT(run.out, HasSubstr("generated code")) << size;
+    EXPECT_THAT(run.err, HasSubstr("warning P5101: nothing more can be written to the cache folder `cache`; programs are built in a temporary folder")) << size;
+  }
+}
+
 std::set<std::string> example_files() {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("examples")) {
