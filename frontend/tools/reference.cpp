@@ -7,11 +7,13 @@
 #include <limits>
 
 #include "backend/reference/sequential_run.h"
+#include "frontend/tools/driver.h"
 #include "frontend/tools/train_job.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
 #include "runtime/executor/state.h"
+#include "runtime/launch/interrupt.h"
 
 namespace piper::tools {
 namespace {
@@ -52,23 +54,29 @@ double bits(const std::vector<double>& a, const std::vector<double>& b) {
   return difference;
 }
 
-/// One step of an executor and what came out of it.
+/// How a comparison ended. Only one of all steps is worth telling, even where nothing shall follow it; of one that failed there is a diagnostic.
+struct Comparison {
+  runtime::Ended ended = runtime::Ended::failed;
+  int steps = 0;
+  Differences differences = {};
+  bool whole() const { return steps == kReferenceSteps; }
+};
+
+/// What came out of a step.
 struct StepLosses {
   double loss = 0;
   std::vector<std::vector<double>> sums;
 };
-std::optional<StepLosses> run_step(Session& session, TrainJob& train) {
-  StepLosses losses;
+
+/// One step of an executor.
+runtime::Ended run_step(Session& session, TrainJob& train, StepLosses& losses) {
   const runtime::RunResult result = train.executor->run(runtime::Phase::training, 1, [&](const runtime::StepRecord& step) -> std::optional<runtime::Failure> {
     losses.loss = step.loss;
     losses.sums.assign(step.microbatch_sums.begin(), step.microbatch_sums.end());
     return std::nullopt;
   });
-  if (result.failure) {
-    report_failure(session, *result.failure, train.training.settings.loc);
-    return std::nullopt;
-  }
-  return losses;
+  if (result.failure) report_failure(session, *result.failure, train.training.settings.loc);
+  return result.ended;
 }
 
 /// The strategy of one device: nothing is cut, split or ordered.
@@ -79,20 +87,23 @@ void use_one_device(Session& session, Session::Subject& subject) {
   strategy.mesh.axes = {{session.context().symbol("device"), 1}};
 }
 
-std::optional<Differences> against_unsplit(Session& session, const Session::Subject& subject) {
+Comparison against_unsplit(Session& session, const Session::Subject& subject) {
   auto program = session.relower(subject, tensor::DType::f64);
   auto single = session.relower(subject, tensor::DType::f64);
-  if (!program || !single) return std::nullopt;
+  if (!program || !single) return {};
   use_one_device(session, *single);
   const auto a = make_train_job(session, *program, false);
   const auto b = a ? make_train_job(session, *single, false) : nullptr;
-  if (!b) return std::nullopt;
-  Differences differences;
-  for (int step = 0; step < kReferenceSteps; ++step) {
-    const auto loss_a = run_step(session, *a);
-    const auto loss_b = loss_a ? run_step(session, *b) : std::nullopt;
-    if (!loss_b) return std::nullopt;
-    differences.loss.take(std::fabs(loss_a->loss - loss_b->loss) / std::max(std::fabs(loss_b->loss), 1.0), "loss", step);
+  if (!b) return {};
+  const runtime::Interrupt interrupt(*a->executor);
+  Comparison comparison;
+  for (int& step = comparison.steps; step < kReferenceSteps; ++step) {
+    StepLosses loss_a, loss_b;
+    comparison.ended = run_step(session, *a, loss_a);
+    if (comparison.ended == runtime::Ended::finished) comparison.ended = run_step(session, *b, loss_b);
+    if (comparison.ended != runtime::Ended::finished) return comparison;
+    Differences& differences = comparison.differences;
+    differences.loss.take(std::fabs(loss_a.loss - loss_b.loss) / std::max(std::fabs(loss_b.loss), 1.0), "loss", step);
     for (const std::string& name : a->executor->parameter_names()) {
       for (const runtime::Part part : {runtime::Part::gradient, runtime::Part::values}) {
         const auto of_a = a->executor->read_parameter(name, part);
@@ -102,13 +113,14 @@ std::optional<Differences> against_unsplit(Session& session, const Session::Subj
       }
     }
   }
-  return differences;
+  if (a->executor->stop_requested()) comparison.ended = runtime::Ended::stopped;  // in the last step: the next comparison shall not begin
+  return comparison;
 }
 
-std::optional<Differences> against_sequential(Session& session, Session::Subject& subject) {
+Comparison against_sequential(Session& session, Session::Subject& subject) {
   const auto options = runtime_options(session);
   const auto train = options ? make_train_job(session, subject, false) : nullptr;
-  if (!train) return std::nullopt;
+  if (!train) return {};
   const PiperJob& job = train->job->tables();
   runtime::Failure failure;
   runtime::LibrarySwitch library(*options);
@@ -116,7 +128,7 @@ std::optional<Differences> against_sequential(Session& session, Session::Subject
   const auto data = calls ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, 0, failure, &session.texts()) : nullptr;
   if (!data) {
     report_failure(session, failure, subject.lowered.strategy.settings.loc);
-    return std::nullopt;
+    return {};
   }
   calls->begin_thread(options->threads);
   runtime::DirectCalls direct(*calls);
@@ -130,15 +142,18 @@ std::optional<Differences> against_sequential(Session& session, Session::Subject
   state.num_params = static_cast<std::uint32_t>(run.params().size());
   runtime::initialise_parameters(state, job.seed, run.state());
 
-  Differences differences;
-  for (int step = 0; step < kReferenceSteps; ++step) {
-    const auto losses = run_step(session, *train);
-    if (!losses) return std::nullopt;
+  const runtime::Interrupt interrupt(*train->executor);
+  Comparison comparison;
+  for (int& step = comparison.steps; step < kReferenceSteps; ++step) {
+    StepLosses losses;
+    comparison.ended = run_step(session, *train, losses);
+    if (comparison.ended != runtime::Ended::finished) return comparison;
     if (!run.step(runtime::scalars_of_step(job.optimizer, static_cast<std::uint64_t>(step)))) {
       session.sink().report(Code::reference_failed, SourceRange(), "the one-device run failed: {}", direct.failure());
-      return std::nullopt;
+      return {};
     }
-    for (std::size_t i = 0; i < losses->sums.size(); ++i) differences.loss.take(bits(losses->sums[i], run.loss_sums()[i]), job.losses[i].name, step);
+    Differences& differences = comparison.differences;
+    for (std::size_t i = 0; i < losses.sums.size(); ++i) differences.loss.take(bits(losses.sums[i], run.loss_sums()[i]), job.losses[i].name, step);
     for (const std::string& name : train->executor->parameter_names()) {
       const auto gradient = train->executor->read_parameter(name, runtime::Part::gradient);
       const auto values = train->executor->read_parameter(name, runtime::Part::values);
@@ -146,7 +161,7 @@ std::optional<Differences> against_sequential(Session& session, Session::Subject
       differences.parameter.take(values ? bits(values->values, run.values(name)) : std::numeric_limits<double>::infinity(), name, step);
     }
   }
-  return differences;
+  return comparison;
 }
 
 std::string scientific(double value) {
@@ -183,23 +198,32 @@ llvm::json::Object json_of(const char* against, std::string_view dtype, const Di
 }  // namespace
 
 int compare_with_one_device(Session& session, Session::Subject& subject) {
-  const auto unsplit = against_unsplit(session, subject);
-  if (!unsplit) return session.finish();
-  bool within = print(session, "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", *unsplit, kReferenceBound);
   const std::string dtype(tensor::dtype_name(subject.lowered.strategy.settings.dtype));
-  const auto sequential = against_sequential(session, subject);
-  if (!sequential) return session.finish();
-  within = print(session, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", *sequential, 0) && within;
-  if (session.arguments().format == "json" && within) {
-    llvm::json::Array comparisons{json_of("unsplit", "f64", *unsplit, kReferenceBound), json_of("same microbatches", dtype, *sequential, 0)};
+  bool within = true;
+  llvm::json::Array comparisons;
+  const auto tell = [&](const Comparison& comparison, const char* against, const std::string& type, const std::string& title, double bound) {
+    if (comparison.whole()) {
+      within = print(session, title, comparison.differences, bound) && within;
+      comparisons.push_back(json_of(against, type, comparison.differences, bound));
+    }
+    if (comparison.ended == runtime::Ended::stopped) session.words() << "stopped after step " << comparison.steps << " in " << type << "\n";
+  };
+  Comparison last = against_unsplit(session, subject);
+  tell(last, "unsplit", "f64", "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", kReferenceBound);
+  if (last.ended == runtime::Ended::finished) {
+    last = against_sequential(session, subject);
+    tell(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
+  }
+  if (!within) session.sink().report(Code::reference_differs, SourceRange(), "the program does not compute what the one-device step computes");
+  const bool interrupted = last.ended == runtime::Ended::stopped;
+  if (session.arguments().format == "json" && !session.sink().has_errors()) {
     std::string text;
-    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"train", subject.name}, {"reference", std::move(comparisons)}});
+    llvm::raw_string_ostream(text) << llvm::json::Value(
+        llvm::json::Object{{"schema", 1}, {"train", subject.name}, {"reference", std::move(comparisons)}, {"interrupted", interrupted}});
     session.console().out << text << "\n";
   }
-  if (!within) {
-    session.sink().report(Code::reference_differs, SourceRange(), "the program does not compute what the one-device step computes");
-  }
-  return session.finish();
+  const int exit_code = session.finish();
+  return interrupted ? kInterrupted : exit_code;
 }
 
 }  // namespace piper::tools

@@ -101,6 +101,7 @@ class Executor {
 
   /// Ends the run in progress, and every later one, at a common step boundary. May be called from a signal handler.
   void request_stop() { stop_requested_.store(true); }
+  bool stop_requested() const { return stop_requested_.load(); }
 
   /// Steps of evaluation that cover the held-out data once; 0 without held-out data.
   std::uint64_t evaluation_steps() const;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "llvm/Support/JSON.h"
 #include "tests/support/golden.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -144,6 +145,49 @@ TEST(Program, ClosedStreams) {
   expect_metrics(folder);
   EXPECT_EQ(shell(folder, "\"$0\" train tiny.pipe --interpret --out out 2>&-").exit_code, 0);
   expect_metrics(folder);
+}
+
+/// A model of two matrix products per step, compared with one device until Ctrl-C comes before the one that `when` names.
+llvm::json::Object interrupted_comparison(const std::string& when, int exit_code, const std::string& words) {
+  const TemporaryFolder folder;
+  folder.write("products.pipe",
+               "mesh one(d: 1)\n"
+               "model products() {\n"
+               "    input x: tensor[batch, features: 4], label: i64[batch]\n"
+               "    weight w[features, class: 3] = normal(1.0)\n"
+               "    loss cross_entropy(x @ w, label)\n"
+               "}\n"
+               "train compared = products() on one {\n"
+               "    data:  synthetic(batch: 8, classes: 3)\n"
+               "    optim: sgd(lr: 0.1)\n"
+               "    steps: 3\n"
+               "    place model on d[0]\n"
+               "}\n");
+  ProcessOptions options;
+  options.environment = {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("interrupting_library")}, {"INTERRUPT", when}};
+  options.working_directory = folder.path().string();
+  const ProcessResult run = run_process({program_path("piper"), "train", "products.pipe", "--interpret", "--reference", "--format", "json"}, options);
+  EXPECT_EQ(run.exit_code, exit_code) << when << run.err;
+  EXPECT_THAT(run.err, HasSubstr(words)) << when;
+  auto parsed = llvm::json::parse(run.out);
+  if (parsed) return *parsed->getAsObject();
+  llvm::consumeError(parsed.takeError());
+  ADD_FAILURE() << when << ": no JSON: " << run.out << run.err;
+  return {};
+}
+
+// The step in which Ctrl-C comes is ended, on both sides; what was compared whole is told.
+TEST(Program, AnInterruptedComparisonSaysSo) {
+  const auto expect = [](const std::string& when, std::size_t comparisons, bool interrupted, const std::string& words) {
+    const llvm::json::Object told = interrupted_comparison(when, interrupted ? 130 : 0, words);
+    EXPECT_EQ(told.getBoolean("interrupted"), interrupted) << when;
+    ASSERT_NE(told.getArray("reference"), nullptr) << when;
+    EXPECT_EQ(told.getArray("reference")->size(), comparisons) << when;
+  };
+  expect("f64 1", 0, true, "stopped after step 1 in f64");
+  expect("f64 12", 1, true, "stopped after step 3 in f64");  // the last one of that comparison
+  expect("f32 1", 1, true, "stopped after step 1 in f32");
+  expect("f32 12", 2, false, "");  // nothing was left to do
 }
 
 // A disk that fills while programs are built: whatever could still be written, those of this run are built where there is room.
