@@ -56,8 +56,8 @@ void interpret(Phase& phase) {
   for (const DeviceProgram& program : phase.set.roles) phase.programs.push_back(&phase.interpreted.emplace_back(program, phase.set.bodies).tables());
 }
 
-void add_sources(const Phase& phase, const char* prefix, std::vector<ProgramSource>& sources) {
-  for (const DeviceProgram& program : phase.set.roles) sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies)});
+void add_sources(const Phase& phase, const char* prefix, LocId train, std::vector<ProgramSource>& sources) {
+  for (const DeviceProgram& program : phase.set.roles) sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies), train});
 }
 
 }  // namespace
@@ -158,8 +158,8 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
 
   if (options.engine == Engine::generated) {
     std::vector<ProgramSource> sources;
-    add_sources(parts->training, "", sources);
-    if (parts->evaluation) add_sources(*parts->evaluation, "held_out.", sources);
+    add_sources(parts->training, "", training.settings.loc, sources);
+    if (parts->evaluation) add_sources(*parts->evaluation, "held_out.", training.settings.loc, sources);
     const Built built = build_programs(sources, options.jit, parts->loaded, sink);
     if (built == Built::failed) return nullptr;
     parts->generated = built == Built::done;

@@ -260,7 +260,7 @@ class Build {
         if (const Built built = compile(sources, {i}); built != Built::done) return built;
         if (load(i, made, reason)) continue;
       }
-      sink_.report(piper::Code::program_does_not_load, SourceRange(), "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
+      sink_.report(piper::Code::program_does_not_load, sources[i].train, "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
           .hint("`{}` may not be a C++ compiler for this machine; the source lies beside the object", compiler_.command.front());
       temporary_.keep = true;
       return Built::failed;
@@ -302,7 +302,7 @@ class Build {
       disk_full = disk_full || (outside && outside->disk);
       if (good && !disk_full) {
         usable = outside || compiles_anything();
-        refuse(name, end.words, outside, usable);
+        refuse(name, sources[done.index].train, end.words, outside, usable);
       }
       good = false;
     };
@@ -337,7 +337,7 @@ class Build {
     return good;
   }
 
-  void refuse(const std::string& name, const std::string& compiler_words, const std::optional<Outside>& outside, bool usable) {
+  void refuse(const std::string& name, LocId train, const std::string& compiler_words, const std::optional<Outside>& outside, bool usable) {
     temporary_.keep = true;
     const std::string source = cache_.path(name + ".cpp"), log = cache_.path(name + ".log");
     cache_.store_text(name + ".log", compiler_words);
@@ -348,12 +348,12 @@ class Build {
       return;
     }
     if (!outside) {
-      sink_.report(piper::Code::generated_code_refused, SourceRange(), "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program",
+      sink_.report(piper::Code::generated_code_refused, train, "`{}` did not compile the generated program `{}`: this is a fault of piper, not of the program",
                    compiler_.command.front(), source)
           .hint("the compiler's words are in `{}`; `--interpret` runs the program without it", log);
       return;
     }
-    auto&& builder = sink_.report(piper::Code::compiler_did_not_finish, SourceRange(), "`{}` did not finish the generated program `{}`: {}",
+    auto&& builder = sink_.report(piper::Code::compiler_did_not_finish, train, "`{}` did not finish the generated program `{}`: {}",
                                   compiler_.command.front(), source, outside->cause);
     if (outside->memory) {
       builder.hint("the machine has probably run out of memory: free some and start again, or run with `--interpret`, with the same results but slower");

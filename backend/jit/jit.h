@@ -25,10 +25,11 @@ struct JitOptions {
   std::uint32_t processes = 0;        // compilers at one time; 0: one per core
 };
 
-/// The source of one program: `name` is a part of file names.
+/// The source of one program: `name` is a part of file names; errors are told at `train`.
 struct ProgramSource {
   std::string name;
   std::string text;
+  LocId train = {};
 };
 
 /// A loaded object, closed at the end.

@@ -149,7 +149,7 @@ Comparison against_sequential(Session& session, Session::Subject& subject) {
     comparison.ended = run_step(session, *train, losses);
     if (comparison.ended != runtime::Ended::finished) return comparison;
     if (!run.step(runtime::scalars_of_step(job.optimizer, static_cast<std::uint64_t>(step)))) {
-      session.sink().report(Code::reference_failed, SourceRange(), "the one-device run failed: {}", direct.failure());
+      session.sink().report(Code::reference_failed, subject.lowered.strategy.settings.loc, "the one-device run failed: {}", direct.failure());
       return {};
     }
     Differences& differences = comparison.differences;
@@ -214,7 +214,7 @@ int compare_with_one_device(Session& session, Session::Subject& subject) {
     last = against_sequential(session, subject);
     tell(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
   }
-  if (!within) session.sink().report(Code::reference_differs, SourceRange(), "the program does not compute what the one-device step computes");
+  if (!within) session.sink().report(Code::reference_differs, subject.lowered.strategy.settings.loc, "the program does not compute what the one-device step computes");
   const bool interrupted = last.ended == runtime::Ended::stopped;
   if (session.arguments().format == "json" && !session.sink().has_errors()) {
     std::string text;

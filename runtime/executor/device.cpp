@@ -91,20 +91,21 @@ void api_report(PiperRank* rank, std::uint32_t subject, const double* values, st
 
 struct DeviceHost {
   // The library of this thread, opened and told its number of threads at the thread's first call.
-  static const LibraryCalls* library(PiperRank* rank, std::uint32_t action) {
+  static const LibraryCalls* library(PiperRank* rank, std::uint32_t) {
     LocalRank& self = local(rank);
-    return self.library ? self.library : open_library(self, action);
+    return self.library ? self.library : open_library(self);
   }
   static int failed(PiperRank* rank, std::uint32_t action, int status, const LibraryReport& report) {
     return fail_at(local(rank), action, status == kLibraryOverrun ? kWorkspaceOverrun : kLibraryFailed, library_failure(status, report));
   }
 
  private:
-  static const LibraryCalls* open_library(LocalRank& rank, std::uint32_t action) {
+  static const LibraryCalls* open_library(LocalRank& rank) {
     Failure failure;
     const LibraryCalls* const library = rank.run->library->get(failure);
-    if (!library) {
-      fail_at(rank, action, failure.code, failure.message, failure.hint);
+    if (!library) {  // for no rank and no line
+      rank.active().flight->failed = 1;
+      rank.run->fail(std::move(failure));
       return nullptr;
     }
     library->begin_thread(rank.run->options.threads);

@@ -39,7 +39,7 @@ std::size_t threads_left(std::size_t before) {
 }
 
 // The pipeline, and on rank `rank` an action more that does `body` in step 3.
-RunResult run_with(std::uint32_t rank, HandProgram::Body body, ExecutorOptions options = {}) {
+RunResult failing_run(std::uint32_t rank, HandProgram::Body body, const ExecutorOptions& options) {
   HandJob job(2);
   add_pipeline(job);
   job.rank(rank).compute("bad", {}, [body](Step& step) { return step.rank->step == 3 ? body(step) : 0; });
@@ -50,13 +50,19 @@ RunResult run_with(std::uint32_t rank, HandProgram::Body body, ExecutorOptions o
   EXPECT_EQ(result.ended, Ended::failed);
   EXPECT_TRUE(result.failure);
   if (!result.failure) result.failure = Failure{};
+  // Nothing runs after a failure, and the same is said again.
+  EXPECT_EQ(executor->run(Phase::training, 1).failure->message, result.failure->message);
+  return result;
+}
+
+// The same, of what that action is to blame for.
+RunResult run_with(std::uint32_t rank, HandProgram::Body body, const ExecutorOptions& options = {}) {
+  RunResult result = failing_run(rank, std::move(body), options);
   EXPECT_EQ(result.failure->rank, rank);
   EXPECT_EQ(result.failure->step, 3u);
   EXPECT_EQ(result.failure->place.action, "bad");
   EXPECT_EQ(result.failure->place.file, "hand.pipe");
   EXPECT_GT(result.failure->place.line, 0u);
-  // Nothing runs after a failure, and the same is said again.
-  EXPECT_EQ(executor->run(Phase::training, 1).failure->message, result.failure->message);
   return result;
 }
 
@@ -101,7 +107,7 @@ TEST(FailingRun, AReportDoesNotFit) {
 TEST(FailingRun, ThePluginIsMissing) {
   ExecutorOptions options;
   options.runtime.plugin_folder = "/nonexistent";
-  const RunResult result = run_with(
+  const RunResult result = failing_run(
       0,
       [](Step& step) {
         const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64};
@@ -111,6 +117,10 @@ TEST(FailingRun, ThePluginIsMissing) {
       options);
   EXPECT_EQ(result.failure->code, kPluginUnavailable);
   EXPECT_NE(result.failure->message.find("/nonexistent/piper_torch_plugin.so"), std::string::npos);
+  // Which rank and action found out says nothing.
+  EXPECT_EQ(result.failure->rank, Failure::kNoRank);
+  EXPECT_EQ(result.failure->step, std::nullopt);
+  EXPECT_EQ(result.failure->place.line, 0u);
 }
 
 TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {

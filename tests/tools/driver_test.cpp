@@ -336,6 +336,16 @@ TEST(Train, BuildsAsTheEnvironmentSays) {
   EXPECT_EQ(objects, 2u);
 }
 
+// What comes from no line of its own comes from the train.
+TEST(Train, APlaceForWhatDoesNotBuild) {
+  const TemporaryFolder folder;
+  const std::string compiler = folder.write("killed", "#!/bin/sh\nif [ \"$1\" != --version ]; then kill -KILL $$; fi\n");
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  const ToolResult run = run_tool({"train", "tiny.pipe"}, kFiles, {{"CXX", compiler}, {"PIPER_CACHE", (folder.path() / "cache").string()}});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P5104: "));
+}
+
 TEST(Environment, CacheFolders) {
   const auto folder = [](const std::map<std::string, std::string>& environment) { return tools::jit_options(environment).cache_folder; };
   EXPECT_EQ(folder({{"PIPER_CACHE", "/a"}, {"XDG_CACHE_HOME", "/b"}, {"HOME", "/c"}}), "/a");
@@ -490,7 +500,7 @@ TEST(Reference, ADifferenceIsSeen) {
   const ToolResult run = run_tool({"train", "cancel.pipe", "--interpret", "--reference"}, files);
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out, HasSubstr("  beyond the bound\n"));
-  EXPECT_THAT(run.err, HasSubstr("error P6106: "));
+  EXPECT_THAT(run.err, HasSubstr("cancel.pipe:9:7: error P6106: "));
   // The same additions in the same order give the same bits all the same.
   EXPECT_THAT(run.out.substr(run.out.find("3 steps in f32")), testing::Not(HasSubstr("beyond the bound")));
 }
@@ -500,7 +510,7 @@ TEST(Reference, ALibraryThatFailsIsToldApart) {
   const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--reference"}, kFiles, {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("failing_library")}});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
-  EXPECT_EQ(run.err, "error P6105: the one-device run failed: this thread cannot be served\n");
+  EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P6105: the one-device run failed: this thread cannot be served\n"));
 }
 
 // What README.md shows of the commands is what they print.
