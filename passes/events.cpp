@@ -56,10 +56,11 @@ void WaitChooser::link_streams(std::size_t streams) {
   }
 }
 
-void WaitChooser::sort_needs(std::uint32_t action, std::uint32_t distance) {
+void WaitChooser::sort_needs(std::uint32_t action, std::uint32_t distance, const std::int32_t* row) {
   sorted_.clear();
-  for (std::uint32_t i = first_need_[action]; i < first_need_[action + 1]; ++i) {
-    if (needs_[i].distance == distance && slots_[needs_[i].action].stream != slots_[action].stream) sorted_.push_back(needs_[i]);
+  for (const Need& need : needs_.subspan(first_need_[action], first_need_[action + 1] - first_need_[action])) {
+    const Slot& target = slots_[need.action];
+    if (need.distance == distance && target.stream != slots_[action].stream && row[target.stream] <= target.position) sorted_.push_back(need);
   }
   if (sorted_.size() > 1) std::sort(sorted_.begin(), sorted_.end(), [](const Need& x, const Need& y) { return x.action > y.action; });
 }
@@ -76,7 +77,7 @@ void WaitChooser::within_a_step() {
     } else {
       same_.clear(row);
     }
-    sort_needs(a, 0);
+    sort_needs(a, 0, row);
     for (const Need& need : sorted_) {
       const Slot& target = slots_[need.action];
       if (row[target.stream] > target.position) continue;
@@ -101,7 +102,7 @@ void WaitChooser::across_steps() {
       row[slots_[target].stream] = std::max(row[slots_[target].stream], count_[slots_[target].stream] + slots_[target].position + 1);
       events_.waits.push_back({target, 0});
     }
-    sort_needs(a, 1);
+    sort_needs(a, 1, row);
     for (const Need& need : sorted_) {
       const Slot& target = slots_[need.action];
       if (row[target.stream] > target.position) continue;

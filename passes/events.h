@@ -53,7 +53,8 @@ class WaitChooser {
   };
 
   void link_streams(std::size_t streams);
-  void sort_needs(std::uint32_t action, std::uint32_t distance);
+  /// Fills `sorted_` with what `row`, which the action knows already, does not imply.
+  void sort_needs(std::uint32_t action, std::uint32_t distance, const std::int32_t* row);
   void within_a_step();
   void across_steps();
 
@@ -64,7 +65,7 @@ class WaitChooser {
   std::vector<std::int32_t> count_;                // per stream: its actions
   std::vector<std::uint32_t> last_;                // per stream: its last action
   std::vector<std::uint32_t> previous_;            // per action: the one before it in its stream
-  std::vector<Need> sorted_;                       // those of one action and distance that name other streams, the latest first
+  std::vector<Need> sorted_;                       // of one action and distance, the latest first
   Clocks same_, next_;                             // of the first step, and of the one after
   std::vector<std::uint32_t> first_same_, waits_same_;  // per action, one more; waits within a step
 };

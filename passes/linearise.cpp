@@ -53,30 +53,75 @@ void number_collectives(const Dag& dag, std::span<const std::uint32_t> position,
   }
 }
 
-/// Units by the time at which they start; at one time communication, then loads, then work. `topological`: decides within equal ones.
-std::vector<std::uint32_t> by_time(const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
+/// Fills `dag.order` by the times at which units start; at one time communication, then loads, then work. `topological`: decides within equal ones. Gives
+/// the position of every node.
+std::vector<std::uint32_t> place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
   using Sort = WorkGraph::Sort;
   std::uint32_t end_of_step = 0;
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
   std::vector<std::uint32_t> key(graph.units());
+  // A counting sort, which is stable; a unit takes as many places as it has nodes.
+  std::vector<std::uint32_t> next(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
     const Sort sort = graph.sort(unit);
     key[unit] = 3 * start[unit] + (sort == Sort::communication ? 0 : sort == Sort::load ? 1 : 2);
-    if (sort != Sort::load || graph.successors(unit).empty()) continue;
-    key[unit] = 3 * end_of_step + 2;
-    for (const std::uint32_t to : graph.successors(unit)) key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == Sort::communication ? 0 : 1));
+    if (sort == Sort::load && !graph.successors(unit).empty()) {
+      key[unit] = 3 * end_of_step + 2;
+      for (const std::uint32_t to : graph.successors(unit)) key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == Sort::communication ? 0 : 1));
+    }
+    next[key[unit] + 1] += static_cast<std::uint32_t>(graph.members(unit).size());
   }
-  // A counting sort, which is stable.
-  std::vector<std::uint32_t> first(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
-  for (const std::uint32_t at : key) ++first[at + 1];
-  for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-  std::vector<std::uint32_t> sorted(graph.units());
-  for (const std::uint32_t unit : topological) sorted[first[key[unit]]++] = unit;
-  return sorted;
+  for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  dag.order.resize(dag.nodes.size());
+  std::vector<std::uint32_t> position(dag.nodes.size());
+  for (const std::uint32_t unit : topological) {
+    std::uint32_t& at = next[key[unit]];
+    for (const NodeId member : graph.members(unit)) {
+      position[member.index()] = at;
+      dag.order[at++] = member;
+    }
+  }
+  return position;
 }
 
-/// Several sources have the ports of sums alone: those of updates, and of reductions.
+}  // namespace
+
+std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
+  std::vector<Adjacency::Pair> edges;
+  edges.reserve(compute.size());
+  std::vector<std::uint32_t> last(roles.size(), kNone);
+  for (const NodeId node : compute) {
+    const std::uint32_t unit = graph.unit_of(node);
+    std::uint32_t added = kNone;  // roles of one set mostly have the same work before
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) {
+      if (last[role] != kNone && last[role] != added) edges.emplace_back(last[role], unit);
+      added = last[role];
+      last[role] = unit;
+    }
+  }
+  return edges;
+}
+
+std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const NodeId> compute,
+                                     std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
+  std::vector<Adjacency::Pair> edges;
+  edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
+  edges.assign(after.begin(), after.end());
+  edges.insert(edges.end(), named.begin(), named.end());
+  add_message_edges(graph, communicators, edges);
+  add_end_edges(graph, roles, compute, edges);
+  // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
+  std::vector<std::uint32_t> start;
+  const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
+  if (topological.size() < graph.units()) return {};
+
+  std::vector<std::uint32_t> position = place_by_time(dag, graph, topological, start);
+  number_collectives(dag, position, communicators);
+  return position;
+}
+
 void sort_sums(Dag& dag, const WorkGraph& graph, const Communicators& communicators, std::span<const std::uint32_t> position) {
+  // Several sources have the ports of sums alone: those of updates, and of reductions.
   const auto earlier = [&](const Input& a, const Input& b) {
     const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
     return x != y ? x < y : a.source.index < b.source.index;
@@ -99,51 +144,6 @@ void sort_sums(Dag& dag, const WorkGraph& graph, const Communicators& communicat
       for (const NodeId member : dag.comms[comm.index()].members) sort_ports(dag.node(member));
     }
   }
-}
-
-}  // namespace
-
-std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
-  std::vector<Adjacency::Pair> edges;
-  edges.reserve(compute.size());
-  std::vector<std::uint32_t> last(roles.size(), kNone);
-  for (const NodeId node : compute) {
-    const std::uint32_t unit = graph.unit_of(node);
-    std::uint32_t added = kNone;  // roles of one set mostly have the same work before
-    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) {
-      if (last[role] != kNone && last[role] != added) edges.emplace_back(last[role], unit);
-      added = last[role];
-      last[role] = unit;
-    }
-  }
-  return edges;
-}
-
-bool linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const NodeId> compute,
-               std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
-  std::vector<Adjacency::Pair> edges;
-  edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
-  edges.assign(after.begin(), after.end());
-  edges.insert(edges.end(), named.begin(), named.end());
-  add_message_edges(graph, communicators, edges);
-  add_end_edges(graph, roles, compute, edges);
-  // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
-  std::vector<std::uint32_t> start;
-  const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
-  if (topological.size() < graph.units()) return false;
-
-  dag.order.clear();
-  dag.order.reserve(dag.nodes.size());
-  std::vector<std::uint32_t> position(dag.nodes.size());
-  for (const std::uint32_t unit : by_time(graph, topological, start)) {
-    for (const NodeId member : graph.members(unit)) {
-      position[member.index()] = static_cast<std::uint32_t>(dag.order.size());
-      dag.order.push_back(member);
-    }
-  }
-  number_collectives(dag, position, communicators);
-  sort_sums(dag, graph, communicators, position);
-  return true;
 }
 
 }  // namespace piper::passes

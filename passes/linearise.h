@@ -7,7 +7,9 @@
 // directly after what makes it, a load directly before its first reader, a reduction when its last contribution exists, and what
 // ends the step (norms, updates, reports) after the last chunk of the rank, so that waiting for a collective delays no chunk.
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "passes/communicators.h"
 #include "passes/roles.h"
@@ -15,11 +17,14 @@
 
 namespace piper::passes {
 
-/// Fills `dag.order`, sorts the sources of grad ports into the order of the additions and numbers the collectives of each group as they stand there.
-/// `compute`: all chunk nodes in an order that agrees with every rank's; `after`: its chains; `named`: edges of communication that an order names.
-/// False: these contradict each other, which a checked order does not.
-bool linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const dag::NodeId> compute,
-               std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named);
+/// Fills `dag.order` and numbers the collectives of each group as they stand there; gives the position of every node. `compute`: all chunk nodes in an order
+/// that agrees with every rank's; `after`: its chains; `named`: edges of communication that an order names. Nothing: these contradict each other, which a
+/// checked order does not.
+std::vector<std::uint32_t> linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const dag::NodeId> compute,
+                                     std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named);
+
+/// Sorts the sources of grad ports into the order of the additions. `position`: of every node in the linear order.
+void sort_sums(dag::Dag& dag, const WorkGraph& graph, const Communicators& communicators, std::span<const std::uint32_t> position);
 
 /// Edges between units for consecutive chunks of each role.
 std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const dag::NodeId> compute);

@@ -1,5 +1,6 @@
 #include "passes/order.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "ir/parallel.h"
@@ -11,7 +12,7 @@ namespace piper::passes {
 
 using namespace dag;
 
-std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
+std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::function_ref<void()> beside) {
   PendingWorkGraph pending;
   std::optional<RoleTable> role_table;
   Selection selection(dag);
@@ -44,22 +45,31 @@ std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, Diag
   for (std::uint32_t i = 0; i < topological.size(); ++i) position[topological[i]] = i;
   std::optional<Communicators> communicators = assign_streams(dag, strategy, graph, selection, roles, position, sink);
   if (!communicators) return std::nullopt;
-  bool linear = false;
-  const auto decide = [&] { linear = linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed.named); };
+  // The linear order is one thread's work; a second one has time for what needs no order.
+  std::vector<std::uint32_t> node_position;
+  std::optional<RoleNodes> nodes;
+  const auto decide = [&] { node_position = linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed.named); };
   const auto note = [&] {
     for (Node& node : dag.nodes) node.stream = node.comm.valid() ? communicators->list[communicators->of_comm[node.comm.index()].index()].stream : StreamId(0);
     dag.temporal.clear();
     dag.temporal.reserve(after.size() + claimed.waits.size());
     for (const auto& [before, next] : after) dag.temporal.emplace_back(graph.front(before), graph.front(next));
     dag.temporal.insert(dag.temporal.end(), claimed.waits.begin(), claimed.waits.end());
+    nodes.emplace(dag, roles);
+    beside();
   };
   run_both(dag.nodes.size(), decide, note);
-  if (!linear) {
+  if (node_position.size() < dag.nodes.size()) {
     sink.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
     return std::nullopt;
   }
+  sort_sums(dag, graph, *communicators, node_position);
+  nodes->put(dag.order, roles);
   dag.level = Level::ordered;
-  return Ordered{std::move(*communicators), std::move(*role_table)};
+  Ordered ordered{std::move(*communicators), std::move(*role_table), std::move(*nodes), {}};
+  for (const auto& [before, communication] : claimed.waits) ordered.issued_after.emplace_back(communication, before);
+  std::sort(ordered.issued_after.begin(), ordered.issued_after.end());
+  return ordered;
 }
 
 void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {

@@ -6,8 +6,11 @@
 // communication side by side; a strategy without orders gets a legal one; equal input gives an equal result.
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "ir/diagnostics/diagnostics.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "passes/communicators.h"
 #include "passes/roles.h"
 
@@ -17,10 +20,13 @@ namespace piper::passes {
 struct Ordered {
   Communicators communicators;
   RoleTable roles;
+  RoleNodes nodes;
+  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
 };
 
-/// Nothing, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
-std::optional<Ordered> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// Nothing, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG. `beside`: work for a second thread on what
+/// this pass leaves as it is, begun when the strategy is known to fit; it writes nothing of the DAG and reports nothing.
+std::optional<Ordered> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::function_ref<void()> beside);
 
 /// Reports what the orders of a program that was refused say wrong, as far as the level of the DAG tells: at split no work has a place, from placed on it
 /// has, at communicating there is communication that orders may name. For a DAG of which nothing else is made.

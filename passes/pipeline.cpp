@@ -71,11 +71,15 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   const bool orders_stand = !strategy.missing.order && !sink.reported(Code::backward_named_both_ways);
   if (!pass("communicate", communicate(*dag, sink)) || !orders_stand) return stop_at_orders();
   if (reached(Level::communicating)) return dag;
-  std::optional<Ordered> ordered = order(*dag, strategy, sink);
+  const bool planning = options.stop_at != Level::ordered;
+  Sizes sizes;
+  std::optional<Ordered> ordered = order(*dag, strategy, sink, [&] {
+    if (planning) sizes = measure_sizes(*dag, options.workspace_bytes);
+  });
   if (!pass("order", ordered.has_value())) return std::nullopt;
   if (reached(Level::ordered)) return dag;
   if (sink.has_errors()) return std::nullopt;  // a plan would measure another program
-  if (!pass("plan", plan(*dag, std::move(*ordered), options.workspace_bytes, sink))) return std::nullopt;
+  if (!pass("plan", plan(*dag, std::move(*ordered), std::move(sizes), sink))) return std::nullopt;
   return dag;
 }
 

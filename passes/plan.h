@@ -7,10 +7,11 @@
 
 #include "ir/diagnostics/diagnostics.h"
 #include "passes/order.h"
+#include "passes/sizes.h"
 
 namespace piper::passes {
 
-/// `ordered`: what `order` has given for this DAG. Fills `dag.plan` and checks the requirements on measures. False when one is not met. No `workspace`: nodes need none.
-bool plan(dag::Dag& dag, Ordered ordered, const dag::WorkspaceBytes& workspace, DiagnosticSink& sink);
+/// `ordered`, `sizes`: of this DAG. Fills `dag.plan` and checks the requirements on measures. False when one is not met.
+bool plan(dag::Dag& dag, Ordered ordered, Sizes sizes, DiagnosticSink& sink);
 
 }  // namespace piper::passes

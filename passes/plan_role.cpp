@@ -140,7 +140,7 @@ class RolePlanner::Projection {
       const Node& node = this->node(a);
       const NodeId id = nodes_[a];
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        const std::int64_t bytes = facts_.port_bytes[facts_.first_port[id.index()] + i];
+        const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
         if (node.kind == NodeKind::update || is_gradient(node, i) || (node.kind == NodeKind::all_reduce && node.bucket.valid())) continue;
         if (node.kind == NodeKind::all_reduce) {
           // In place where nothing else reads the operand.
@@ -156,8 +156,8 @@ class RolePlanner::Projection {
         add_value({Port{id, i}, communicated ? BufferClass::communication : BufferClass::activations, {}}, bytes, a);
         value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
       }
-      if (facts_.workspace[id.index()] > 0) {
-        add_value({Port{}, BufferClass::workspace, {}}, facts_.workspace[id.index()], a);
+      if (facts_.sizes.workspace[id.index()] > 0) {
+        add_value({Port{}, BufferClass::workspace, {}}, facts_.sizes.workspace[id.index()], a);
       }
       for (const Source& input : inputs(a)) {
         if (input.cls == EdgeClass::param) continue;
@@ -247,7 +247,7 @@ class RolePlanner::Projection {
         }
         role_.operands.push_back(operand);
       }
-      if (facts_.workspace[action.node.index()] > 0) {
+      if (facts_.sizes.workspace[action.node.index()] > 0) {
         while (values_[workspace].cls != BufferClass::workspace) ++workspace;
         role_.operands.push_back({0, values_[workspace++].buffer, false});
       }

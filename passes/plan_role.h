@@ -9,6 +9,7 @@
 
 #include "passes/communicators.h"
 #include "passes/roles.h"
+#include "passes/sizes.h"
 #include "passes/state_layout.h"
 
 namespace piper::passes {
@@ -17,11 +18,9 @@ namespace piper::passes {
 struct PlanFacts {
   const dag::Dag& dag;
   const Communicators& communicators;
+  Sizes sizes;
   std::vector<BucketLayout> buckets;
   std::vector<ParamPlace> params;
-  std::vector<std::int64_t> workspace;       // per node: bytes of scratch
-  std::vector<std::uint32_t> first_port;     // per node, one more: into port_bytes
-  std::vector<std::int64_t> port_bytes;      // per output of every node; 0 for outputs that are state
   std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
 };
 

@@ -189,6 +189,23 @@ bool RoleTable::intersects(DeviceSetId a, DeviceSetId b) const {
   return false;
 }
 
+RoleNodes::RoleNodes(const Dag& dag, const RoleTable& roles) : first_(roles.size() + 1, 0) {
+  devices_.reserve(dag.nodes.size());
+  for (const Node& node : dag.nodes) {
+    devices_.push_back(node.devices);
+    for (const std::uint32_t role : roles.roles_of(node.devices)) ++first_[role + 1];
+  }
+  for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  nodes_.resize(first_.back());
+}
+
+void RoleNodes::put(std::span<const NodeId> order, const RoleTable& roles) {
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (const NodeId node : order) {
+    for (const std::uint32_t role : roles.roles_of(devices_[node.index()])) nodes_[next[role]++] = node;
+  }
+}
+
 std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates) {
   std::size_t best = at.size();
   std::size_t best_fixed = 0;

@@ -40,6 +40,23 @@ class RoleTable {
   std::vector<std::uint32_t> role_pool_;
 };
 
+/// The nodes of each role, in the global order.
+class RoleNodes {
+ public:
+  /// Counts them: of the order nothing is needed yet.
+  RoleNodes(const dag::Dag& dag, const RoleTable& roles);
+  /// `order`: all nodes. Once.
+  void put(std::span<const dag::NodeId> order, const RoleTable& roles);
+
+  std::span<const dag::NodeId> of(std::size_t role) const { return std::span(nodes_).subspan(first_[role], first_[role + 1] - first_[role]); }
+  std::size_t size() const { return nodes_.size(); }
+
+ private:
+  std::vector<std::uint32_t> first_;   // per role, one more
+  std::vector<DeviceSetId> devices_;   // per node, beside each other: nodes are large, and the order visits them everywhere
+  std::vector<dag::NodeId> nodes_;
+};
+
 /// The position in `at` (coordinates of all roles) of the role that holds a device: the one that singles out most of its coordinates.
 std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "ir/verify/plan_facts.h"
 
@@ -18,14 +19,15 @@ struct Content {
   std::int64_t base = 0;        // where the value begins
 };
 
-constexpr std::int32_t kLongAgo = -(1 << 30);
+/// The end of what no action did: all know of it.
+constexpr std::int32_t kLongAgo = std::numeric_limits<std::int32_t>::min();
 
 /// A run of bytes that every access covers wholly or not at all.
 struct Cell {
   Content content;
   std::uint32_t writer = kNone;         // the last action that wrote here
-  std::uint32_t writer_lane = 0;        // its stream, and how many of its actions have ended when it has, over both steps
-  std::int32_t writer_end = 2 * kLongAgo;
+  std::uint32_t writer_lane = 0;        // its stream, and how many of its actions have ended when it has, counted as HappensBefore does
+  std::int32_t writer_end = kLongAgo;
   std::uint32_t reader_lane = kNone;    // since the last write: the one stream that read; kNone: none
   std::int32_t reader_end = 0;          // its last read
   bool many_readers = false;            // more streams read: see reads_
@@ -93,9 +95,10 @@ class MemoryCheck::RoleMemory {
     first_action_ = plan_.first_action[view.number()];
     lanes_ = plan_.lanes.data() + plan_.first_lane[view.number()];
     lay_out();
-    reads_.assign(cells_.size() * before.width(), 0);
+    reads_.assign(cells_.size() * before.width(), kLongAgo);
     const std::span<const std::uint32_t> ended = plan_.ended_of(view.number());
     for (step_ = 0; step_ < 2; ++step_) {
+      if (step_ > 0) begin_next_step();
       for (const std::uint32_t a : ended) {
         action(a);
         if (reports_.enough()) return;
@@ -239,7 +242,7 @@ class MemoryCheck::RoleMemory {
     stamp_ = a * 2 + step_;
     const Step& step = plan_.steps[a];
     lane_ = step.lane;
-    end_ = static_cast<std::int32_t>(step.position) + 1 + shift(lane_);
+    end_ = static_cast<std::int32_t>(step.position) + 1;
     const Access* access = first;
     for (; access != last && access->kind <= Access::Kind::read_param; ++access) read(a, *access, static_cast<std::uint32_t>(access - first));
     const Access* const reads_end = access;
@@ -271,10 +274,21 @@ class MemoryCheck::RoleMemory {
     }
   }
 
-  /// What the counts of a stream mean over both steps.
-  std::int32_t shift(std::uint32_t lane) const { return step_ == 0 ? 0 : static_cast<std::int32_t>(lanes_[lane].size); }
+  /// What was this step is the step before from here on.
+  void begin_next_step() {
+    const auto age = [&](std::int32_t& end, std::uint32_t lane) {
+      if (end != kLongAgo) end -= static_cast<std::int32_t>(lanes_[lane].size);
+    };
+    const std::size_t width = before_->width();
+    for (std::size_t c = 0; c < cells_.size(); ++c) {
+      age(cells_[c].writer_end, cells_[c].writer_lane);
+      if (cells_[c].reader_lane != kNone) age(cells_[c].reader_end, cells_[c].reader_lane);
+      for (std::uint32_t lane = 0; cells_[c].many_readers && lane < width; ++lane) age(reads_[c * width + lane], lane);
+    }
+  }
+
   /// The action at hand starts after this many of a stream have ended.
-  bool after(std::uint32_t lane, std::int32_t end) const { return counts_[lane] + shift(lane) >= end; }
+  bool after(std::uint32_t lane, std::int32_t end) const { return counts_[lane] >= end; }
   bool after_write(const Cell& cell) const { return after(cell.writer_lane, cell.writer_end); }
 
   void race(std::uint32_t a, std::uint32_t other, const char* what) {
@@ -446,8 +460,8 @@ class MemoryCheck::RoleMemory {
         std::int32_t* const reads = reads_.data() + std::size_t{c} * before_->width();
         reads[cell.reader_lane] = cell.reader_end;
         for (std::uint32_t lane = 0; lane < before_->width(); ++lane) {
-          if (reads[lane] != 0 && !after(lane, reads[lane])) return race_with_read(a, lane, reads[lane]);
-          reads[lane] = 0;
+          if (!after(lane, reads[lane])) return race_with_read(a, lane, reads[lane]);
+          reads[lane] = kLongAgo;
         }
       } else if (cell.reader_lane != kNone && !after(cell.reader_lane, cell.reader_end)) {
         return race_with_read(a, cell.reader_lane, cell.reader_end);
@@ -463,7 +477,7 @@ class MemoryCheck::RoleMemory {
   }
 
   void race_with_read(std::uint32_t a, std::uint32_t lane, std::int32_t end) {
-    const std::uint32_t position = static_cast<std::uint32_t>(end - 1) % lanes_[lane].size;
+    const std::uint32_t position = static_cast<std::uint32_t>(end > 0 ? end : end + static_cast<std::int32_t>(lanes_[lane].size)) - 1;
     race(a, plan_.action_at[lanes_[lane].first + position], "overwrites what is read by");
   }
 

@@ -251,10 +251,12 @@ void HappensBefore::set_role(std::uint32_t role) {
       std::int32_t* const own = row_of(a);
       const Step& step = steps[a - first_];
       const Lane& lane = lanes[step.lane];
-      if (!crossing) std::fill(own, own + width_, kNever);
       if (step.position > 0) {
-        join(own, plan_.action_at[lane.first + step.position - 1]);
-      } else if (crossing) {
+        std::copy_n(row_of(plan_.action_at[lane.first + step.position - 1]), width_, own);
+        own[step.lane] = static_cast<std::int32_t>(step.position);
+      } else if (!crossing) {
+        std::fill_n(own, width_, kNever);
+      } else {
         join_step_before(own, plan_.action_at[lane.first + lane.size - 1]);
       }
       const Action& action = actions.actions[a - first_];
