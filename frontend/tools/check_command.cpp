@@ -15,7 +15,9 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
     runtime::Failure failure;
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
     if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
-      look_for_bytes(session, lowered.model, **data);
+      // A pipe is read once, by who needs it.
+      const auto text = *bytes == runtime::kUnknownSize ? std::nullopt : runtime::read_text((*data)->path, failure, kTextLookedThrough);
+      if (text) look_for_bytes(session, lowered.model, **data, *text);
       continue;
     }
     session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", failure.message).hint("`train` needs it: {}", failure.hint);

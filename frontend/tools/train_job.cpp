@@ -1,5 +1,7 @@
 #include "frontend/tools/train_job.h"
 
+#include <algorithm>
+
 #include "frontend/tools/environment.h"
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
@@ -16,9 +18,6 @@ SourceRange range_of(Session& session, const runtime::Place& place) {
   const std::uint32_t begin = files.offset(file, {place.line, place.column});
   return {file, begin, begin + 1};
 }
-
-/// So much of a text is looked through: nobody shall wait for a large one.
-constexpr std::uint64_t kTextLookedThrough = 1 << 20;
 
 }  // namespace
 
@@ -59,16 +58,15 @@ std::uint64_t window_of(Session& session, const directive::Data& data) {
   return 0;
 }
 
-void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data) {
-  runtime::Failure failure;
-  if (runtime::text_size(data.path, failure) == runtime::kUnknownSize) return;  // a pipe is read once
+void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text) {
+  text = text.first(std::min<std::size_t>(text.size(), kTextLookedThrough));
   for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
-    const auto found = runtime::find_byte_from(data.path, read.bound, read.ignore, kTextLookedThrough);
-    if (!found) continue;
+    const auto position = runtime::find_byte_from(text, read.bound, read.ignore);
+    if (!position) continue;
     const tensor::Node& reader = model.node(read.reader);
     const bool looks_up = reader.op == tensor::Op::lookup;
     session.sink()
-        .report(Code::text_beyond_vocabulary, data.path_loc, "`{}` has the byte `{}` at `{}`, but {} has {} {}", data.path, static_cast<int>(found->value), found->position,
+        .report(Code::text_beyond_vocabulary, data.path_loc, "`{}` has the byte `{}` at `{}`, but {} has {} {}", data.path, static_cast<int>(text[*position]), *position,
                 looks_up ? "the table that is looked up" : "`cross_entropy`", read.bound, looks_up ? "rows" : "classes")
         .related(reader.loc, "it is read here")
         .hint("a byte is less than 256: give the model so many, or the train text of bytes below {}", read.bound);
@@ -87,7 +85,7 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
     runtime::Failure failure;
     const auto text = session.texts().read((*data)->path, failure);
     if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) {
-      look_for_bytes(session, lowered.model, **data);
+      look_for_bytes(session, lowered.model, **data, *text);
       continue;
     }
     session.sink().report(static_cast<Code>(failure.code), (*data)->path_loc, "{}", failure.message).hint("{}", failure.hint);

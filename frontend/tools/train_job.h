@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "backend/device_program/job.h"
 #include "frontend/tools/session.h"
@@ -30,8 +31,11 @@ std::optional<runtime::Options> runtime_options(Session& session);
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
 
-/// Warns of a byte that the model has no row or class for: a run stops at the first window that holds one.
-void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data);
+/// So much of a text is looked through: nobody shall wait for a large one.
+inline constexpr std::uint64_t kTextLookedThrough = 1 << 20;
+
+/// Warns of a byte at the beginning of the text that the model has no row or class for: a run stops at the first window that holds one.
+void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text);
 
 /// A failure of the runtime as a diagnostic at its `.pipe` line; at the train where it comes from no line of its own.
 void report_failure(Session& session, const runtime::Failure& failure, LocId train);

@@ -20,14 +20,15 @@ std::string words(std::string text) {
 }
 std::string words(int error) { return words(std::string(std::strerror(error))); }
 
-bool append(const std::string& path, Text& out, std::string& reason) {
+bool append(const std::string& path, std::uint64_t limit, Text& out, std::string& reason) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) {
     reason = words(errno);
     return false;
   }
   unsigned char buffer[1 << 16];
-  for (std::size_t count; (count = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) out.insert(out.end(), buffer, buffer + count);
+  const auto wanted = [&] { return static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - out.size())); };
+  for (std::size_t count; (count = std::fread(buffer, 1, wanted(), file)) > 0;) out.insert(out.end(), buffer, buffer + count);
   const bool failed = std::ferror(file) != 0;
   if (failed) reason = words(errno);
   std::fclose(file);
@@ -74,7 +75,7 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
 
 }  // namespace
 
-std::optional<Text> read_text(const std::string& path, Failure& failure) {
+std::optional<Text> read_text(const std::string& path, Failure& failure, std::uint64_t limit) {
   try {
     const auto files = files_of(path, failure);
     if (!files) return std::nullopt;
@@ -86,11 +87,13 @@ std::optional<Text> read_text(const std::string& path, Failure& failure) {
       bytes += error ? 0 : size;
     }
     Text text;
+    bytes = std::min<std::uintmax_t>(bytes, limit);
     if (bytes > text.max_size()) return unreadable(path, "it does not fit into memory", failure);
     text.reserve(bytes);
     for (const std::string& file : *files) {
+      if (text.size() == limit) break;
       std::string reason;
-      if (!append(file, text, reason)) return unreadable(file, reason, failure);
+      if (!append(file, limit, text, reason)) return unreadable(file, reason, failure);
     }
     return text;
   } catch (const std::bad_alloc&) {
@@ -122,26 +125,10 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
   }
 }
 
-std::optional<TextByte> find_byte_from(const std::string& path, std::int64_t bound, std::optional<std::int64_t> ignored, std::uint64_t limit) {
-  Failure failure;
-  const auto files = files_of(path, failure);
-  std::uint64_t position = 0;
-  for (std::size_t i = 0; files && i < files->size() && position < limit; ++i) {
-    std::FILE* const file = std::fopen((*files)[i].c_str(), "rb");
-    if (!file) return std::nullopt;
-    unsigned char buffer[1 << 16];
-    std::optional<TextByte> found;
-    while (!found && position < limit) {
-      const std::size_t count = std::fread(buffer, 1, static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - position)), file);
-      if (count == 0) break;
-      const unsigned char* const at = std::find_if(buffer, buffer + count, [&](unsigned char byte) { return byte >= bound && byte != ignored; });
-      if (at != buffer + count) found = TextByte{position + static_cast<std::uint64_t>(at - buffer), *at};
-      position += count;
-    }
-    std::fclose(file);
-    if (found) return found;
-  }
-  return std::nullopt;
+std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text, std::int64_t bound, std::optional<std::int64_t> ignored) {
+  const auto at = std::find_if(text.begin(), text.end(), [&](unsigned char byte) { return byte >= bound && byte != ignored; });
+  if (at == text.end()) return std::nullopt;
+  return static_cast<std::uint64_t>(at - text.begin());
 }
 
 bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure) {

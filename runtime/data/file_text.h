@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace piper::runtime {
 
 using Text = std::vector<unsigned char>;
 
-/// Nothing with the reason in `failure.message` (code kDataUnreadable); the caller adds the place. Hidden files are left out.
-std::optional<Text> read_text(const std::string& path, Failure& failure);
+/// At most the first `limit` bytes. Nothing with the reason in `failure.message` (code kDataUnreadable); the caller adds the place. Hidden files are left out.
+std::optional<Text> read_text(const std::string& path, Failure& failure, std::uint64_t limit = ~std::uint64_t{0});
 
 /// The size of a pipe: nobody knows.
 inline constexpr std::uint64_t kUnknownSize = ~std::uint64_t{0};
@@ -25,13 +26,8 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
 /// Whether a text of so many bytes holds a window of `seq` bytes and the one behind it; if not, the reason is in `failure` (code kDataTooShort).
 bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure);
 
-struct TextByte {
-  std::uint64_t position = 0;
-  unsigned char value = 0;
-};
-/// The first byte of at least `bound` that is not `ignored`, among the first `limit` bytes of a text that `text_size` found; nothing where there is none, or a
-/// file cannot be read to there.
-std::optional<TextByte> find_byte_from(const std::string& path, std::int64_t bound, std::optional<std::int64_t> ignored, std::uint64_t limit);
+/// Where the first byte of at least `bound` stands that is not `ignored`.
+std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text, std::int64_t bound, std::optional<std::int64_t> ignored);
 
 /// Texts that were read, so that one command reads each once: its early check, its executors and the bigram model share them. For one thread.
 class TextFiles {

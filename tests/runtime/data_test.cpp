@@ -136,11 +136,13 @@ TEST(Bytes, RefusesWhatItCannotGive) {
   EXPECT_EQ(text_size(folder.path(), failure), 16u);
   EXPECT_EQ(text_size(missing, failure), std::nullopt);
   EXPECT_EQ(failure.message, "cannot read `" + missing + "`: no such file or directory");
-  EXPECT_EQ(find_byte_from(tiny, 'a', std::nullopt, 16)->position, 10u);
-  EXPECT_EQ(find_byte_from(folder.path(), 'a', 'a', 16)->value, 'b');
-  EXPECT_FALSE(find_byte_from(tiny, 'a', std::nullopt, 10));
-  EXPECT_FALSE(find_byte_from(tiny, 'g', std::nullopt, 16));
-  EXPECT_FALSE(find_byte_from(missing, 'a', std::nullopt, 16));
+  const Text whole = read_text(tiny, failure).value();
+  EXPECT_EQ(whole.size(), 16u);
+  EXPECT_EQ(read_text(folder.path(), failure, 10)->size(), 10u);
+  EXPECT_EQ(read_text(tiny, failure, 17), whole);
+  EXPECT_EQ(find_byte_from(whole, 'a', std::nullopt), 10u);
+  EXPECT_EQ(find_byte_from(whole, 'a', 'a'), 11u);
+  EXPECT_FALSE(find_byte_from(whole, 'g', std::nullopt));
   EXPECT_EQ(refused(bytes(tiny), kInputs), "6007 `" + tiny + "` has `16` bytes; a window of `seq: 16` needs `17`");
   EXPECT_EQ(refused(bytes(empty), kInputs), "6007 `" + empty + "` has `0` bytes; a window of `seq: 16` needs `17`");
   EXPECT_EQ(refused(bytes(tiny, 0), kInputs), "6008 `bytes` needs a positive `batch` and `seq`");

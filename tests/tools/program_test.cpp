@@ -109,6 +109,15 @@ TEST(Program, DataIsReadOnce) {
   EXPECT_THAT(run.out, HasSubstr("bigram model on the same text"));
 }
 
+// So what `train` has read it looks through, also where `check` does not look.
+TEST(Program, ATextFromAPipeIsLookedThrough) {
+  const TemporaryFolder folder;
+  folder.write("text.pipe", text_train("gpt(layers: 1, dim: 16, heads: 2, vocab: 100)"));
+  const ProcessResult run = shell(folder, "mkfifo text; cat text.pipe >text & exec \"$0\" train text.pipe --interpret -D corpus=text");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("warning P6108: `text` has the byte `117` at `0`, but the table that is looked up has 100 rows"));
+}
+
 // As with other tools, a reader that goes away ends a command quietly, by the signal.
 TEST(Program, AReaderThatIsGoneEndsItQuietly) {
   const TemporaryFolder folder;
