@@ -82,6 +82,8 @@ struct Stmt {
   SourceRange range;
   /// Set by the analysis: it has told what is wrong with the statement itself, or with what the statement needs. What stands in its blocks is set there.
   mutable bool refused = false;
+  /// Set by the analysis: a part of it did not parse. It is refused, and may have been more than what stands here.
+  mutable bool damaged = false;
 
  protected:
   Stmt(StmtKind kind_of_node, SourceRange range_of_node) : kind(kind_of_node), range(range_of_node) {}

@@ -131,7 +131,7 @@ class Lowering {
     return good;
   }
 
-  std::optional<Lowered> schedule(const sema::Function& function) {
+  std::optional<Lowered> schedule(const sema::Function& function, std::optional<Lowered>* remains) {
     evaluate_params();
     Frame frame;
     frame.slots.resize(function.frame_size);
@@ -142,9 +142,14 @@ class Lowering {
     lowered_.strategy.settings.loc = evaluator_.here(function.syntax->name.range, frame);
     evaluator_.run(function, frame);
     schedule_.finish();
-    if (evaluator_.broken()) return nothing();
-    build_chain_model(lowered_.model, lowered_.strategy);
-    return std::move(lowered_);
+    if (evaluator_.failed()) return nothing();
+    missing().any = missing().any || evaluator_.broken() || !function.sound;
+    // As many links as a partition says: without it there is no such model.
+    missing().model = missing().unknown || !missing().names.empty();
+    if (!missing().model) build_chain_model(lowered_.model, lowered_.strategy);
+    if (!missing().any) return std::move(lowered_);
+    if (remains) remains->emplace(std::move(lowered_));
+    return nothing();
   }
 
  private:
@@ -396,8 +401,8 @@ bool lower_declarations(const sema::Program& program, std::span<const Override> 
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
-                                      DiagnosticSink& sink) {
-  return Lowering(program, overrides, context, sink).schedule(program.functions[schedule.index()]);
+                                      DiagnosticSink& sink, std::optional<Lowered>* remains) {
+  return Lowering(program, overrides, context, sink).schedule(program.functions[schedule.index()], remains);
 }
 
 }  // namespace piper::lower

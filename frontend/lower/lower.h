@@ -37,8 +37,8 @@ bool lower_declarations(const sema::Program& program, std::span<const Override> 
 
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model
 /// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.
-/// The schedule must be `sound`.
+/// The schedule must be `runnable`; `remains` as for a train.
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
-                                      DiagnosticSink& sink);
+                                      DiagnosticSink& sink, std::optional<Lowered>* remains = nullptr);
 
 }  // namespace piper::lower

@@ -77,6 +77,11 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
   const auto name = [&](const ast::Identifier& made) { missing.names.push_back(evaluator_->context().symbol(made.name)); };
   missing.any = true;
   missing.order = missing.order || evaluator_->order != nullptr;  // it may have held ranks
+  if (stmt.damaged) {  // it may have been anything, and more than one
+    missing.unknown = missing.place = missing.replicate = missing.stream = missing.order = true;
+    miswritten_setting_ = true;
+    return;
+  }
   switch (stmt.kind) {
     case ast::StmtKind::partition: name(cast<ast::PartitionStmt>(stmt).into.name); break;
     case ast::StmtKind::split:

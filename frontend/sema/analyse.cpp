@@ -113,24 +113,33 @@ Analyser::Declaration Analyser::declaration_of(std::uint32_t node) const {
 }
 
 void Analyser::spread_unsoundness() {
-  const auto damaged_itself = [&](const auto& declared) {
+  struct Damage {
+    bool any = false, in_statements = false;  // of a train or a schedule: in these alone
+  };
+  const auto damage_of = [&](const auto& declared, bool has_statements) {
     const Module& module = *program_.modules[declared.module.index()];
-    return module.lacks_uses || item_damaged(module.syntax, *declared.syntax);
+    const bool damaged = item_damaged(module.syntax, *declared.syntax);
+    return Damage{module.lacks_uses || damaged, !module.lacks_uses && damaged && has_statements && statements_damaged(module.syntax, *declared.syntax)};
   };
   std::vector<std::vector<std::uint32_t>> users(calls_.size());
   std::vector<std::uint32_t> pending;
   for (std::uint32_t node = 0; node < calls_.size(); ++node) {
     for (const Call& call : calls_[node]) users[call.callee].push_back(node);
     const Declaration declared = declaration_of(node);
-    bool damaged = false;
+    Damage damage;
     switch (declared.kind) {
-      case DeclKind::param: damaged = damaged_itself(program_.params[declared.index]); break;
-      case DeclKind::mesh: damaged = damaged_itself(program_.meshes[declared.index]); break;
-      case DeclKind::function: damaged = damaged_itself(program_.functions[declared.index]); break;
-      case DeclKind::train: damaged = damaged_itself(program_.trains[declared.index]); break;
+      case DeclKind::param: damage = damage_of(program_.params[declared.index], false); break;
+      case DeclKind::mesh: damage = damage_of(program_.meshes[declared.index], false); break;
+      case DeclKind::function: {
+        const Function& function = program_.functions[declared.index];
+        damage = damage_of(function, function.sort() == ast::FunctionSort::schedule);
+        break;
+      }
+      case DeclKind::train: damage = damage_of(program_.trains[declared.index], true); break;
     }
+    if (damage.in_statements) sound(declared) = false;
     // A declaration that did not parse may be what a name means that was found elsewhere.
-    if (damaged || declarations_missing_) refuse(declared);
+    if ((damage.any && !damage.in_statements) || declarations_missing_) refuse(declared);
     if (!sound(declared)) pending.push_back(node);
   }
   while (!pending.empty()) {

@@ -145,6 +145,8 @@ class Analyser {
   bool header_damaged(const ast::FunctionItem& item) const;
   /// Whether text of the item did not parse, or what stands inside it is a guess.
   bool item_damaged(const ast::Module& module, const ast::Item& item) const;
+  /// Of an item that is damaged: whether that is so in statements of it alone.
+  bool statements_damaged(const ast::Module& module, const ast::Item& item) const;
 
   // check_names.cpp: scopes and names.
   const Declaration* find_declaration(std::string_view name, SourceRange at);
@@ -267,6 +269,7 @@ class Analyser {
   std::unordered_map<std::uint32_t, const ast::Module*> damage_;  // by file: those with text that did not parse
   bool declarations_missing_ = false;                             // in some file a declaration may not have parsed
   bool in_damaged_statement_ = false;
+  std::vector<SourceRange> damaged_statements_;  // without the blocks inside
   std::size_t errors_elsewhere_ = 0;  // that some statement, or the model of a train, is refused for
   bool type_unknown_ = false;         // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module

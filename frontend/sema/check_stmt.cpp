@@ -132,13 +132,17 @@ void Analyser::statements(const ast::Block& body) {
       const ast::Stmt& after = *body.statements[next];
       end = after.kind == ast::StmtKind::error ? after.range.end : after.range.begin;
     }
+    const SourceRange own{stmt->range.file, stmt->range.begin, std::min(end, first_block(*stmt, end))};
+    stmt->damaged = damaged(own.file, own.begin, own.end);
+    if (stmt->damaged) damaged_statements_.push_back(own);
     const bool outer = in_damaged_statement_;
-    in_damaged_statement_ = outer || damaged(stmt->range.file, stmt->range.begin, std::min(end, first_block(*stmt, end)));
-    stmt->refused = refuses([&] {
+    in_damaged_statement_ = outer || stmt->damaged;
+    const bool refused = refuses([&] {
       if (!allowed(*stmt)) return;
       if (ended == nullptr && returns(*stmt)) ended = stmt;
       statement(*stmt);
     });
+    stmt->refused = refused || stmt->damaged;
     in_damaged_statement_ = outer;
   }
 }

@@ -6,7 +6,7 @@
 // (`NameExpr::referent`, `CallExpr::matched`, `Identifier::binding`, `Expr::type`), so that evaluation looks nothing up by name.
 // When not `ok` the same holds for what had no error: unresolved names stay `Referent::unresolved`, types `error`. A declaration that is
 // `sound` has no error, nor has what it uses. A function or train that is `runnable` has errors in statements at most, or in the model that the train
-// calls: those statements are `refused`, and the others can be evaluated. So what is right is lowered beside what is not.
+// calls: those statements are `refused`, and the others can be evaluated. In a train or schedule they may be errors of syntax. So what is right is lowered beside what is not.
 //
 // Names. A `use` brings what the used file declares, not what it uses itself. A name is looked up as a local, a declaration of the
 // file, a declaration of a used file, a builtin, in this order; earlier ones hide later ones. Of two used files the one whose last

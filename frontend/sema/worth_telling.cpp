@@ -16,6 +16,12 @@ std::size_t item_behind(const ast::Module& module, std::uint32_t at) {
   return static_cast<std::size_t>(behind - module.items.begin());
 }
 
+/// Where the item behind `at` begins, or one past the end of the text.
+std::uint32_t next_item(const ast::Module& module, std::uint32_t at) {
+  const std::size_t behind = item_behind(module, at);
+  return behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;
+}
+
 const ast::Block* body_of(const ast::Item& item) {
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return function->body;
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return train->body;
@@ -74,9 +80,16 @@ bool Analyser::header_damaged(const ast::FunctionItem& item) const {
 }
 
 bool Analyser::item_damaged(const ast::Module& module, const ast::Item& item) const {
-  const std::size_t behind = item_behind(module, item.range.begin);
-  const std::uint32_t end = behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;
-  return module.brackets_differ || damaged(module.file, item.range.begin, end);
+  return module.brackets_differ || damaged(module.file, item.range.begin, next_item(module, item.range.begin));
+}
+
+bool Analyser::statements_damaged(const ast::Module& module, const ast::Item& item) const {
+  const std::uint32_t end = next_item(module, item.range.begin);
+  return !module.brackets_differ && std::all_of(module.faults.begin(), module.faults.end(), [&](std::uint32_t fault) {
+    return fault < item.range.begin || fault >= end || std::any_of(damaged_statements_.begin(), damaged_statements_.end(), [&](SourceRange statement) {
+      return statement.file == module.file && statement.begin <= fault && fault < statement.end;
+    });
+  });
 }
 
 bool Analyser::worth_telling(Code code, SourceRange at) const {
@@ -91,7 +104,7 @@ bool Analyser::worth_telling(Code code, SourceRange at) const {
   const ast::Module& module = *found->second;
   if (module.brackets_differ && (speaks_of_others(code) || code == Code::misplaced_call)) return false;
   const std::size_t behind = item_behind(module, at.begin);
-  const std::uint32_t end = behind < module.items.size() ? module.items[behind]->range.begin : module.range.end + 1;
+  const std::uint32_t end = next_item(module, at.begin);
   const std::uint32_t begin = behind > 0 ? module.items[behind - 1]->range.begin : 0;
   if (!damaged(at.file, begin, end)) return true;
   const ast::Block* const body = behind > 0 ? body_of(*module.items[behind - 1]) : nullptr;

@@ -41,7 +41,9 @@ int run_check(Console& console, const Arguments& arguments) {
   HeapFiller filler;
   Session session(console, arguments);
   if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
-  for (Session::Subject& subject : session.subjects(arguments.positional.size() > 1 ? arguments.positional[1] : "")) {
+  const std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
+  if (name.empty()) session.check_declarations();
+  for (Session::Subject& subject : session.subjects(name)) {
     filler.fill(expected_bytes(subject.lowered.strategy));
     const auto dag = session.compile(subject, dag::Level::planned);
     if (dag) verify::verify(*dag, session.sink());

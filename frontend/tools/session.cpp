@@ -93,11 +93,11 @@ bool Session::open_pir(const std::string& path) {
 }
 
 std::optional<Session::Subject> Session::lower(sema::TrainId train, sema::FunctionId schedule) {
-  const bool told = train.valid() ? !program_->trains[train.index()].runnable : !program_->functions[schedule.index()].sound;
-  if (told) return std::nullopt;
+  const bool runnable = train.valid() ? program_->trains[train.index()].runnable : program_->functions[schedule.index()].runnable;
+  if (!runnable) return std::nullopt;  // which was told
   std::optional<lower::Lowered> remains;
   auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_, {}, &remains)
-                               : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_);
+                               : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_, &remains);
   if (remains) passes::check_rest(remains->model, remains->strategy, sink_, options_of_passes(dag::Level::planned));
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
@@ -111,14 +111,9 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
   };
   const std::string& wanted = name.empty() ? library_schedule_ : name;
   if (wanted.empty()) {
-    bool trains = false;
     for (std::size_t i = 0; i < program_->trains.size(); ++i) {
-      if (program_->trains[i].module.index() == 0) {
-        add(sema::TrainId::at(i), {});
-        trains = true;
-      }
+      if (program_->trains[i].module.index() == 0) add(sema::TrainId::at(i), {});
     }
-    if (!trains && program_->complete) lower::lower_declarations(*program_, arguments_.overrides, context_, sink_);
     return subjects;
   }
   const sema::TrainId train = program_->find_train(wanted);
@@ -146,6 +141,10 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
     builder.hint("it has {}{}", list, known.size() > 8 ? " and more" : "");
   }
   return subjects;
+}
+
+void Session::check_declarations() {
+  if (library_schedule_.empty() && program_->complete) lower::lower_declarations(*program_, arguments_.overrides, context_, sink_);
 }
 
 std::optional<Session::Subject> Session::subject(const std::string& name, bool train_only) {

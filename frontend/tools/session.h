@@ -46,6 +46,8 @@ class Session {
   /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out; what the
   /// passes say about the rest of a train is reported.
   std::list<Subject> subjects(const std::string& name);
+  /// Evaluates the params and meshes of the file, those that no train uses too.
+  void check_declarations();
   /// The one subject that `show`, `train` and `build` speak of; nothing, and a diagnostic, when there are several or the file has mistakes.
   std::optional<Subject> subject(const std::string& name, bool train_only);
 

@@ -14,7 +14,7 @@ namespace piper::directive {
 struct Missing {
   bool any = false;           // something of the program
   bool model = false;         // the whole of it
-  bool unknown = false;       // nobody knows which directives: a schedule was not applied
+  bool unknown = false;       // nobody knows which directives: a schedule was not applied, or a statement did not parse
   bool place = false;
   bool replicate = false;
   bool stream = false;

@@ -20,6 +20,7 @@ struct Program {
   std::string text;
   std::vector<parse::Token> tokens;  // as written; inserted ones are left out
   bool compiles = false;             // all its trains have a plan
+  bool shows = false;                // so have its schedules by themselves
   bool has_trains = false;
 };
 
@@ -30,6 +31,7 @@ struct Outcome {
   bool ok = false;                       // of the analysis
   std::size_t all = 0;                   // with those of lowering and the passes
   std::size_t compiled = 0, failed = 0;  // trains that are sound: all their phases; lowering or the passes of them
+  std::size_t schedules = 0, shown = 0;  // that can be run by themselves; all diagnostics with those of them
 };
 
 /// What the trains give that can be run.
@@ -49,7 +51,31 @@ void compile(const sema::Program& program, Context& context, DiagnosticSink& sin
   }
 }
 
-Outcome analyse(const std::string& text) {
+/// Values of the parameters of a schedule that is shown by itself.
+std::vector<lower::Override> values_of(const sema::Function& schedule) {
+  std::vector<lower::Override> values;
+  for (std::size_t i = 0; i < schedule.params.size(); ++i) {
+    const ast::Param& param = schedule.syntax->params[i];
+    if (param.default_value == nullptr) values.push_back({std::string(param.name.name), schedule.params[i].is(sema::TypeKind::axis) ? "2" : "4"});
+  }
+  return values;
+}
+
+/// What the schedules give that can be run.
+void show(const sema::Program& program, Context& context, DiagnosticSink& sink, Outcome& outcome) {
+  for (std::size_t i = 0; i < program.functions.size(); ++i) {
+    const sema::Function& function = program.functions[i];
+    if (function.sort() != ast::FunctionSort::schedule || function.module.index() != 0 || !function.runnable) continue;
+    std::optional<lower::Lowered> remains;
+    auto lowered = lower::lower_schedule(program, sema::FunctionId::at(i), values_of(function), context, sink, &remains);
+    EXPECT_FALSE(lowered && remains);
+    if (lowered) passes::compile(lowered->model, lowered->strategy, sink, {});
+    if (remains) passes::check_rest(remains->model, remains->strategy, sink, {});
+    ++outcome.schedules;
+  }
+}
+
+Outcome analyse(const std::string& text, bool with_schedules = false) {
   Context context;
   DiagnosticSink sink(context.locations);
   const FileId file = context.locations.files().add("edited.pipe", text);
@@ -63,7 +89,13 @@ Outcome analyse(const std::string& text) {
   EXPECT_EQ(program.ok, outcome.diagnostics == 0);
   outcome.ok = program.ok;
   if (text.find("100000") == std::string::npos) compile(program, context, sink, outcome);
-  for (const Diagnostic& diagnostic : sink.sorted()) outcome.all += diagnostic.severity == Severity::error;
+  const auto errors = [&] {
+    const std::vector<Diagnostic> all = sink.sorted();
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; }));
+  };
+  outcome.all = errors();
+  if (with_schedules) show(program, context, sink, outcome);
+  outcome.shown = errors();
   outcome.report = render_text(sink.sorted(), context.locations.files());
   return outcome;
 }
@@ -74,12 +106,13 @@ const std::vector<Program>& programs() {
     for (const char* folder : {"examples", "stdlib", "tests"}) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
         if (entry.path().extension() != ".pipe") continue;
-        Program program{entry.path().string(), test::read_text(entry.path()).value(), {}, false, false};
+        Program program{entry.path().string(), test::read_text(entry.path()).value(), {}, false, false, false};
         if (program.text.size() > 20000) continue;
-        const Outcome outcome = analyse(program.text);
+        const Outcome outcome = analyse(program.text, true);
         if (outcome.diagnostics > 0) continue;
         program.compiles = outcome.failed == 0;
         program.has_trains = outcome.compiled > 0;
+        program.shows = outcome.schedules > 0 && outcome.shown == 0;
         Context context;
         DiagnosticSink sink(context.locations);
         SelectedReports reports(sink, [](Code, SourceRange) { return true; });
@@ -125,6 +158,24 @@ TEST(Edits, OneTokenCostsAboutOneDiagnostic) {
     EXPECT_GE(edits, 100u);
     EXPECT_LE(static_cast<double>(diagnostics), 1.3 * static_cast<double>(edits));
   }
+}
+
+/// What does not parse is left out, and what stands beside it looked at: that says nothing of what it misses there.
+TEST(Edits, WhatDoesNotParseHasNoConsequences) {
+  std::size_t trains = 0, schedules = 0;
+  test::for_each_case(1000, [&](test::Random& random) {
+    const Program& program = random.pick(programs());
+    if (!program.compiles) return;
+    const std::string text = edited(program, random.chance(0.5) ? Edit::remove : Edit::repeat, random.pick(program.tokens));
+    SCOPED_TRACE(text);
+    const Outcome outcome = analyse(text, program.shows);
+    if (!outcome.syntax_error) return;
+    EXPECT_EQ(outcome.shown, outcome.diagnostics) << outcome.report;
+    trains += program.has_trains;
+    schedules += outcome.schedules;
+  });
+  EXPECT_GT(trains, 100u);
+  EXPECT_GT(schedules, 100u);
 }
 
 /// A word in place of another, a number in place of another: what lowering and the passes say about one mistake. The mean over 80,000 edits is 1.03.
