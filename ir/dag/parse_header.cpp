@@ -61,7 +61,12 @@ class HeaderParser {
     reader_.fail(Code::malformed_dag_text, where, "`{}` begins no statement", where.text);
   }
 
-  void train() { dag_.settings = directive::parse_settings(reader_); }
+  void train() {
+    const TextReader::Token where = reader_.peek();
+    if (has_train_) reader_.fail(Code::repeated_dag_name, where, "a text has one train");
+    has_train_ = true;
+    dag_.settings = directive::parse_settings(reader_);
+  }
 
   void require() { dag_.requirements.push_back(std::get<directive::Require>(directive::parse_directive(reader_, dag_.mesh, dag_.device_sets))); }
 
@@ -252,6 +257,7 @@ class HeaderParser {
   NodeNames& names_;
   std::vector<directive::Directive>* directives_;
   std::vector<ChunkBody> chunk_bodies_;
+  bool has_train_ = false;
 };
 
 }  // namespace

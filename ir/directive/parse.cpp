@@ -1,6 +1,9 @@
 #include "ir/directive/parse.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 namespace piper::directive {
 
@@ -394,29 +397,41 @@ Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& 
   return Require{};
 }
 
+namespace {
+
+tensor::DType parse_dtype(TextReader& reader) {
+  const TextReader::Token where = reader.peek();
+  const std::optional<tensor::DType> dtype = tensor::parse_dtype(reader.name("a type"));
+  if (!dtype) reader.fail(Code::unknown_dag_name, where, "`{}` is no element type", where.text);
+  return dtype.value_or(tensor::DType::f32);
+}
+
+constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
+    {"steps", [](TextReader& reader, Settings& settings) { settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max())); }},
+    {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
+    {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed")); }},
+    {"data", [](TextReader& reader, Settings& settings) { settings.data = parse_data(reader); }},
+    {"held_out", [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
+    {"optim", [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},
+};
+
+}  // namespace
+
 Settings parse_settings(TextReader& reader) {
+  std::array<bool, std::size(kSettings)> seen{};
   Settings settings;
   settings.train = std::string(reader.name("a train"));
   settings.loc = reader.location();
   reader.expect("{");
   while (!reader.failed() && !reader.accept("}")) {
-    if (reader.accept("steps")) {
-      settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
-    } else if (reader.accept("dtype")) {
-      const TextReader::Token where = reader.peek();
-      const std::optional<tensor::DType> dtype = tensor::parse_dtype(reader.name("a type"));
-      if (!dtype) reader.fail(Code::unknown_dag_name, where, "`{}` is no element type", where.text);
-      settings.dtype = dtype.value_or(tensor::DType::f32);
-    } else if (reader.accept("seed")) {
-      settings.seed = static_cast<std::uint64_t>(reader.integer("a seed"));
-    } else if (reader.accept("data")) {
-      settings.data = parse_data(reader);
-    } else if (reader.accept("held_out")) {
-      settings.held_out = parse_data(reader);
-    } else if (reader.accept("optim")) {
-      settings.optimizer = parse_optimizer(reader);
+    const TextReader::Token where = reader.peek();
+    const auto setting = std::find_if(std::begin(kSettings), std::end(kSettings), [&](const auto& each) { return reader.accept(each.first); });
+    if (setting == std::end(kSettings)) {
+      reader.fail(Code::malformed_dag_text, where, "expected a setting of the train, found `{}`", where.text);
+    } else if (std::exchange(seen[static_cast<std::size_t>(setting - kSettings)], true)) {
+      reader.fail(Code::repeated_dag_name, where, "`{}` was set before", where.text);
     } else {
-      reader.fail(Code::malformed_dag_text, reader.peek(), "expected a setting of the train, found `{}`", reader.peek().text);
+      setting->second(reader, settings);
     }
   }
   return settings;

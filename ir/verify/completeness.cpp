@@ -256,7 +256,8 @@ class Completeness {
   /// Every contribution to a gradient is read once by the sum that its parameter's update reads.
   void gradients() {
     // Which parameter each contribution is added to, from the sums' side.
-    std::vector<std::uint32_t> added_to(facts_.owner.size(), kNone);
+    std::vector<std::uint32_t>& added_to = facts_.added_to;
+    added_to.assign(facts_.owner.size(), kNone);
     for (const NodeId id : facts_.around) {
       if (facts_.enough()) break;
       const Node& node = facts_.node(id);

@@ -46,6 +46,7 @@ struct FactTables {
   std::vector<NodeId> around;              // the nodes that are no chunk, load, send or recv: few
   std::vector<std::uint32_t> position;     // per node: its place in the global order; empty where the order is not one of all nodes
   std::vector<std::int64_t> output_bytes;  // per output: size of one device's part
+  std::vector<std::uint32_t> added_to;     // per output: the parameter to whose gradient it is added, else kNone; `check_completeness` fills it
   bool all_on_devices_and_streams = true;  // every node says both
   bool follows_order = false;              // every node stands in the global order after all that it needs
 };
@@ -68,6 +69,7 @@ struct Facts {
   std::vector<NodeId>& around = tables->around;
   std::vector<std::uint32_t>& position = tables->position;
   std::vector<std::int64_t>& output_bytes = tables->output_bytes;
+  std::vector<std::uint32_t>& added_to = tables->added_to;
 
   std::uint32_t output(Port port) const { return output_base[port.node.index()] + port.index; }
   std::uint32_t outputs_of(NodeId node) const { return output_base[node.index() + 1] - output_base[node.index()]; }
@@ -103,6 +105,8 @@ bool check_tables(Facts& facts);
 void check_flow(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
 void check_completeness(Facts& facts);
+/// Chunks that share a body: each is held to its own parameters, inputs and neighbours.
+void check_instances(Facts& facts);
 /// Masked losses: what divides them is counted over the whole batch.
 void check_counts(Facts& facts);
 /// What a loss sum at a report is the sum of, through all_reduce, messages and gathers; adds the axes it is reduced over.
@@ -110,5 +114,7 @@ Port loss_origin(const Facts& facts, Port source, AxisMask& over);
 /// Devices; no edge between device sets; matched communication.
 void check_placement(Facts& facts);
 void check_order(Facts& facts);
+/// Claims of ranks and the overlap groups of their orders.
+void check_claims(Facts& facts);
 
 }  // namespace piper::verify

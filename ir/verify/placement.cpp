@@ -41,9 +41,30 @@ class Placement {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` has no devices", facts_.name(id));
       return;
     }
+    if (node.cut != 0 && !has_samples(node)) {
+      facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides samples, and it has none: it works on sums", facts_.name(id));
+    }
     if ((node.cut & ~whole_[node.devices.index()]) != 0) {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides its samples over an axis along which it has one device, `{}`", facts_.name(id), facts_.text(node.devices));
     }
+  }
+
+  /// Below level communicating a report stands for the reduction, too.
+  bool has_samples(const Node& node) const {
+    switch (node.kind) {
+      case NodeKind::chunk:
+      case NodeKind::load:
+      case NodeKind::count:
+      case NodeKind::send:
+      case NodeKind::recv: return true;
+      case NodeKind::report: return dag_.level < Level::communicating;
+      case NodeKind::all_reduce:
+      case NodeKind::all_gather:
+      case NodeKind::sum_squares:
+      case NodeKind::norm:
+      case NodeKind::update: break;
+    }
+    return false;
   }
 
   void edges(NodeId id) {
@@ -165,9 +186,6 @@ class Order {
 
   void check() {
     const std::size_t n = dag_.nodes.size();
-    if (!dag_.group.empty() && dag_.group.size() != n) {
-      facts_.sink.report(Code::broken_dag, LocId(), "there are overlap groups for `{}` of `{}` nodes", dag_.group.size(), n);
-    }
     std::vector<std::uint32_t> listed;
     if (facts_.position.empty() && !find_positions(listed)) return;
     const std::vector<std::uint32_t>& position = facts_.position.empty() ? listed : facts_.position;

@@ -15,9 +15,11 @@ namespace {
 /// What the nodes and edges of a level say, without the plan.
 bool check_graph(Facts& facts) {
   check_completeness(facts);
+  if (facts.ok()) check_instances(facts);
   if (facts.ok()) check_counts(facts);
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
+  if (facts.ok()) check_claims(facts);
   return facts.ok();
 }
 

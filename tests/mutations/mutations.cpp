@@ -54,6 +54,8 @@ class Mutator {
         for (const char* key : {" arena ", " live "}) numbers(i, key, {-64, 64});
         section = Section::role;
         action = buffer = 0;
+      } else if (section == Section::header && (line.starts_with("claim ") || line.starts_with("train "))) {
+        header(i);
       } else if (line.starts_with("  ") && section != Section::header) {
         if (section == Section::graph) nodes.push_back(i);
         if (section == Section::communicator) delete_and_duplicate(i, "entry");
@@ -116,6 +118,19 @@ class Mutator {
     return line.substr(0, token.begin) + text + line.substr(token.end);
   }
   static std::string at(const std::string& line, Token token) { return line.substr(token.begin, token.end - token.begin); }
+
+  // ---- header ------------------------------------------------------------------------------------------------------------
+
+  /// A claim, or the settings of the train: written twice.
+  void header(std::size_t line) {
+    std::size_t end = line + 1;
+    while (lines_[line].starts_with("train ") && lines_[end - 1] != "}") ++end;
+    const std::vector<std::string> block(lines_.begin() + static_cast<std::ptrdiff_t>(line), lines_.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<std::string> twice = block;
+    twice.insert(twice.end(), block.begin(), block.end());
+    changes.push_back({"duplicate: " + lines_[line], line, block.size(), twice});
+    for (std::size_t i = line + 1; i + 1 < end; ++i) changes.push_back({"duplicate: " + lines_[i], i, 1, {lines_[i], lines_[i]}});
+  }
 
   // ---- nodes -------------------------------------------------------------------------------------------------------------
 
@@ -233,8 +248,16 @@ class Mutator {
         if (!reads_as(NodeId(static_cast<std::uint32_t>(number)), chunk)) add("another chunk", line, with(text, word(text, pass.end), name));
       }
     }
-    if (const std::size_t cut = attribute(text, " cut "); cut != std::string::npos && !collective(node)) {
+    if (const std::size_t cut = attribute(text, " cut "); cut != std::string::npos) {
       add("undivided samples", line, text.substr(0, cut) + text.substr(text.find(' ', cut + 5)));
+    }
+    if (node.kind != dag::NodeKind::chunk) {
+      const std::size_t after = std::min({text.size(), text.find(" loc(", text.find(" stream ")), attribute(text, " after ")});
+      add("in an overlap group", line, text.substr(0, after) + " group 0" + text.substr(after));
+    }
+    if (collective(node) && node.cut == 0 && !dag_.mesh.axes.empty()) {
+      const std::size_t stream = text.find(" stream ");
+      add("a sum over divided samples", line, text.substr(0, stream) + " cut " + std::string(dag_.context->text(dag_.mesh.axes.back().name)) + text.substr(stream));
     }
     for (std::size_t grad = text.find("grad "); grad < text.find(" on "); grad = text.find("grad ", grad + 1)) {
       add("gradient as data", line, text.substr(0, grad) + text.substr(grad + 5));

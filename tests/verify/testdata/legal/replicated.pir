@@ -42,7 +42,7 @@ graph {
   load.x.mb1.line = load x [mb: 1] on line[] cut dp stream compute
   load.y.mb1.line = load y [mb: 1] on line[] cut dp stream compute
   F.net.mb1 = F net [mb: 1] @net.F (load.x.mb1.line, param update.net.0, param update.net.0:1, load.y.mb1.line) on line[] cut dp stream compute group 0 after BI.net.mb0
-  all_reduce.net.loss.0.line = all_reduce loss net.loss.0 (F.net.mb0, F.net.mb1) over dp on line[] cut dp stream losses
+  all_reduce.net.loss.0.line = all_reduce loss net.loss.0 (F.net.mb0, F.net.mb1) over dp on line[] stream losses
   report.net.loss.0 = report loss net.loss.0 (all_reduce.net.loss.0.line, all_reduce.net.loss.0.line:1) on line[] stream compute
   BW.net.mb0 = BW net [mb: 0] @net.BW (F.net.mb0:2, BI.net.mb0) on line[] cut dp stream compute group 0
   BI.net.mb1 = BI net [mb: 1] @net.BI (F.net.mb1:1) on line[] cut dp stream compute

@@ -1,0 +1,77 @@
+#include <map>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+/// What the order of a rank leaves behind beside its temporal edges: that the rank was claimed, and which chunks stood in one overlap group.
+class Claims {
+ public:
+  explicit Claims(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    if (dag_.level < Level::ordered) {
+      if (!dag_.claims.empty()) report(dag_.claims.front().loc, "ranks are claimed, and orders are not yet applied at level `{}`", dag::level_name(dag_.level));
+      for (std::size_t i = 0; i < dag_.group.size(); ++i) {
+        if (dag_.group[i] == Dag::kNoGroup) continue;
+        return report(dag_.nodes[i].loc, "`{}` is in an overlap group, and orders are not yet applied at level `{}`", facts_.name(NodeId::at(i)), dag::level_name(dag_.level));
+      }
+      return;
+    }
+    disjoint();
+    if (dag_.group.empty()) return;
+    if (dag_.group.size() != dag_.nodes.size()) return report(LocId(), "there are overlap groups for `{}` of `{}` nodes", dag_.group.size(), dag_.nodes.size());
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      if (dag_.group[i] != Dag::kNoGroup) member(NodeId::at(i));
+    }
+  }
+
+ private:
+  template <typename... Args>
+  void report(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    facts_.sink.report(Code::wrong_claim, loc, pattern, args...);
+  }
+  const DeviceSet& set(std::size_t claim) const { return dag_.device_sets[dag_.claims[claim].devices]; }
+
+  /// Sets that leave the same axes whole have a device in common when they are the same, so that only the others are compared one by one.
+  void disjoint() {
+    std::map<AxisMask, std::map<DeviceSetId, std::size_t>> by_axes;
+    for (std::size_t c = 0; c < dag_.claims.size() && !facts_.enough(); ++c) {
+      const AxisMask axes = set(c).whole_axes();
+      for (const auto& [other_axes, claims] : by_axes) {
+        for (const auto& [devices, other] : claims) {
+          if (other_axes != axes && set(c).intersects(set(other))) return twice(c, other);
+        }
+      }
+      const auto [entry, fresh] = by_axes[axes].try_emplace(dag_.claims[c].devices, c);
+      if (!fresh) return twice(c, entry->second);
+    }
+  }
+
+  void twice(std::size_t claim, std::size_t other) {
+    const DeviceSetId devices = dag_.claims[claim].devices, others = dag_.claims[other].devices;
+    auto builder = devices == others ? facts_.sink.report(Code::wrong_claim, dag_.claims[claim].loc, "the ranks `{}` are claimed twice", facts_.text(devices))
+                                     : facts_.sink.report(Code::wrong_claim, dag_.claims[claim].loc, "the claims of `{}` and of `{}` have ranks in common", facts_.text(devices), facts_.text(others));
+    builder.related(dag_.claims[other].loc, "the other claim");
+  }
+
+  void member(NodeId id) {
+    const Node& node = facts_.node(id);
+    if (node.kind != NodeKind::chunk) return report(node.loc, "`{}` is in overlap group `{}`, which is made of chunks alone", facts_.name(id), dag_.group[id.index()]);
+    for (std::size_t c = 0; c < dag_.claims.size(); ++c) {
+      if (set(c).intersects(dag_.device_sets[node.devices])) return;
+    }
+    report(node.loc, "`{}` is in overlap group `{}`, and no claim has ranks of `{}`", facts_.name(id), dag_.group[id.index()], facts_.text(node.devices));
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+};
+
+}  // namespace
+
+void check_claims(Facts& facts) { Claims(facts).check(); }
+
+}  // namespace piper::verify

@@ -1,0 +1,9 @@
+pir 1 built
+train toy {
+  steps 10
+  seed 3
+  steps 20
+//^^^^^ error P4152: `steps` was set before
+}
+graph {
+}
