@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "ir/verify/facts.h"
 
@@ -342,7 +344,30 @@ class Completeness {
     }
   }
 
+  /// How many elements of a loss the whole batch has, counted from the side of the bodies.
+  struct Elements {
+    std::int64_t summed = 0;
+    bool unknown = false;  // a body has a signature alone
+  };
+
+  void add_elements(std::uint32_t loss, const Node& maker, std::uint32_t output) {
+    const dag::Body& body = body_of(maker);
+    std::int64_t& of_output = elements_of_output_.try_emplace({maker.body.value(), output}, kUnknown).first->second;
+    for (const tensor::Node& op : body.graph.nodes()) {
+      if (of_output != kUnknown) break;
+      if (op.op == tensor::Op::sum && body.graph.result(op) == body.outputs[output].value) of_output = body.graph.type(body.graph.operands(op)[0]).elements();
+    }
+    if (of_output == kUnknown) {
+      elements_[loss].unknown = true;
+      return;
+    }
+    std::int64_t devices = 1;
+    for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) devices *= (maker.cut >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
+    elements_[loss].summed += of_output * devices;
+  }
+
   void reports() {
+    elements_.resize(dag_.losses.size());
     std::vector<std::uint32_t> reports(dag_.losses.size(), 0);
     std::uint32_t of_norm = 0;
     NodeId norm_node;
@@ -370,6 +395,7 @@ class Completeness {
           facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no sum of that loss", facts_.name(id), facts_.text(origin));
           return;
         }
+        add_elements(node.subject, maker, origin.index);
         if (++counted[facts_.output(origin)] > 1) {
           facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(id), facts_.text(origin));
         }
@@ -380,6 +406,9 @@ class Completeness {
     }
     for (std::size_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
       if (reports[l] != 1) facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` has `{}` reports; it needs one", facts_.text(dag_.losses[l].name), reports[l]);
+      if (!facts_.ok() || elements_[l].unknown || elements_[l].summed == dag_.losses[l].count) continue;
+      facts_.sink.report(Code::wrong_report, dag_.losses[l].loc, "loss `{}` says `{}` elements, and its bodies sum `{}`", facts_.text(dag_.losses[l].name), dag_.losses[l].count,
+                         elements_[l].summed);
     }
     if (norm_node.valid() && of_norm != 1) {
       facts_.sink.report(Code::wrong_report, facts_.loc(norm_node), "the norm of the gradients has `{}` reports; it needs one", of_norm);
@@ -401,6 +430,9 @@ class Completeness {
   std::vector<Reads> reads_;
   std::vector<std::vector<NodeId>> updates_of_, reduce_of_, sums_of_;  // per bucket
   std::vector<std::uint32_t> bucket_of_param_;
+  static constexpr std::int64_t kUnknown = -1;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;  // per body and output that sums a loss
+  std::vector<Elements> elements_;  // per loss
 };
 
 }  // namespace

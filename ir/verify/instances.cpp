@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -29,6 +30,7 @@ class Instances {
   }
 
   void check() {
+    if (std::find(facts_.shared_body.begin(), facts_.shared_body.end(), true) == facts_.shared_body.end()) return;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
       if (facts_.kind[i] != NodeKind::chunk) continue;
       const Node& node = dag_.nodes[i];

@@ -247,7 +247,9 @@ class Shape {
           const dag::Wait& wait = role.waits[w];
           const std::uint32_t lane = lane_of[wait.stream.index()];
           if (wait.distance <= 1 && lane != kNone && wait.position < lanes[lane].size && wait.stream != action.stream) {
-            plan_.targets.push_back(plan_.action_at[lanes[lane].first + wait.position]);
+            const std::uint32_t target = plan_.action_at[lanes[lane].first + wait.position];
+            plan_.targets.push_back(target);
+            if (wait.distance == 0 && target >= first + i) later(first + i, target);
             continue;
           }
           facts_.sink.report(Code::wrong_wait, plan_.loc(first + i), "`{}` waits for action `{}` of stream `{}`, `{}` steps ago: {}", plan_.name(first + i), wait.position,
@@ -259,6 +261,12 @@ class Shape {
       for (std::size_t k = first_lane; k < plan_.lanes.size(); ++k) lane_of[plan_.lanes[k].stream.index()] = kNone;
     }
     plan_.first_lane.push_back(static_cast<std::uint32_t>(plan_.lanes.size()));
+  }
+
+  /// Actions are enqueued in issue order: the event that this one waits for would not be recorded yet.
+  void later(std::uint32_t action, std::uint32_t target) {
+    facts_.sink.report(Code::wrong_wait, plan_.loc(action), "`{}` waits for `{}`, which role `{}` issues after it", plan_.name(action), plan_.name(target), role_name(plan_.role_of[action]))
+        .related(plan_.loc(target), "`{}` is here", plan_.name(target));
   }
 
   /// Every communication is in one communicator; at each member the order of actions is the communicator's.

@@ -1,4 +1,6 @@
 #include <atomic>
+#include <map>
+#include <utility>
 
 #include "ir/dag/text_names.h"
 #include "ir/parallel.h"
@@ -47,7 +49,12 @@ class Tables {
         }
       }
     }
+    std::map<std::pair<RegionId, std::uint32_t>, Symbol> parts;
     for (const dag::Chunk& chunk : dag_.chunks) {
+      const auto [entry, fresh] = parts.try_emplace({chunk.region, chunk.piece}, chunk.name);
+      if (!fresh) {
+        return fail("chunks `" + std::string(facts_.text(entry->second)) + "` and `" + std::string(facts_.text(chunk.name)) + "` are the same part of the model", chunk.loc);
+      }
       for (const dag::BodyId body : chunk.bodies) {
         if (body.valid() && !inside(body, dag_.bodies)) return fail("a chunk refers to a body that does not exist");
       }

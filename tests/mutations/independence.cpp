@@ -13,6 +13,11 @@ bool in_workspace(const dag::Role& role, std::int64_t begin, std::int64_t end) {
   });
 }
 
+bool waits(const dag::Role& role, const dag::Action& action, const dag::Action& other) {
+  const auto begin = role.waits.begin() + action.first_wait;
+  return std::any_of(begin, begin + action.num_waits, [&](const dag::Wait& wait) { return wait.distance == 0 && wait.stream == other.stream && wait.position == other.position; });
+}
+
 }  // namespace
 
 bool Independence::unread(dag::NodeId node, std::size_t operand) const {
@@ -51,6 +56,7 @@ std::vector<Independence::Range> Independence::ranges(const dag::Role& role, con
 
 bool Independence::dependent(const dag::Role& role, const dag::Action& a, const dag::Action& b) const {
   if (a.communicator.valid() && a.communicator == b.communicator) return true;
+  if (waits(role, a, b) || waits(role, b, a)) return true;
   if (a.stream != b.stream) return false;
   for (const auto& [before, after] : dag_.temporal) {
     if (before == a.node && after == b.node) return true;

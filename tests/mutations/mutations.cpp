@@ -54,6 +54,10 @@ class Mutator {
         for (const char* key : {" arena ", " live "}) numbers(i, key, {-64, 64});
         section = Section::role;
         action = buffer = 0;
+      } else if (section == Section::header && line.starts_with("loss ")) {
+        // Signatures alone do not say how many elements a body sums.
+        const bool known = std::any_of(dag_.bodies.begin(), dag_.bodies.end(), [](const dag::Body& body) { return !body.graph.nodes().empty(); });
+        if (known) numbers(i, ": ", {-1, 1, 64});
       } else if (section == Section::header && (line.starts_with("claim ") || line.starts_with("train "))) {
         header(i);
       } else if (line.starts_with("  ") && section != Section::header) {
