@@ -6,6 +6,7 @@
 #include "backend/kernel/fuse.h"
 #include "backend/kernel/kernel.h"
 #include "backend/kernel/lower_kernel.h"
+#include "backend/kernel/names.h"
 #include "ir/tensor/op_rules.h"
 
 namespace piper::backend {
@@ -18,28 +19,6 @@ using tensor::ValueId;
 namespace {
 
 std::uint32_t abi_dtype(DType dtype) { return dtype == DType::f64 ? PIPER_F64 : dtype == DType::f32 ? PIPER_F32 : PIPER_I64; }
-
-std::string identifier(std::string_view text) {
-  static const std::set<std::string_view> kTaken = {
-      "action", "and", "api", "arena", "asm", "at", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "const", "continue", "default", "delete", "do",
-      "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
-      "not", "operator", "or", "private", "protected", "public", "rank", "register", "requires", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-      "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "workspace", "xor",
-      "first_sample", "samples", "cut"};
-  std::string name;
-  for (char c : text) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (word) {
-      name += c;
-    } else if (!name.empty() && name.back() != '_') {
-      name += '_';
-    }
-  }
-  while (!name.empty() && name.back() == '_') name.pop_back();
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "v" + name;
-  if (kTaken.contains(name) || name.starts_with("piper")) name += "_value";
-  return name;
-}
 
 class Builder {
  public:
@@ -71,7 +50,6 @@ class Builder {
   LibraryCall library_call(const Node& node);
   BufferIndex buffer_of(ValueId memory);
   BufferIndex scratch(DType dtype, std::int64_t elements, std::string_view name, std::string type);
-  std::string unique(std::string_view name);
   std::string text(ValueId value) const { return std::string(graph_.context().text(graph_.value(value).name)); }
 
   const dag::Body& body_;
@@ -82,15 +60,8 @@ class Builder {
   KernelBody out_;
   std::map<ValueId, BufferIndex> buffers_;
   std::set<ValueId> needed_;  // by a step other than their own, or by a port
-  std::set<std::string> names_;
+  NameScope names_{"action", "api", "arena", "at", "cut", "first_sample", "rank", "samples", "workspace"};
 };
-
-std::string Builder::unique(std::string_view name) {
-  const std::string base = identifier(name);
-  std::string found = base;
-  for (int i = 2; !names_.insert(found).second; ++i) found = base + "_" + std::to_string(i);
-  return found;
-}
 
 void Builder::add_ports() {
   const auto add = [&](const dag::BodyPort& port, KernelBuffer::Place place, std::size_t i) {
@@ -101,7 +72,7 @@ void Builder::add_ports() {
     buffer.elements = type.elements();
     buffer.dtype = type.dtype;
     buffer.accumulates = place == KernelBuffer::Place::output && port.kind == dag::PortKind::grad;
-    buffer.name = unique(text(port.value));
+    buffer.name = names_.add(text(port.value));
     buffer.label = short_name(text(port.value));
     buffer.type = std::string(dag::port_kind_name(port.kind)) + " " + tensor::print(type, graph_.context().symbols);
     out_.buffers.push_back(std::move(buffer));
@@ -145,7 +116,7 @@ BufferIndex Builder::scratch(DType dtype, std::int64_t elements, std::string_vie
   KernelBuffer buffer;
   buffer.elements = elements;
   buffer.dtype = dtype;
-  buffer.name = unique(name);
+  buffer.name = names_.add(name);
   buffer.label = short_name(name);
   buffer.type = std::move(type);
   out_.buffers.push_back(std::move(buffer));
@@ -211,7 +182,7 @@ LibraryCall Builder::library_call(const Node& node) {
   call.attend.dtype = abi_dtype(first.dtype);
   const std::int64_t bytes = static_cast<std::int64_t>(piper_attend_workspace(&call.attend));
   const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(first.dtype));
-  call.workspace = scratch(first.dtype, (bytes + element - 1) / element, "attend_workspace", "workspace of the library");
+  call.workspace = scratch(first.dtype, (bytes + element - 1) / element, "workspace", "workspace of the library");
   return call;
 }
 

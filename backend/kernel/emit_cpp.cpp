@@ -11,13 +11,6 @@ namespace piper::backend {
 
 namespace {
 
-std::string body_function(const KernelBody& body) {
-  std::string name;
-  for (char c : body.name) name += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "body_" + name;
-  return name;
-}
-
 std::string field(const KernelBody& body, BufferIndex index) {
   const KernelBuffer& buffer = body.buffers[index];
   return buffer.place == KernelBuffer::Place::scratch ? "workspace" : buffer.name;
@@ -138,7 +131,7 @@ std::string CppBodies::description(const LibraryCall& call) {
 }
 
 std::string CppBodies::add(const KernelBody& body) {
-  const std::string function = body_function(body);
+  const std::string function = functions_.add(body.name);
   const KernelStats stats = kernel_stats(body);
   const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
   const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
@@ -149,7 +142,7 @@ std::string CppBodies::add(const KernelBody& body) {
   for (BufferIndex i = 0; i < ports; ++i) bodies_ += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
   if (body.scratch_bytes > 0) bodies_ += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";
   for (BufferIndex i = 0; i < ports; ++i) {
-    if (body.buffers[i].accumulates) bodies_ += "  uint32_t add_" + body.buffers[i].name + ";\n";
+    if (body.buffers[i].accumulates) bodies_ += "  uint32_t " + body.buffers[i].name + "_adds;\n";
   }
   if (body.draws) bodies_ += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
   bodies_ += "};\n";
@@ -187,7 +180,7 @@ std::string CppBodies::add(const KernelBody& body) {
       }
       for (BufferIndex i : kernel_parameters(*kernel)) {
         arguments += (arguments.empty() ? "" : ", ") + name(i);
-        if (flags.contains(i)) arguments += ", at->add_" + name(i) + " != 0";
+        if (flags.contains(i)) arguments += ", at->" + name(i) + "_adds != 0";
       }
       bodies_ += "  // " + joined(kernel->values, ", ", 12) + (kernel->values.size() > 12 ? ", ..." : "") + "\n";
       bodies_ += "  " + function_name + "(" + arguments + ");\n";
@@ -199,7 +192,7 @@ std::string CppBodies::add(const KernelBody& body) {
     for (BufferIndex i : call.operands) arguments += ", " + name(i);
     for (BufferIndex i : call.results) arguments += ", " + name(i);
     if (call.kind == PIPER_CALL_GEMM) {
-      arguments += body.buffers[call.results[0]].accumulates ? ", at->add_" + name(call.results[0]) : ", 0";
+      arguments += body.buffers[call.results[0]].accumulates ? ", at->" + name(call.results[0]) + "_adds" : ", 0";
     } else {
       const KernelBuffer& workspace = body.buffers[call.workspace];
       arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
@@ -221,7 +214,7 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
   for (std::size_t i = 0; i < ports; ++i) put(body.buffers[i].name, operands.offsets[i]);
   if (body.scratch_bytes > 0) put("workspace", operands.offsets[ports]);
   for (std::size_t i = 0; i < body.num_outputs; ++i) {
-    if (body.buffers[body.num_inputs + i].accumulates) put("add_" + body.buffers[body.num_inputs + i].name, operands.accumulate[i]);
+    if (body.buffers[body.num_inputs + i].accumulates) put(body.buffers[body.num_inputs + i].name + "_adds", operands.accumulate[i]);
   }
   if (body.draws) {
     put("first_sample", operands.first_sample);

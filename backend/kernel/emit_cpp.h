@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/kernel/kernel.h"
+#include "backend/kernel/names.h"
 
 namespace piper::backend {
 
@@ -33,9 +34,9 @@ struct BodyOperands {
 
 class CppBodies {
  public:
-  /// Adds a body and gives its function's name; the struct has `_at` appended. Names of bodies are unique.
+  /// Adds a body and gives its function's name; the struct has `_at` appended.
   std::string add(const KernelBody& body);
-  /// `{.tokens = 4096, .x = 65536, .add_up = 1}`: an initialiser of the `at` struct.
+  /// `{.tokens = 4096, .x = 65536, .up_adds = 1}`: an initialiser of the `at` struct.
   static std::string operands(const KernelBody& body, const BodyOperands& operands);
   /// Everything added so far: call descriptions, loop nests, bodies.
   std::string text() const;
@@ -45,6 +46,7 @@ class CppBodies {
   std::string description(const LibraryCall& call);
 
   std::string constants_, kernels_, bodies_;
+  NameScope functions_;                       // of bodies
   std::map<std::string, std::string> known_;  // a loop nest or description without names -> its name
   std::map<std::string, int> names_;          // how often a name was given
 };

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "backend/kernel/names.h"
 #include "backend/kernel/schedule_passes.h"
 
 namespace piper::backend {
@@ -51,7 +52,7 @@ class Printer {
   std::string run(const std::string& name);
 
  private:
-  std::string unique(std::string name, const char* canonical);
+  std::string unique(const std::string& name, const char* canonical);
   void name_everything();
   std::string signature(const std::string& name) const;
   void line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n"; }
@@ -71,7 +72,7 @@ class Printer {
   std::string dropout(const Statement& s) const;
   const Statement& operand(const Statement& s, int i) const { return kernel_.statements[static_cast<std::size_t>(s.operands[i])]; }
   bool adds(const Statement& s) const { return body_.buffers[s.access.buffer].accumulates; }
-  std::string add_flag(const Statement& s) const { return "add_" + buffers_.at(s.access.buffer); }
+  std::string add_flag(const Statement& s) const { return buffers_.at(s.access.buffer) + "_adds"; }
   void inline_loads();
   void statement(std::size_t i);
   void columns(std::size_t begin, std::size_t end);
@@ -95,27 +96,18 @@ class Printer {
   const bool canonical_;
   std::map<BufferIndex, std::string> buffers_;
   std::vector<std::string> registers_, variables_;
-  std::map<std::string, int> taken_;
+  NameScope names_{"e", "i", "j", "j0", "k", "l", "rank", "first_sample"};
+  std::map<std::string, int> numbers_;  // of canonical names
   std::set<std::size_t> inlined_;
   std::string out_;
   int indent_ = 0;
 };
 
-std::string Printer::unique(std::string name, const char* canonical) {
-  if (canonical_) name = canonical;
-  const int count = taken_[name]++;
-  if (count == 0 && !canonical_) return name;
-  std::string numbered = name + "_" + std::to_string(count + (canonical_ ? 0 : 1));
-  return canonical_ ? numbered : unique(numbered, canonical);
+std::string Printer::unique(const std::string& name, const char* canonical) {
+  return canonical_ ? canonical + std::to_string(numbers_[canonical]++) : names_.add(name);
 }
 
 void Printer::name_everything() {
-  for (const char* word : {"i", "j", "k", "l", "rank", "first_sample", "key", "float", "double", "int", "long", "short", "char", "bool", "auto", "and", "or", "not", "xor",
-                           "new", "delete", "this", "true", "false", "for", "if", "else", "while", "do", "switch", "case", "default", "return", "struct", "union", "enum",
-                           "class", "static", "const", "void", "signed", "unsigned", "register", "template", "typename", "operator", "private", "public", "protected", "goto",
-                           "exp", "log", "sqrt", "tanh", "div", "index", "y0", "y1", "j0", "jn", "gamma"}) {
-    taken_[word] = 1;
-  }
   const std::size_t rows = kernel_.rows.size(), loops = rows + kernel_.columns.size();
   for (std::size_t loop = 0; loop < loops; ++loop) {
     const bool row = loop < rows;
@@ -123,7 +115,7 @@ void Printer::name_everything() {
     std::string name = row ? "i" : "j";
     if (row && count > 1) name = "i" + std::to_string(number);
     if (!row && number + 1 < count) name = "k" + std::to_string(number);
-    taken_[name] = 1;
+    names_.add_own(name);
     variables_.push_back(name);
   }
   for (BufferIndex buffer : kernel_parameters(kernel_)) buffers_[buffer] = unique(body_.buffers[buffer].label, "p");
@@ -134,7 +126,7 @@ void Printer::name_everything() {
       std::string name = s.name.empty() ? "value" : s.name;
       if (is_effect(s.code)) name = s.code == Code::total ? "total" : "effect";
       // What lies in memory has the buffer's name, its element in hand a suffix.
-      if (!canonical_ && taken_.contains(name)) name += gives_row_value(s) ? "_i" : "_j";
+      if (!canonical_ && names_.has(name)) name += gives_row_value(s) ? "_i" : "_j";
       registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));
     }
   }
@@ -337,7 +329,7 @@ std::string Printer::signature(const std::string& name) const {
   for (BufferIndex buffer : kernel_parameters(kernel_)) {
     text += text.empty() ? "" : ", ";
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict " + buffers_.at(buffer);
-    if (flags.contains(buffer)) text += ", const bool add_" + buffers_.at(buffer);
+    if (flags.contains(buffer)) text += ", const bool " + buffers_.at(buffer) + "_adds";
   }
   return "static void " + name + "(" + text + ")";
 }
@@ -354,7 +346,7 @@ std::string Printer::run(const std::string& name) {
     const KernelBuffer& to = body_.buffers[s.access.buffer];
     const std::string clear = "for (int64_t e = 0; e < " + std::to_string(to.elements) + "; ++e) " + buffer + "[e] = " + literal(0, to.dtype) + ";";
     if (to.accumulates) {
-      open("if (!add_" + buffer + ")");
+      open("if (!" + buffer + "_adds)");
       line(clear);
       close();
     } else {
