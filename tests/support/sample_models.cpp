@@ -146,7 +146,7 @@ Graph small_gpt(Context& context, const GptSize& size) {
     logits = must(b.matmul(n, m.weight("out", m.type(dtype, {{"dim", size.dim}, {"vocab", size.vocab}}), kWide)));
   }
   m.leave();
-  must(b.loss("gpt.loss.0", must(b.cross_entropy(logits, targets, m.dim("vocab")))));
+  must(b.loss("gpt.loss.0", must(b.cross_entropy(logits, targets, m.dim("vocab"), size.ignore))));
   return std::move(m.graph);
 }
 

@@ -38,6 +38,7 @@ struct GptSize {
   tensor::DType dtype = tensor::DType::f64;
   bool tied = false;            // the head multiplies with the embedding table
   bool auxiliary_loss = false;  // a second loss on the activations behind the first block
+  std::optional<std::int32_t> ignore = {};  // targets of this class do not count
 };
 /// `gpt { embed, block[i] { norm, attention, norm, mlp }, head }` over tokens and targets.
 tensor::Graph small_gpt(Context& context, const GptSize& size = {});
