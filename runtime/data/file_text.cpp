@@ -1,7 +1,13 @@
 #include "runtime/data/file_text.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -20,19 +26,67 @@ std::string words(std::string text) {
 }
 std::string words(int error) { return words(std::string(std::strerror(error))); }
 
-bool append(const std::string& path, std::uint64_t limit, Text& out, std::string& reason) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (!file) {
-    reason = words(errno);
-    return false;
+/// How long a pipe may be without a writer: one that is started beside this process opens it a moment later.
+constexpr std::chrono::seconds kWriterComes{3};
+
+/// Reads a file or a pipe to its end, or up to the limit. Opened without waiting, a pipe that nobody writes to can be told.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    struct stat status {};
+    pipe_ = good() && fstat(file_, &status) == 0 && S_ISFIFO(status.st_mode);
   }
-  unsigned char buffer[1 << 16];
-  const auto wanted = [&] { return static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - out.size())); };
-  for (std::size_t count; (count = std::fread(buffer, 1, wanted(), file)) > 0;) out.insert(out.end(), buffer, buffer + count);
-  const bool failed = std::ferror(file) != 0;
-  if (failed) reason = words(errno);
-  std::fclose(file);
-  return !failed;
+  ~Reader() {
+    if (good()) close(file_);
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  bool good() const { return file_ >= 0; }
+
+  bool append(std::uint64_t limit, Text& out, std::string& reason) {
+    const auto deadline = std::chrono::steady_clock::now() + kWriterComes;
+    unsigned char buffer[1 << 16];
+    bool written = !pipe_;  // somebody writes, or has written
+    while (out.size() < limit) {
+      const ssize_t count = read(file_, buffer, static_cast<std::size_t>(std::min<std::uint64_t>(sizeof(buffer), limit - out.size())));
+      if (count > 0) {
+        out.insert(out.end(), buffer, buffer + count);
+        written = true;
+      } else if (count < 0 && errno == EAGAIN) {
+        written = true;
+        wait(-1);
+      } else if (count < 0 && errno != EINTR) {
+        reason = words(errno);
+        return false;
+      } else if (count == 0 && written) {
+        return true;
+      } else if (count == 0) {
+        const Event event = wait(100);
+        written = event == Event::end;
+        if (event != Event::none || std::chrono::steady_clock::now() < deadline) continue;
+        reason = "it is a pipe that nobody writes to";
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  enum class Event : std::uint8_t { none, bytes, end };
+  Event wait(int milliseconds) const {
+    pollfd ready{file_, POLLIN, 0};
+    if (poll(&ready, 1, milliseconds) <= 0) return Event::none;
+    return (ready.revents & POLLIN) != 0 ? Event::bytes : Event::end;
+  }
+
+  int file_;
+  bool pipe_ = false;
+};
+
+bool append(const std::string& path, std::uint64_t limit, Text& out, std::string& reason) {
+  Reader reader(path);
+  if (!reader.good()) reason = words(errno);
+  return reader.good() && reader.append(limit, out, reason);
 }
 
 std::nullopt_t unreadable(const std::string& what, const std::string& reason, Failure& failure) {
@@ -55,8 +109,9 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
     return std::nullopt;
   }
   if (!fs::is_directory(path, error)) {
-    // A device has no end.
+    // A device has no end, and nobody can be asked for what comes out of a socket.
     if (fs::is_character_file(path, error) || fs::is_block_file(path, error)) return unreadable(path, "it is a device", failure);
+    if (fs::is_socket(path, error)) return unreadable(path, "it is a socket", failure);
     files.push_back(path);
     return files;
   }
@@ -110,7 +165,7 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
     std::uint64_t bytes = 0;
     for (const std::string& file : *files) {
       std::error_code error;
-      // To open a pipe is to wait for who writes to it.
+      // Who writes to a pipe would find its reader gone.
       if (fs::is_fifo(file, error)) return kUnknownSize;
       std::FILE* const opened = std::fopen(file.c_str(), "rb");
       if (!opened) return unreadable(file, words(errno), failure);

@@ -1,5 +1,7 @@
 #pragma once
-// The bytes of a file, or of all files below a folder in sorted order of their paths, one after the other.
+// The bytes of a file or a pipe, or of all files below a folder in sorted order of their paths, one after the other.
+//
+// Guarantees: nothing without end is read, and a pipe that nobody writes to is waited for no longer than a writer needs that is started beside this process.
 
 #include <cstdint>
 #include <map>

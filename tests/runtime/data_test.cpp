@@ -1,10 +1,16 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "runtime/data/bigram.h"
 #include "runtime/data/file_text.h"
@@ -224,6 +230,44 @@ TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   if (error) GTEST_SKIP() << "the disk takes no file of 4 TiB: " << error.message();
   EXPECT_FALSE(read_text(path, failure));
   EXPECT_EQ(failure.message, "cannot read `" + path + "`: it does not fit into memory");
+}
+
+// A writer that comes, and one that says nothing for a while, are waited for; nobody is not, and what is no text is refused.
+TEST(Texts, APipeNeedsAWriter) {
+  const test::TemporaryFolder folder;
+  const std::string pipe = folder.path() / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Failure failure;
+  EXPECT_EQ(text_size(pipe, failure), kUnknownSize);
+  EXPECT_FALSE(read_text(pipe, failure));
+  EXPECT_EQ(failure.code, kDataUnreadable);
+  EXPECT_EQ(failure.message, "cannot read `" + pipe + "`: it is a pipe that nobody writes to");
+  const auto read_from = [&](std::vector<std::string> parts) {
+    const std::jthread writer([&pipe, parts] {
+      const int file = ::open(pipe.c_str(), O_WRONLY);
+      for (const std::string& part : parts) {
+        EXPECT_EQ(write(file, part.data(), part.size()), static_cast<ssize_t>(part.size()));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      close(file);
+    });
+    const auto text = read_text(pipe, failure);
+    return text ? std::string(text->begin(), text->end()) : failure.message;
+  };
+  EXPECT_EQ(read_from({"one", "two"}), "onetwo");
+  EXPECT_EQ(read_from({"", "late"}), "late");
+  EXPECT_EQ(read_from({""}), "") << "an empty text is one, too short for any window";
+  const std::string path = folder.path() / "socket";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  path.copy(address.sun_path, path.size());
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_FALSE(read_text(path, failure));
+  EXPECT_EQ(failure.message, "cannot read `" + path + "`: it is a socket");
+  EXPECT_FALSE(text_size(path, failure));
+  close(listener);
 }
 
 TEST(Bigram, CountsPairs) {
