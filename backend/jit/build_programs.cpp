@@ -102,7 +102,7 @@ struct Outside {
 /// The driver of a compiler lives on when a part of it is killed, and says so in a line of its own.
 std::optional<Outside> outside_cause(const Child& child, const End& end) {
   if (child.error != 0) {
-    const bool disk = child.error == ENOSPC || child.error == EDQUOT;
+    const bool disk = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
     return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, disk};
   }
   if (end.signal != 0) {
@@ -116,7 +116,8 @@ std::optional<Outside> outside_cause(const Child& child, const End& end) {
   static constexpr Sign kSigns[] = {{"Killed signal terminated program", true, false}, {"signal terminated program", false, false},
                                     {"unable to execute command: Killed", true, false}, {"out of memory", true, false},
                                     {"virtual memory exhausted", true, false},          {"annot allocate memory", true, false},
-                                    {"No space left on device", false, true},           {"Disk quota exceeded", false, true}};
+                                    {"No space left on device", false, true},           {"Disk quota exceeded", false, true},
+                                    {"File too large", false, true}};
   for (const Sign& sign : kSigns) {
     const std::size_t at = end.words.find(sign.text);
     if (at == std::string::npos) continue;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -53,6 +54,8 @@ unsigned columns_of_stderr() {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  // A write beyond the limit on the size of files fails like one to a full disk, and whoever writes says so.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_without_memory);
   const piper::source::RealFileSystem disk;
   piper::tools::Console console{std::cout, std::cerr, disk, {}, columns_of_stderr};

@@ -214,6 +214,23 @@ TEST(Program, AFullCacheDisk) {
   }
 }
 
+// A limit on the size of files is told like a full disk, by who writes: the signal of that limit would end the program without a word.
+TEST(Program, ALimitOnTheSizeOfFilesIsADiagnostic) {
+  const TemporaryFolder folder;
+  folder.write("tiny.pipe", kTiny);
+  ProcessResult run = shell(folder, "ulimit -f 1; exec \"$0\" show dag tiny.pipe -o tiny.pir");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.err, "error P6102: `tiny.pir` cannot be written: file too large\n");
+  run = shell(folder, "ulimit -f 1; exec \"$0\" train tiny.pipe --interpret --out out");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("error P6012: "));
+  // The compiler is limited as well.
+  run = shell(folder, "ulimit -f 40; PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("warning P5101: "));
+  EXPECT_THAT(run.out, HasSubstr("interpreted"));
+}
+
 std::set<std::string> example_files() {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("examples")) {
