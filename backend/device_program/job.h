@@ -42,7 +42,8 @@ class Job {
   std::unique_ptr<Parts> parts_;
 };
 
-/// `training` and `evaluation` (null: none) are planned and speak of one mesh. Nothing, and an error in `sink`, when generated code cannot be built.
+/// `training` and `evaluation` (null: none) are planned and speak of one mesh. Nothing, and an error in `sink`, when generated code cannot be built; nothing when the
+/// build was stopped.
 std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink);
 
 }  // namespace piper::backend

@@ -161,7 +161,7 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
     add_sources(parts->training, "", training.settings.loc, sources);
     if (parts->evaluation) add_sources(*parts->evaluation, "held_out.", training.settings.loc, sources);
     const Built built = build_programs(sources, options.jit, parts->loaded, sink);
-    if (built == Built::failed) return nullptr;
+    if (built == Built::failed || built == Built::stopped) return nullptr;
     parts->generated = built == Built::done;
   }
   if (parts->generated) {

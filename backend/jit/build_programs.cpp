@@ -1,9 +1,5 @@
 // Compiles generated sources in parallel processes and loads what comes out.
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -14,12 +10,11 @@
 #include <optional>
 #include <thread>
 
+#include "backend/jit/command.h"
 #include "backend/jit/jit.h"
 #include "backend/jit/object_cache.h"
 #include "backend/kernel/emit_cpp.h"
 #include "embedded/program_headers.h"
-
-extern char** environ;
 
 namespace piper::backend {
 
@@ -40,59 +35,6 @@ std::vector<std::string> words(const std::string& text) {
   return list;
 }
 
-/// A command on its way: `error` says why it could not be started.
-struct Child {
-  pid_t pid = 0;
-  int error = 0;
-  int words = -1;  // a file in memory: what is said about a full disk needs no room on it
-};
-
-/// Starts a command; what it says is kept.
-Child start(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  Child child;
-  child.words = memfd_create("words", MFD_CLOEXEC);
-  if (child.words < 0) {
-    child.error = errno;
-    return child;
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, child.words, 1);
-  posix_spawn_file_actions_adddup2(&actions, child.words, 2);
-  child.error = posix_spawnp(&child.pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  return child;
-}
-
-/// How a command ended, and what it said.
-struct End {
-  int status = 0;  // exit status, when no signal ended it
-  int signal = 0;
-  std::string words = {};
-  bool good() const { return status == 0 && signal == 0; }
-};
-
-std::string take_words(int file) {
-  std::string text;
-  char part[4096];
-  for (ssize_t got; (got = pread(file, part, sizeof part, static_cast<off_t>(text.size()))) > 0;) text.append(part, static_cast<std::size_t>(got));
-  close(file);
-  return text;
-}
-
-End finish(const Child& child) {
-  int status = 0;
-  bool ended = child.error == 0;
-  while (ended && waitpid(child.pid, &status, 0) < 0) ended = errno == EINTR;
-  std::string words = child.words < 0 ? std::string() : take_words(child.words);
-  if (!ended) return {.status = -1, .words = std::move(words)};
-  return WIFSIGNALED(status) ? End{.signal = WTERMSIG(status), .words = std::move(words)} : End{.status = WEXITSTATUS(status), .words = std::move(words)};
-}
-
 /// What kept a compiler from finishing, when it is no fault of the code: in words, and whether memory ran out, as far as one can see.
 struct Outside {
   std::string cause;
@@ -100,7 +42,7 @@ struct Outside {
 };
 
 /// The driver of a compiler lives on when a part of it is killed, and says so in a line of its own.
-std::optional<Outside> outside_cause(const Child& child, const End& end) {
+std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end) {
   if (child.error != 0) {
     const bool disk = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
     return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, disk};
@@ -145,8 +87,8 @@ std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tr
     tried += (tried.empty() ? "`" : ", `") + candidate + "`";
     std::vector<std::string> question = command;
     question.push_back("--version");
-    const Child child = start(question);
-    End end = finish(child);
+    const Command child = start(question);
+    CommandEnd end = finish(child, options.stop);
     if (end.good()) return Compiler{std::move(command), std::move(end.words)};
     if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
   }
@@ -193,7 +135,7 @@ class Build {
   Build(const JitOptions& options, DiagnosticSink& sink) : options_(options), sink_(sink), cache_(options.cache_folder) {}
 
   Built run(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
-    if (!find_compiler()) return Built::no_compiler;
+    if (!find_compiler()) return stopped() ? Built::stopped : Built::no_compiler;
     std::string cause = "there is no cache folder", room = "set `PIPER_CACHE` to a folder that can be written";
     if (cache_.usable()) {
       const Built built = build(sources, loaded);
@@ -217,6 +159,9 @@ class Build {
   }
 
  private:
+  /// Nobody wants the programs any more. A source that has no object yet stays: another process may be compiling it.
+  bool stopped() const { return can_be_read(options_.stop); }
+
   static std::string headers_digest() {
     std::string text;
     for (const embedded::File& file : embedded::program_headers()) text += std::string(file.path) + "\n" + std::string(file.text);
@@ -226,6 +171,7 @@ class Build {
   bool find_compiler() {
     std::string tried;
     std::optional<Compiler> compiler = piper::backend::find_compiler(options_, tried);
+    if (!compiler && stopped()) return false;
     if (!compiler) {
       sink_.report(piper::Code::no_host_compiler, SourceRange(), "no C++ compiler was found to build the program with (tried {}); the interpreter runs it, with the same results but slower", tried)
           .hint("install g++, or name a compiler in `CXX`");
@@ -279,7 +225,7 @@ class Build {
   Built compile(const std::vector<ProgramSource>& sources, const std::vector<std::size_t>& missing) {
     struct Running {
       std::size_t index;
-      Child child;
+      Command child;
       std::string aside;
     };
     std::deque<Running> running;
@@ -288,7 +234,7 @@ class Build {
       const Running done = running.front();
       running.pop_front();
       const std::string& name = names_[done.index];
-      const End end = finish(done.child);
+      const CommandEnd end = finish(done.child, options_.stop);
       if (end.good()) {
         if (access(done.aside.c_str(), F_OK) != 0) return;  // it made nothing: loading says so
         if (cache_.store_object(done.aside, name + ".so")) {
@@ -299,10 +245,12 @@ class Build {
         return;
       }
       unlink(done.aside.c_str());
+      if (stopped()) return;
       const auto outside = outside_cause(done.child, end);
       disk_full = disk_full || (outside && outside->disk);
       if (good && !disk_full) {
         usable = outside || compiles_anything();
+        if (stopped()) return;
         refuse(name, sources[done.index].train, end.words, outside, usable);
       }
       good = false;
@@ -311,18 +259,19 @@ class Build {
     for (const std::size_t i : missing) {
       if (running.size() == most) reap();
       if (!cache_.store_text(names_[i] + ".cpp", sources[i].text)) disk_full = true;
-      if (disk_full) break;
+      if (disk_full || stopped()) break;
       const std::string aside = cache_.path_aside(names_[i] + ".so");
       running.push_back({i, start_compiler(names_[i], aside), aside});
     }
     while (!running.empty()) reap();
+    if (stopped()) return Built::stopped;
     if (sink_.has_errors()) return Built::failed;
     if (!usable) return Built::no_compiler;
     return disk_full ? cannot_write() : Built::done;
   }
 
   /// Compiles NAME.cpp of the cache into `object`.
-  Child start_compiler(const std::string& name, const std::string& object) const {
+  Command start_compiler(const std::string& name, const std::string& object) const {
     std::vector<std::string> command = compiler_.command;
     for (const std::string& flag : words(compiler_flags())) command.push_back(flag);
     for (const std::string& word : {std::string("-I"), include_, cache_.path(name + ".cpp"), std::string("-o"), object}) command.push_back(word);
@@ -333,7 +282,7 @@ class Build {
   bool compiles_anything() const {
     const std::string name = fs::path(cache_.path_aside("empty")).filename().string();
     if (!cache_.store_text(name + ".cpp", "")) return true;
-    const bool good = finish(start_compiler(name, cache_.path(name + ".so"))).good();
+    const bool good = finish(start_compiler(name, cache_.path(name + ".so")), options_.stop).good();
     for (const char* ending : {".cpp", ".so"}) unlink(cache_.path(name + ending).c_str());
     return good;
   }

@@ -23,6 +23,7 @@ struct JitOptions {
   std::string cache_folder = {};      // made when it is missing; empty: none, so programs are built in a temporary folder
   std::string temporary_folder = {};  // where a folder is made when the cache cannot be written; empty: /tmp
   std::uint32_t processes = 0;        // compilers at one time; 0: one per core
+  int stop = -1;                      // a file: once it can be read, compilers are ended and nothing more is built; -1: none
 };
 
 /// The source of one program: `name` is a part of file names; errors are told at `train`.
@@ -55,6 +56,7 @@ enum class Built : std::uint8_t {
   done,         // one loaded program per source, in their order
   no_compiler,  // a warning says so: the interpreter takes over
   failed,       // an error says why
+  stopped,      // by JitOptions::stop
 };
 
 Built build_programs(const std::vector<ProgramSource>& sources, const JitOptions& options, std::vector<LoadedProgram>& loaded, DiagnosticSink& sink);

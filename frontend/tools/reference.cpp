@@ -87,15 +87,18 @@ void use_one_device(Session& session, Session::Subject& subject) {
   strategy.mesh.axes = {{session.context().symbol("device"), 1}};
 }
 
-Comparison against_unsplit(Session& session, const Session::Subject& subject) {
+/// The job of one side was not made: it was stopped, or there is a diagnostic.
+Comparison without_job(const runtime::Interrupt& interrupt) { return {.ended = interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::failed}; }
+
+Comparison against_unsplit(Session& session, const Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt) {
   auto program = session.relower(subject, tensor::DType::f64);
   auto single = session.relower(subject, tensor::DType::f64);
   if (!program || !single) return {};
   use_one_device(session, *single);
-  const auto a = make_train_job(session, *program, false);
-  const auto b = a ? make_train_job(session, *single, false) : nullptr;
-  if (!b) return {};
-  const runtime::Interrupt interrupt(*a->executor);
+  const auto a = make_train_job(session, *program, false, options, &interrupt);
+  const auto b = a ? make_train_job(session, *single, false, options, &interrupt) : nullptr;
+  if (!b) return without_job(interrupt);
+  const runtime::EndsRun ends(interrupt, *a->executor);
   Comparison comparison;
   for (int& step = comparison.steps; step < kReferenceSteps; ++step) {
     StepLosses loss_a, loss_b;
@@ -113,24 +116,23 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject) {
       }
     }
   }
-  if (a->executor->stop_requested()) comparison.ended = runtime::Ended::stopped;  // in the last step: the next comparison shall not begin
+  if (interrupt.requested()) comparison.ended = runtime::Ended::stopped;  // in the last step: the next comparison shall not begin
   return comparison;
 }
 
-Comparison against_sequential(Session& session, Session::Subject& subject) {
-  const auto options = runtime_options(session);
-  const auto train = options ? make_train_job(session, subject, false) : nullptr;
-  if (!train) return {};
+Comparison against_sequential(Session& session, Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt) {
+  const auto train = make_train_job(session, subject, false, options, &interrupt);
+  if (!train) return without_job(interrupt);
   const PiperJob& job = train->job->tables();
   runtime::Failure failure;
-  runtime::LibrarySwitch library(*options);
+  runtime::LibrarySwitch library(options);
   const runtime::LibraryCalls* const calls = library.get(failure);
   const auto data = calls ? runtime::open_data(job.data, std::span(job.inputs, job.num_inputs), job.seed, runtime::DataUse::training, 0, failure, &session.texts()) : nullptr;
   if (!data) {
     report_failure(session, failure, subject.lowered.strategy.settings.loc);
     return {};
   }
-  calls->begin_thread(options->threads);
+  calls->begin_thread(options.threads);
   runtime::DirectCalls direct(*calls);
   backend::SequentialHost host;
   host.api = &runtime::DirectCalls::api();
@@ -142,7 +144,7 @@ Comparison against_sequential(Session& session, Session::Subject& subject) {
   state.num_params = static_cast<std::uint32_t>(run.params().size());
   runtime::initialise_parameters(state, job.seed, run.state());
 
-  const runtime::Interrupt interrupt(*train->executor);
+  const runtime::EndsRun ends(interrupt, *train->executor);
   Comparison comparison;
   for (int& step = comparison.steps; step < kReferenceSteps; ++step) {
     StepLosses losses;
@@ -197,7 +199,8 @@ llvm::json::Object json_of(const char* against, std::string_view dtype, const Di
 
 }  // namespace
 
-int compare_with_one_device(Session& session, Session::Subject& subject) {
+int compare_with_one_device(Session& session, Session::Subject& subject, const runtime::Options& options) {
+  const runtime::Interrupt interrupt;
   const std::string dtype(tensor::dtype_name(subject.lowered.strategy.settings.dtype));
   bool within = true;
   llvm::json::Array comparisons;
@@ -206,12 +209,12 @@ int compare_with_one_device(Session& session, Session::Subject& subject) {
       within = print(session, title, comparison.differences, bound) && within;
       comparisons.push_back(json_of(against, type, comparison.differences, bound));
     }
-    if (comparison.ended == runtime::Ended::stopped) session.words() << "stopped after step " << comparison.steps << " in " << type << "\n";
+    if (comparison.ended == runtime::Ended::stopped) session.words() << stopped_text(comparison.steps) << " in " << type << "\n";
   };
-  Comparison last = against_unsplit(session, subject);
+  Comparison last = against_unsplit(session, subject, options, interrupt);
   tell(last, "unsplit", "f64", "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", kReferenceBound);
   if (last.ended == runtime::Ended::finished) {
-    last = against_sequential(session, subject);
+    last = against_sequential(session, subject, options, interrupt);
     tell(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
   }
   if (!within) session.sink().report(Code::reference_differs, subject.lowered.strategy.settings.loc, "the program does not compute what the one-device step computes");

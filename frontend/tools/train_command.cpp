@@ -83,10 +83,24 @@ void print_json(std::ostream& out, const Session::Subject& subject, const runtim
   out << text << "\n";
 }
 
-int run_steps(Session& session, Session::Subject& subject) {
+/// The end of a train that Ctrl-C has ended, in a run or before it.
+int end_interrupted(Session& session, const Session::Subject& subject, const runtime::TrainResult& result, std::uint64_t steps) {
+  session.words() << stopped_text(steps) << "\n";
+  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(session.console().out, subject, result, std::nullopt);
+  session.finish();
+  return kInterrupted;
+}
+
+int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options) {
   Console& console = session.console();
-  const auto made = make_train_job(session, subject, true);
-  if (!made) return session.finish();
+  runtime::TrainResult result;
+  std::optional<runtime::Interrupt> interrupt(std::in_place);
+  const auto made = make_train_job(session, subject, true, runtime_options, &*interrupt);
+  if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
+  if (!made) {
+    result.ended = runtime::Ended::stopped;
+    return end_interrupted(session, subject, result, 0);
+  }
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   print_start(session.words(), subject, made->training, *made->job);
@@ -97,11 +111,11 @@ int run_steps(Session& session, Session::Subject& subject) {
     console.err << text;
     console.err.flush();
   };
-  runtime::TrainResult result;
   {
-    const runtime::Interrupt interrupt(*made->executor);
+    const runtime::EndsRun ends(*interrupt, *made->executor);
     result = runtime::train(*made->executor, made->job->tables(), options);
   }
+  interrupt.reset();
   // What the run keeps is kept: from here a reader that is gone ends the process quietly, like that of every command.
   pipes.reset();
   session.words().clear();
@@ -109,17 +123,12 @@ int run_steps(Session& session, Session::Subject& subject) {
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
-  const bool interrupted = result.ended == runtime::Ended::stopped;
+  if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
-  if (interrupted) {
-    session.words() << "stopped after step " << made->executor->next_step() << "\n";
-  } else {
-    if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
-    print_end(session.words(), result, bigram);
-  }
+  if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
+  print_end(session.words(), result, bigram);
   if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram);
-  const int exit_code = session.finish();
-  return interrupted ? kInterrupted : exit_code;
+  return session.finish();
 }
 
 }  // namespace
@@ -136,7 +145,9 @@ int run_train(Console& console, const Arguments& arguments) {
         .hint("write `-n {}` or leave it out", devices);
     return session.finish();
   }
-  return arguments.reference ? compare_with_one_device(session, *subject) : run_steps(session, *subject);
+  const auto options = prepare_train(session, *subject);
+  if (!options) return session.finish();
+  return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options);
 }
 
 }  // namespace piper::tools

@@ -35,22 +35,6 @@ void report_failure(Session& session, const runtime::Failure& failure, LocId tra
   if (!failure.hint.empty()) builder.hint("{}", failure.hint);
 }
 
-std::optional<runtime::Options> runtime_options(Session& session) {
-  report_unknown_variables(session.console().environment, session.sink());
-  runtime::Options options;
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : session.console().environment) entries.push_back(name + "=" + value);
-  std::vector<const char*> environment;
-  for (const std::string& entry : entries) environment.push_back(entry.c_str());
-  environment.push_back(nullptr);
-  if (const auto failure = options.read_environment(environment.data())) {
-    report_failure(session, *failure, {});
-    return std::nullopt;
-  }
-  if (session.arguments().threads) options.threads = static_cast<std::uint32_t>(*session.arguments().threads);
-  return options;
-}
-
 std::uint64_t window_of(Session& session, const directive::Data& data) {
   for (const auto& [dim, extent] : data.extents) {
     if (session.context().text(dim) == "seq") return static_cast<std::uint64_t>(extent);
@@ -76,6 +60,22 @@ void look_for_bytes(Session& session, const tensor::Graph& model, const directiv
 
 namespace {
 
+std::optional<runtime::Options> runtime_options(Session& session) {
+  report_unknown_variables(session.console().environment, session.sink());
+  runtime::Options options;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : session.console().environment) entries.push_back(name + "=" + value);
+  std::vector<const char*> environment;
+  for (const std::string& entry : entries) environment.push_back(entry.c_str());
+  environment.push_back(nullptr);
+  if (const auto failure = options.read_environment(environment.data())) {
+    report_failure(session, *failure, {});
+    return std::nullopt;
+  }
+  if (session.arguments().threads) options.threads = static_cast<std::uint32_t>(*session.arguments().threads);
+  return options;
+}
+
 /// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
 bool data_is_readable(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
@@ -96,26 +96,34 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
 
 }  // namespace
 
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out) {
-  const auto options = runtime_options(session);
-  if (!options || !data_is_readable(session, subject.lowered)) return nullptr;
+std::string stopped_text(std::uint64_t steps) { return steps == 0 ? "stopped before step 1" : "stopped after step " + std::to_string(steps); }
+
+std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject) {
+  auto options = runtime_options(session);
+  if (options && !data_is_readable(session, subject.lowered)) options.reset();
+  return options;
+}
+
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const runtime::Interrupt* interrupt) {
+  const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
   const std::string& out_folder = session.arguments().out_folder;
   if (!out_folder.empty() && !session.make_folder(out_folder)) return nullptr;
   auto training = session.compile(subject, dag::Level::planned);
-  if (!training || !verify::verify(*training, session.sink())) return nullptr;
+  if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
     made->evaluation = session.compile(subject, dag::Level::planned, true);
-    if (!made->evaluation || !verify::verify(*made->evaluation, session.sink())) return nullptr;
+    if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
   }
   backend::JobOptions job_options;
   job_options.engine = session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
   job_options.steps = session.arguments().steps;
   job_options.jit = jit_options(session.console().environment);
+  if (interrupt != nullptr) job_options.jit.stop = interrupt->file();
   made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr, job_options, session.sink());
   if (!made->job) return nullptr;
   runtime::ExecutorOptions executor_options;
-  executor_options.runtime = *options;
+  executor_options.runtime = options;
   executor_options.out_folder = out_folder;
   executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   executor_options.texts = &session.texts();

@@ -8,6 +8,7 @@
 #include "backend/device_program/job.h"
 #include "frontend/tools/session.h"
 #include "runtime/executor/executor.h"
+#include "runtime/launch/interrupt.h"
 
 namespace piper::tools {
 
@@ -22,11 +23,12 @@ struct TrainJob {
 /// Held-out data is evaluated on at most so many batches, spread evenly over it.
 inline constexpr std::uint64_t kMaxHeldOutBatches = 64;
 
-/// Compiles, verifies, builds and loads. Nothing, and a diagnostic, when something fails.
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out);
+/// What can fail or wait before anything is compiled: the runtime's options, the environment's and then the command line's, and the texts, which are
+/// read. Nothing, and a diagnostic, when something is wrong.
+std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);
 
-/// The runtime's options: the environment's, then the command line's.
-std::optional<runtime::Options> runtime_options(Session& session);
+/// Compiles, verifies, builds and loads. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come.
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const runtime::Interrupt* interrupt);
 
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
@@ -36,6 +38,9 @@ inline constexpr std::uint64_t kTextLookedThrough = 1 << 20;
 
 /// Warns of a byte at the beginning of the text that the model has no row or class for: a run stops at the first window that holds one.
 void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text);
+
+/// `stopped after step 3`, `stopped before step 1`.
+std::string stopped_text(std::uint64_t steps);
 
 /// A failure of the runtime as a diagnostic at its `.pipe` line; at the train where it comes from no line of its own.
 void report_failure(Session& session, const runtime::Failure& failure, LocId train);

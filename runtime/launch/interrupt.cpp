@@ -1,6 +1,11 @@
 #include "runtime/launch/interrupt.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 
 #include "runtime/executor/executor.h"
 
@@ -8,18 +13,27 @@ namespace piper::runtime {
 namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
+std::atomic<bool> requested_flag{false};
+std::atomic<int> waiters{-1};
 std::atomic<Executor*> listener{nullptr};
-static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a signal handler may use them");
+static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "a signal handler may use them");
 
 // SA_RESETHAND: the second signal meets the default.
 void on_signal(int) {
+  const int error = errno;
+  requested_flag.store(true);
   if (Executor* executor = listener.load()) executor->request_stop();
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(waiters.load(), &one, sizeof one);
+  errno = error;
 }
 
 }  // namespace
 
-Interrupt::Interrupt(Executor& executor) {
-  listener.store(&executor);
+Interrupt::Interrupt() : file_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  requested_flag.store(false);
+  waiters.store(file_);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
@@ -32,8 +46,18 @@ Interrupt::Interrupt(Executor& executor) {
 
 Interrupt::~Interrupt() {
   for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  listener.store(nullptr);
+  waiters.store(-1);
+  if (file_ >= 0) close(file_);
 }
+
+bool Interrupt::requested() const { return requested_flag.load(); }
+
+EndsRun::EndsRun(const Interrupt& interrupt, Executor& executor) {
+  listener.store(&executor);
+  if (interrupt.requested()) executor.request_stop();
+}
+
+EndsRun::~EndsRun() { listener.store(nullptr); }
 
 IgnoreBrokenPipes::IgnoreBrokenPipes() {
   struct sigaction action {};

@@ -3,7 +3,7 @@
 //
 //   DemoProgram demo;
 //   if (!demo.open()) return state.SkipWithError(demo.error().c_str());
-//   std::unique_ptr<tools::TrainJob> job = tools::make_train_job(demo.session(), demo.subject(), false);
+//   std::unique_ptr<tools::TrainJob> job = tools::make_train_job(demo.session(), demo.subject(), false, options, nullptr);
 
 #include <optional>
 #include <sstream>

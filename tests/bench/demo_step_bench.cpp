@@ -43,7 +43,10 @@ class Duel {
 };
 
 bool Duel::open() {
-  if (demo_.open()) job_ = tools::make_train_job(demo_.session(), demo_.subject(), false);
+  if (demo_.open()) {
+    const auto options = tools::prepare_train(demo_.session(), demo_.subject());
+    if (options) job_ = tools::make_train_job(demo_.session(), demo_.subject(), false, *options, nullptr);
+  }
   if (!job_ || !job_->job->generated()) {
     error = demo_.error();
     return false;

@@ -79,7 +79,8 @@ TEST(Launch, AnInterruptEndsAtAStepBoundary) {
   add_pipeline(job);
   auto executor = create(job.finish());
   {
-    const Interrupt interrupt(*executor);
+    const Interrupt interrupt;
+    const EndsRun ends(interrupt, *executor);
     const RunResult result = executor->run(Phase::training, 1'000'000, [&](const StepRecord& step) {
       if (step.local_step == 5) raise(SIGINT);
       return std::nullopt;
@@ -99,7 +100,8 @@ TEST(Launch, AnIgnoredInterruptStaysIgnored) {
   auto executor = create(job.finish());
   const auto before = std::signal(SIGINT, SIG_IGN);
   {
-    const Interrupt interrupt(*executor);
+    const Interrupt interrupt;
+    const EndsRun ends(interrupt, *executor);
     const RunResult result = executor->run(Phase::training, 20, [&](const StepRecord& step) {
       if (step.local_step == 5) raise(SIGINT);
       return std::nullopt;

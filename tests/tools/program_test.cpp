@@ -199,6 +199,51 @@ TEST(Program, AnInterruptedComparisonSaysSo) {
   expect("f32 12", 2, false, "");  // nothing was left to do
 }
 
+/// A compiler that starts a part of itself, once gives the signal to whoever started it, and goes on with `afterwards`.
+void write_compiler(const TemporaryFolder& folder, const std::string& signal, const std::string& afterwards) {
+  const std::string path = folder.write("compiler", "#!/bin/sh\n"
+                                                    "if [ \"$1\" = --version ]; then echo compiler; exit 0; fi\n"
+                                                    "sleep 600 & echo $! >>parts\n"
+                                                    "mkdir once 2>/dev/null && kill -" + signal + " $PPID\n" + afterwards + "\n");
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+/// Trains with that compiler; the shell waits until no part of it is there.
+ProcessResult train_with_compiler(const TemporaryFolder& folder, const std::string& more) {
+  folder.write("tiny.pipe", kTiny);
+  return shell(folder, "rm -rf once parts; CXX=./compiler PIPER_CACHE=cache \"$0\" train tiny.pipe --format json " + more + "; code=$?\n"
+                       "for part in $(cat parts); do while grep -q 'State:.[^ZX]' /proc/$part/status 2>/dev/null; do sleep 0.02; done; done\n"
+                       "exit $code");
+}
+
+// Before the first step too: compilers end with what they started, and nothing in the making stays.
+TEST(Program, CtrlCEndsTheBuild) {
+  for (const char* signal : {"INT", "TERM"}) {
+    const TemporaryFolder folder;
+    write_compiler(folder, signal, "wait");
+    ProcessResult run = train_with_compiler(folder, "");
+    EXPECT_EQ(run.exit_code, 130) << run.err;
+    EXPECT_FALSE(run.timed_out) << "a part of the compiler lives on";
+    EXPECT_EQ(run.err, "stopped before step 1\n");
+    EXPECT_EQ(run.out, "{\"interrupted\":true,\"schema\":1,\"seconds\":0,\"steps\":0,\"tokens_per_second\":0,\"train\":\"tiny\"}\n");
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache")) EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+    run = train_with_compiler(folder, "--reference");
+    EXPECT_EQ(run.exit_code, 130) << run.err;
+    EXPECT_EQ(run.err, "stopped before step 1 in f64\n");
+    EXPECT_EQ(run.out, "{\"interrupted\":true,\"reference\":[],\"schema\":1,\"train\":\"tiny\"}\n");
+  }
+}
+
+// What nothing listens to does not end it either.
+TEST(Program, AnIgnoredCtrlCDoesNotEndTheBuild) {
+  const TemporaryFolder folder;
+  write_compiler(folder, "INT", "kill $(tail -n 1 parts)\nexec g++ \"$@\"");
+  folder.write("tiny.pipe", kTiny);
+  const ProcessResult run = shell(folder, "trap '' INT; CXX=./compiler PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("3 steps in "));
+}
+
 // A disk that fills while programs are built: whatever could still be written, those of this run are built where there is room.
 TEST(Program, AFullCacheDisk) {
   const TemporaryFolder folder;

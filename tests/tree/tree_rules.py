@@ -51,7 +51,7 @@ LLVM_PARTS = re.compile(r"llvm/(ADT|Support|LineEditor|Config)/.*")
 VAGUE_NAMES = re.compile(r"(^|[._-])(utils?|helpers?|common|misc)([._-]|$)", re.IGNORECASE)
 FILE_NAME = re.compile(r"[a-z0-9_.]+$")
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
-ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/build_programs.cpp")
+ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/command.cpp")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
