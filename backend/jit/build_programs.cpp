@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t kNameInFile = 80;
+
 std::vector<std::string> words(const std::string& text) {
   std::vector<std::string> list(1);
   for (const char c : text) {
@@ -35,17 +37,19 @@ std::vector<std::string> words(const std::string& text) {
   return list;
 }
 
-/// What kept a compiler from finishing, when it is no fault of the code: in words, and whether memory ran out, as far as one can see.
+/// What kept a compiler from finishing, when it is no fault of the code: in words, and whether memory ran out or a file could not be written, as far as
+/// one can see.
 struct Outside {
   std::string cause;
-  bool memory = false, disk = false;
+  bool memory = false;
+  int file = 0;  // the error of a file that could not be written
 };
 
 /// The driver of a compiler lives on when a part of it is killed, and says so in a line of its own.
 std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end) {
   if (child.error != 0) {
-    const bool disk = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
-    return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, disk};
+    const bool file = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
+    return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, file ? child.error : 0};
   }
   if (end.signal != 0) {
     const char* name = sigabbrev_np(end.signal);
@@ -53,18 +57,19 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
   }
   struct Sign {
     const char* text;
-    bool memory, disk;
+    bool memory = false;
+    int file = 0;
   };
-  static constexpr Sign kSigns[] = {{"Killed signal terminated program", true, false}, {"signal terminated program", false, false},
-                                    {"unable to execute command: Killed", true, false}, {"out of memory", true, false},
-                                    {"virtual memory exhausted", true, false},          {"annot allocate memory", true, false},
-                                    {"No space left on device", false, true},           {"Disk quota exceeded", false, true},
-                                    {"File too large", false, true}};
+  static constexpr Sign kSigns[] = {{"Killed signal terminated program", true}, {"signal terminated program"},
+                                    {"unable to execute command: Killed", true}, {"out of memory", true},
+                                    {"virtual memory exhausted", true}, {"annot allocate memory", true},
+                                    {"No space left on device", false, ENOSPC}, {"Disk quota exceeded", false, EDQUOT},
+                                    {"File too large", false, EFBIG}};
   for (const Sign& sign : kSigns) {
     const std::size_t at = end.words.find(sign.text);
     if (at == std::string::npos) continue;
     const std::size_t begin = end.words.rfind('\n', at) + 1;
-    return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`", sign.memory, sign.disk};
+    return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`", sign.memory, sign.file};
   }
   return std::nullopt;
 }
@@ -120,14 +125,28 @@ struct TemporaryFolder {
   }
 };
 
-/// Writes the headers that sources include below `folder`; false: it cannot be written.
-bool write_headers(const std::string& folder) {
+/// A file or folder of the cache that cannot be written, and why.
+struct Unwritten {
+  std::string path;
+  std::error_code error;
+  bool full() const { return error == std::errc::no_space_on_device || error.value() == EDQUOT; }
+};
+
+/// Writes the headers that sources include below `folder`.
+std::optional<Unwritten> write_headers(const std::string& folder) {
   const ObjectCache files(folder);
-  if (!files.usable()) return false;
+  if (files.error()) return Unwritten{folder, files.error()};
   for (const embedded::File& file : embedded::program_headers()) {
-    if (!files.store_text(std::string(file.path), file.text)) return false;
+    if (const std::error_code error = files.store_text(std::string(file.path), file.text)) return Unwritten{files.path(std::string(file.path)), error};
   }
-  return true;
+  return std::nullopt;
+}
+
+/// The system's words, in lower case like every message.
+std::string words_of(const std::error_code& error) {
+  std::string text = error.message();
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
 }
 
 class Build {
@@ -136,24 +155,22 @@ class Build {
 
   Built run(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
     if (!find_compiler()) return stopped() ? Built::stopped : Built::no_compiler;
-    std::string cause = "there is no cache folder", room = "set `PIPER_CACHE` to a folder that can be written";
-    if (cache_.usable()) {
+    if (!cache_.error()) {
       const Built built = build(sources, loaded);
-      if (!disk_full_) return built;
-      cause = "nothing more can be written to the cache folder `" + cache_.folder() + "`";
-      room = "make room there, or set `PIPER_CACHE` to a folder with room";
-    } else if (!cache_.folder().empty()) {
-      cause = "the cache folder `" + cache_.folder() + "` cannot be written";
+      if (!unwritten_) return built;
+    } else {
+      unwritten_ = {cache_.folder(), cache_.error()};
     }
+    const auto [cause, hint] = told(*unwritten_);
     temporary_.make_in(options_.temporary_folder);
     cache_ = ObjectCache(temporary_.path);
-    disk_full_ = !cache_.usable();
-    const Built built = disk_full_ ? Built::no_compiler : build(sources, loaded);
-    if (disk_full_) {
+    unwritten_.reset();
+    const Built built = cache_.error() ? cannot_write(cache_.folder(), cache_.error()) : build(sources, loaded);
+    if (unwritten_) {
       sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}, and a temporary folder cannot be written either; the interpreter runs the program, with the same results but slower", cause)
-          .hint("{}", room);
+          .hint("{}", hint);
     } else {
-      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}; programs are built in a temporary folder, again in every run", cause).hint("{}", room);
+      sink_.report(piper::Code::cache_not_writable, SourceRange(), "{}; programs are built in a temporary folder, again in every run", cause).hint("{}", hint);
     }
     return built;
   }
@@ -161,6 +178,17 @@ class Build {
  private:
   /// Nobody wants the programs any more. A source that has no object yet stays: another process may be compiling it.
   bool stopped() const { return can_be_read(options_.stop); }
+
+  /// What is said of it, and what can be done.
+  std::pair<std::string, std::string> told(const Unwritten& unwritten) const {
+    const std::string another = "set `PIPER_CACHE` to a folder that can be written";
+    if (cache_.folder().empty()) return {"there is no cache folder", another};
+    if (unwritten.full()) return {"nothing more can be written to the cache folder `" + cache_.folder() + "`", "make room there, or set `PIPER_CACHE` to a folder with room"};
+    const std::string cause = (unwritten.path == cache_.folder() ? "the cache folder `" : "`") + unwritten.path + "` cannot be written: " + words_of(unwritten.error);
+    if (unwritten.error == std::errc::file_too_large) return {cause, "raise the limit on the size of files, which `ulimit -f` tells"};
+    if (unwritten.error == std::errc::is_a_directory) return {cause, "remove what is there, or " + another};
+    return {cause, another};
+  }
 
   static std::string headers_digest() {
     std::string text;
@@ -184,11 +212,12 @@ class Build {
   /// Builds and loads in the folder at hand.
   Built build(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
     const std::string headers = "include-" + headers_digest().substr(0, 16);
-    if (!write_headers(cache_.path(headers))) return cannot_write();
+    if (const auto unwritten = write_headers(cache_.path(headers))) return cannot_write(unwritten->path, unwritten->error);
     include_ = cache_.path(headers);
     const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
-    for (const ProgramSource& source : sources) names_.push_back(source.name + "-" + digest(common + source.text).substr(0, 24));
+    // A file name is shorter than a name may be; the digest tells files apart.
+    for (const ProgramSource& source : sources) names_.push_back(source.name.substr(0, kNameInFile) + "-" + digest(common + source.text).substr(0, 24));
 
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -217,8 +246,8 @@ class Build {
   }
 
   /// What cannot be written is built in another folder, or interpreted.
-  Built cannot_write() {
-    disk_full_ = true;
+  Built cannot_write(const std::string& path, std::error_code error) {
+    unwritten_ = {path, error};
     return Built::no_compiler;
   }
 
@@ -229,7 +258,8 @@ class Build {
       std::string aside;
     };
     std::deque<Running> running;
-    bool good = true, disk_full = false, usable = true;
+    std::optional<Unwritten> unwritten;
+    bool good = true, usable = true;
     const auto reap = [&] {
       const Running done = running.front();
       running.pop_front();
@@ -237,18 +267,18 @@ class Build {
       const CommandEnd end = finish(done.child, options_.stop);
       if (end.good()) {
         if (access(done.aside.c_str(), F_OK) != 0) return;  // it made nothing: loading says so
-        if (cache_.store_object(done.aside, name + ".so")) {
-          unlink(cache_.path(name + ".log").c_str());
+        if (const std::error_code error = cache_.store_object(done.aside, name + ".so")) {
+          unwritten = {cache_.path(name + ".so"), error};
         } else {
-          disk_full = true;
+          unlink(cache_.path(name + ".log").c_str());
         }
         return;
       }
       unlink(done.aside.c_str());
       if (stopped()) return;
       const auto outside = outside_cause(done.child, end);
-      disk_full = disk_full || (outside && outside->disk);
-      if (good && !disk_full) {
+      if (outside && outside->file != 0) unwritten = {cache_.path(name + ".so"), {outside->file, std::generic_category()}};
+      if (good && !unwritten) {
         usable = outside || compiles_anything();
         if (stopped()) return;
         refuse(name, sources[done.index].train, end.words, outside, usable);
@@ -258,8 +288,8 @@ class Build {
     const std::size_t most = options_.processes != 0 ? options_.processes : std::max(1u, std::thread::hardware_concurrency());
     for (const std::size_t i : missing) {
       if (running.size() == most) reap();
-      if (!cache_.store_text(names_[i] + ".cpp", sources[i].text)) disk_full = true;
-      if (disk_full || stopped()) break;
+      if (const std::error_code error = cache_.store_text(names_[i] + ".cpp", sources[i].text)) unwritten = {cache_.path(names_[i] + ".cpp"), error};
+      if (unwritten || stopped()) break;
       const std::string aside = cache_.path_aside(names_[i] + ".so");
       running.push_back({i, start_compiler(names_[i], aside), aside});
     }
@@ -267,7 +297,7 @@ class Build {
     if (stopped()) return Built::stopped;
     if (sink_.has_errors()) return Built::failed;
     if (!usable) return Built::no_compiler;
-    return disk_full ? cannot_write() : Built::done;
+    return unwritten ? cannot_write(unwritten->path, unwritten->error) : Built::done;
   }
 
   /// Compiles NAME.cpp of the cache into `object`.
@@ -281,7 +311,7 @@ class Build {
   /// Whether the compiler takes a program that nothing can be wrong with: one that lacks its parts, or does not know a flag, refuses that as well.
   bool compiles_anything() const {
     const std::string name = fs::path(cache_.path_aside("empty")).filename().string();
-    if (!cache_.store_text(name + ".cpp", "")) return true;
+    if (cache_.store_text(name + ".cpp", "")) return true;
     const bool good = finish(start_compiler(name, cache_.path(name + ".so")), options_.stop).good();
     for (const char* ending : {".cpp", ".so"}) unlink(cache_.path(name + ending).c_str());
     return good;
@@ -335,8 +365,8 @@ class Build {
   const JitOptions& options_;
   DiagnosticSink& sink_;
   TemporaryFolder temporary_;
-  ObjectCache cache_;       // of the user, or in the temporary folder
-  bool disk_full_ = false;  // nothing more could be written there
+  ObjectCache cache_;  // of the user, or in the temporary folder
+  std::optional<Unwritten> unwritten_;  // there
   Compiler compiler_;
   std::string include_;
   std::vector<std::string> names_;  // per source: without suffix

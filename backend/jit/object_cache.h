@@ -9,30 +9,31 @@
 
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace piper::backend {
 
 class ObjectCache {
  public:
-  /// Makes the folder; `usable` says whether files can be written in it.
+  /// Makes the folder; `error` says why no file can be written in it, if none can.
   explicit ObjectCache(std::string folder);
 
-  bool usable() const { return usable_; }
+  std::error_code error() const { return error_; }
   const std::string& folder() const { return folder_; }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   /// A name for a file in the making, of its own among all processes and threads.
   std::string path_aside(const std::string& name) const;
 
-  /// Stores a text; true also when an equal one is there.
-  bool store_text(const std::string& name, std::string_view text) const;
+  /// Stores a text, unless an equal one is there; gives what was in the way.
+  std::error_code store_text(const std::string& name, std::string_view text) const;
   /// Seals an object that was built at `aside` and moves it into place.
-  bool store_object(const std::string& aside, const std::string& name) const;
+  std::error_code store_object(const std::string& aside, const std::string& name) const;
   /// The object is there and as it was stored.
   bool whole(const std::string& name) const;
 
  private:
   std::string folder_;
-  bool usable_ = false;
+  std::error_code error_;
 };
 
 /// The whole file; false when it cannot be read.

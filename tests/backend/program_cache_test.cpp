@@ -114,6 +114,8 @@ TEST_F(ProgramCache, AFolderThatCannotBeWritten) {
   ASSERT_EQ(build({{"a", source("one")}}), Built::done);
   EXPECT_STREQ(loaded[0].program()->hash, "one");
   EXPECT_EQ(codes(), std::vector{Code::cache_not_writable});
+  EXPECT_EQ(sink->sorted()[0].message,
+            "the cache folder `" + options.cache_folder + "` cannot be written: not a directory; programs are built in a temporary folder, again in every run");
   // The temporary folder is gone, the program stays.
   EXPECT_FALSE(fs::exists(loaded[0].path()));
 }
@@ -198,9 +200,30 @@ TEST_F(ProgramCache, ACacheThatFills) {
   const backend::ObjectCache cache(options.cache_folder);
   const std::string aside = cache.path_aside("other");
   write_text(aside, "hello");
-  ASSERT_TRUE(cache.store_object(aside, fs::path(object).filename()));
+  ASSERT_FALSE(cache.store_object(aside, fs::path(object).filename()));
   built_elsewhere({{"a", source("one")}});
   EXPECT_STREQ(loaded[0].program()->hash, "one");
+}
+
+// What is in the way of one file is told as it is: no disk is full.
+TEST_F(ProgramCache, AFolderWhereAnObjectBelongs) {
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  const std::string object = loaded[0].path();
+  loaded.clear();
+  fs::remove(object);
+  fs::create_directory(object);
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  ASSERT_EQ(codes(), std::vector{Code::cache_not_writable});
+  EXPECT_EQ(sink->sorted()[0].message, "`" + object + "` cannot be written: is a directory; programs are built in a temporary folder, again in every run");
+  EXPECT_EQ(sink->sorted()[0].hint, "remove what is there, or set `PIPER_CACHE` to a folder that can be written");
+}
+
+// A name has no limit, but that of a file does.
+TEST_F(ProgramCache, ALongName) {
+  const std::string name(300, 'a');
+  ASSERT_EQ(build({{name, source("one")}, {name, source("two")}}), Built::done);
+  EXPECT_TRUE(sink->empty());
+  EXPECT_STREQ(loaded[1].program()->hash, "two");
 }
 
 // Where nothing more can be written at all the interpreter takes over, and says why.
