@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
 #include "passes/select.h"
 
@@ -162,8 +163,8 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
     std::string sizes, list;
     for (const std::uint32_t size : partition.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
     for (std::size_t u = 0; u < units.size() && u < 12; ++u) list += (u == 0 ? "`" : ", `") + unit_text(ops, units[u]) + "`";
-    sink_.report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc), "sizes [{}] do not cut the {} units of `{}` into {} parts of at least one", sizes,
-                 units.size(), region_text(region), n)
+    sink_.report(Code::partition_sizes, directive::narrowest(partition.sizes_loc, partition.loc), "sizes [{}] do not cut the {} of `{}` into {} of at least one", sizes,
+                 counted(units.size(), "unit"), region_text(region), counted(n, "part"))
         .hint("write {} sizes that add up to {}; the units are {}{}", n, units.size(), list, units.size() > 12 ? ", ..." : "");
     return std::nullopt;
   }

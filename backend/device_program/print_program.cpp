@@ -1,5 +1,6 @@
 // Device programs as text.
 #include "backend/device_program/device_program.h"
+#include "ir/diagnostics/counted.h"
 
 namespace piper::backend {
 
@@ -78,11 +79,11 @@ std::string wait_text(const DeviceProgram& program, const PiperWait& wait) {
 }
 
 std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
-  std::string text = "program " + program.role + ": " + number(program.instructions.size()) + " actions on " + number(program.streams.size()) + " streams, arena " +
+  std::string text = "program " + program.role + ": " + counted(program.instructions.size(), "action") + " on " + counted(program.streams.size(), "stream") + ", arena " +
                      number(program.arena_bytes) + " bytes, of them " + number(program.state_bytes) + " state\n";
   std::size_t stream_width = 0, name_width = 0;
   for (const ProgramStream& stream : program.streams) {
-    text += "  stream " + stream.name + ": " + number(stream.action_of.size()) + " actions" + (stream.high_priority ? ", high priority" : "") + "\n";
+    text += "  stream " + stream.name + ": " + counted(stream.action_of.size(), "action") + (stream.high_priority ? ", high priority" : "") + "\n";
     stream_width = std::max(stream_width, stream.name.size());
   }
   for (const ActionName& name : program.names) name_width = std::max(name_width, name.name.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/kernel/emit_cpp.h"
+#include "ir/diagnostics/counted.h"
 
 namespace piper::backend {
 
@@ -102,8 +103,8 @@ class Emission {
   }
 
   void header() {
-    out_ += "// Program " + comment(program_.role) + ": one training step of the ranks of this role, " + std::to_string(program_.instructions.size()) + " actions on " +
-            std::to_string(program_.streams.size()) + " streams.\n";
+    out_ += "// Program " + comment(program_.role) + ": one training step of the ranks of this role, " + counted(program_.instructions.size(), "action") + " on " +
+            counted(program_.streams.size(), "stream") + ".\n";
     out_ += "// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " + number(program_.state_bytes) + " of them state).\n";
     out_ += "// What differs between ranks is in PiperRank: members of communicators, share of the batch.\n";
     out_ += "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n";

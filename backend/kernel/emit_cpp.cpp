@@ -6,6 +6,7 @@
 
 #include "backend/kernel/print_kernel.h"
 #include "backend/kernel/schedule_passes.h"
+#include "ir/diagnostics/counted.h"
 
 namespace piper::backend {
 
@@ -136,8 +137,8 @@ std::string CppBodies::add(const KernelBody& body) {
   const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
   const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
 
-  bodies_ += "\n// @" + body.name + ": " + std::to_string(stats.kernels) + " kernels, " + std::to_string(stats.library_calls) + " library calls, " +
-             std::to_string(stats.bytes) + " bytes moved\n";
+  bodies_ += "\n// @" + body.name + ": " + counted(stats.kernels, "kernel") + ", " + counted(stats.library_calls, "library call") + ", " +
+             counted(stats.bytes, "byte") + " moved\n";
   bodies_ += "struct " + function + "_at {\n";
   for (BufferIndex i = 0; i < ports; ++i) bodies_ += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
   if (body.scratch_bytes > 0) bodies_ += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";

@@ -2,6 +2,7 @@
 
 #include "frontend/lower/model_builder.h"
 #include "frontend/lower/schedule_builder.h"
+#include "ir/diagnostics/counted.h"
 
 namespace piper::lower {
 
@@ -49,7 +50,7 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
       const Values values = elements(value, let.value->range, frame);
       if (failed_) return Flow::failed;
       if (values.size() != let.names.size()) {
-        fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {} values", let.names.size(), values.size());
+        fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {}", let.names.size(), counted(values.size(), "value"));
         return Flow::failed;
       }
       for (std::size_t i = 0; i < values.size(); ++i) frame.slots[let.names[i].binding] = values[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/lower/model_state.h"
+#include "ir/diagnostics/counted.h"
 #include "ir/diagnostics/suggestion.h"
 
 namespace piper::lower {
@@ -201,7 +202,7 @@ void ModelBuilder::State::bind_shapes(const sema::Function& function, const ast:
       if (by_dtype) report.hint("`tensor[...]` has the train's `dtype`: write it for inputs too, in place of `{}[...]`", tensor::dtype_name(type.dtype));
     };
     if (type.dims.size() != dims.size()) {
-      return misfit("it has " + std::to_string(type.dims.size()) + " dimensions instead of " + std::to_string(dims.size()));
+      return misfit("it has " + counted(type.dims.size(), "dimension") + " instead of " + std::to_string(dims.size()));
     }
     if (type.dtype != dtype_of(function.params[i])) {
       return misfit("its elements are no " + std::string(tensor::dtype_name(dtype_of(function.params[i]))), tensor::is_floating(type.dtype));
@@ -257,7 +258,7 @@ Value ModelBuilder::State::returned(const sema::Function& function, const Value&
   if (const ast::TypeRef* declared = function.syntax->result; declared && declared->kind == ast::TypeKind::shaped) {
     std::string why;
     if (type.dtype != dtype_of(written_type(*declared))) why = "its elements are no " + std::string(tensor::dtype_name(dtype_of(written_type(*declared))));
-    if (type.dims.size() != declared->dims.size()) why = "it has " + std::to_string(type.dims.size()) + " dimensions instead of " + std::to_string(declared->dims.size());
+    if (type.dims.size() != declared->dims.size()) why = "it has " + counted(type.dims.size(), "dimension") + " instead of " + std::to_string(declared->dims.size());
     for (std::size_t d = 0; why.empty() && d < type.dims.size(); ++d) {
       const ast::Dim& dim = declared->dims[d];
       if (evaluator.context().symbol(dim.name.name) != type.dims[d].name) {

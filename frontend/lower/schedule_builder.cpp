@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/diagnostics/counted.h"
+
 namespace piper::lower {
 
 using llvm::cast;
@@ -66,8 +68,8 @@ void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
       if (evaluator_->failed()) return;
     }
     if (!evaluator_->failed() && partition.sizes.size() != partition.into.extent) {
-      evaluator_->fail(Code::sizes_do_not_match, pair.value->range, frame, "`sizes` has {} entries for {} stages", partition.sizes.size(),
-                       partition.into.extent);
+      evaluator_->fail(Code::sizes_do_not_match, pair.value->range, frame, "`sizes` has {} for {}", counted(partition.sizes.size(), "entry", "entries"),
+                       counted(partition.into.extent, "stage"));
     }
   }
   add(std::move(partition));

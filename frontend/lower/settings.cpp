@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "frontend/lower/schedule_builder.h"
+#include "ir/diagnostics/counted.h"
 
 namespace piper::lower {
 
@@ -134,7 +135,7 @@ class SettingCall {
     const Values pair = evaluator_.elements(*given_betas, range, frame_);
     if (evaluator_.failed()) return false;
     if (pair.size() != 2) {
-      evaluator_.fail(Code::wrong_number_of_values, range, frame_, "`betas` has {} values; it takes 2", pair.size()).hint("write `betas: [0.9, 0.999]`");
+      evaluator_.fail(Code::wrong_number_of_values, range, frame_, "`betas` has {}; it takes 2", counted(pair.size(), "value")).hint("write `betas: [0.9, 0.999]`");
       return false;
     }
     optimizer.beta1 = evaluator_.to_float(pair[0]);

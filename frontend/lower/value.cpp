@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ir/diagnostics/counted.h"
+
 namespace piper::lower {
 namespace {
 
@@ -42,7 +44,7 @@ std::string describe(const Value& value) {
           [](std::int64_t v) { return std::to_string(v); },
           [](double v) { return number(v); },
           [](bool v) -> std::string { return v ? "true" : "false"; },
-          [](ByteCount v) { return std::to_string(v.bytes) + " bytes"; },
+          [](ByteCount v) { return counted(v.bytes, "byte"); },
           [](Range v) {
             std::string text = std::to_string(v.begin) + ".." + std::to_string(v.end);
             return v.step == 1 ? text : text + " by " + std::to_string(v.step);

@@ -3,6 +3,7 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/reference.h"
 #include "frontend/tools/train_job.h"
+#include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/data/bigram.h"
 #include "runtime/launch/interrupt.h"
@@ -36,8 +37,8 @@ void print_start(std::ostream& words, const Session::Subject& subject, const dag
   for (const tensor::Type& type : dag.param_types) parameters += static_cast<double>(type.elements());
   double peak = 0;
   for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
-  words << "train " << subject.name << ": " << count_text(parameters) << " parameters on " << dag.mesh.devices() << " devices, "
-              << dag.plan->roles.size() << " roles, arena " << bytes_text(peak) << " at most, "
+  words << "train " << subject.name << ": " << count_text(parameters) << (parameters == 1 ? " parameter on " : " parameters on ")
+        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << bytes_text(peak) << " at most, "
               << (job.generated() ? "generated code" : "interpreted") << "\n";
   words.flush();
 }
@@ -62,11 +63,11 @@ std::optional<double> bigram_of(Session& session, const tensor::Graph& model, co
 
 /// The words at the end of a run.
 void print_end(std::ostream& words, const runtime::TrainResult& result, std::optional<double> bigram) {
-  words << result.steps << (result.steps == 1 ? " step in " : " steps in ") << number(result.seconds, "%.1f") << " s";
+  words << counted(result.steps, "step") << " in " << number(result.seconds, "%.1f") << " s";
   if (result.tokens_per_second > 0) words << ", " << count_text(result.tokens_per_second) << " tokens/s";
   if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
-  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << result.held_out_steps << (result.held_out_steps == 1 ? " batch\n" : " batches\n");
+  if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << counted(result.held_out_steps, "batch", "batches") << "\n";
   if (bigram) words << "bigram model on the same text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
 }
 
@@ -141,7 +142,7 @@ int run_train(Console& console, const Arguments& arguments) {
   const std::uint64_t devices = subject->lowered.strategy.mesh.devices();
   if (arguments.ranks && *arguments.ranks != devices) {
     session.sink()
-        .report(Code::wrong_number_of_ranks, subject->lowered.strategy.mesh.loc, "`-n {}` does not fit the mesh, which has {} devices", *arguments.ranks, devices)
+        .report(Code::wrong_number_of_ranks, subject->lowered.strategy.mesh.loc, "`-n {}` does not fit the mesh, which has {}", *arguments.ranks, counted(devices, "device"))
         .hint("write `-n {}` or leave it out", devices);
     return session.finish();
   }

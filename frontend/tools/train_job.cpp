@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/tools/environment.h"
+#include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
@@ -50,8 +51,8 @@ void look_for_bytes(Session& session, const tensor::Graph& model, const directiv
     const tensor::Node& reader = model.node(read.reader);
     const bool looks_up = reader.op == tensor::Op::lookup;
     session.sink()
-        .report(Code::text_beyond_vocabulary, data.path_loc, "`{}` has the byte `{}` at `{}`, but {} has {} {}", data.path, static_cast<int>(text[*position]), *position,
-                looks_up ? "the table that is looked up" : "`cross_entropy`", read.bound, looks_up ? "rows" : "classes")
+        .report(Code::text_beyond_vocabulary, data.path_loc, "`{}` has the byte `{}` at `{}`, but {} has {}", data.path, static_cast<int>(text[*position]), *position,
+                looks_up ? "the table that is looked up" : "`cross_entropy`", looks_up ? counted(read.bound, "row") : counted(read.bound, "class", "classes"))
         .related(reader.loc, "it is read here")
         .hint("a byte is less than 256: give the model so many, or the train text of bytes below {}", read.bound);
     return;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/diagnostics/counted.h"
+
 namespace piper::tensor {
 
 namespace {
@@ -205,7 +207,7 @@ Inferred ShapeRule::lookup_grad() {
 }
 
 Inferred ShapeRule::rename() {
-  if (attrs.dims.size() != attrs.dims2.size()) return fail("`rename` names " + std::to_string(attrs.dims.size()) + " dimensions and " + std::to_string(attrs.dims2.size()) + " new names");
+  if (attrs.dims.size() != attrs.dims2.size()) return fail("`rename` names " + counted(attrs.dims.size(), "dimension") + " and " + counted(attrs.dims2.size(), "new name"));
   if (auto why = all_in(attrs.dims, operands[0]); !why.empty()) return fail(why);
   Type result = operands[0];
   for (std::size_t i = 0; i < attrs.dims.size(); ++i) result.dims[*operands[0].find(attrs.dims[i])].name = attrs.dims2[i];

@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "ir/diagnostics/counted.h"
 #include "ir/tensor/graph_checks.h"
 #include "ir/tensor/graph_text.h"
 
@@ -28,7 +29,7 @@ std::string check_loss(const Graph& graph, const Loss& loss) {
     return "the sum of " + name + " is not made by `sum` from its elements";
   }
   if (loss.count != elements.elements()) {
-    return name + " counts " + std::to_string(loss.count) + " elements of `" + print(elements, symbols) + "`, which has " +
+    return name + " counts " + counted(loss.count, "element") + " of `" + print(elements, symbols) + "`, which has " +
            std::to_string(elements.elements());
   }
   if (!loss.mask) return {};

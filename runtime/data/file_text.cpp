@@ -189,7 +189,7 @@ std::optional<std::uint64_t> find_byte_from(std::span<const unsigned char> text,
 bool holds_window(const std::string& path, std::uint64_t bytes, std::uint64_t seq, Failure& failure) {
   if (bytes > seq) return true;
   failure = {.code = kDataTooShort,
-             .message = "`" + path + "` has `" + std::to_string(bytes) + "` bytes; a window of `seq: " + std::to_string(seq) + "` needs `" + std::to_string(seq + 1) + "`",
+             .message = "`" + path + "` has `" + std::to_string(bytes) + (bytes == 1 ? "` byte" : "` bytes") + "; a window of `seq: " + std::to_string(seq) + "` needs `" + std::to_string(seq + 1) + "`",
              .hint = "give more text or a smaller `seq`"};
   return false;
 }

@@ -67,7 +67,7 @@ void api_report(PiperRank* rank, std::uint32_t subject, const double* values, st
   ReportSlots& reports = self.reports;
   const bool is_norm = subject == PIPER_NORM;
   if (is_norm ? count != 1 : (subject >= reports.num_losses || count > reports.capacity)) {
-    fail_at(self, running_action(*rank), kBadJob, "a report of " + std::to_string(count) + " values does not fit the job");
+    fail_at(self, running_action(*rank), kBadJob, "a report of " + std::to_string(count) + (count == 1 ? " value" : " values") + " does not fit the job");
     return;
   }
   for (std::uint32_t i = 0; i < count; ++i) {
