@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "llvm/ADT/DenseSet.h"
+#include "passes/data_order.h"
 #include "passes/linearise.h"
 #include "passes/list_schedule.h"
 #include "passes/order_cycle.h"
@@ -31,7 +32,8 @@ constexpr std::size_t kEnoughErrors = 1000;
 class Application {
  public:
   Application(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), pending_(graph), graph_(graph.numbered()), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink) {
+      : dag_(dag), strategy_(strategy), pending_(graph), graph_(graph.numbered()), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink),
+        data_order_(dag, graph) {
     out_.loc.resize(dag.nodes.size());
     out_.text_position.assign(dag.nodes.size(), 0);
     out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
@@ -127,12 +129,12 @@ class Application {
     last.clear();
     switch (step.kind) {
       case OrderStep::Kind::op:
-        place_op(order_->ops[step.op], previous, last);
+        place_operation(step, previous, last);
         break;
       case OrderStep::Kind::sequence: {
         Units before = previous, end;
-        for (std::uint32_t i = 0; i < step.num_children; ++i) {
-          place(order_->steps[order_->children[step.first_child + i]], before, end);
+        for (const std::uint32_t child : children_of(step)) {
+          place(order_->steps[child], before, end);
           if (end.empty()) continue;
           before = end;
           last = end;
@@ -148,14 +150,14 @@ class Application {
   /// Members without work are no members: where one alone has work, its own groups are those of the rank.
   void place_group(const OrderStep& step, const Units& previous, Units& last) {
     std::size_t members = 0;
-    for (std::uint32_t i = 0; i < step.num_children; ++i) members += has_work(order_->steps[order_->children[step.first_child + i]]) ? 1 : 0;
+    for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
     const bool outermost = members > 1 && group_ == Dag::kNoGroup;
     if (outermost) group_ = next_group_++;
     std::vector<std::size_t> starts;
     Units end;
-    for (std::uint32_t i = 0; i < step.num_children; ++i) {
+    for (const std::uint32_t child : children_of(step)) {
       starts.push_back(placed_.size());
-      place(order_->steps[order_->children[step.first_child + i]], previous, end);
+      place(order_->steps[child], previous, end);
       if (placed_.size() == starts.back()) starts.pop_back();
       last.insert(last.end(), end.begin(), end.end());
     }
@@ -173,16 +175,40 @@ class Application {
   /// Whether chunks run in a step: not where `trim` drops them all, and not in communication, which has its issue point and no place in a group.
   bool has_work(const OrderStep& step) const {
     if (step.kind == OrderStep::Kind::op) {
-      const OrderOp& op = order_->ops[step.op];
-      return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F) && !is_trimmed(*order_, op);
+      const std::span<const OrderOp> ops = ops_of(step);
+      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F) && !is_trimmed(*order_, op); });
     }
-    for (std::uint32_t i = 0; i < step.num_children; ++i) {
-      if (has_work(order_->steps[order_->children[step.first_child + i]])) return true;
-    }
-    return false;
+    const std::span<const std::uint32_t> children = children_of(step);
+    return std::any_of(children.begin(), children.end(), [&](std::uint32_t child) { return has_work(order_->steps[child]); });
   }
 
-  void place_op(const OrderOp& op, const Units& previous, Units& last) {
+  std::span<const OrderOp> ops_of(const OrderStep& step) const { return std::span(order_->ops).subspan(step.first, step.count); }
+  std::span<const std::uint32_t> children_of(const OrderStep& step) const { return std::span(order_->children).subspan(step.first, step.count); }
+
+  /// The pieces that one operation names follow each other in data order.
+  void place_operation(const OrderStep& step, const Units& previous, Units& last) {
+    work_.clear();
+    for (const OrderOp& op : ops_of(step)) place_op(op, previous);
+    if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
+    for (const NodeId node : work_) {
+      out_.text_position[node.index()] = next_position_++;
+      if (group_ != Dag::kNoGroup) {
+        if (dag_.group.empty()) dag_.group.assign(dag_.nodes.size(), Dag::kNoGroup);
+        dag_.group[node.index()] = group_;
+        placed_.push_back(node);
+      }
+      const std::uint32_t unit = graph_.unit_of(node);
+      if (last.empty()) {
+        for (const std::uint32_t before : previous) out_.edges.emplace_back(before, unit);
+      } else {
+        out_.edges.emplace_back(last.front(), unit);
+      }
+      last.assign(1, unit);
+    }
+  }
+
+  /// Adds what an operation names to the work of its step; communication is placed.
+  void place_op(const OrderOp& op, const Units& previous) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
     if (is_trimmed(*order_, op) || sink_.error_count() > kEnoughErrors) return;
     if (after_errors_ && is_half_of_whole(op)) return;
@@ -206,7 +232,7 @@ class Application {
       place_communication(op, previous);
       return;
     }
-    if (nodes_.size() > 1) sort_by_data();
+    if (nodes_.size() > 1) data_order_.sort(nodes_);
     for (const NodeId node : nodes_) {
       if (seen_in_[node.index()] == claim_) {
         if (repeated_.empty()) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
@@ -215,19 +241,7 @@ class Application {
       }
       seen_in_[node.index()] = claim_;
       if (!out_.loc[node.index()].valid()) out_.loc[node.index()] = op.loc;
-      out_.text_position[node.index()] = next_position_++;
-      if (group_ != Dag::kNoGroup) {
-        if (dag_.group.empty()) dag_.group.assign(dag_.nodes.size(), Dag::kNoGroup);
-        dag_.group[node.index()] = group_;
-        placed_.push_back(node);
-      }
-      const std::uint32_t unit = graph_.unit_of(node);
-      if (last.empty()) {
-        for (const std::uint32_t before : previous) out_.edges.emplace_back(before, unit);
-      } else {
-        out_.edges.emplace_back(last.front(), unit);
-      }
-      last.assign(1, unit);
+      work_.push_back(node);
     }
   }
 
@@ -292,17 +306,6 @@ class Application {
     }
   }
 
-  /// Nodes of one operation in data order.
-  void sort_by_data() {
-    if (data_position_.empty()) {
-      data_position_.resize(graph_.units());
-      const std::vector<std::uint32_t> order = topological_order(pending_.connected(), Adjacency(graph_.units(), {}));
-      for (std::uint32_t i = 0; i < order.size(); ++i) data_position_[order[i]] = i;
-    }
-    std::sort(nodes_.begin(), nodes_.end(),
-              [&](NodeId a, NodeId b) { return data_position_[graph_.unit_of(a)] < data_position_[graph_.unit_of(b)]; });
-  }
-
   /// Members of a group must not need each other. `starts`: where each member begins in `placed_`, and the end.
   void check_independent(const OrderStep& step, const std::vector<std::size_t>& starts) {
     for (std::size_t a = 0; a + 2 < starts.size(); ++a) {
@@ -312,33 +315,14 @@ class Application {
             const NodeId x = placed_[i], y = placed_[j];
             // Chunks need each other only within one instance, as far as data flow inside a step goes.
             if (dag_.node(x).instance != dag_.node(y).instance) continue;
-            const bool forward = reaches(x, y);
-            if (!forward && !reaches(y, x)) continue;
+            const bool forward = data_order_.reaches(x, y);
+            if (!forward && !data_order_.reaches(y, x)) continue;
             reports_.members_dependent(step, {x, out_.loc[x.index()]}, {y, out_.loc[y.index()]}, forward);
             return;
           }
         }
       }
     }
-  }
-
-  bool reaches(NodeId from, NodeId to) {
-    const Instance& instance = dag_.node(from).instance;
-    const WorkGraph& graph = pending_.connected();
-    const std::uint32_t target = graph.unit_of(to);
-    std::vector<std::uint32_t> queue(1, graph.unit_of(from));
-    visited_.resize(graph.units(), 0);
-    ++visit_;
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const std::uint32_t next : graph.successors(queue[i])) {
-        if (next == target) return true;
-        const Node& node = dag_.node(graph.front(next));
-        if (visited_[next] == visit_ || node.instance != instance) continue;
-        visited_[next] = visit_;
-        queue.push_back(next);
-      }
-    }
-    return false;
   }
 
   /// Every chunk node on the claimed devices must have been named.
@@ -393,6 +377,7 @@ class Application {
   DiagnosticSink& sink_;
   const bool after_errors_ = sink_.has_errors();
   OrderReports reports_;
+  DataOrder data_order_;
   ClaimedOrder out_;
 
   const Order* order_ = nullptr;
@@ -401,7 +386,8 @@ class Application {
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
   bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
-  std::vector<NodeId> nodes_;                // of the current operation
+  std::vector<NodeId> nodes_;                // of the current OrderOp
+  std::vector<NodeId> work_;                 // of the current step
   std::vector<NodeId> placed_;               // of the current outermost group
   std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
   llvm::DenseSet<NodeId> elsewhere_;         // named in the order of devices that do not run it; told
@@ -409,10 +395,7 @@ class Application {
   std::vector<NodeId> whole_of_halves_;      // in the current rank: backward passes that stand whole, named by a half
   std::map<Named, LocId> named_;             // in the current rank: the operation
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
-  std::vector<std::uint32_t> data_position_; // per unit, when it was needed
   std::vector<std::vector<NodeId>> by_set_;
-  std::vector<std::uint32_t> visited_;
-  std::uint32_t visit_ = 0;
 };
 
 }  // namespace

@@ -88,31 +88,16 @@ LocId RankBuilder::op_location(const ast::OpExpr& op, const Frame& frame) {
   return cached.loc;
 }
 
-std::uint32_t RankBuilder::emit(Pass pass, Element element, directive::Part part, LocId loc) {
-  directive::OrderOp op;
-  op.pass = pass;
-  op.part = part;
-  op.first_coordinate = element.first;
-  op.num_coordinates = element.count;
-  op.loc = loc;
-  directive::OrderStep step;
-  step.kind = directive::OrderStep::Kind::op;
-  step.op = static_cast<std::uint32_t>(order_->ops.size());
-  step.loc = loc;
-  order_->ops.push_back(op);
-  order_->steps.push_back(step);
+std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements, directive::Part part, LocId loc) {
+  order_->steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_->ops.size()), static_cast<std::uint32_t>(elements.size()), loc});
+  for (const Element& element : elements) order_->ops.push_back({pass, part, element.first, element.count, loc});
   return static_cast<std::uint32_t>(order_->steps.size() - 1);
 }
 
 std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc) {
   if (children.size() == 1) return children[0];
-  directive::OrderStep step;
-  step.kind = kind;
-  step.first_child = static_cast<std::uint32_t>(order_->children.size());
-  step.num_children = static_cast<std::uint32_t>(children.size());
-  step.loc = loc;
+  order_->steps.push_back({kind, static_cast<std::uint32_t>(order_->children.size()), static_cast<std::uint32_t>(children.size()), loc});
   order_->children.insert(order_->children.end(), children.begin(), children.end());
-  order_->steps.push_back(step);
   return static_cast<std::uint32_t>(order_->steps.size() - 1);
 }
 
@@ -122,10 +107,10 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   if (!op.operand) {
     if (in_slot_) {
       deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), -1, &op});
-      return emit(Pass::BW, {}, directive::Part::none, loc);
+      return emit(Pass::BW, Element(), loc);
     }
     const auto element = take_queued(op, -1, frame);
-    return element ? emit(Pass::BW, *element, directive::Part::none, loc) : 0;
+    return element ? emit(Pass::BW, *element, loc) : 0;
   }
   const auto* name = dyn_cast<ast::NameExpr>(op.operand);
   const CursorValue* value = name && name->referent == ast::Referent::local ? frame.slots[name->target].get<CursorValue>() : nullptr;
@@ -135,10 +120,10 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   if (op.pass == Pass::BW) {
     if (in_slot_) {
       deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), index, &op});
-      return emit(Pass::BW, {}, directive::Part::none, loc);
+      return emit(Pass::BW, Element(), loc);
     }
     const auto element = take_queued(op, index, frame);
-    return element ? emit(Pass::BW, *element, directive::Part::none, loc) : 0;
+    return element ? emit(Pass::BW, *element, loc) : 0;
   }
   const std::vector<Element>& list = op.pass == Pass::F ? cursor.forward : cursor.backward_elements();
   std::size_t& next = op.pass == Pass::F ? cursor.next_forward : cursor.next_backward;
@@ -156,7 +141,7 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
       enqueue(element, index, loc);
     }
   }
-  return emit(op.pass, element, directive::Part::none, loc);
+  return emit(op.pass, element, loc);
 }
 
 std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
@@ -169,11 +154,11 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
     evaluator_->fail(Code::operation_of_nothing, op.operand->range, frame, "`{}` names no instance: an index list is empty", ast::source_text(*op.operand));
     return 0;
   }
-  std::vector<std::uint32_t> children;
-  for (const Element& element : elements) {
-    const bool work = selector.part == directive::Part::none;
+  const bool work = selector.part == directive::Part::none;
+  for (std::uint32_t i = 0; i < elements.size(); ++i) {
+    const Element& element = elements[i];
     if (work && in_slot_ && (op.pass == Pass::BI || op.pass == Pass::BW)) {
-      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), -1, &op});
+      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()) + i, -1, &op});
     } else if (work && op.pass == Pass::BI) {
       enqueue(element, -1, loc);
     } else if (work && op.pass == Pass::BW) {
@@ -189,9 +174,8 @@ std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {
         return 0;
       }
     }
-    children.push_back(emit(op.pass, element, selector.part, loc));
   }
-  return add_list(directive::OrderStep::Kind::sequence, std::move(children), loc);
+  return emit(op.pass, elements, selector.part, loc);
 }
 
 std::uint32_t RankBuilder::add_member(const ast::StepMember& member, Frame& frame) {
@@ -264,13 +248,19 @@ void RankBuilder::finish_slots(Frame& frame) {
 
 void RankBuilder::resolve_queue_in_slot_order(std::uint32_t step, Frame& frame) {
   const directive::OrderStep at = order_->steps[step];
-  if (at.kind != directive::OrderStep::Kind::op) {
-    for (std::uint32_t i = 0; i < at.num_children; ++i) resolve_queue_in_slot_order(order_->children[at.first_child + i], frame);
-    return;
+  for (std::uint32_t i = at.first; i < at.first + at.count; ++i) {
+    if (at.kind == directive::OrderStep::Kind::op) {
+      resolve_queue(i, frame);
+    } else {
+      resolve_queue_in_slot_order(order_->children[i], frame);
+    }
   }
-  const auto found = std::lower_bound(deferred_.begin(), deferred_.end(), at.op, [](const Deferred& d, std::uint32_t op) { return d.op < op; });
-  if (found == deferred_.end() || found->op != at.op) return;
-  directive::OrderOp& op = order_->ops[at.op];
+}
+
+void RankBuilder::resolve_queue(std::uint32_t at, Frame& frame) {
+  const auto found = std::lower_bound(deferred_.begin(), deferred_.end(), at, [](const Deferred& d, std::uint32_t op) { return d.op < op; });
+  if (found == deferred_.end() || found->op != at) return;
+  directive::OrderOp& op = order_->ops[at];
   const Element element{op.first_coordinate, op.num_coordinates};
   if (op.pass == Pass::BI) return enqueue(element, found->cursor, op.loc);
   if (element.count > 0) {

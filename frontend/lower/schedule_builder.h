@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -135,7 +136,8 @@ class RankBuilder {
   std::uint32_t add_member(const ast::StepMember& member, Frame& frame);
   std::uint32_t add_op(const ast::OpExpr& op, Frame& frame);
   std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc);
-  std::uint32_t emit(Pass pass, Element element, directive::Part part, LocId loc);
+  std::uint32_t emit(Pass pass, std::span<const Element> elements, directive::Part part, LocId loc);
+  std::uint32_t emit(Pass pass, const Element& element, LocId loc) { return emit(pass, {&element, 1}, directive::Part::none, loc); }
   std::uint32_t explicit_op(const ast::OpExpr& op, Frame& frame);
   Element take(Queued& queued);
   /// Takes the pending weight gradient of these coordinates; false when there is none.
@@ -155,6 +157,7 @@ class RankBuilder {
   LocId op_location(const ast::OpExpr& op, const Frame& frame);
   void finish_slots(Frame& frame);
   void resolve_queue_in_slot_order(std::uint32_t step, Frame& frame);
+  void resolve_queue(std::uint32_t op, Frame& frame);
 
   Evaluator* evaluator_;
   directive::Order* order_;

@@ -121,12 +121,12 @@ struct OrderCoordinate {
   LocId loc = {};    // `mb[0..4]`
 };
 
-/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. Children of a step are consecutive in Order::children.
+/// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose lists name several pieces (`B stage[0..2] mb[i]`) stays one step,
+/// of one OrderOp for each in written order: the passes run them in data order.
 struct OrderStep {
   enum class Kind : std::uint8_t { op, sequence, group } kind = Kind::op;
-  std::uint32_t op = 0;              // op: into Order::ops
-  std::uint32_t first_child = 0;     // sequence, group: into Order::children
-  std::uint32_t num_children = 0;
+  std::uint32_t first = 0;  // op: into Order::ops; sequence, group: into Order::children
+  std::uint32_t count = 0;
   LocId loc;
 };
 

@@ -136,11 +136,14 @@ class OrderParser {
         if (!reader_.at(close)) reader_.expect(sequence ? ";" : "&");
       }
       reader_.expect(close);
-      step.first_child = append(steps);
-      step.num_children = static_cast<std::uint32_t>(steps.size());
+      step.first = append(steps);
+      step.count = static_cast<std::uint32_t>(steps.size());
     } else {
-      step.op = static_cast<std::uint32_t>(order_.ops.size());
-      op();
+      step.first = static_cast<std::uint32_t>(order_.ops.size());
+      do {
+        op();
+      } while (!reader_.failed() && reader_.accept(","));
+      step.count = static_cast<std::uint32_t>(order_.ops.size()) - step.first;
       if (!order_.ops.empty()) step.loc = order_.ops.back().loc;
     }
     if (const LocId loc = reader_.location(); loc.valid()) step.loc = loc;

@@ -146,12 +146,15 @@ class Printer {
     }
   }
 
-  /// Operations and braces; members of a group that are groups themselves stand in braces of their own.
+  /// Operations, those of one step with commas, and braces; members of a group that are groups themselves stand in braces of their own.
   void step(std::uint32_t index) {
     const OrderStep& step = order_->steps[index];
     switch (step.kind) {
       case OrderStep::Kind::op:
-        op(order_->ops[step.op]);
+        for (std::uint32_t i = 0; i < step.count; ++i) {
+          if (i > 0) os_ << ", ";
+          op(order_->ops[step.first + i]);
+        }
         break;
       case OrderStep::Kind::sequence:
         os_ << "{ ";
@@ -164,13 +167,13 @@ class Printer {
         os_ << " )";
         break;
     }
-    if (step.kind != OrderStep::Kind::op || step.loc != order_->ops[step.op].loc) location(step.loc);
+    if (step.kind != OrderStep::Kind::op || step.loc != order_->ops[step.first + step.count - 1].loc) location(step.loc);
   }
 
   void children(const OrderStep& parent, llvm::StringRef separator) {
-    for (std::uint32_t i = 0; i < parent.num_children; ++i) {
+    for (std::uint32_t i = 0; i < parent.count; ++i) {
       if (i > 0) os_ << separator;
-      step(order_->children[parent.first_child + i]);
+      step(order_->children[parent.first + i]);
     }
   }
 

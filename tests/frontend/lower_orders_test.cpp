@@ -49,9 +49,14 @@ class Flattener {
  private:
   void step(std::uint32_t id, int group) {
     const directive::OrderStep& step = order_.steps[id];
-    if (step.kind == directive::OrderStep::Kind::op) return op(order_.ops[step.op], group);
     if (step.kind == directive::OrderStep::Kind::group && group == 0) group = ++groups_;
-    for (std::uint32_t i = 0; i < step.num_children; ++i) this->step(order_.children[step.first_child + i], group);
+    for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
+      if (step.kind == directive::OrderStep::Kind::op) {
+        op(order_.ops[i], group);
+      } else {
+        this->step(order_.children[i], group);
+      }
+    }
   }
   void op(const directive::OrderOp& op, int group) {
     Op out{std::string(pass_name(op.pass)), 0, 0, 0, group};

@@ -35,6 +35,7 @@ directives {
     rank cluster[pp: 0] loc("t.pipe":6:1-6:6) {
       F stage[0] mb[0] loc("t.pipe":7:1-7:6)
       { F stage[0] mb[1]; ( B stage[0] mb[0] & { BW stage[0] mb; BI "F"[1] } ) loc("t.pipe":8:1-8:6) }
+      B stage[0] mb[2], B stage[1] mb[2] loc("t.pipe":8:8-8:9)
       F stage[1] .gather
     }
     rank cluster[pp: 1] {

@@ -69,7 +69,7 @@ class RankWalk {
       const directive::OrderStep& step = order_.steps[order_.children[rank.first_step + i]];
       std::vector<std::uint32_t> at;
       collect(step, devices, at);
-      if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.op].part != directive::Part::none) {
+      if (step.kind == directive::OrderStep::Kind::op && order_.ops[step.first].part != directive::Part::none) {
         ASSERT_EQ(at.size(), 1u) << "step " << i;
         EXPECT_GE(at.front(), done) << "step " << i;
         continue;
@@ -83,12 +83,16 @@ class RankWalk {
  private:
   void collect(const directive::OrderStep& step, const DeviceSet& devices, std::vector<std::uint32_t>& at) {
     if (step.kind != directive::OrderStep::Kind::op) {
-      for (std::uint32_t i = 0; i < step.num_children; ++i) collect(order_.steps[order_.children[step.first_child + i]], devices, at);
+      for (std::uint32_t i = 0; i < step.count; ++i) collect(order_.steps[order_.children[step.first + i]], devices, at);
       return;
     }
+    for (std::uint32_t i = 0; i < step.count; ++i) collect(order_.ops[step.first + i], devices, at);
+  }
+
+  void collect(const directive::OrderOp& op, const DeviceSet& devices, std::vector<std::uint32_t>& at) {
     std::vector<dag::NodeId> nodes;
-    ASSERT_TRUE(selection_.nodes(order_, order_.ops[step.op], sink_, nodes));
-    const directive::Part part = order_.ops[step.op].part;
+    ASSERT_TRUE(selection_.nodes(order_, op, sink_, nodes));
+    const directive::Part part = op.part;
     for (const dag::NodeId node : nodes) {
       if (!dag_.device_sets[dag_.node(node).devices].contains(devices)) continue;
       if (part == directive::Part::none) {

@@ -17,7 +17,7 @@ directive::Order make_order(Context& context, const std::vector<std::pair<Device
     std::vector<std::uint32_t> steps;
     const auto op_step = [&](const OrderedOp& op) {
       const LocId at = next_line();
-      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 0, 0, at});
+      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, at});
       order.ops.push_back({op.pass, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), static_cast<std::uint32_t>(op.at.size()), at});
       for (const auto& [name, index] : op.at) order.coordinates.push_back({name, index, false});
       return static_cast<std::uint32_t>(order.steps.size() - 1);
@@ -31,7 +31,7 @@ directive::Order make_order(Context& context, const std::vector<std::pair<Device
         steps.push_back(members[0]);
       } else {
         steps.push_back(static_cast<std::uint32_t>(order.steps.size()));
-        order.steps.push_back({directive::OrderStep::Kind::group, 0, static_cast<std::uint32_t>(order.children.size()),
+        order.steps.push_back({directive::OrderStep::Kind::group, static_cast<std::uint32_t>(order.children.size()),
                                static_cast<std::uint32_t>(members.size()), next_line()});
         order.children.insert(order.children.end(), members.begin(), members.end());
       }

@@ -122,7 +122,7 @@ class OrderDrawer {
       if (region.valid()) order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
       for (std::size_t d = 0; d < dag.dims.size(); ++d) order.coordinates.push_back({dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
       op.num_coordinates = static_cast<std::uint32_t>(order.coordinates.size()) - op.first_coordinate;
-      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 0, 0, loc});
+      order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, loc});
       order.children.push_back(static_cast<std::uint32_t>(order.steps.size() - 1));
       order.ops.push_back(op);
     }

@@ -294,7 +294,7 @@ StrategyBuilder& StrategyBuilder::op(Pass pass, std::vector<Index> coordinates) 
   directive::OrderOp op{pass, directive::Part::none, static_cast<std::uint32_t>(order_.coordinates.size()), static_cast<std::uint32_t>(coordinates.size()), loc};
   for (const auto& [name, index] : coordinates) order_.coordinates.push_back({context_.symbol(name), index, false});
   order_.children.push_back(static_cast<std::uint32_t>(order_.steps.size()));
-  order_.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_.ops.size()), 0, 0, loc});
+  order_.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_.ops.size()), 1, loc});
   order_.ops.push_back(op);
   ++order_.ranks.back().num_steps;
   return *this;
