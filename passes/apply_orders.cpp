@@ -97,6 +97,7 @@ class Application {
     }
     for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
     dag_.claims.push_back({rank.devices, 0, 0, rank.loc});
+    out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()), static_cast<std::uint32_t>(out_.named.size())});
     return true;
   }
 
@@ -240,7 +241,11 @@ class Application {
         continue;
       }
       seen_in_[node.index()] = claim_;
-      if (!out_.loc[node.index()].valid()) out_.loc[node.index()] = op.loc;
+      if (LocId& first = out_.loc[node.index()]; first.valid()) {
+        out_.again.push_back({claim_, node, op.loc});
+      } else {
+        first = op.loc;
+      }
       work_.push_back(node);
     }
   }

@@ -25,6 +25,17 @@ struct ClaimedOrder {
   std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
   std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
   bool has_groups = false;
+  // For messages, where replicas have orders of their own.
+  struct Again {
+    std::uint32_t claim;
+    dag::NodeId node;
+    LocId loc;
+  };
+  std::vector<Again> again;                     // ascending by claim: the operation that names a node in another claim than the first that does
+  struct First {
+    std::uint32_t edge, named;
+  };
+  std::vector<First> first_of_claim;            // per claim: where its edges begin
   static constexpr std::uint32_t kUnclaimed = 0xFFFFFFFFu;
 };
 

@@ -1,6 +1,7 @@
 #include "passes/order_cycle.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "passes/order_reports.h"
@@ -106,23 +107,70 @@ class CycleSearch {
   std::size_t work_ = 0;
 };
 
-/// One edge of the story: `to` comes after `from`, because it needs what `from` makes or because an order says so.
+/// The orders of the claims, one by one.
+class Claims {
+ public:
+  explicit Claims(const ClaimedOrder& claimed) : claimed_(claimed) {}
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(claimed_.first_of_claim.size()); }
+  std::span<const Adjacency::Pair> edges(std::uint32_t claim) const { return part(claimed_.edges, &ClaimedOrder::First::edge, claim); }
+
+  /// The claim that puts `to` directly after `from`: of several `preferred`, or the first. kNone: no claim does.
+  std::uint32_t of_edge(std::uint32_t from, std::uint32_t to, std::uint32_t preferred) const {
+    const Adjacency::Pair edge(from, to);
+    const auto has = [&](std::uint32_t claim) {
+      const auto edges = this->edges(claim), named = part(claimed_.named, &ClaimedOrder::First::named, claim);
+      return std::find(edges.begin(), edges.end(), edge) != edges.end() || std::find(named.begin(), named.end(), edge) != named.end();
+    };
+    if (preferred != kNone && has(preferred)) return preferred;
+    for (std::uint32_t claim = 0; claim < size(); ++claim) {
+      if (has(claim)) return claim;
+    }
+    return kNone;
+  }
+
+  /// The operation that names the work of a unit, in this claim if it does.
+  LocId loc(const Dag& dag, const WorkGraph& graph, std::uint32_t unit, std::uint32_t claim) const {
+    for (const NodeId member : graph.members(unit)) {
+      for (const ClaimedOrder::Again& again : claimed_.again) {
+        if (again.claim == claim && again.node == member) return again.loc;
+      }
+      if (claimed_.loc[member.index()].valid()) return claimed_.loc[member.index()];
+    }
+    return dag.node(graph.front(unit)).loc;
+  }
+
+ private:
+  std::span<const Adjacency::Pair> part(std::span<const Adjacency::Pair> all, std::uint32_t ClaimedOrder::First::*first, std::uint32_t claim) const {
+    const std::size_t begin = claimed_.first_of_claim[claim].*first;
+    const std::size_t end = claim + 1 < size() ? claimed_.first_of_claim[claim + 1].*first : all.size();
+    return all.subspan(begin, end - begin);
+  }
+
+  const ClaimedOrder& claimed_;
+};
+
+/// One edge of the story: `to` comes after `from`, because it needs what `from` makes or because an order says so, that of `claim`.
 struct Link {
   std::uint32_t from, to;
   Why why;
+  std::uint32_t claim = kNone;
 };
 
-/// The cycle with runs of order edges and of data edges each as one link, communication left out; starts with an order link.
-std::vector<Link> links_of(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const std::vector<std::uint32_t>& cycle) {
+/// The cycle with runs of data edges and of the order edges of a claim each as one link, communication left out; starts with an order link.
+std::vector<Link> links_of(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const Claims& claims, const std::vector<std::uint32_t>& cycle) {
   std::vector<Link> edges;
+  std::uint32_t claim = kNone;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const std::uint32_t from = cycle[i], to = cycle[(i + 1) % cycle.size()];
     const auto ordered = more.of(from);
     const bool order = std::find(ordered.begin(), ordered.end(), to) != ordered.end();
-    edges.push_back({from, to, order ? Why::order : Why::data});
+    if (order) claim = claims.of_edge(from, to, claim);
+    edges.push_back({from, to, order ? Why::order : Why::data, order ? claim : kNone});
   }
   for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (edges[i].why != Why::order || edges[(i + edges.size() - 1) % edges.size()].why != Why::data) continue;
+    const Link& last = edges[(i + edges.size() - 1) % edges.size()];
+    if (edges[i].why != Why::order || (last.why == Why::order && last.claim == edges[i].claim)) continue;
     std::rotate(edges.begin(), edges.begin() + static_cast<std::ptrdiff_t>(i), edges.end());
     break;
   }
@@ -130,7 +178,7 @@ std::vector<Link> links_of(const Dag& dag, const WorkGraph& graph, const Adjacen
   for (const Link& edge : edges) {
     const bool through_comm = !links.empty() && links.back().why == Why::data && edge.why == Why::data &&
                               dag.node(graph.front(edge.from)).kind != NodeKind::chunk;
-    const bool along_rank = !links.empty() && links.back().why == Why::order && edge.why == Why::order;
+    const bool along_rank = !links.empty() && links.back().why == Why::order && edge.why == Why::order && links.back().claim == edge.claim;
     if (through_comm || along_rank) {
       links.back().to = edge.to;
     } else {
@@ -138,6 +186,43 @@ std::vector<Link> links_of(const Dag& dag, const WorkGraph& graph, const Adjacen
     }
   }
   return links;
+}
+
+/// Replicas of the same work whose orders alone make the cycle.
+struct Disagreement {
+  std::uint32_t before, after;  // units in the order of `claim`, and the other way around in that of `other`
+  std::uint32_t claim, other;
+};
+
+/// Where every claim holds all of the cycle, one of them has some edge of it the other way around: otherwise each would have all of the cycle in order.
+std::optional<Disagreement> disagreement(const WorkGraph& graph, const Claims& claims, const std::vector<std::uint32_t>& cycle) {
+  std::vector<bool> reached;
+  std::vector<std::uint32_t> queue;
+  for (std::uint32_t other = 0; other < claims.size(); ++other) {
+    const Adjacency order(graph.units(), claims.edges(other));
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      const std::uint32_t before = cycle[i], after = cycle[(i + 1) % cycle.size()];
+      reached.assign(graph.units(), false);
+      queue.assign(1, after);
+      for (std::size_t k = 0; k < queue.size() && !reached[before]; ++k) {
+        for (const std::uint32_t to : order.of(queue[k])) {
+          if (!reached[to]) queue.push_back(to);
+          reached[to] = true;
+        }
+      }
+      if (reached[before]) return Disagreement{before, after, claims.of_edge(before, after, kNone), other};
+    }
+  }
+  return std::nullopt;
+}
+
+void report_disagreement(const Dag& dag, const Claims& claims, const WorkGraph& graph, const Disagreement& found, DiagnosticSink& sink) {
+  const std::string before = work_text(dag, graph.front(found.before)), after = work_text(dag, graph.front(found.after));
+  const LocId loc = claims.loc(dag, graph, found.after, found.claim), other = claims.loc(dag, graph, found.after, found.other);
+  auto report = sink.report(Code::order_contradicts_data, loc, "`{}` comes after `{}` in the order of `{}`, and before it in the order of `{}`", after, before,
+                            dag.text(dag.claims[found.claim].devices), dag.text(dag.claims[found.other].devices));
+  if (other != loc) report.related(other, "here it comes before");
+  report.hint("replicas run the same operations in one order: give all of them the same steps");
 }
 
 }  // namespace
@@ -149,35 +234,30 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
     sink.report(Code::compiler_bug, LocId(), "the data flow has a cycle");
     return;
   }
-  const std::vector<Link> links = links_of(dag, graph, more, cycle);
+  const Claims claims(claimed);
+  const std::vector<Link> links = links_of(dag, graph, more, claims, cycle);
   const auto text = [&](std::uint32_t unit) { return work_text(dag, graph.front(unit)); };
-  const auto loc = [&](std::uint32_t unit) {
-    for (const NodeId member : graph.members(unit)) {
-      if (claimed.loc[member.index()].valid()) return claimed.loc[member.index()];
-    }
-    return dag.node(graph.front(unit)).loc;
-  };
+  const auto loc = [&](std::uint32_t unit, std::uint32_t claim) { return claims.loc(dag, graph, unit, claim); };
   if (links.size() == 2 && links[0].why == Why::order && links[1].why == Why::data) {
     const std::uint32_t first = links[0].from, second = links[0].to;
-    sink.report(Code::order_contradicts_data, loc(first), "`{}` waits for `{}`, which the order puts after it", text(first), text(second))
-        .related(loc(second), "`{}` comes only here", text(second))
+    const std::uint32_t claim = links[0].claim;
+    sink.report(Code::order_contradicts_data, loc(first, claim), "`{}` waits for `{}`, which the order puts after it", text(first), text(second))
+        .related(loc(second, claim), "`{}` comes only here", text(second))
         .hint("put `{}` before `{}`", text(second), text(first));
     return;
   }
-  if (links.size() == 1 && links[0].why == Why::order) {
-    // Orders of several ranks alone: they hold replicas of the same operations.
-    sink.report(Code::order_contradicts_data, loc(cycle[0]), "the orders of the ranks that run `{}` and `{}` disagree on which comes first", text(cycle[0]), text(cycle[1]))
-        .related(loc(cycle[1]), "`{}` is here", text(cycle[1]))
-        .hint("replicas run the same operations in one order: give all of them the same steps");
+  const bool of_orders = std::all_of(links.begin(), links.end(), [](const Link& link) { return link.why == Why::order; });
+  if (const auto found = of_orders ? disagreement(graph, claims, cycle) : std::nullopt) {
+    report_disagreement(dag, claims, graph, *found, sink);
     return;
   }
   const std::uint32_t start = links.front().from;
-  auto report = sink.report(Code::order_contradicts_data, loc(start), "`{}` waits for itself: the orders of the ranks and the data flow form a cycle", text(start));
+  auto report = sink.report(Code::order_contradicts_data, loc(start, links.front().claim), "`{}` waits for itself: the orders of the ranks and the data flow form a cycle", text(start));
   for (const Link& link : links) {
     if (link.why == Why::order) {
-      report.related(loc(link.to), "the order puts `{}` after `{}`", text(link.to), text(link.from));
+      report.related(loc(link.to, link.claim), "the order puts `{}` after `{}`", text(link.to), text(link.from));
     } else {
-      report.related(loc(link.to), "`{}` waits for `{}`", text(link.to), text(link.from));
+      report.related(loc(link.to, kNone), "`{}` waits for `{}`", text(link.to), text(link.from));
     }
   }
   report.hint("on one of these ranks, swap the two operations");
