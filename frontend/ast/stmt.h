@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "frontend/ast/expr.h"
 
@@ -165,6 +166,9 @@ struct RequireStmt : StmtNode<StmtKind::require> {
   Expr* condition = nullptr;
   StringExpr* message = nullptr;  // null: none
 };
+
+/// The settings of a train. What each of them is, the analysis says.
+inline constexpr std::string_view kTrainSettings[] = {"data", "dtype", "held_out", "optim", "seed", "steps"};
 
 /// `steps: 200`
 struct SettingStmt : StmtNode<StmtKind::setting> {

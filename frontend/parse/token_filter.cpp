@@ -1,8 +1,10 @@
 #include "frontend/parse/token_filter.h"
 
+#include <algorithm>
 #include <set>
 
 #include "antlr4-runtime.h"
+#include "frontend/ast/stmt.h"
 #include "grammar_generated/PipeLexer.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -103,6 +105,7 @@ class TokenFilter {
 
   Tokens run() {
     lex();
+    find_unclosed();
     for (next_ = 0; next_ < raw_.size() && !result_.too_deep; ++next_) take(raw_[next_]);
     auto end = static_cast<std::uint32_t>(text_.size());
     close_down_to(0, {end, end}, "the file ends here");
@@ -114,9 +117,11 @@ class TokenFilter {
  private:
   struct RawToken : Token {
     bool first_on_line = false;
+    bool unclosed = false;  // `(` or `[` without its end before the statement's
   };
   struct Open {
     Token token;
+    bool unclosed = false;
     std::size_t depth = 1;  // the bracket and the operators since the last comma inside it
   };
   struct Span {
@@ -299,6 +304,28 @@ class TokenFilter {
 
   // Reading.
 
+  /// Marks what no bracket closes before something that stands in none.
+  void find_unclosed() {
+    std::vector<RawToken*> open;
+    const auto leave_to = [&](std::size_t level) {
+      for (; open.size() > level; open.pop_back()) open.back()->unclosed = true;
+    };
+    for (RawToken& token : raw_) {
+      if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) {
+        open.push_back(&token);
+      } else if (token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) {
+        std::size_t level = open.size();
+        while (level > 0 && closer_of(open[level - 1]->type) != token.type) --level;
+        if (level == 0) continue;
+        leave_to(level);
+        open.pop_back();
+      } else if (ends_brackets(token.type) || (token.first_on_line && only_begins_statement(token.type))) {
+        leave_to(0);
+      }
+    }
+    leave_to(0);
+  }
+
   std::size_t type_after(std::size_t distance) const {
     return next_ + distance < raw_.size() ? raw_[next_ + distance].type : antlr4::Token::EOF;
   }
@@ -311,11 +338,29 @@ class TokenFilter {
 
   bool begins_statement(const RawToken& token) const {
     if (!token.first_on_line) return false;
-    if (token.type == Lexer::NAME) return type_after(1) == Lexer::ASSIGN;
+    if (token.type == Lexer::NAME) return type_after(1) == Lexer::ASSIGN || (type_after(1) == Lexer::COLON && begins_pair(token));
     if (token.type == Lexer::CURSOR) return type_after(1) == Lexer::NAME;
     if (token.type == Lexer::FOR) return !last_is(Lexer::LBRACKET);
     if (token.type == Lexer::ORDER) return !last_is(Lexer::COLON) && !last_is(Lexer::ARROW) && !last_is(Lexer::LBRACKET);
     return only_begins_statement(token.type);
+  }
+
+  /// `NAME :` on a new line is a statement of its own, also where the line before lacks its end: but for what may go on there.
+  bool begins_pair(const RawToken& token) const {
+    if (!inside_brackets()) return !last_goes_on_with_pair() && !inside_slot_number();
+    const bool in_train = item_ == Lexer::TRAIN && open_[0].token.type == Lexer::LBRACE && open_[1].token.type != Lexer::LBRACE;
+    return in_train && open_.back().unclosed && std::ranges::find(ast::kTrainSettings, text(token)) != std::end(ast::kTrainSettings);
+  }
+
+  bool last_goes_on_with_pair() const { return last_is(Lexer::COMMA) || last_is(Lexer::INTO) || last_is(Lexer::WITH) || last_is(Lexer::INPUT) || last_is(Lexer::STREAM); }
+
+  /// `at 6*i +` goes on with `r: F stage[r]`.
+  bool inside_slot_number() const {
+    auto token = result_.list.rbegin();
+    const auto end = result_.list.rend();
+    if (token == end || token->type == Lexer::COLON || can_end_statement(token->type)) return false;
+    while (token != end && token->type != Lexer::AT && token->type != Lexer::SEMI && token->type != Lexer::LBRACE) ++token;
+    return token != end && token->type == Lexer::AT;
   }
 
   /// `(rank: 3)` and `f(order: x)`: a keyword where only the name of a parameter or argument can stand.
@@ -331,7 +376,10 @@ class TokenFilter {
   void take(RawToken token) {
     rename_keyword(token);
     bool item = begins_item(token), statement = begins_statement(token);
-    if (item) close_down_to(0, {token.begin, token.end}, "here a new declaration begins");
+    if (item) {
+      close_down_to(0, {token.begin, token.end}, "here a new declaration begins");
+      item_ = token.type;
+    }
     if (inside_brackets() && (statement || ends_brackets(token.type))) close_brackets(token);
     if (token.first_on_line && !inside_brackets()) begin_line(token, item || statement);
 
@@ -345,7 +393,7 @@ class TokenFilter {
         return;
       case Lexer::LPAREN: case Lexer::LBRACKET: case Lexer::LBRACE:
         deepen(token);
-        open_.push_back({token, 1});
+        open_.push_back({token, token.unclosed});
         break;
       case Lexer::BAD_NUMBER:
         deepen(token);
@@ -416,6 +464,7 @@ class TokenFilter {
   SelectedReports& sink_;
   std::vector<RawToken> raw_;
   std::size_t next_ = 0;
+  std::size_t item_ = antlr4::Token::EOF;  // that begins the declaration
   std::vector<Open> open_;
   std::size_t outer_depth_ = 1;
   Span unknown_{0, 0};

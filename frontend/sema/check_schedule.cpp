@@ -211,6 +211,7 @@ std::span<const Analyser::SettingRow> Analyser::train_settings() {
       {"data", {TypeKind::data}},  {"dtype", {TypeKind::dtype}}, {"held_out", {TypeKind::data}},
       {"optim", {TypeKind::optimizer}}, {"seed", kInt},          {"steps", kInt},
   };
+  static_assert(std::ranges::equal(kRows, ast::kTrainSettings, {}, &SettingRow::name));
   return kRows;
 }
 
