@@ -363,11 +363,13 @@ class TokenFilter {
     return token != end && token->type == Lexer::AT;
   }
 
-  /// `(rank: 3)` and `f(order: x)`: a keyword where only the name of a parameter or argument can stand.
+  /// `(rank: 3)`, `f(order: x)` and `w[dim, over]`: a keyword where only the name of a parameter, an argument or a dimension can stand.
   void rename_keyword(RawToken& token) {
-    bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
-    if (!keyword || type_after(1) != Lexer::COLON || open_.empty() || open_.back().token.type != Lexer::LPAREN) return;
-    if (!last_is(Lexer::LPAREN) && !last_is(Lexer::COMMA)) return;
+    const bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
+    if (!keyword || !inside_brackets() || (!last_is(Lexer::COMMA) && !last_is(open_.back().token.type))) return;
+    const std::size_t next = type_after(1);
+    const bool element = open_.back().token.type == Lexer::LBRACKET && ends_brackets(token.type) && (next == Lexer::COMMA || next == Lexer::RBRACKET);
+    if (next != Lexer::COLON && !element) return;
     sink_.report(Code::reserved_word, range(token), "`{}` is a reserved word and cannot be a name", text(token))
         .hint("choose another name");
     token.type = Lexer::NAME;
