@@ -1,6 +1,7 @@
 #include "passes/streams.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <variant>
@@ -71,16 +72,73 @@ class Assignment {
         const CommId comm = dag_.node(node).comm;
         if (!comm.valid() || stream_of(comm) == id) continue;
         if (stream_of(comm).valid()) {
-          const Stream& other = dag_.streams[stream_of(comm).index()];
-          sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", work_text(dag_, node), name,
-                       dag_.context->text(other.name))
-              .related(other.loc, "put on `{}` here", dag_.context->text(other.name))
-              .hint("both ends of a message are on one stream; name it in one of the two lines");
+          report_conflict(directive, target, node);
           break;
         }
         set_stream(comm, id);
       }
     }
+  }
+
+  /// `node`, which `target` names, is on another stream already.
+  void report_conflict(const directive::Stream& directive, const directive::Selector& target, NodeId node) {
+    const Stream& other = dag_.streams[stream_of(dag_.node(node).comm).index()];
+    const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
+    if (dag_.node(node).kind == NodeKind::all_reduce) {
+      // A bucket is reduced as one, and its regions may have been named apart.
+      const std::vector<ChunkId> chunks = contributors(node), here = named_of(chunks, target), there = named_of(chunks, other);
+      const std::string text = region_text(here.front());
+      if (std::ranges::find_first_of(here, there) == here.end()) {
+        sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but one bucket holds its gradients and those of `{}`, and is on `{}` already", text, name,
+                     region_text(there.front()), other_name)
+            .related(other.loc, "put on `{}` here", other_name)
+            .hint("a bucket is reduced as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
+        return;
+      }
+      sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but it is on `{}` already", text, name, other_name)
+          .related(other.loc, "put on `{}` here", other_name)
+          .hint("name it in one of the two lines");
+      return;
+    }
+    sink_.report(Code::stream_conflict, target.loc, "`{}` is put on the stream `{}`, but it is on `{}` already", work_text(dag_, node), name, other_name)
+        .related(other.loc, "put on `{}` here", other_name)
+        .hint("both ends of a message are on one stream; name it in one of the two lines");
+  }
+
+  std::string region_text(ChunkId chunk) const { return dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols); }
+
+  /// The chunks whose gradients a reduction adds up, ascending.
+  std::vector<ChunkId> contributors(NodeId reduction) const {
+    std::vector<ChunkId> chunks;
+    for (const Input& input : dag_.inputs_of(dag_.node(reduction))) {
+      const Node& source = dag_.node(input.source.node);
+      if (source.kind == NodeKind::chunk) chunks.push_back(source.chunk);
+    }
+    std::ranges::sort(chunks);
+    chunks.erase(std::ranges::unique(chunks).begin(), chunks.end());
+    return chunks;
+  }
+
+  /// Those of `chunks` that a target names.
+  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const directive::Selector& target) {
+    DiagnosticSink unread(sink_.locations());
+    std::vector<ChunkId> named;
+    if (const auto found = selection_.find(target, unread)) std::ranges::set_intersection(chunks, found->chunks, std::back_inserter(named));
+    return named;
+  }
+
+  /// Those of `chunks` that the lines of a stream name for their reduction.
+  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream) {
+    std::vector<ChunkId> named;
+    for (const directive::Directive& directive : strategy_.directives) {
+      const auto* line = std::get_if<directive::Stream>(&directive);
+      for (std::size_t i = 0; line != nullptr && line->name == stream.name && i < line->targets.size(); ++i) {
+        if (line->targets[i].part != directive::Part::reduce) continue;
+        const std::vector<ChunkId> more = named_of(chunks, line->targets[i]);
+        named.insert(named.end(), more.begin(), more.end());
+      }
+    }
+    return named;
   }
 
   StreamId add_stream(std::string name) {
