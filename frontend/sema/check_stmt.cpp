@@ -8,6 +8,14 @@ namespace piper::sema {
 
 namespace {
 
+/// `stage[0].reduce`, with or without further coordinates.
+bool is_reduction(const ast::Expr& expr) {
+  if (const auto* selector = llvm::dyn_cast<ast::SelectorExpr>(&expr)) return is_reduction(*selector->head);
+  if (const auto* index = llvm::dyn_cast<ast::IndexExpr>(&expr)) return is_reduction(*index->base);
+  const auto* field = llvm::dyn_cast<ast::FieldExpr>(&expr);
+  return field != nullptr && (field->field.name == "reduce" || is_reduction(*field->base));
+}
+
 constexpr std::uint8_t bit(BodySort sort) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(sort)); }
 constexpr std::uint8_t kAnywhere = 0xFF;
 constexpr std::uint8_t kModel = bit(BodySort::model);
@@ -301,7 +309,13 @@ void Analyser::expression_statement(const ast::ExprStmt& stmt) {
   if (expr == nullptr) {
     if (llvm::isa<ast::ErrorExpr>(stmt.value)) return;
     auto diagnostic = sink_.report(Code::unused_value, stmt.range, "this value is not used; only a call stands as a statement");
-    if (body_.sort == BodySort::steps) diagnostic.hint("an operation begins with its pass: `F {}`", ast::source_text(*stmt.value));
+    if (body_.sort != BodySort::steps) return;
+    const std::string text = ast::source_text(*stmt.value);
+    if (is_reduction(*stmt.value)) {
+      diagnostic.hint("an operation begins with its pass: `B {}`, or `BW {}` where backwards are split", text, text);
+    } else {
+      diagnostic.hint("an operation begins with its pass: `F {}`", text);
+    }
     return;
   }
   const Type type = call(*expr, true);
