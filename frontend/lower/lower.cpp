@@ -48,6 +48,17 @@ std::string_view override_example(sema::Type type) {
   }
 }
 
+/// Whether the command line can write values of the type at all.
+bool has_overrides(sema::Type type) {
+  switch (type.kind) {
+    case sema::TypeKind::integer: case sema::TypeKind::floating: case sema::TypeKind::bytes: case sema::TypeKind::boolean: case sema::TypeKind::string:
+      return true;
+    case sema::TypeKind::axis: return !type.list;  // an axis of the mesh is named after its parameter
+    default:
+      return false;
+  }
+}
+
 std::optional<Value> parse_override(const std::string& text, sema::Type type) {
   if (type.list) return parse_list_override(text, type.element());
   const char* const begin = text.data();
@@ -238,7 +249,19 @@ class Lowering {
     return found;
   }
 
-  std::optional<Value> override_value(const Override& override, sema::Type type, const ast::Identifier& declared) {
+  /// `needed_by`: the schedule that is shown by itself and has no default for it; null: there is one.
+  std::optional<Value> override_value(const Override& override, sema::Type type, const ast::Identifier& declared, const sema::Function* needed_by = nullptr) {
+    if (!has_overrides(type)) {
+      evaluator_.set_failed();
+      auto report = sink_.report(Code::override_bad_value, SourceRange(), "`-D` cannot give `{}: {}`", override.name, sema::type_name(type));
+      report.related(declared.range, "`{}` is declared here", override.name);
+      if (needed_by == nullptr) {
+        report.hint("leave `-D {}=...` out: `{}` has a value without it", override.name, override.name);
+      } else {
+        report.hint("{}", instead_of_showing(*needed_by, override.name));
+      }
+      return std::nullopt;
+    }
     std::optional<Value> value = parse_override(override.value, type);
     if (!value) {
       evaluator_.set_failed();
@@ -253,6 +276,10 @@ class Lowering {
       overridden_.push_back(*value);
     }
     return value;
+  }
+
+  static std::string instead_of_showing(const sema::Function& schedule, std::string_view parameter) {
+    return "show a train or a schedule that calls `" + std::string(schedule.name()) + "`, or give `" + std::string(parameter) + "` a default";
   }
 
   void evaluate_params() {
@@ -355,23 +382,30 @@ class Lowering {
     mesh().name = evaluator_.context().symbol("mesh");
     mesh().loc = evaluator_.here(function.syntax->name.range, frame);
     std::string missing;
+    bool can_be_shown = true;
     const auto params = function.syntax->params;
     for (std::size_t i = 0; i < params.size(); ++i) {
       const std::string_view name = params[i].name.name;
       const sema::Type type = function.params[i];
+      can_be_shown = can_be_shown && (has_overrides(type) || params[i].default_value);
       if (const Override* override = find_override(name)) {
-        const Value value = override_value(*override, type, params[i].name).value_or(Value());
+        const Value value = override_value(*override, type, params[i].name, params[i].default_value ? nullptr : &function).value_or(Value());
         frame.slots[i] = value;
         if (type.is(sema::TypeKind::axis) && !value.none()) {
           frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame) ? last_axis() : Value();
         }
       } else if (params[i].default_value) {
         frame.slots[i] = evaluator_.eval(*params[i].default_value, frame);
+      } else if (!has_overrides(type)) {
+        evaluator_.fail(Code::parameter_missing, params[i].name.range, frame, "`{}` cannot be shown by itself: `-D` cannot give its parameter `{}: {}`", function.name(), name,
+                        sema::type_name(type))
+            .hint("{}", instead_of_showing(function, name));
       } else {
         missing += (missing.empty() ? "" : " ") + ("-D " + std::string(name) + "=...");
       }
       if (!evaluator_.resume()) return false;
     }
+    if (!can_be_shown) return false;
     if (missing.empty()) return true;
     evaluator_.fail(Code::parameter_missing, function.syntax->name.range, frame, "`{}` is shown by itself and lacks values of its parameters", function.name())
         .hint("add `{}`", missing);

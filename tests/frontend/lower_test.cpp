@@ -197,6 +197,32 @@ TEST(LowerOverrides, AScheduleByItselfNeedsItsParameters) {
   EXPECT_EQ(empty.codes(), std::vector<Code>{Code::bad_mesh}) << empty.report();
 }
 
+TEST(LowerOverrides, WhatTheCommandLineCannotWriteIsNotAskedFor) {
+  const char* const text =
+      "schedule on_all(r: selector, p: axis, m: int) { place r on p[0] }\n"
+      "schedule on_some(p: axis, r: [selector] = [model]) { place r[0] on p[0] }\n"
+      "schedule on_each(all: [axis]) { for p in all { place model on p[0] } }\n";
+  for (const std::string schedule : {"on_all", "on_each"}) {
+    Lowered lowered(text);
+    EXPECT_FALSE(lowered.schedule(schedule, {}));
+    ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::parameter_missing}) << lowered.report();
+    const Diagnostic found = lowered.sink.sorted()[0];
+    EXPECT_EQ(found.message, "`" + schedule + "` cannot be shown by itself: `-D` cannot give its parameter `" + (schedule == "on_all" ? "r: selector`" : "all: [axis]`"));
+    EXPECT_EQ(found.hint, "show a train or a schedule that calls `" + schedule + "`, or give `" + (schedule == "on_all" ? "r" : "all") + "` a default");
+  }
+  for (const auto& [schedule, name, value, hint] : std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
+           {"on_all", "r", "model", "show a train or a schedule that calls `on_all`, or give `r` a default"},
+           {"on_each", "all", "[2, 2]", "show a train or a schedule that calls `on_each`, or give `all` a default"},
+           {"on_some", "r", "[model]", "leave `-D r=...` out: `r` has a value without it"}}) {
+    SCOPED_TRACE(schedule);
+    Lowered lowered(text);
+    EXPECT_FALSE(lowered.schedule(schedule, {{name, value}}));
+    ASSERT_FALSE(lowered.codes().empty());
+    EXPECT_EQ(lowered.codes().front(), Code::override_bad_value) << lowered.report();
+    EXPECT_EQ(lowered.sink.sorted()[0].hint, hint);
+  }
+}
+
 // ---- robustness ----------------------------------------------------------------------------------------------------
 
 /// A chain of functions with deep expressions ends in a diagnostic, not in a broken stack.
