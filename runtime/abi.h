@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 2u
+#define PIPER_ABI_VERSION 3u
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,11 +19,17 @@ typedef enum PiperDType { PIPER_F64 = 0, PIPER_F32 = 1, PIPER_I64 = 2 } PiperDTy
 
 /* ---- description of a program: constant tables ------------------------------------------------------------------- */
 
-/* What a message names when something fails: `F.stage2.mb3`, `gpt.pipe`, 12, 5. line 0: no place. */
-typedef struct PiperActionInfo {
-  const char* name;
+/* Where a message points: `gpt.pipe`, 12, 5, up to but without 12, 19. line 0: no place. */
+typedef struct PiperPlace {
   const char* file;
   uint32_t line, column;
+  uint32_t end_line, end_column;
+} PiperPlace;
+
+/* What a message names when something fails: `F.stage2.mb3`. */
+typedef struct PiperActionInfo {
+  const char* name;
+  PiperPlace place;
 } PiperActionInfo;
 
 /* The end of the action at `position` of `stream`, `distance` steps ago (0 or 1). */
@@ -194,8 +200,8 @@ typedef struct PiperApi {
   int (*wait)(PiperRank* rank, uint32_t stream, uint64_t target);
   /* Tells the progress engine that a counter moved. */
   void (*wake)(PiperRank* rank);
-  /* Fails the run: `action` is the one that ran. message has static storage; value is shown with it. Always nonzero. */
-  int (*fail)(PiperRank* rank, uint32_t action, const char* message, int64_t value);
+  /* Fails the run: `action` is the one that ran, `where` what in it refused the value. message has static storage; value is shown with it. Always nonzero. */
+  int (*fail)(PiperRank* rank, uint32_t action, const PiperPlace* where, const char* message, int64_t value);
   /* Writes `samples` samples of input `input`, from sample `first` of the step's batch, to `to`; nonzero on failure. */
   int (*load)(PiperRank* rank, uint32_t action, uint32_t input, uint64_t first, uint64_t samples, void* to);
   /* Hands over the loss sums of all microbatches, then the count of a masked loss (or, for subject PIPER_NORM, the gradient norm) of this step. */
@@ -235,6 +241,7 @@ typedef struct PiperOptimizer {
   double base, floor;
   uint64_t warmup, total;      /* steps */
   double beta1, beta2;
+  uint32_t clips;              /* 1: gradients are clipped by their norm */
 } PiperOptimizer;
 
 /* All ranks of this process. Ranks of one role share a program. */

@@ -1,12 +1,14 @@
 #pragma once
 // How the runtime says that something went wrong: a value, never an exception. The driver prints it as the diagnostic `P<code>`.
 //
-//   {.code = kNonFinite, .message = "the gradient norm is `nan`", .rank = 1, .place = {"norm.0", "gpt.pipe", 12, 5}}
+//   {.code = kNonFinite, .message = "the gradient norm is `nan`", .rank = 1, .place = {"norm.0", "gpt.pipe", 12, 5, 12, 22}}
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "runtime/abi.h"
 
 namespace piper::runtime {
 
@@ -33,7 +35,10 @@ struct Place {
   std::string action = {};
   std::string file = {};
   std::uint32_t line = 0, column = 0;
+  std::uint32_t end_line = 0, end_column = 0;  // behind the last character
 };
+
+Place place_of(std::string action, const PiperPlace& place);
 
 struct Note {
   std::string text = {};

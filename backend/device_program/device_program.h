@@ -50,6 +50,7 @@ struct ActionName {
   std::string name;
   std::uint32_t file = 0;  // into DeviceProgram::files
   std::uint32_t line = 0, column = 0;  // line 0: no place
+  std::uint32_t end_line = 0, end_column = 0;  // behind the last character
 };
 
 struct ProgramStream {

@@ -63,12 +63,8 @@ void add_sources(const Phase& phase, const char* prefix, LocId train, std::vecto
 }  // namespace
 
 PiperActionInfo Job::Parts::place(const Context& context, LocId loc, const char* what) {
-  PiperActionInfo info{.name = what, .file = "", .line = 0, .column = 0};
-  if (const SourceRange range = context.locations.primary(loc); range.valid()) {
-    const LineColumn at = context.locations.files().line_column(range.file, range.begin);
-    info = {what, keep(context.locations.files().name(range.file)), at.line, at.column};
-  }
-  return info;
+  const SourcePlace at = place_of(context.locations, loc);
+  return {what, {keep(at.file), at.line, at.column, at.end_line, at.end_column}};
 }
 
 PiperData Job::Parts::data(const Context& context, const directive::Data& data, const char* what) {
@@ -132,6 +128,7 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   job.optimizer.total = settings.steps;
   job.optimizer.beta1 = optimizer.beta1;
   job.optimizer.beta2 = optimizer.beta2;
+  job.optimizer.clips = optimizer.clip ? 1 : 0;
   job.seed = settings.seed;
   job.first_step = options.first_step;
   job.steps = options.steps.value_or(settings.steps > options.first_step ? settings.steps - options.first_step : 0);

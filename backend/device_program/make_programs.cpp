@@ -337,16 +337,13 @@ class Projection {
   ActionName name_of(dag::NodeId node, LocId loc) {
     ActionName made;
     made.name = dag_.name(node);
-    std::string_view file;
-    const LocationTable& locations = dag_.context->locations;
-    if (const SourceRange range = locations.primary(loc); range.valid()) {
-      const LineColumn at = locations.files().line_column(range.file, range.begin);
-      file = locations.files().name(range.file);
-      made.line = at.line;
-      made.column = at.column;
-    }
-    auto found = std::find(out_.files.begin(), out_.files.end(), file);
-    if (found == out_.files.end()) found = out_.files.insert(out_.files.end(), std::string(file));
+    const SourcePlace at = place_of(dag_.context->locations, loc);
+    made.line = at.line;
+    made.column = at.column;
+    made.end_line = at.end_line;
+    made.end_column = at.end_column;
+    auto found = std::find(out_.files.begin(), out_.files.end(), at.file);
+    if (found == out_.files.end()) found = out_.files.insert(out_.files.end(), at.file);
     made.file = static_cast<std::uint32_t>(found - out_.files.begin());
     return made;
   }

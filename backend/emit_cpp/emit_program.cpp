@@ -11,22 +11,6 @@ namespace {
 
 std::string number(std::uint64_t value) { return value == PIPER_NO_OFFSET ? "PIPER_NO_OFFSET" : std::to_string(value); }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (byte < 32 || byte > 126 || c == '?') {
-      const char digits[] = {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)), static_cast<char>('0' + (byte & 7))};
-      out.append(digits, 4);
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 /// Text for a line comment: one line, no continuation.
 std::string comment(std::string_view text) {
   std::string out(text);
@@ -161,9 +145,10 @@ class Emission {
     out_ += "\n// ---- tables --------------------------------------------------------------------------------------------------------\n";
     out_ += "\nstatic const PiperActionInfo actions[] = {\n";
     for (const ActionName& name : program_.names) {
-      out_ += "    {" + quoted(name.name) + ", " + quoted(program_.files[name.file]) + ", " + std::to_string(name.line) + ", " + std::to_string(name.column) + "},\n";
+      out_ += "    {" + quoted(name.name) + ", {" + quoted(program_.files[name.file]) + ", " + std::to_string(name.line) + ", " + std::to_string(name.column) + ", " +
+              std::to_string(name.end_line) + ", " + std::to_string(name.end_column) + "}},\n";
     }
-    if (program_.names.empty()) out_ += "    {\"\", \"\", 0, 0},\n";
+    if (program_.names.empty()) out_ += "    {\"\", {\"\", 0, 0, 0, 0}},\n";
     out_ += "};\n";
     if (!program_.waits.empty()) {
       out_ += "\nstatic const PiperWait waits[] = {\n";

@@ -31,7 +31,9 @@ std::uint64_t first_sample(const Instruction& each, const PiperRank* rank) {
 }  // namespace
 
 Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelBody>& bodies) : program_(program), bodies_(bodies) {
-  for (const ActionName& name : program.names) actions_.push_back({name.name.c_str(), program.files[name.file].c_str(), name.line, name.column});
+  for (const ActionName& name : program.names) {
+    actions_.push_back({name.name.c_str(), {program.files[name.file].c_str(), name.line, name.column, name.end_line, name.end_column}});
+  }
   for (const ProgramStream& stream : program.streams) {
     streams_.push_back({.name = stream.name.c_str(),
                         .num_actions = static_cast<std::uint32_t>(stream.action_of.size()),

@@ -255,6 +255,14 @@ std::pair<std::set<BufferIndex>, std::set<BufferIndex>> traffic(const KernelStep
 
 }  // namespace
 
+SourcePlace place_of(const LocationTable& locations, LocId loc) {
+  const SourceRange range = locations.primary(loc);
+  if (!range.valid()) return {};
+  const SourceTable& files = locations.files();
+  const LineColumn begin = files.line_column(range.file, range.begin), end = files.line_column(range.file, range.end);
+  return {std::string(files.name(range.file)), begin.line, begin.column, end.line, end.column};
+}
+
 KernelBody build_kernels(const dag::Body& body, const std::vector<int>& in_place) { return Builder(body, in_place).run(); }
 
 std::int64_t scratch_bytes(const dag::Body& body) { return build_kernels(body).scratch_bytes; }

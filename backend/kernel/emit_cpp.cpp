@@ -17,6 +17,12 @@ std::string field(const KernelBody& body, BufferIndex index) {
   return buffer.place == KernelBuffer::Place::scratch ? "workspace" : buffer.name;
 }
 
+std::string initialiser(const SourcePlace& at) {
+  std::string text = "{" + quoted(at.file);
+  for (const std::uint32_t number : {at.line, at.column, at.end_line, at.end_column}) text += ", " + std::to_string(number);
+  return text + "}";
+}
+
 std::string joined(const std::vector<std::string>& words, const char* between, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : between) + words[i];
@@ -67,10 +73,10 @@ std::set<BufferIndex> written_buffers(const KernelBody& body) {
 
 constexpr const char* kCheckMasked = R"(
 /* Fails the run at the first of `values` outside [0, bound) that is not `ignore`. */
-static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t action, const int64_t* values, const int64_t count, const int64_t bound,
-                        const int64_t ignore, const char* message) {
+static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t action, const PiperPlace& where, const int64_t* values, const int64_t count,
+                        const int64_t bound, const int64_t ignore, const char* message) {
   for (int64_t i = 0; i < count; ++i) {
-    if ((uint64_t)values[i] >= (uint64_t)bound && values[i] != ignore) return api->fail(rank, action, message, values[i]);
+    if ((uint64_t)values[i] >= (uint64_t)bound && values[i] != ignore) return api->fail(rank, action, &where, message, values[i]);
   }
   return 0;
 }
@@ -78,10 +84,10 @@ static int check_masked(const PiperApi* api, PiperRank* rank, const uint32_t act
 
 constexpr const char* kCheckRange = R"(
 /* Fails the run at the first of `values` outside [0, bound). */
-static int check_range(const PiperApi* api, PiperRank* rank, const uint32_t action, const int64_t* values, const int64_t count, const int64_t bound,
-                       const char* message) {
+static int check_range(const PiperApi* api, PiperRank* rank, const uint32_t action, const PiperPlace& where, const int64_t* values, const int64_t count,
+                       const int64_t bound, const char* message) {
   for (int64_t i = 0; i < count; ++i) {
-    if ((uint64_t)values[i] >= (uint64_t)bound) return api->fail(rank, action, message, values[i]);
+    if ((uint64_t)values[i] >= (uint64_t)bound) return api->fail(rank, action, &where, message, values[i]);
   }
   return 0;
 }
@@ -169,7 +175,7 @@ std::string CppBodies::add(const KernelBody& body) {
       for (const RangeCheck& check : kernel->checks) {
         const std::string function = check.ignore ? "check_masked" : "check_range";
         if (known_.emplace(function, "").second) constants_ += check.ignore ? kCheckMasked : kCheckRange;
-        bodies_ += "  if (" + function + "(api, rank, action, " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " +
+        bodies_ += "  if (" + function + "(api, rank, action, " + initialiser(check.where) + ", " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " +
                    std::to_string(check.bound) + (check.ignore ? ", " + std::to_string(*check.ignore) : "") + ", \"" + (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
         calls = true;
       }

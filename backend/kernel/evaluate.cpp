@@ -114,7 +114,8 @@ int Machine::check(const Kernel& kernel) {
     const auto* values = reinterpret_cast<const std::int64_t*>(memory(check.buffer));
     for (std::int64_t i = 0; i < body_.buffers[check.buffer].elements; ++i) {
       if ((values[i] >= 0 && values[i] < check.bound) || (check.ignore && values[i] == *check.ignore)) continue;
-      return call_.api->fail(call_.rank, call_.action, check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
+      const PiperPlace where = check.where.abi();
+      return call_.api->fail(call_.rank, call_.action, &where, check.target ? kTargetOutOfRange : kIndexOutOfRange, values[i]);
     }
   }
   return 0;

@@ -83,10 +83,20 @@ struct Statement {
 inline constexpr const char* kIndexOutOfRange = "an index of `lookup` lies outside its table";
 inline constexpr const char* kTargetOutOfRange = "a target of `cross_entropy` is not a class number";
 
+/// A range of source; `line` 0: no place.
+struct SourcePlace {
+  std::string file = {};
+  std::uint32_t line = 0, column = 0;
+  std::uint32_t end_line = 0, end_column = 0;  // behind the last character
+  PiperPlace abi() const { return {file.c_str(), line, column, end_line, end_column}; }
+};
+SourcePlace place_of(const LocationTable& locations, LocId loc);
+
 /// Checked before the loops: every i64 in the buffer lies in [0, bound) or is `ignore`.
 struct RangeCheck {
   BufferIndex buffer = 0;
   std::int64_t bound = 0;
+  SourcePlace where = {};  // the operation that reads it
   bool target = false;  // a class number of cross_entropy, else an index of lookup
   std::optional<std::int32_t> ignore = {};
 };

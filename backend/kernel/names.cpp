@@ -46,6 +46,22 @@ std::string identifier(std::string_view text) {
   return taken(name) ? name + "_" : name;
 }
 
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (byte < 32 || byte > 126 || c == '?') {
+      const char digits[] = {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)), static_cast<char>('0' + (byte & 7))};
+      out.append(digits, 4);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
 std::string NameScope::add(std::string_view text) {
   std::string name = identifier(text);
   if (names_.insert(name).second) return name;

@@ -21,6 +21,9 @@ namespace piper::backend {
 /// `block.0.up` -> `block_0_up`.
 std::string identifier(std::string_view text);
 
+/// A string literal of any bytes.
+std::string quoted(std::string_view text);
+
 /// The names of one scope: all different.
 class NameScope {
  public:

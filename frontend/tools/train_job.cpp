@@ -16,8 +16,7 @@ SourceRange range_of(Session& session, const runtime::Place& place) {
   if (place.line == 0 || place.file.empty()) return {};
   SourceTable& files = session.context().locations.files();
   const FileId file = files.add_without_text(place.file);
-  const std::uint32_t begin = files.offset(file, {place.line, place.column});
-  return {file, begin, begin + 1};
+  return {file, files.offset(file, {place.line, place.column}), files.offset(file, {place.end_line, place.end_column})};
 }
 
 }  // namespace

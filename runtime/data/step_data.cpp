@@ -121,7 +121,7 @@ class Bytes final : public StepData {
 
 Failure at(const PiperData& data, std::uint32_t code, std::string message, std::string hint) {
   Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint)};
-  failure.place = {"", data.where.file ? data.where.file : "", data.where.line, data.where.column};
+  failure.place = place_of({}, data.where.place);
   return failure;
 }
 

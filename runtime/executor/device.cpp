@@ -21,11 +21,13 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}) {
+/// At the place of the action, unless something in it has one of its own.
+int fail_at(LocalRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr) {
   const PiperRank& active = rank.active();
   Failure failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
   failure.step = active.global_step;
   failure.place = place_of(*active.program, action);
+  if (where != nullptr && where->line != 0) failure.place = place_of(std::move(failure.place.action), *where);
   active.flight->failed = 1;
   rank.run->fail(std::move(failure));
   return 1;
@@ -50,8 +52,8 @@ void api_wake(PiperRank* rank) {
   if (__atomic_load_n(&rank->completed[0], __ATOMIC_SEQ_CST) >= self.wake_at.load()) run.engine->sleep().wake();
 }
 
-int api_fail(PiperRank* rank, std::uint32_t action, const char* message, std::int64_t value) {
-  return fail_at(local(rank), action, kActionFailed, std::string(message) + ": `" + std::to_string(value) + "`");
+int api_fail(PiperRank* rank, std::uint32_t action, const PiperPlace* where, const char* message, std::int64_t value) {
+  return fail_at(local(rank), action, kActionFailed, std::string(message) + ": `" + std::to_string(value) + "`", {}, where);
 }
 
 int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t first, std::uint64_t samples, void* to) {
@@ -61,6 +63,13 @@ int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t 
 }
 
 std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.program, 0, rank.flight->begun[0]); }
+
+/// What often helps against numbers that are not finite: before the first update there is nothing that it could have done.
+const char* hint_at(std::uint64_t step, bool clips) {
+  if (step == 0) return "no update has been made yet: look at the data, and at what the weights start from";
+  if (clips) return "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps";
+  return "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps";
+}
 
 void api_report(PiperRank* rank, std::uint32_t subject, const double* values, std::uint32_t count) {
   LocalRank& self = local(rank);
@@ -75,7 +84,7 @@ void api_report(PiperRank* rank, std::uint32_t subject, const double* values, st
     const char* text = std::isnan(values[i]) ? "nan" : "infinite";
     const std::string what = is_norm ? "the gradient norm" : "the loss `" + std::string(self.run->job->losses[subject].name) + "`";
     fail_at(self, running_action(*rank), kNonFinite, what + " is " + text + " at step `" + std::to_string(rank->global_step + 1) + "`",
-            "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps");
+            hint_at(rank->global_step, self.run->job->optimizer.clips != 0));
     return;
   }
   const std::uint64_t slot = rank->step % kReportSlots;

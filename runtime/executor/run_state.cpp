@@ -51,10 +51,14 @@ void RunState::wake_all() {
   main_sleep.wake();
 }
 
+Place place_of(std::string action, const PiperPlace& place) {
+  return {std::move(action), place.file ? place.file : "", place.line, place.column, place.end_line, place.end_column};
+}
+
 Place place_of(const PiperProgram& program, std::uint32_t action) {
   if (action >= program.num_actions) return {};
   const PiperActionInfo& info = program.actions[action];
-  return {info.name ? info.name : "", info.file ? info.file : "", info.line, info.column};
+  return place_of(info.name ? info.name : "", info.place);
 }
 
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count) {

@@ -19,12 +19,11 @@ struct Spot {
 
 Place place_at(const StuckRank& rank, std::uint32_t stream, std::uint64_t count) {
   const PiperStream& table = rank.program->streams[stream];
-  if (table.num_actions == 0 || count == 0) return {"stream `" + std::string(table.name ? table.name : "") + "`", "", 0, 0};
+  if (table.num_actions == 0 || count == 0) return {.action = "stream `" + std::string(table.name ? table.name : "") + "`"};
   const std::uint64_t position = (count - 1) % table.num_actions;
   const std::uint32_t action = table.comm ? table.comm[position].action : table.action_of ? table.action_of[position] : rank.program->num_actions;
-  if (action >= rank.program->num_actions) return {};
   const PiperActionInfo& info = rank.program->actions[action];
-  return {info.name ? info.name : "", info.file ? info.file : "", info.line, info.column};
+  return place_of(info.name ? info.name : "", info.place);
 }
 
 class Story {

@@ -167,7 +167,7 @@ TestApi::TestApi() {
     call->dtype == PIPER_F64 ? attend_grad<double>(*call, q, k, v, dout, dq, dk, dv) : attend_grad<float>(*call, q, k, v, dout, dq, dk, dv);
     return 0;
   };
-  api.fail = [](PiperRank*, std::uint32_t action, const char* message, std::int64_t value) {
+  api.fail = [](PiperRank*, std::uint32_t action, const PiperPlace*, const char* message, std::int64_t value) {
     failures.push_back(std::to_string(action) + ": " + message + ": " + std::to_string(value));
     return 1;
   };

@@ -25,7 +25,7 @@ constexpr PiperInput kInputs[] = {{.name = "tokens", .dtype = PIPER_I64, .num_di
                                   {.name = "targets", .dtype = PIPER_I64, .num_dims = 2, .dims = kDims, .sample_dim = 0}};
 
 PiperData bytes(const std::string& path, std::int64_t seq = 16) {
-  return {.kind = 1, .path = path.c_str(), .batch = 8, .seq = seq, .classes = 0, .where = {"data", "a.pipe", 7, 3}};
+  return {.kind = 1, .path = path.c_str(), .batch = 8, .seq = seq, .classes = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
 }
 
 std::string text(std::size_t length) {
@@ -161,7 +161,7 @@ TEST(Bytes, RefusesWhatItCannotGive) {
   input = kInputs[0];
   EXPECT_EQ(refused(bytes(tiny, 9), std::span(&input, 1)), "6008 the input `tokens` is not a window of `9` bytes per sample");
   input.name = "label";
-  PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .where = {"data", "a.pipe", 7, 3}};
+  PiperData synthetic{.kind = 2, .path = nullptr, .batch = 8, .seq = 0, .classes = 0, .where = {"data", {"a.pipe", 7, 3, 7, 7}}};
   EXPECT_EQ(refused(synthetic, std::span(&input, 1)), "6008 the input `label` holds integers and `synthetic` was not told their bound");
 }
 

@@ -63,12 +63,13 @@ RunResult run_with(std::uint32_t rank, HandProgram::Body body, const ExecutorOpt
   EXPECT_EQ(result.failure->place.action, "bad");
   EXPECT_EQ(result.failure->place.file, "hand.pipe");
   EXPECT_GT(result.failure->place.line, 0u);
+  EXPECT_GT(result.failure->place.end_column, result.failure->place.column);
   return result;
 }
 
 TEST(FailingRun, AnActionRefusesAValue) {
   for (const std::uint32_t rank : {0u, 1u}) {
-    const RunResult result = run_with(rank, [](Step& step) { return step.api->fail(step.rank, step.action, "index out of range", 300); });
+    const RunResult result = run_with(rank, [](Step& step) { return step.api->fail(step.rank, step.action, nullptr, "index out of range", 300); });
     EXPECT_EQ(result.failure->code, kActionFailed);
     EXPECT_EQ(result.failure->message, "index out of range: `300`");
     EXPECT_LE(result.steps, 3u);
@@ -93,6 +94,24 @@ TEST(FailingRun, ALossOrTheNormIsNotFinite) {
   EXPECT_EQ(loss.failure->message, "the loss `square` is nan at step `4`");
   const RunResult norm = run_with(0, report(PIPER_NORM, std::numeric_limits<double>::infinity()));
   EXPECT_EQ(norm.failure->message, "the gradient norm is infinite at step `4`");
+}
+
+// Neither what is set nor what could not have done anything yet is advised.
+TEST(FailingRun, TheHintFitsTheTrain) {
+  const auto hint = [](std::uint64_t step, bool clips) {
+    HandJob job(2);
+    add_pipeline(job);
+    job.rank(0).compute("bad", {}, [step](Step& at) {
+      const double norm = at.rank->step == step ? std::numeric_limits<double>::infinity() : 1;
+      at.api->report(at.rank, PIPER_NORM, &norm, 1);
+      return 0;
+    });
+    job.tables().optimizer.clips = clips ? 1 : 0;
+    return create(job.finish())->run(Phase::training, 10).failure.value_or(Failure{}).hint;
+  };
+  EXPECT_EQ(hint(2, false), "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps");
+  EXPECT_EQ(hint(2, true), "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps");
+  for (const bool clips : {false, true}) EXPECT_EQ(hint(0, clips), "no update has been made yet: look at the data, and at what the weights start from");
 }
 
 TEST(FailingRun, AReportDoesNotFit) {

@@ -12,7 +12,7 @@ HandProgram::HandProgram(std::uint32_t rank) : rank_(rank), role_("rank" + std::
 std::uint32_t HandProgram::add_action(const std::string& name) {
   names_.push_back(name);
   const std::uint32_t index = static_cast<std::uint32_t>(infos_.size());
-  infos_.push_back({nullptr, "hand.pipe", index + 1, 5});
+  infos_.push_back({nullptr, {"hand.pipe", index + 1, 5, index + 1, 9}});
   return index;
 }
 
@@ -133,7 +133,7 @@ HandJob::HandJob(std::uint32_t ranks) {
   job_.steps = 10;
   job_.samples_per_step = 8;
   job_.tokens_per_step = 8;
-  job_.optimizer = {.kind = 0, .schedule = 0, .base = 0.1, .floor = 0, .warmup = 0, .total = 10, .beta1 = 0.9, .beta2 = 0.999};
+  job_.optimizer = {.kind = 0, .schedule = 0, .base = 0.1, .floor = 0, .warmup = 0, .total = 10, .beta1 = 0.9, .beta2 = 0.999, .clips = 0};
 }
 
 HandProgram& HandJob::evaluation(std::uint32_t r) {

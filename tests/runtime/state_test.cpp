@@ -69,7 +69,7 @@ TEST(State, EveryKindOfFirstValue) {
 }
 
 TEST(State, LearningRates) {
-  PiperOptimizer optimizer{.kind = 1, .schedule = 1, .base = 2e-3, .floor = 1e-4, .warmup = 10, .total = 110, .beta1 = 0.9, .beta2 = 0.99};
+  PiperOptimizer optimizer{.kind = 1, .schedule = 1, .base = 2e-3, .floor = 1e-4, .warmup = 10, .total = 110, .beta1 = 0.9, .beta2 = 0.99, .clips = 0};
   const auto rate = [&](std::uint64_t step) { return scalars_of_step(optimizer, step).learning_rate; };
   EXPECT_DOUBLE_EQ(rate(0), 2e-4);
   EXPECT_DOUBLE_EQ(rate(9), 2e-3);
