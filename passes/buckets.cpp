@@ -129,13 +129,13 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
         fits = false;
       }
     }
-    for (std::size_t h = 0; h < like.homes.size() && fits; ++h) {
-      if (has_gradient[h]) continue;
-      sink.report(Code::home_without_gradient, loc, "weight `{}` is read on `{}`, where no backward pass makes a gradient for it", name, dag.text(like.homes[h]))
-          .hint("place some `B` (or `BW`) of the regions that use it on `{}` too", dag.text(like.homes[h]));
-      fits = false;
-    }
     if (!fits) return false;  // the other weights of the same regions would only repeat it
+    // Homes whose gradients are to be added bring those of all parameters of a bucket or of none.
+    std::vector<std::uint32_t> contributing;
+    for (std::size_t h = 0; h < like.homes.size(); ++h) {
+      if (has_gradient[h]) contributing.push_back(like.homes[h].value());
+    }
+    std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
     like.reduce = uses[p].front().cut;
     ChunkId user = uses[p].front().chunk;
@@ -143,6 +143,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
     const bool reduced = like.reduce != 0 || like.homes.size() > 1;
     std::vector<std::uint32_t> key{like.reduce, reduced ? 0xFFFFFFFFu : user.value()};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
+    key.insert(key.end(), contributing.begin(), contributing.end());
     filler.add(tensor::ParamId::at(p), key, like, user, reduced ? bucket_bytes[user.index()] : kNoLimit);
   }
   return true;

@@ -24,7 +24,7 @@ class Communicator {
   bool add_norm();
   void add_updates();
   std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
-  Port count_loss(tensor::LossId loss, std::span<const Port> sums, std::span<const DeviceSetId> sets);
+  std::optional<Port> count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name);
   bool report_loss(tensor::LossId loss);
   bool pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const;
   bool before(DeviceSetId a, DeviceSetId b) const { return dag_.device_sets[a].at < dag_.device_sets[b].at; }
@@ -260,28 +260,39 @@ std::vector<DeviceSetId> Communicator::sets_of(std::span<const Port> sums) const
   return sets;
 }
 
-/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count at the first set.
-Port Communicator::count_loss(tensor::LossId loss, std::span<const Port> sums, std::span<const DeviceSetId> sets) {
+/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count on `reported`; nothing after reporting
+/// that sets do not pair up.
+std::optional<Port> Communicator::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
   const AxisMask cut = dag_.node(sums[0].node).cut;
-  const bool reduced = cut != 0 || sets.size() > 1;
   const LocId loc = dag_.losses[loss.index()].loc;
   std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
   for (const Port sum : sums) of_set[dag_.node(sum.node).devices.index()].push_back(sum);
-  std::vector<Port> counts;
-  for (const DeviceSetId set : sets) counts.push_back(add_count(dag_, *loads_, loss, of_set[set.index()]));
+  // A backward that stands elsewhere than its forward divides by the count and adds nothing to it.
+  std::vector<DeviceSetId> sets = count_readers(dag_, loss);
+  for (const Port sum : sums) sets.push_back(dag_.node(sum.node).devices);
+  std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  if (!pair_up(sets, "the count of " + name, loc)) return std::nullopt;
+  const bool reduced = cut != 0 || sets.size() > 1;
   const CommId comm = CommId::at(dag_.comms.size());
   if (reduced) dag_.comms.push_back({{}, cut, loc});
+  std::vector<Port> counts(dag_.device_sets.size());
+  for (const DeviceSetId set : sets) {
+    const std::vector<Port>& own = of_set[set.index()];
+    if (!own.empty()) counts[set.index()] = add_count(dag_, *loads_, loss, own);
+  }
   for (std::size_t s = 0; reduced && s < sets.size(); ++s) {
     Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
     reduce.subject = Node::kCounts + loss.value();
     reduce.comm = comm;
     reduce.num_outputs = 1;
-    const Input input{counts[s], 0, EdgeClass::data};
-    counts[s] = {dag_.add(reduce, {&input, 1}), 0};
-    dag_.comms[comm.index()].members.push_back(counts[s].node);
+    Port& count = counts[sets[s].index()];
+    const Input input{count, 0, EdgeClass::data};
+    count = {dag_.add(reduce, {&input, count.node.valid() ? 1u : 0u}), 0};
+    dag_.comms[comm.index()].members.push_back(count.node);
   }
-  connect_counts(dag_, loss, sets, counts);
-  return counts[0];
+  connect_counts(dag_, loss, counts);
+  return counts[reported.index()];
 }
 
 bool Communicator::report_loss(tensor::LossId loss) {
@@ -329,7 +340,11 @@ bool Communicator::report_loss(tensor::LossId loss) {
     for (std::size_t i = 0; i < sums.size(); ++i) at[i] = of_set[0][i].source;
   }
   std::vector<Input> inputs;
-  if (dag_.losses[loss.index()].mask && !sums.empty()) at.push_back(count_loss(loss, sums, sets));
+  if (dag_.losses[loss.index()].mask && !sums.empty()) {
+    const std::optional<Port> count = count_loss(loss, sums, sets[0], name);
+    if (!count) return false;
+    at.push_back(*count);
+  }
   for (std::uint32_t i = 0; i < at.size(); ++i) inputs.push_back({at[i], i, EdgeClass::data});
   Node report = node_of(NodeKind::report, sets.empty() ? DeviceSetId() : sets[0], loc);
   report.subject = loss.value();

@@ -83,7 +83,10 @@ Port add_count(Dag& dag, Loads& loads, tensor::LossId loss, std::span<const Port
   return {dag.add(count, inputs), 0};
 }
 
-void connect_counts(Dag& dag, tensor::LossId loss, std::span<const DeviceSetId> sets, std::span<const Port> counts) {
+namespace {
+
+/// Per body the input port that takes the count of a loss; -1: none.
+std::vector<std::int32_t> count_ports(const Dag& dag, tensor::LossId loss) {
   std::vector<std::int32_t> port(dag.bodies.size(), -1);
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
     const std::vector<BodyPort>& inputs = dag.bodies[b].inputs;
@@ -91,14 +94,30 @@ void connect_counts(Dag& dag, tensor::LossId loss, std::span<const DeviceSetId> 
     const auto found = std::find_if(inputs.begin(), inputs.end(), reads);
     if (found != inputs.end()) port[b] = static_cast<std::int32_t>(found - inputs.begin());
   }
-  std::vector<Port> of_set(dag.device_sets.size());
-  for (std::size_t s = 0; s < sets.size(); ++s) of_set[sets[s].index()] = counts[s];
+  return port;
+}
+
+}  // namespace
+
+std::vector<DeviceSetId> count_readers(const Dag& dag, tensor::LossId loss) {
+  const std::vector<std::int32_t> port = count_ports(dag, loss);
+  std::vector<DeviceSetId> sets;
+  const std::size_t work = num_work_nodes(dag);
+  for (std::size_t n = 0; n < work; ++n) {
+    const Node& node = dag.nodes[n];
+    if (port[node.body.index()] >= 0 && std::find(sets.begin(), sets.end(), node.devices) == sets.end()) sets.push_back(node.devices);
+  }
+  return sets;
+}
+
+void connect_counts(Dag& dag, tensor::LossId loss, std::span<const Port> counts) {
+  const std::vector<std::int32_t> port = count_ports(dag, loss);
   const std::size_t work = num_work_nodes(dag);
   for (std::size_t n = 0; n < work; ++n) {
     const Node& node = dag.nodes[n];
     const std::int32_t p = port[node.body.index()];
     if (p < 0) continue;
-    dag.edges[node.first_input + static_cast<std::uint32_t>(p)].source = counts.size() == 1 ? counts[0] : of_set[node.devices.index()];
+    dag.edges[node.first_input + static_cast<std::uint32_t>(p)].source = counts.size() == 1 ? counts[0] : counts[node.devices.index()];
   }
 }
 

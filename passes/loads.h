@@ -42,7 +42,10 @@ std::vector<dag::Port> loss_sums(const dag::Dag& dag, tensor::LossId loss);
 /// Adds the count of a masked loss over the instances that `sums` belong to, all on the devices of the first, and gives its output.
 dag::Port add_count(dag::Dag& dag, Loads& loads, tensor::LossId loss, std::span<const dag::Port> sums);
 
-/// Feeds every count port of the compute nodes from `counts`, which has one for each device set; one alone feeds all.
-void connect_counts(dag::Dag& dag, tensor::LossId loss, std::span<const DeviceSetId> sets, std::span<const dag::Port> counts);
+/// The device sets of the compute nodes that divide by the count of a masked loss.
+std::vector<DeviceSetId> count_readers(const dag::Dag& dag, tensor::LossId loss);
+
+/// Feeds every count port of the compute nodes from `counts`, one per device set id; one alone feeds all.
+void connect_counts(dag::Dag& dag, tensor::LossId loss, std::span<const dag::Port> counts);
 
 }  // namespace piper::passes

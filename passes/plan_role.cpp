@@ -142,7 +142,7 @@ class RolePlanner::Projection {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
         if (node.kind == NodeKind::update || is_gradient(node, i) || (node.kind == NodeKind::all_reduce && node.bucket.valid())) continue;
-        if (node.kind == NodeKind::all_reduce) {
+        if (node.kind == NodeKind::all_reduce && !inputs(a).empty()) {
           // In place where nothing else reads the operand.
           const Source& source = inputs(a)[i];
           const std::uint32_t operand = value_of(source.action, source.output);
@@ -261,10 +261,13 @@ class RolePlanner::Projection {
     if (next_position_.size() < 2) return;
     group_accesses();
     find_predecessors();
-    // Gradients of a bucket are written again only after their reduction in the step before.
+    // Gradients of a bucket are written again only after their reduction in the step before, or where the reduction alone writes them after their update.
     reduction_.assign(dag_.buckets.size(), kNone);
+    update_.assign(dag_.buckets.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      if (node(a).kind == NodeKind::all_reduce && node(a).bucket.valid()) reduction_[node(a).bucket.index()] = a;
+      if (!node(a).bucket.valid()) continue;
+      if (node(a).kind == NodeKind::all_reduce) reduction_[node(a).bucket.index()] = a;
+      if (node(a).kind == NodeKind::update) update_[node(a).bucket.index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     needs_.clear();
@@ -280,6 +283,7 @@ class RolePlanner::Projection {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (node.kind == NodeKind::recv) need_window(a);
+      if (node.kind == NodeKind::all_reduce && node.bucket.valid() && node.num_inputs == 0) need(a, update_[node.bucket.index()], 1);
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
@@ -431,7 +435,7 @@ class RolePlanner::Projection {
   std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
-  std::vector<std::uint32_t> reduction_;       // per bucket: the action that reduces it
+  std::vector<std::uint32_t> reduction_, update_;  // per bucket: the actions that reduce and that update it
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;

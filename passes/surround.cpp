@@ -39,7 +39,7 @@ void add_loss_reports(Dag& dag, Loads& loads) {
     std::vector<Port> sums = loss_sums(dag, loss);
     if (dag.losses[l].mask) {
       sums.push_back(add_count(dag, loads, loss, sums));
-      connect_counts(dag, loss, {}, {&sums.back(), 1});
+      connect_counts(dag, loss, {&sums.back(), 1});
     }
     std::vector<Input> inputs;
     for (std::size_t i = 0; i < sums.size(); ++i) inputs.push_back({sums[i], static_cast<std::uint32_t>(i), EdgeClass::data});

@@ -41,8 +41,9 @@ typedef struct PiperWait {
 
 typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3 } PiperCommOp;
 
-/* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal). all_gather: one part per output,
- * the contributions of all members one after the other in set order; `in` is set on this member's own parts and PIPER_NO_OFFSET on the others'. */
+/* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
+ * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
+ * parts and PIPER_NO_OFFSET on the others'. */
 #define PIPER_NO_OFFSET UINT64_MAX
 typedef struct PiperPart {
   uint64_t in, out;   /* byte offsets in the arena */

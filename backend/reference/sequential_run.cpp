@@ -185,28 +185,32 @@ struct SequentialRun::State : RankMemory {
       for (const dag::NodeId id : comm.members) member = member || on(dag.node(id).devices, r);
       if (!member || done[r]) continue;
       const auto group = group_of(comm, r);
-      const std::vector<dag::Input> first = ports_of(dag.node(group.front().second));
-      for (std::size_t p = 0; p < first.size(); ++p) {
-        const tensor::Type& type = dag.output_type({group.front().second, first[p].port});
-        Memory sum = allocate(type.bytes());
-        for (std::size_t g = 0; g < group.size(); ++g) {
-          const auto& [other, id] = group[g];
-          const unsigned char* part = collective_input(id, ports_of(dag.node(id))[p], other);
-          if (g == 0) {
-            std::memcpy(sum.get(), part, static_cast<std::size_t>(type.bytes()));
-          } else if (type.dtype == tensor::DType::f64) {
-            add_to<double>(sum.get(), part, type.elements());
-          } else {
-            add_to<float>(sum.get(), part, type.elements());
-          }
-        }
-        for (const auto& [other, id] : group) {
-          const dag::Input input = ports_of(dag.node(id))[p];
-          unsigned char* to = input.cls == dag::EdgeClass::grad ? collective_input(id, input, other) : output(id, input.port, other);
-          std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
-        }
-      }
+      for (std::uint32_t p = 0; p < dag.node(group.front().second).num_outputs; ++p) add_up(group, p);
       for (const auto& [other, id] : group) done[other] = 1;
+    }
+  }
+
+  /// One value of an all_reduce. A member without inputs takes the sum alone.
+  void add_up(const std::vector<std::pair<std::uint64_t, dag::NodeId>>& group, std::uint32_t p) {
+    const tensor::Type& type = dag.output_type({group.front().second, p});
+    Memory sum = allocate(type.bytes());
+    bool any = false;
+    for (const auto& [other, id] : group) {
+      const std::vector<dag::Input> ports = ports_of(dag.node(id));
+      if (ports.empty()) continue;
+      const unsigned char* part = collective_input(id, ports[p], other);
+      if (!std::exchange(any, true)) {
+        std::memcpy(sum.get(), part, static_cast<std::size_t>(type.bytes()));
+      } else if (type.dtype == tensor::DType::f64) {
+        add_to<double>(sum.get(), part, type.elements());
+      } else {
+        add_to<float>(sum.get(), part, type.elements());
+      }
+    }
+    for (const auto& [other, id] : group) {
+      const Node& node = dag.node(id);
+      unsigned char* to = node.bucket.valid() ? gradient_at(dag.buckets[node.bucket.index()].params[p], other) : output(id, p, other);
+      std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
     }
   }
 

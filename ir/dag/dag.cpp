@@ -130,6 +130,12 @@ const tensor::Type& Dag::output_type(Port port) const {
         break;
       }
       case NodeKind::all_reduce:
+        next = source_of(node, port.index);
+        // A member that adds nothing takes what the others add up.
+        for (std::size_t k = 0; !next.node.valid() && node.comm.valid() && k < comms[node.comm.index()].members.size(); ++k) {
+          next = source_of(nodes[comms[node.comm.index()].members[k].index()], port.index);
+        }
+        break;
       case NodeKind::send:
       case NodeKind::report:
         next = source_of(node, port.index);

@@ -6,8 +6,8 @@ namespace piper::verify {
 
 namespace {
 
-/// Masked losses: each device set that sums the loss counts the targets of the same instances, and where samples are divided, or several sets
-/// sum it, one all_reduce joins exactly these sets and axes.
+/// Masked losses: each device set that sums the loss counts the targets of the same instances, and where samples are divided, or several sets sum it or
+/// divide by it, one all_reduce joins exactly these sets and axes. Sets that only divide add nothing to it.
 class Counts {
  public:
   explicit Counts(Facts& facts) : facts_(facts), dag_(facts.dag) {}
@@ -18,6 +18,7 @@ class Counts {
     for (const tensor::Loss& loss : dag_.losses) any = any || loss.mask.has_value();
     if (!any) return;
     collect();
+    collect_readers();
     for (std::uint32_t l = 0; l < dag_.losses.size() && !facts_.enough(); ++l) {
       if (dag_.losses[l].mask) loss(l);
     }
@@ -28,6 +29,7 @@ class Counts {
   struct OfLoss {
     NodeId report;
     std::vector<NodeId> sums, counts, reduces;  // chunks that sum it, in order of the report; count nodes; all_reduce nodes
+    std::vector<DeviceSetId> readers;           // sets of the chunks that divide by it
   };
   bool apart() const { return dag_.level >= Level::communicating; }
 
@@ -55,10 +57,24 @@ class Counts {
     }
   }
 
+  void collect_readers() {
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (facts_.kind[i] != NodeKind::chunk) continue;
+      for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
+        if (!input.source.node.valid()) continue;
+        const Node& maker = facts_.node(input.source.node);
+        if (maker.kind != NodeKind::count && !maker.sums_counts()) continue;
+        std::vector<DeviceSetId>& readers = of_[maker.sums_counts() ? maker.subject - Node::kCounts : maker.subject].readers;
+        if (std::find(readers.begin(), readers.end(), dag_.nodes[i].devices) == readers.end()) readers.push_back(dag_.nodes[i].devices);
+      }
+    }
+  }
+
   bool reduced(const OfLoss& of) const {
     if (!apart() || of.sums.empty()) return false;
     const Node& first = facts_.node(of.sums.front());
-    return first.cut != 0 || std::any_of(of.sums.begin(), of.sums.end(), [&](NodeId sum) { return facts_.node(sum).devices != first.devices; });
+    return first.cut != 0 || std::any_of(of.sums.begin(), of.sums.end(), [&](NodeId sum) { return facts_.node(sum).devices != first.devices; }) ||
+           std::any_of(of.readers.begin(), of.readers.end(), [&](DeviceSetId reader) { return reader != first.devices; });
   }
 
   void loss(std::uint32_t l) {
@@ -73,16 +89,24 @@ class Counts {
     sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
     if (of.counts.size() != sets.size()) return wrong(loc, "loss `{}` has `{}` counts where it needs `{}`", name, of.counts.size(), sets.size());
     for (const NodeId count : of.counts) instances(l, of, count);
-    const std::size_t wanted = reduced(of) ? sets.size() : 0;
+    std::vector<DeviceSetId> members = sets;
+    for (const DeviceSetId reader : of.readers) {
+      if (!std::binary_search(sets.begin(), sets.end(), reader)) members.push_back(reader);
+    }
+    const std::size_t wanted = reduced(of) ? members.size() : 0;
     if (of.reduces.size() != wanted) return wrong(loc, "the count of loss `{}` has `{}` all_reduce nodes where it needs `{}`", name, of.reduces.size(), wanted);
     if (of.reduces.empty()) return;
     const dag::Comm& comm = dag_.comms[facts_.node(of.reduces.front()).comm.index()];
-    bool fits = comm.axes == facts_.node(of.sums.front()).cut && comm.members.size() == sets.size();
+    bool fits = comm.axes == facts_.node(of.sums.front()).cut && comm.members.size() == members.size();
     for (const NodeId member : of.reduces) {
       const Node& node = facts_.node(member);
       const auto inputs = dag_.inputs_of(node);
-      fits = fits && &dag_.comms[node.comm.index()] == &comm && std::binary_search(sets.begin(), sets.end(), node.devices) && inputs.size() == 1 &&
-             facts_.node(inputs[0].source.node).kind == NodeKind::count && facts_.node(inputs[0].source.node).subject == l &&
+      fits = fits && &dag_.comms[node.comm.index()] == &comm && std::find(members.begin(), members.end(), node.devices) != members.end();
+      if (!std::binary_search(sets.begin(), sets.end(), node.devices)) {
+        fits = fits && inputs.empty();
+        continue;
+      }
+      fits = fits && inputs.size() == 1 && facts_.node(inputs[0].source.node).kind == NodeKind::count && facts_.node(inputs[0].source.node).subject == l &&
              facts_.node(inputs[0].source.node).devices == node.devices;
     }
     if (!fits) wrong(comm.loc, "the count of loss `{}` is not added over exactly the devices that hold parts of the batch", name);

@@ -41,7 +41,7 @@ class Values {
       if (node.kind == NodeKind::recv) {
         const NodeId send = dag_.comms[node.comm.index()].members.front();
         if (send.index() != i && position[send.index()] >= position[i]) return false;
-      } else if (node.kind == NodeKind::all_gather) {
+      } else if (takes_from_members(node)) {
         for (const NodeId member : dag_.comms[node.comm.index()].members) {
           for (const Input& input : dag_.inputs_of(facts_.node(member))) {
             if (input.cls != EdgeClass::param && input.source.node.valid() && position[input.source.node.index()] >= position[i]) return false;
@@ -52,14 +52,17 @@ class Values {
     return true;
   }
 
-  /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and an all_gather the inputs
-  /// of all members. Those hang on one gather per communication, which the others follow.
+  /// Its outputs are what other members bring: those of an all_gather, and of an all_reduce to which it adds nothing.
+  static bool takes_from_members(const Node& node) { return node.kind == NodeKind::all_gather || (node.kind == NodeKind::all_reduce && node.num_inputs == 0); }
+
+  /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and who takes from members the inputs
+  /// of all of them. Those hang on one such node per communication, which the others follow.
   bool acyclic() {
     const std::size_t n = dag_.nodes.size();
-    std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), gather(dag_.comms.size(), kNone);
+    std::vector<std::uint32_t> first(n + 1, 0), pending(n, 0), taker(dag_.comms.size(), kNone);
     for (std::size_t i = 0; i < n; ++i) {
       const Node& node = dag_.nodes[i];
-      if (node.kind == NodeKind::all_gather && gather[node.comm.index()] == kNone) gather[node.comm.index()] = static_cast<std::uint32_t>(i);
+      if (takes_from_members(node) && taker[node.comm.index()] == kNone) taker[node.comm.index()] = static_cast<std::uint32_t>(i);
     }
     const auto for_each_source = [&](std::uint32_t i, auto visit) {
       const auto inputs = [&](const Node& of) {
@@ -72,9 +75,9 @@ class Values {
       if (node.kind == NodeKind::recv) {
         const NodeId send = dag_.comms[node.comm.index()].members.front();
         if (send.value() != i) visit(send.value());
-      } else if (node.kind == NodeKind::all_gather && gather[node.comm.index()] != i) {
-        visit(gather[node.comm.index()]);
-      } else if (node.kind == NodeKind::all_gather) {
+      } else if (takes_from_members(node) && taker[node.comm.index()] != i) {
+        visit(taker[node.comm.index()]);
+      } else if (takes_from_members(node)) {
         for (const NodeId member : dag_.comms[node.comm.index()].members) {
           if (member.value() != i) inputs(facts_.node(member));
         }
@@ -254,7 +257,8 @@ class Edges {
         needed = static_cast<std::uint32_t>(dag_.buckets.size());
         break;
       case NodeKind::all_reduce:
-        if (node.bucket.valid()) needed = params_of(node);
+        // A home that makes no gradients of its own takes the sum alone.
+        if (node.bucket.valid()) needed = expected == 0 ? 0 : params_of(node);
         break;
       case NodeKind::count:
       case NodeKind::report:

@@ -31,7 +31,7 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
     if (part.dtype > PIPER_I64) return bad(rank, "a part has an unknown dtype");
     if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
     const std::uint64_t bytes = part.elements * element_bytes(part.dtype);
-    const bool reads = action.op != PIPER_RECV && !(action.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET);
+    const bool reads = action.op == PIPER_SEND || (action.op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
     if (reads && !inside(part.in, bytes, program.arena_bytes)) return bad(rank, "a part is read outside the arena");
     if (action.op != PIPER_SEND && !inside(part.out, bytes, program.arena_bytes)) return bad(rank, "a part is written outside the arena");
   }

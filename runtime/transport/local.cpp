@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace piper::runtime {
@@ -101,7 +102,7 @@ class LocalTransport final : public Transport {
     for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
       if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
       if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
-      if (op == PIPER_ALL_GATHER && !contributor(channel, i)) return "no member contributes a value";
+      if ((op == PIPER_ALL_GATHER || op == PIPER_ALL_REDUCE) && !contributor(channel, i)) return "no member contributes a value";
     }
     return nullptr;
   }
@@ -166,10 +167,11 @@ class LocalTransport final : public Transport {
     const std::uint64_t size = element_bytes(dtype);
     for (std::uint64_t end = first + count; first < end;) {
       const std::uint64_t n = std::min(end - first, kSumBytes / size);
-      for (std::size_t m = 0; m < channel.members.size(); ++m) {
-        const Operation& member = *channel.members[m];
-        const unsigned char* in = member.arena + member.parts[channel.part].in + first * size;
-        if (m == 0) {
+      bool any = false;
+      for (const Operation* member : channel.members) {
+        if (member->parts[channel.part].in == PIPER_NO_OFFSET) continue;
+        const unsigned char* in = member->arena + member->parts[channel.part].in + first * size;
+        if (!std::exchange(any, true)) {
           std::memcpy(sum_, in, n * size);
         } else if (dtype == PIPER_F32) {
           add(reinterpret_cast<float*>(sum_), reinterpret_cast<const float*>(in), n);

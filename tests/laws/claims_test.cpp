@@ -118,7 +118,7 @@ class RankWalk {
 
 TEST(Claims, RanksRunWhatTheirOrderSays) {
   Drawn drawn;
-  for_each_case(150, [&](Random& random) {
+  for_each_case(240, [&](Random& random) {
     Context context;
     RandomProgram program = random_program(context, random);
     SCOPED_TRACE(program.source);

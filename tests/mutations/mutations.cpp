@@ -195,7 +195,7 @@ class Mutator {
       }
     }
     const std::size_t open = text.find(" (");
-    const std::size_t attributes = text.find(" on ");
+    const std::size_t attributes = std::min(text.find(" on "), text.find(" over "));
     if (open == std::string::npos || open > attributes) return;
     const std::size_t close = text.find(')', open);
     for (Token token = word(text, open + 2); token.begin < close && token.end <= close; token = word(text, token.end)) {
@@ -222,7 +222,7 @@ class Mutator {
 
   static bool reads(const std::string& line, const std::string& name) {
     const std::size_t open = line.find(" (");
-    if (open == std::string::npos || open > line.find(" on ")) return line.find(" from " + name + " ") != std::string::npos;
+    if (open == std::string::npos || open > std::min(line.find(" on "), line.find(" over "))) return line.find(" from " + name + " ") != std::string::npos;
     const std::size_t close = line.find(')', open);
     for (Token token = word(line, open + 2); token.begin < close; token = word(line, token.end)) {
       const std::string operand = at(line, token);

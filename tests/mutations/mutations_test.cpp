@@ -20,6 +20,7 @@ TEST(Mutations, ReplicasWithASplitBackward) { expect_all_refused("replicated", 4
 TEST(Mutations, AMaskedLossAndItsCount) { expect_all_refused("masked_planned", 300); }
 TEST(Mutations, ASendThatAnOrderNames) { expect_all_refused("named_send", 500); }
 TEST(Mutations, ChunksThatShareABody) { expect_all_refused("shared_bodies", 1000); }
+TEST(Mutations, ForwardAndBackwardApart) { expect_all_refused("apart", 1000); }
 TEST(Mutations, ForwardAlone) { expect_all_refused("held_out", 80); }
 
 TEST(Mutations, AnIllegalTextIsNoBase) { EXPECT_EQ(run_mutations("pir 1 planned\ngraph {\n}\n").tried, 0u); }

@@ -103,8 +103,6 @@ const Refusal kRefusals[] = {
     {"tied_towers_overlap", Code::homes_overlap, tied_towers,
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
     {"one_user_replicated", Code::gradients_reduced_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}); }},
-    {"read_without_gradient", Code::home_without_gradient, mlp,
-     [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}}, {{"pp", 1}}, Pass::B); }},
     {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
 };
 

@@ -46,6 +46,27 @@ TEST(Transport, AllReduceAddsInMemberOrder) {
   }
 }
 
+TEST(Transport, WhoAddsNothingToAnAllReduceTakesTheSum) {
+  HandJob job(3);
+  const std::uint32_t group = job.group({0, 1, 2});
+  std::vector<double> seen(3, 0);
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    HandProgram& program = job.rank(r);
+    const std::uint64_t x = program.allocate<double>(1);
+    const Spot make = program.compute("make", {}, [=](Step& step) {
+      *step.at<double>(x) = 10.0 + r;
+      return 0;
+    });
+    const Spot reduce = program.communicate("grads", PIPER_ALL_REDUCE, group, 1, {HandProgram::part<double>(r == 0 ? PIPER_NO_OFFSET : x, x, 1)}, {HandProgram::after(make)});
+    program.compute("check", {HandProgram::after(reduce)}, [=, &seen](Step& step) {
+      seen[r] = *step.at<double>(x);
+      return 0;
+    });
+  }
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 1).ended, Ended::finished);
+  EXPECT_EQ(seen, (std::vector<double>{23, 23, 23}));
+}
+
 TEST(Transport, AllGatherPutsMembersOneAfterTheOther) {
   // Two sets of two replicas: set 0 contributes two values, set 1 one; replicas hold equal values.
   HandJob job(4);

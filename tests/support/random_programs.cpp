@@ -82,8 +82,7 @@ class ProgramMaker {
     if (numbered_ && copies_ == 1 && kind == 1) return "    for s in 0.." + stages + " { place stage[s] on pp[min(s % " + number(2 * pp_) + ", " + last + " - s % " + number(2 * pp_) + ")] }\n";
     if (numbered_ && copies_ == 1 && kind == 2) {
       const std::string each = "    for s in 0.." + stages + ", i in 0.." + number(microbatches_);
-      // A rank that holds a weight must also make a gradient for it.
-      if (microbatches_ >= pp_ && random_.chance(0.5)) return each + " { place F stage[s] mb[i] on pp[(s + i) % " + p + "]; place B stage[s] mb[i] on pp[(s + i + 1) % " + p + "] }\n";
+      if (random_.chance(0.5)) return each + " { place F stage[s] mb[i] on pp[(s + i) % " + p + "]; place B stage[s] mb[i] on pp[(s + i + 1) % " + p + "] }\n";
       return each + " { place F stage[s] mb[i] on pp[(s + i / " + number(between(1, 2)) + ") % " + p + "] }\n";
     }
     std::string text;
@@ -91,6 +90,9 @@ class ProgramMaker {
       const std::uint32_t device = kind < 3 ? static_cast<std::uint32_t>(k) % pp_ : between(0, pp_ - 1);
       if (copies_ == 2) {
         text += "    place " + regions_[k] + " copy[0]" + on(device) + "    place " + regions_[k] + " copy[1]" + on(random_.chance(0.7) ? pp_ - 1 - device : between(0, pp_ - 1));
+      } else if (kind == 6 && random_.chance(0.6)) {
+        // The forward reads weights on devices that make no gradient for them.
+        text += "    place F " + regions_[k] + on(device) + "    place B " + regions_[k] + on(between(0, pp_ - 1));
       } else {
         text += "    place " + regions_[k] + on(device);
         if (kind == 5 && random_.chance(0.4)) text += "    place " + regions_[k] + " mb[" + number(between(0, microbatches_ - 1)) + "]" + on(between(0, pp_ - 1));

@@ -68,6 +68,7 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
   bool any = false;
   for (const NodeId member : comm.members) {
     const Node& other = dag_.node(member);
+    if (dag_.inputs_of(other).empty()) continue;  // it takes the sum alone
     // The devices of the member set that agree with this one on all whole axes but those that join.
     for (std::uint64_t device = 0; device < dag_.mesh.devices(); ++device) {
       const std::vector<std::uint32_t> there = coordinates_of(dag_.mesh, device), here = coordinates_of(dag_.mesh, partner(other.devices, rank));
@@ -84,6 +85,7 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
       any = true;
     }
   }
+  if (!any) stop(dag_, NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), "adds nothing up");
   return sum;
 }
 
