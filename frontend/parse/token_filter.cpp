@@ -286,11 +286,12 @@ class TokenFilter {
     while (inside_brackets()) close_top({before.begin, before.end}, "it had to be closed before this");
   }
 
+  /// Of what is being read inside the innermost bracket.
+  std::size_t& depth() { return open_.empty() ? outer_depth_ : open_.back().depth; }
+
   void deepen(const Token& token) {
-    if (token.type == Lexer::COMMA || token.type == Lexer::SEMI || token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) {
-      (open_.empty() ? outer_depth_ : open_.back().depth) = 1;
-    }
-    if (makes_deeper(token.type)) ++(open_.empty() ? outer_depth_ : open_.back().depth);
+    if (token.type == Lexer::COMMA || token.type == Lexer::SEMI || token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) depth() = 1;
+    if (makes_deeper(token.type)) ++depth();
   }
 
   void check_depth(const Token& token) {
@@ -414,14 +415,14 @@ class TokenFilter {
     if (result_.list.empty()) return;
     if (certainly_new) {
       separate();
-      outer_depth_ = 1;
+      depth() = 1;
       return;
     }
     if (!can_end_statement(result_.list.back().type)) return;
     bool block_of_item = token.type == Lexer::LBRACE && open_.empty();
     if (!continues_statement(token.type) && !block_of_item) {
       separate();
-      (open_.empty() ? outer_depth_ : open_.back().depth) = 1;
+      depth() = 1;
       return;
     }
     DiagnosticBuilder builder =

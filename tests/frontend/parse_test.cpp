@@ -210,7 +210,10 @@ TEST(ParseText, WhatIsNotDeepIsNotRefused) {
   for (int i = 0; i < 20000; ++i) list += ", b + c[0].d(e)";
   std::string lines = "def f() {\n";
   for (int i = 0; i < 2000; ++i) lines += "    let x = a + b\n    if x > 0 { F a } else { B a }\n";
-  for (const std::string& text : {list + "]", lines + "}\n"}) {
+  std::string statements = "model f(x: tensor[a]) -> tensor[a] {\n";
+  for (int i = 0; i < 2000; ++i) statements += "    weight w[a] = zeros(1)\n    let y = x + w\n";
+  for (int i = 0; i < 2000; ++i) statements += "    x = f(x) * 2\n";
+  for (const std::string& text : {list + "]", lines + "}\n", statements + "    return x\n}\n"}) {
     Parsed parsed(text);
     EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
   }
