@@ -12,64 +12,103 @@ namespace piper::passes {
 
 using namespace dag;
 
-std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::function_ref<void()> beside) {
-  PendingWorkGraph pending;
-  std::optional<RoleTable> role_table;
-  Selection selection(dag);
-  ClaimedOrder claimed;
-  const std::size_t errors = sink.error_count();
-  const auto claim = [&] {
-    role_table.emplace(dag, claimed_sets(strategy));
-    selection.work();
-    claimed = apply_orders(dag, strategy, pending, *role_table, selection, sink);
-  };
-  run_both(dag.nodes.size(), [&] { pending.make(dag); }, claim);
-  const WorkGraph& graph = pending.connected();
-  if (sink.error_count() > errors) {
-    check_data_flow(dag, claimed, graph, sink);
-    return std::nullopt;
-  }
-  const RoleTable& roles = *role_table;
-  const std::optional<ComputeOrder> compute = compute_order(dag, claimed, graph, roles, sink);
-  if (!compute) return std::nullopt;
+namespace {
 
-  // Messages are numbered as their senders make them, or as an order names them: both follow from the compute orders alone.
-  const std::vector<Adjacency::Pair> after = chains(graph, roles, compute->nodes);
-  std::vector<std::uint32_t> topological = compute->topological;
-  if (topological.empty()) {
-    std::vector<Adjacency::Pair> edges = after;
-    edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
-    topological = topological_order(graph, Adjacency(graph.units(), edges));
+class Ordering {
+ public:
+  Ordering(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+
+  std::optional<Ordered> run(llvm::function_ref<void()> beside) {
+    if (!claim() || !order_messages()) return std::nullopt;
+    // The linear order is one thread's work; a second one has time for what needs no order.
+    std::vector<std::uint32_t> position;
+    const auto decide = [&] { position = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_.named); };
+    const auto note = [&] {
+      note_streams_and_edges();
+      beside();
+    };
+    run_both(dag_.nodes.size(), decide, note);
+    if (position.size() < dag_.nodes.size()) {
+      sink_.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
+      return std::nullopt;
+    }
+    sort_sums(dag_, graph(), *communicators_, position);
+    nodes_->put(dag_.order, *roles_);
+    dag_.level = Level::ordered;
+    Ordered ordered{std::move(*communicators_), std::move(*roles_), std::move(*nodes_), {}};
+    for (const auto& [before, communication] : claimed_.waits) ordered.issued_after.emplace_back(communication, before);
+    std::sort(ordered.issued_after.begin(), ordered.issued_after.end());
+    return ordered;
   }
-  std::vector<std::uint32_t> position(graph.units(), 0);
-  for (std::uint32_t i = 0; i < topological.size(); ++i) position[topological[i]] = i;
-  std::optional<Communicators> communicators = assign_streams(dag, strategy, graph, selection, roles, position, sink);
-  if (!communicators) return std::nullopt;
-  // The linear order is one thread's work; a second one has time for what needs no order.
-  std::vector<std::uint32_t> node_position;
-  std::optional<RoleNodes> nodes;
-  const auto decide = [&] { node_position = linearise(dag, graph, roles, *communicators, compute->nodes, after, claimed.named); };
-  const auto note = [&] {
-    for (Node& node : dag.nodes) node.stream = node.comm.valid() ? communicators->list[communicators->of_comm[node.comm.index()].index()].stream : StreamId(0);
-    dag.temporal.clear();
-    dag.temporal.reserve(after.size() + claimed.waits.size());
-    for (const auto& [before, next] : after) dag.temporal.emplace_back(graph.front(before), graph.front(next));
-    dag.temporal.insert(dag.temporal.end(), claimed.waits.begin(), claimed.waits.end());
-    nodes.emplace(dag, roles);
-    beside();
-  };
-  run_both(dag.nodes.size(), decide, note);
-  if (node_position.size() < dag.nodes.size()) {
-    sink.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
-    return std::nullopt;
+
+ private:
+  const WorkGraph& graph() const { return pending_.connected(); }
+
+  /// What the orders claim, and the order of all chunks that agrees with it. False after a report.
+  bool claim() {
+    const std::size_t errors = sink_.error_count();
+    const auto apply = [&] {
+      roles_.emplace(dag_, claimed_sets(strategy_));
+      selection_.work();
+      claimed_ = apply_orders(dag_, strategy_, pending_, *roles_, selection_, sink_);
+    };
+    run_both(dag_.nodes.size(), [&] { pending_.make(dag_); }, apply);
+    if (sink_.error_count() > errors) {
+      check_data_flow(dag_, claimed_, graph(), sink_);
+      return false;
+    }
+    compute_ = compute_order(dag_, claimed_, graph(), *roles_, sink_);
+    return compute_.has_value();
   }
-  sort_sums(dag, graph, *communicators, node_position);
-  nodes->put(dag.order, roles);
-  dag.level = Level::ordered;
-  Ordered ordered{std::move(*communicators), std::move(*role_table), std::move(*nodes), {}};
-  for (const auto& [before, communication] : claimed.waits) ordered.issued_after.emplace_back(communication, before);
-  std::sort(ordered.issued_after.begin(), ordered.issued_after.end());
-  return ordered;
+
+  /// Messages are numbered as their senders make them, or as an order names them: both follow from the compute orders alone. False after a report.
+  bool order_messages() {
+    const auto follow = [&] {
+      after_ = chains(graph(), *roles_, compute_->nodes);
+      nodes_.emplace(dag_, *roles_);
+    };
+    const auto number = [&] {
+      std::vector<std::uint32_t> position(graph().units(), 0);
+      for (std::uint32_t i = 0; i < compute_->topological.size(); ++i) position[compute_->topological[i]] = i;
+      communicators_ = assign_streams(dag_, strategy_, graph(), selection_, *roles_, position, sink_);
+    };
+    if (!compute_->topological.empty()) {
+      run_both(dag_.nodes.size(), number, follow);
+      return communicators_.has_value();
+    }
+    follow();
+    std::vector<Adjacency::Pair> edges = after_;
+    edges.insert(edges.end(), claimed_.named.begin(), claimed_.named.end());
+    compute_->topological = topological_order(graph(), Adjacency(graph().units(), edges));
+    number();
+    return communicators_.has_value();
+  }
+
+  void note_streams_and_edges() {
+    for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? communicators_->list[communicators_->of_comm[node.comm.index()].index()].stream : StreamId(0);
+    dag_.temporal.clear();
+    dag_.temporal.reserve(after_.size() + claimed_.waits.size());
+    for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph().front(before), graph().front(next));
+    dag_.temporal.insert(dag_.temporal.end(), claimed_.waits.begin(), claimed_.waits.end());
+  }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  DiagnosticSink& sink_;
+  PendingWorkGraph pending_;
+  std::optional<RoleTable> roles_;
+  Selection selection_;
+  ClaimedOrder claimed_;
+  std::optional<ComputeOrder> compute_;
+  std::vector<Adjacency::Pair> after_;  // consecutive chunks of a role
+  std::optional<Communicators> communicators_;
+  std::optional<RoleNodes> nodes_;
+};
+
+}  // namespace
+
+std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::function_ref<void()> beside) {
+  return Ordering(dag, strategy, sink).run(beside);
 }
 
 void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
