@@ -250,21 +250,22 @@ class Application {
     }
   }
 
-  /// Whether the backward that the operation is a half of is named whole, too: that is told, and the whole counts as named.
+  /// Whether the backwards that the operation is a half of are all named whole, too: that is told, and the whole counts as named.
   bool is_half_of_whole(const OrderOp& op) {
     if (op.pass != Pass::BI && op.pass != Pass::BW) return false;
     DiagnosticSink unread(sink_.locations());
     const std::optional<Selection::Found> found = selection_.find(*order_, op, unread);
-    bool any = false;
+    bool any = false, halves = false;
     for (const ChunkId chunk : found ? found->chunks : std::span<const ChunkId>()) {
       for (const std::uint32_t instance : found->instances) {
         const NodeId whole = selection_.work().at(chunk, Pass::B, instance);
+        halves = halves || selection_.work().at(chunk, op.pass, instance).valid();
         if (!whole.valid()) continue;
         any = true;
         if (roles_.contains(dag_.node(whole).devices, rank_->devices)) whole_of_halves_.push_back(whole);
       }
     }
-    return any;
+    return any && !halves;
   }
 
   /// A named communication waits for the step before it.

@@ -25,9 +25,12 @@ class Placer {
  public:
   Placer(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
   bool run();
+  std::vector<DeviceSetId> places_of(Pass pass);
 
  private:
   void collect();
+  bool decide();
+  DeviceSetId place_of(std::size_t at, Pass pass) const;
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
   bool check_complete() const;
   bool finish();
@@ -149,6 +152,18 @@ bool Placer::run() {
     for (Node& node : dag_.nodes) node.devices = everything;
     return finish();
   }
+  const bool good = decide();
+  // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
+  if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
+  if (!good) return false;
+  for (Node& node : dag_.nodes) {
+    if (node.kind == NodeKind::chunk) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), node.pass);
+  }
+  return finish();
+}
+
+/// Which rule holds for every pass, chunk and instance.
+bool Placer::decide() {
   bool good = true;
   for (std::uint32_t r = 0; r < rules_.size(); ++r) {
     const std::optional<Pass> pass = rules_[r].selector->pass;
@@ -160,17 +175,25 @@ bool Placer::run() {
       good = apply(r, *pass, by_pass_[static_cast<std::size_t>(*pass)]) && good;
     }
   }
-  // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
-  if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
-  if (!good) return false;
-  for (Node& node : dag_.nodes) {
-    if (node.kind != NodeKind::chunk) continue;
-    const std::size_t at = node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance);
-    const std::vector<std::uint32_t>& own = by_pass_[static_cast<std::size_t>(node.pass)];
-    const bool follows = own.empty() || own[at] == kNoRule;
-    node.devices = rules_[follows ? by_pass_[0][at] : own[at]].devices;
-  }
-  return finish();
+  return good;
+}
+
+DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
+  const auto rule = [&](Pass each) {
+    const std::vector<std::uint32_t>& table = by_pass_[static_cast<std::size_t>(each)];
+    return table.empty() ? kNoRule : table[at];
+  };
+  const std::uint32_t own = rule(pass) == kNoRule ? rule(Pass::F) : rule(pass);
+  return own == kNoRule ? DeviceSetId() : rules_[own].devices;
+}
+
+std::vector<DeviceSetId> Placer::places_of(Pass pass) {
+  std::vector<DeviceSetId> places(dag_.chunks.size() * selection_.instances().size());
+  if (!check_places(strategy_, *dag_.context, sink_)) return places;
+  collect();
+  decide();
+  for (std::size_t at = 0; at < places.size(); ++at) places[at] = place_of(at, pass);
+  return places;
 }
 
 /// Homes follow from devices; no samples are divided yet.
@@ -181,6 +204,11 @@ bool Placer::finish() {
 }
 
 }  // namespace
+
+std::vector<DeviceSetId> places_of(Dag& dag, const directive::Strategy& strategy, Pass pass) {
+  DiagnosticSink unread(dag.context->locations);
+  return Placer(dag, strategy, unread).places_of(pass);
+}
 
 bool place(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Placer(dag, strategy, sink).run(); }
 

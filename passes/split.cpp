@@ -1,12 +1,14 @@
 #include "passes/split.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
+#include "passes/place.h"
 #include "passes/select.h"
 #include "passes/wiring.h"
 
@@ -140,43 +142,102 @@ bool claim_one_rank(const Dag& dag, const directive::Order& a, const directive::
   return &a != &b && std::any_of(a.ranks.begin(), a.ranks.end(), [&](const directive::RankSteps& rank) { return meets(rank, b); });
 }
 
-/// Reports where both are named. What an operation means that matches nothing is told where orders are applied.
-void find_halves(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
+/// How the backward of each instance is named.
+class Namings {
+ public:
+  Namings(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward)
+      : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink), unread_(sink.locations()), backward_(backward), named_(backward.size()) {}
+
+  /// Reports where both ways are named. What an operation means that matches nothing is told where orders are applied.
+  void find() {
+    for (const Directive& directive : strategy_.directives) {
+      const auto* order = std::get_if<directive::Order>(&directive);
+      if (order == nullptr) continue;
+      rank_of_op_.clear();
+      for (std::uint32_t op = 0; op < order->ops.size(); ++op) name(*order, op);
+    }
+  }
+
+ private:
+  void name(const directive::Order& order, std::uint32_t number) {
+    const directive::OrderOp& op = order.ops[number];
+    if (op.pass == Pass::F || op.part != directive::Part::none || is_trimmed(order, op)) return;
+    const std::optional<Selection::Found> found = selection_.find(order, op, unread_);
+    if (!found) return;
+    // What names work of several ranks means that of its own; which that was of a rank that failed is not known.
+    const bool several = found->chunks.size() * found->instances.size() > 1;
+    const directive::RankSteps* const rank = several ? rank_of(order, number) : nullptr;
+    if (several && rank == nullptr) return;
+    for (const ChunkId chunk : found->chunks) {
+      for (const std::uint32_t instance : found->instances) {
+        if (rank == nullptr || runs(*rank, op.pass, chunk.index() * selection_.instances().size() + instance)) name(order, op, chunk, instance);
+      }
+    }
+  }
+
+  void name(const directive::Order& order, const directive::OrderOp& op, ChunkId chunk, std::uint32_t instance) {
+    const std::size_t at = chunk.index() * selection_.instances().size() + instance;
+    const Backward how = op.pass == Pass::B ? Backward::whole : Backward::halves;
+    if (backward_[at] == Backward::unnamed || backward_[at] == how) {
+      backward_[at] = how;
+      named_[at] = {&order, op.loc};
+      return;
+    }
+    const auto [meets, fresh] = one_rank_.try_emplace({&order, named_[at].order}, false);
+    if (fresh) meets->second = claim_one_rank(dag_, order, *named_[at].order);
+    if (meets->second || std::exchange(backward_[at], Backward::both) == Backward::both) return;
+    if (told_.size() < kMostNamedBothWays && told_.insert(op.loc).second) report_both_ways(dag_, chunk, selection_.instances().at(instance), op.loc, named_[at].loc, sink_);
+  }
+
+  /// The rank whose steps an operation is one of; null for what a rank that failed has left.
+  const directive::RankSteps* rank_of(const directive::Order& order, std::uint32_t op) {
+    if (rank_of_op_.empty()) {
+      rank_of_op_.assign(order.ops.size(), nullptr);
+      for (const directive::RankSteps& rank : order.ranks) {
+        for (std::uint32_t i = 0; i < rank.num_steps; ++i) enter(order, order.steps[order.children[rank.first_step + i]], rank);
+      }
+    }
+    return rank_of_op_[op];
+  }
+
+  void enter(const directive::Order& order, const directive::OrderStep& step, const directive::RankSteps& rank) {
+    for (std::uint32_t i = step.first; i < step.first + step.count; ++i) {
+      if (step.kind == directive::OrderStep::Kind::op) {
+        rank_of_op_[i] = &rank;
+      } else {
+        enter(order, order.steps[order.children[i]], rank);
+      }
+    }
+  }
+
+  /// Whether that pass of a (chunk, instance) has a place on the rank, as far as the lines of the strategy say.
+  bool runs(const directive::RankSteps& rank, Pass pass, std::size_t at) {
+    std::vector<DeviceSetId>& places = places_[static_cast<std::size_t>(pass)];
+    if (places.empty()) places = places_of(dag_, strategy_, pass);
+    return !places[at].valid() || dag_.device_sets[places[at]].intersects(dag_.device_sets[rank.devices]);
+  }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  Selection& selection_;
+  DiagnosticSink& sink_;
+  DiagnosticSink unread_;
+  std::vector<Backward>& backward_;
+  std::vector<Naming> named_;
+  std::vector<const directive::RankSteps*> rank_of_op_;  // of the order at hand; empty: not asked for
+  std::array<std::vector<DeviceSetId>, 4> places_;       // per pass: of every chunk and instance; empty: not asked for
+  llvm::DenseSet<LocId> told_;
+  std::map<std::pair<const directive::Order*, const directive::Order*>, bool> one_rank_;  // whether they claim one, of those that meet
+};
+
+void find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<Backward>& backward) {
   bool any = false;
   for (const Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) {
       any = any || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) { return op.pass == Pass::BI || op.pass == Pass::BW; });
     }
   }
-  if (!any) return;
-  DiagnosticSink unread(sink.locations());
-  llvm::DenseSet<LocId> told;
-  std::vector<Naming> named(backward.size());
-  std::map<std::pair<const directive::Order*, const directive::Order*>, bool> one_rank;  // whether they claim one, of those that meet
-  for (const Directive& directive : strategy.directives) {
-    const auto* order = std::get_if<directive::Order>(&directive);
-    if (order == nullptr) continue;
-    for (const directive::OrderOp& op : order->ops) {
-      if (op.pass == Pass::F || op.part != directive::Part::none || is_trimmed(*order, op)) continue;
-      const std::optional<Selection::Found> found = selection.find(*order, op, unread);
-      if (!found) continue;
-      const Backward how = op.pass == Pass::B ? Backward::whole : Backward::halves;
-      for (const ChunkId chunk : found->chunks) {
-        for (const std::uint32_t instance : found->instances) {
-          const std::size_t at = chunk.index() * selection.instances().size() + instance;
-          if (backward[at] == Backward::unnamed || backward[at] == how) {
-            backward[at] = how;
-            named[at] = {order, op.loc};
-            continue;
-          }
-          const auto [meets, fresh] = one_rank.try_emplace({order, named[at].order}, false);
-          if (fresh) meets->second = claim_one_rank(dag, *order, *named[at].order);
-          if (meets->second || std::exchange(backward[at], Backward::both) == Backward::both) continue;
-          if (told.size() < kMostNamedBothWays && told.insert(op.loc).second) report_both_ways(dag, chunk, selection.instances().at(instance), op.loc, named[at].loc, sink);
-        }
-      }
-    }
-  }
+  if (any) Namings(dag, strategy, selection, sink, backward).find();
 }
 
 // ---- rewrite
