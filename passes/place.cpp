@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
 #include "passes/check_lines.h"
 #include "passes/select.h"
@@ -32,6 +33,7 @@ class Placer {
   bool decide();
   DeviceSetId place_of(std::size_t at, Pass pass) const;
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
+  bool check_halves();
   bool check_complete() const;
   bool finish();
   DeviceSetId canonical(DeviceSetId devices);
@@ -93,6 +95,30 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
   return good;
 }
 
+/// A place of `BI` or `BW` has an effect only where an order splits the backward. One whose work is partly split, or that a narrower one overrides, stays.
+bool Placer::check_halves() {
+  // Orders that are missing may have named them; of those that name both ways that is told.
+  if (strategy_.missing.order || sink_.reported(Code::backward_named_both_ways)) return true;
+  DiagnosticSink unread(sink_.locations());  // what selects no work is told where rules are applied
+  llvm::DenseSet<LocId> reported;            // a loop comes by the same place again
+  for (const Rule& rule : rules_) {
+    const std::optional<Pass> pass = rule.selector->pass;
+    if (pass != Pass::BI && pass != Pass::BW) continue;
+    const std::optional<Selection::Found> found = selection_.find(*rule.selector, unread);
+    if (!found) continue;
+    const bool any = std::any_of(found->chunks.begin(), found->chunks.end(), [&](ChunkId chunk) {
+      return std::any_of(found->instances.begin(), found->instances.end(), [&](std::uint32_t instance) { return selection_.work().at(chunk, *pass, instance).valid(); });
+    });
+    const LocId loc = directive::narrowest(rule.selector->loc, rule.loc);
+    if (any || !reported.insert(loc).second) continue;
+    directive::Selector whole = *rule.selector;
+    whole.pass = Pass::B;
+    report_missing_pass(sink_, loc, print_selector(*rule.selector, dag_.context->symbols), *pass,
+                        "place `" + print_selector(whole, dag_.context->symbols) + "`, or name `BI` and `BW` of this work in an order");
+  }
+  return reported.empty();
+}
+
 bool Placer::check_complete() const {
   constexpr std::size_t kShown = 4;
   struct Nowhere {
@@ -152,7 +178,8 @@ bool Placer::run() {
     for (Node& node : dag_.nodes) node.devices = everything;
     return finish();
   }
-  const bool good = decide();
+  bool good = decide();
+  good = check_halves() && good;
   // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
   if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
   if (!good) return false;

@@ -243,8 +243,7 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
   if (out.size() > before) return true;
   std::string text;
   for (const Term& term : terms_of(order, op)) text += " " + this->text(term);
-  auto builder = sink.report(Code::selector_matches_nothing, op.loc, "`{}{}` matches nothing: this work has no `{}`", pass_name(op.pass), text, pass_name(op.pass));
-  if (op.pass != Pass::F) builder.hint("an order names either `B` or both `BI` and `BW` of one piece of work");
+  report_missing_pass(sink, op.loc, std::string(pass_name(op.pass)) + text, op.pass, op.pass == Pass::F ? "" : "an order names either `B` or both `BI` and `BW` of one piece of work");
   return false;
 }
 
@@ -338,6 +337,11 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
 
 void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name, std::uint32_t index, std::size_t size) {
   sink.report(Code::selector_matches_nothing, loc, "`{}[{}]` matches nothing: `{}` goes from 0 to {}", name, index, name, size - 1);
+}
+
+void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass, std::string_view hint) {
+  auto builder = sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing: this work has no `{}`", work, pass_name(pass));
+  if (!hint.empty()) builder.hint("{}", hint);
 }
 
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols) {

@@ -145,6 +145,9 @@ void report_missing_index(DiagnosticSink& sink, LocId loc, std::string_view name
 /// Reports a selector of which each part matches something, but nothing has all of them.
 void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts);
 
+/// Reports work that exists, but without the pass that is named.
+void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass, std::string_view hint);
+
 /// `stage[1] mb[0]`, with the pass in front and the part behind where they are named; `model` when it has no coordinate.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);
 

@@ -41,6 +41,12 @@ const Refusal kRefusals[] = {
     {"microbatch_out_of_range", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}, {"mb", 2}}, {{"pp", 0}}); }},
     {"parts_do_not_meet", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stage", 0}, {"layer", 3}}, {{"pp", 0}}); }},
     {"replicated_instance", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {{"stage", 0}, {"mb", 1}}); }},
+    {"placed_half_of_whole_backward", Code::selector_matches_nothing, mlp,
+     [](StrategyBuilder& b) {
+       b.line(2, 2);
+       directive::Place place{{b.selector({{"stage", 0}}, Pass::BW)}, b.devices({{"pp", 1}}), b.next_line()};
+       b.add(place);
+     }},
     {"placed_communication", Code::selector_not_allowed, mlp,
      [](StrategyBuilder& b) {
        directive::Place place{{b.selector({{"stage", 0}})}, b.devices({{"pp", 0}}), b.next_line()};
