@@ -112,6 +112,8 @@ class Evaluator {
   void begin_independent() { broken_ = false; }
   /// Fails without a word: something that failed before is needed here.
   void set_failed() { failed_ = broken_ = true; }
+  /// The requirement that ended a schedule or model the last time; what stands behind it was not run.
+  const ast::Stmt* failed_requirement() const { return failed_requirement_; }
   /// Ends unwinding, so that what stands beside the failure is looked at. False when evaluation cannot go on.
   bool resume();
   /// Says how many diagnostics were not shown.
@@ -212,6 +214,7 @@ class Evaluator {
   std::vector<Loop> loops_;  // those that are running, the innermost last
   bool exhausted_ = false;  // a bound on steps or nesting was passed
   bool abandons_ = false;   // a requirement of the function being run failed
+  const ast::Stmt* failed_requirement_ = nullptr;
   std::set<std::pair<Code, SourceRange>> told_;
   std::size_t not_shown_ = 0;
   LocId last_not_shown_;

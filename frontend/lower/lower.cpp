@@ -152,6 +152,11 @@ class Lowering {
     if (!bound || !evaluator_.resume()) return nothing();
     lowered_.strategy.settings.loc = evaluator_.here(function.syntax->name.range, frame);
     evaluator_.run(function, frame);
+    if (const ast::Stmt* last = evaluator_.failed() ? evaluator_.failed_requirement() : nullptr) {
+      for (const ast::Stmt* stmt : function.syntax->body->statements) {
+        if (stmt->range.end >= last->range.end) schedule_.note_missing(*stmt);
+      }
+    }
     schedule_.finish();
     if (evaluator_.failed()) return nothing();
     missing().any = missing().any || evaluator_.broken() || !function.sound;

@@ -119,7 +119,10 @@ bool ScheduleBuilder::setting_failed(std::string_view name) const {
 bool Evaluator::leave_out(const ast::Stmt& stmt, Frame& frame) {
   if (!skips_statements || abandons_ || !resume()) return false;
   // What a schedule or model requires holds for all of it: without that nothing in it is worth looking at.
-  if (stmt.kind == ast::StmtKind::require && functions_ > 0) abandons_ = true;
+  if (stmt.kind == ast::StmtKind::require && functions_ > 0) {
+    abandons_ = true;
+    failed_requirement_ = &stmt;
+  }
   const bool returns = stmt.kind != ast::StmtKind::return_value && may_return(stmt);
   if (abandons_ || returns) {
     set_failed();
