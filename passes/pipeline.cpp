@@ -30,6 +30,7 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
     // The costs that balance stages are those of forward and backward, so the derivative comes first.
     if (!differentiate(model, sink) || !partition(model, strategy, sink)) return std::nullopt;
   }
+  if (!check_split_names(model, strategy, sink)) return std::nullopt;
   std::optional<Dag> dag = build(model, strategy, sink);
   if (!dag) return std::nullopt;
   // What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.

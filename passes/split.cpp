@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -74,6 +75,23 @@ bool find_split(const directive::Strategy& strategy, const Batch& batch, const C
     }
   }
   return true;
+}
+
+/// What else the program calls `name`, where it does: a partition or regions of the model.
+struct Namesake {
+  LocId loc;
+  bool partition = false;
+};
+
+std::optional<Namesake> namesake_of(Symbol name, const tensor::Graph& model, const directive::Strategy& strategy) {
+  for (const Directive& directive : strategy.directives) {
+    const auto* partition = std::get_if<directive::Partition>(&directive);
+    if (partition != nullptr && partition->into.name == name) return Namesake{directive::narrowest(partition->into.loc, partition->loc), true};
+  }
+  for (const tensor::Node& node : model.nodes()) {
+    if (model.regions.coordinate(node.region, name)) return Namesake{node.loc};
+  }
+  return std::nullopt;
 }
 
 // ---- legality
@@ -289,6 +307,31 @@ void check_splits(const tensor::Graph& model, const directive::Strategy& strateg
   const Batch batch = batch_of(model, strategy);
   const directive::Split* split = nullptr;
   if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) check_division(*split, batch, model.context(), sink);
+  check_split_names(model, strategy, sink);
+}
+
+bool check_split_names(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  llvm::DenseSet<Symbol> seen;
+  bool good = true;
+  for (const Directive& directive : strategy.directives) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    if (split == nullptr) continue;
+    for (const directive::NamedExtent& dim : split->into) {
+      if (!seen.insert(dim.name).second) continue;
+      const std::optional<Namesake> namesake = namesake_of(dim.name, model, strategy);
+      if (!namesake) continue;
+      const std::string_view name = model.context().text(dim.name);
+      auto report = sink.report(Code::split_name_taken, directive::narrowest(dim.loc, split->loc), "`{}` already names regions of the model", name);
+      if (namesake->partition) {
+        report.related(namesake->loc, "the partition calls its parts `{}`", name);
+      } else {
+        report.related(namesake->loc, "this stands in a region `{}`", name);
+      }
+      report.hint("give the dimension another name");
+      good = false;
+    }
+  }
+  return good;
 }
 
 bool divides(const directive::Split& split, const Batch& batch) {

@@ -83,6 +83,8 @@ const Refusal kRefusals[] = {
      }},
     {"split_twice", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.line(2, 2).split({{"mb", 4}}); }},
     {"split_into_nothing", Code::split_conflict, mlp, [](StrategyBuilder& b) { b.split({{"mb", 0}}); }},
+    {"split_named_as_partition", Code::split_name_taken, mlp, [](StrategyBuilder& b) { b.partition("stage", 2).split({{"stage", 2}}); }},
+    {"split_named_as_region", Code::split_name_taken, gpt, [](StrategyBuilder& b) { b.split({{"mb", 2}, {"block", 2}}); }},
     {"microbatches_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 3); }},
     {"replicas_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 16).replicate({"dp"}); }},
     {"coupled_split", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
