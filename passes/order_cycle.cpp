@@ -129,15 +129,26 @@ class Claims {
     return kNone;
   }
 
+  /// The end of a message that runs on the devices of the claim, the only one that its order can name; other units have one end.
+  NodeId member(const Dag& dag, const WorkGraph& graph, std::uint32_t unit, std::uint32_t claim) const {
+    if (claim == kNone) return graph.front(unit);
+    const DeviceSet& devices = dag.device_sets[dag.claims[claim].devices];
+    const auto members = graph.members(unit);
+    const auto own = std::find_if(members.begin(), members.end(), [&](NodeId member) { return dag.device_sets[dag.node(member).devices].intersects(devices); });
+    return own == members.end() ? graph.front(unit) : *own;
+  }
+
   /// The operation that names the work of a unit, in this claim if it does.
   LocId loc(const Dag& dag, const WorkGraph& graph, std::uint32_t unit, std::uint32_t claim) const {
+    const NodeId own = member(dag, graph, unit, claim);
+    for (const ClaimedOrder::Again& again : claimed_.again) {
+      if (again.claim == claim && again.node == own) return again.loc;
+    }
+    if (claimed_.loc[own.index()].valid()) return claimed_.loc[own.index()];
     for (const NodeId member : graph.members(unit)) {
-      for (const ClaimedOrder::Again& again : claimed_.again) {
-        if (again.claim == claim && again.node == member) return again.loc;
-      }
       if (claimed_.loc[member.index()].valid()) return claimed_.loc[member.index()];
     }
-    return dag.node(graph.front(unit)).loc;
+    return dag.node(own).loc;
   }
 
  private:
@@ -217,7 +228,8 @@ std::optional<Disagreement> disagreement(const WorkGraph& graph, const Claims& c
 }
 
 void report_disagreement(const Dag& dag, const Claims& claims, const WorkGraph& graph, const Disagreement& found, DiagnosticSink& sink) {
-  const std::string before = work_text(dag, graph.front(found.before)), after = work_text(dag, graph.front(found.after));
+  const std::string before = work_text(dag, claims.member(dag, graph, found.before, found.claim));
+  const std::string after = work_text(dag, claims.member(dag, graph, found.after, found.claim));
   const LocId loc = claims.loc(dag, graph, found.after, found.claim), other = claims.loc(dag, graph, found.after, found.other);
   auto report = sink.report(Code::order_contradicts_data, loc, "`{}` comes after `{}` in the order of `{}`, and before it in the order of `{}`", after, before,
                             dag.text(dag.claims[found.claim].devices), dag.text(dag.claims[found.other].devices));
@@ -236,14 +248,14 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
   }
   const Claims claims(claimed);
   const std::vector<Link> links = links_of(dag, graph, more, claims, cycle);
-  const auto text = [&](std::uint32_t unit) { return work_text(dag, graph.front(unit)); };
+  const auto text = [&](std::uint32_t unit, std::uint32_t claim) { return work_text(dag, claims.member(dag, graph, unit, claim)); };
   const auto loc = [&](std::uint32_t unit, std::uint32_t claim) { return claims.loc(dag, graph, unit, claim); };
   if (links.size() == 2 && links[0].why == Why::order && links[1].why == Why::data) {
     const std::uint32_t first = links[0].from, second = links[0].to;
     const std::uint32_t claim = links[0].claim;
-    sink.report(Code::order_contradicts_data, loc(first, claim), "`{}` waits for `{}`, which the order puts after it", text(first), text(second))
-        .related(loc(second, claim), "`{}` comes only here", text(second))
-        .hint("put `{}` before `{}`", text(second), text(first));
+    sink.report(Code::order_contradicts_data, loc(first, claim), "`{}` waits for `{}`, which the order puts after it", text(first, claim), text(second, claim))
+        .related(loc(second, claim), "`{}` comes only here", text(second, claim))
+        .hint("put `{}` before `{}`", text(second, claim), text(first, claim));
     return;
   }
   const bool of_orders = std::all_of(links.begin(), links.end(), [](const Link& link) { return link.why == Why::order; });
@@ -251,13 +263,16 @@ void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkG
     report_disagreement(dag, claims, graph, *found, sink);
     return;
   }
-  const std::uint32_t start = links.front().from;
-  auto report = sink.report(Code::order_contradicts_data, loc(start, links.front().claim), "`{}` waits for itself: the orders of the ranks and the data flow form a cycle", text(start));
-  for (const Link& link : links) {
+  const std::uint32_t start = links.front().from, first_claim = links.front().claim;
+  auto report = sink.report(Code::order_contradicts_data, loc(start, first_claim), "`{}` waits for itself: the orders of the ranks and the data flow form a cycle",
+                            text(start, first_claim));
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const Link& link = links[i];
     if (link.why == Why::order) {
-      report.related(loc(link.to, link.claim), "the order puts `{}` after `{}`", text(link.to), text(link.from));
-    } else {
-      report.related(loc(link.to, kNone), "`{}` waits for `{}`", text(link.to), text(link.from));
+      report.related(loc(link.to, link.claim), "the order puts `{}` after `{}`", text(link.to, link.claim), text(link.from, link.claim));
+    } else {  // between two orders: each end as the order beside it has it
+      const std::uint32_t before = links[(i + links.size() - 1) % links.size()].claim, after = links[(i + 1) % links.size()].claim;
+      report.related(loc(link.to, after), "`{}` waits for `{}`", text(link.to, after), text(link.from, before));
     }
   }
   report.hint("on one of these ranks, swap the two operations");

@@ -315,6 +315,23 @@ TEST(OrderErrors, CycleOverTwoRanks) {
             "`B stage[0] mb[0]` waits for `B stage[1] mb[0]`\n");
 }
 
+TEST(OrderErrors, MessageAsTheRankNamesIt) {
+  Program program;
+  std::vector<Op> sender = program.gpipe(0), receiver = program.gpipe(1);
+  sender.insert(sender.begin() + 1, program.op(Pass::F, 0, 0));
+  receiver.insert(receiver.begin() + 1, program.op(Pass::F, 1, 0));
+  directive::Order order = program.order({{program.rank(0), sender}, {program.rank(1), receiver}});
+  order.ops[1].part = Part::send;
+  directive::OrderOp& late = order.ops[sender.size() + 1];
+  late.part = Part::recv;
+  const SourceRange place = program.context.locations.range(late.loc);
+  program.build.add(order);
+  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`F stage[1] mb[0]` waits for `F stage[1].recv mb[0]`, which the order puts after it");
+  ASSERT_EQ(found.related.size(), 1u);
+  EXPECT_EQ(found.related[0].message, "`F stage[1].recv mb[0]` comes only here");
+  EXPECT_EQ(found.related[0].range, place);
+}
+
 TEST(OrderErrors, DependentMembers) {
   Program program(1, 1);
   program.build.add(program.order({{program.rank(0), {program.op(Pass::F, 0, 0, 1), program.op(Pass::B, 0, 0, 1)}}}));
