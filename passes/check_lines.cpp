@@ -22,13 +22,6 @@ bool check_each(const directive::Strategy& strategy, DiagnosticSink& sink, Check
   return sink.error_count() == errors;
 }
 
-bool is_split_into(const directive::Strategy& strategy, Symbol name) {
-  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [&](const directive::Directive& directive) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    return split != nullptr && std::any_of(split->into.begin(), split->into.end(), [&](const directive::NamedExtent& dim) { return dim.name == name; });
-  });
-}
-
 void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
   if (replicate.zero > 0) {
     sink.report(Code::not_available, replicate.loc, "`zero: {}` (sharded state) is not available", replicate.zero).hint("write `zero: 0` or leave it out: every replica then keeps its own copy");
@@ -87,6 +80,13 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
 }
 
 }  // namespace
+
+bool is_split_into(const directive::Strategy& strategy, Symbol name) {
+  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [&](const directive::Directive& directive) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    return split != nullptr && std::any_of(split->into.begin(), split->into.end(), [&](const directive::NamedExtent& dim) { return dim.name == name; });
+  });
+}
 
 bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
   return check_each<directive::Place>(strategy, sink, [&](const directive::Place& place) {

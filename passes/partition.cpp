@@ -8,6 +8,7 @@
 
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
+#include "passes/check_lines.h"
 #include "passes/select.h"
 
 namespace piper::passes {
@@ -37,6 +38,7 @@ class Partitioner {
   bool collect(std::vector<const directive::Partition*>& partitions);
   bool apply(const directive::Partition& partition);
   Regions instances_of(const directive::Selector& selector) const;
+  void report_part_of_work(const directive::Partition& partition);
   void report_nothing(const directive::Partition& partition);
   /// Whether the operations are those of one call, `only`.
   bool is_one_call(std::span<const NodeId> ops, RegionId& only) const;
@@ -277,6 +279,13 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
   return regions;
 }
 
+void Partitioner::report_part_of_work(const directive::Partition& partition) {
+  sink_.report(Code::selector_not_allowed, directive::narrowest(partition.region.loc, partition.loc),
+               "a partition cuts a region of the model, with all its passes, instances and communication; `{}` is a part of its work",
+               print_selector(partition.region, model_.context().symbols))
+      .hint("name the region alone");
+}
+
 void Partitioner::report_nothing(const directive::Partition& partition) {
   const directive::Coordinate* unknown = nullptr;
   const directive::Coordinate* beyond = nullptr;  // its name exists, its index does not
@@ -296,7 +305,9 @@ void Partitioner::report_nothing(const directive::Partition& partition) {
     beyond = &coordinate;
     highest = last;
   }
-  if (unknown != nullptr) {
+  if (unknown != nullptr && is_split_into(strategy_, unknown->name)) {
+    report_part_of_work(partition);
+  } else if (unknown != nullptr) {
     std::vector<std::string_view> names;
     for (std::size_t r = 0; r < model_.regions.size(); ++r) names.push_back(text(model_.regions.name(RegionId::at(r))));
     std::sort(names.begin(), names.end());
@@ -366,9 +377,7 @@ bool Partitioner::collect(std::vector<const directive::Partition*>& partitions) 
     const auto* partition = std::get_if<directive::Partition>(&directive);
     if (partition == nullptr) continue;
     if (partition->region.pass || partition->region.part != directive::Part::none) {
-      sink_.report(Code::selector_not_allowed, partition->region.loc.valid() ? partition->region.loc : partition->loc,
-                   "a partition cuts a region of the model, with all its passes and communication; `{}` is a part of its work", print_selector(partition->region, model_.context().symbols))
-          .hint("name the region alone");
+      report_part_of_work(*partition);
       good = false;
       continue;
     }

@@ -58,6 +58,7 @@ const Refusal kRefusals[] = {
        directive::Partition partition{b.selector({}, Pass::F), {axis(b, 0), 2}, {}, b.next_line()};
        b.add(partition);
      }},
+    {"partitioned_instance", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { b.split({{"mb", 2}}).partition("part", 2, {}, {{"layer", 0}, {"mb", 0}}); }},
     {"zero_and_prefetch", Code::not_available, mlp,
      [](StrategyBuilder& b) {
        directive::Replicate sharded = replicate(b, {axis(b, 1)});
