@@ -92,6 +92,11 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
       append_selector(selector, *index.base, frame);
       if (failed_) return;
       if (selector.coordinates.empty() || !selector.coordinates.back().all) {
+        if (selector.coordinates.empty()) {
+          fail(Code::selector_indexed_twice, expr.range, frame, "`{}` means all work, which has no index", ast::source_text(*index.base))
+              .hint("write `{}`, or index a region in it: `stage[0]`", ast::source_text(*index.base));
+          return;
+        }
         fail(Code::selector_indexed_twice, expr.range, frame, "`{}` has an index already", ast::source_text(*index.base))
             .hint("write all indices in one bracket: `stage[0, 1]`");
         return;
