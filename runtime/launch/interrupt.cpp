@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <thread>
 
 #include "runtime/executor/executor.h"
 
@@ -16,17 +17,25 @@ constexpr int kSignals[] = {SIGINT, SIGTERM};
 std::atomic<bool> requested_flag{false};
 std::atomic<int> waiters{-1};
 std::atomic<Executor*> listener{nullptr};
+std::atomic<int> handling{0};  // handlers that are running, on whatever threads
 static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
               "a signal handler may use them");
 
 // SA_RESETHAND: the second signal meets the default.
 void on_signal(int) {
   const int error = errno;
+  ++handling;
   requested_flag.store(true);
   if (Executor* executor = listener.load()) executor->request_stop();
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(waiters.load(), &one, sizeof one);
+  --handling;
   errno = error;
+}
+
+/// What a handler has loaded may go when it has returned. One of this thread's own has returned already.
+void wait_for_handlers() {
+  while (handling.load() > 0) std::this_thread::yield();
 }
 
 }  // namespace
@@ -47,6 +56,7 @@ Interrupt::Interrupt() : file_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 Interrupt::~Interrupt() {
   for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
   waiters.store(-1);
+  wait_for_handlers();
   if (file_ >= 0) close(file_);
 }
 
@@ -57,7 +67,10 @@ EndsRun::EndsRun(const Interrupt& interrupt, Executor& executor) {
   if (interrupt.requested()) executor.request_stop();
 }
 
-EndsRun::~EndsRun() { listener.store(nullptr); }
+EndsRun::~EndsRun() {
+  listener.store(nullptr);
+  wait_for_handlers();
+}
 
 IgnoreBrokenPipes::IgnoreBrokenPipes() {
   struct sigaction action {};
