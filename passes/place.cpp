@@ -26,7 +26,7 @@ class Placer {
  public:
   Placer(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
   bool run();
-  std::vector<DeviceSetId> places_of(Pass pass);
+  Places places();
 
  private:
   void collect();
@@ -214,12 +214,16 @@ DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
   return own == kNoRule ? DeviceSetId() : rules_[own].devices;
 }
 
-std::vector<DeviceSetId> Placer::places_of(Pass pass) {
-  std::vector<DeviceSetId> places(dag_.chunks.size() * selection_.instances().size());
+Places Placer::places() {
+  Places places;
+  for (std::vector<DeviceSetId>& of_pass : places) of_pass.resize(dag_.chunks.size() * selection_.instances().size());
   if (!check_places(strategy_, *dag_.context, sink_)) return places;
   collect();
   decide();
-  for (std::size_t at = 0; at < places.size(); ++at) places[at] = place_of(at, pass);
+  for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+    std::vector<DeviceSetId>& of_pass = places[static_cast<std::size_t>(pass)];
+    for (std::size_t at = 0; at < of_pass.size(); ++at) of_pass[at] = place_of(at, pass);
+  }
   return places;
 }
 
@@ -232,9 +236,9 @@ bool Placer::finish() {
 
 }  // namespace
 
-std::vector<DeviceSetId> places_of(Dag& dag, const directive::Strategy& strategy, Pass pass) {
+Places places_of(Dag& dag, const directive::Strategy& strategy) {
   DiagnosticSink unread(dag.context->locations);
-  return Placer(dag, strategy, unread).places_of(pass);
+  return Placer(dag, strategy, unread).places();
 }
 
 bool place(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Placer(dag, strategy, sink).run(); }

@@ -8,6 +8,7 @@
 //
 //   place stage[0] on cluster[pp: 0]      F.stage0.mb3, B.stage0.mb3, load.tokens.mb3, update.stage0.0   on   cluster[pp: 0]
 
+#include <array>
 #include <vector>
 
 #include "ir/dag/dag.h"
@@ -16,9 +17,10 @@
 
 namespace piper::passes {
 
-/// Where the lines of a strategy put that pass of every chunk and instance, row-major; invalid where no line says it. For passes before this one; reports
-/// nothing.
-std::vector<DeviceSetId> places_of(dag::Dag& dag, const directive::Strategy& strategy, Pass pass);
+/// By pass: where the lines of a strategy put it of every chunk and instance, row-major; invalid where no line says it.
+using Places = std::array<std::vector<DeviceSetId>, 4>;
+/// For passes before this one; reports nothing.
+Places places_of(dag::Dag& dag, const directive::Strategy& strategy);
 
 /// Takes a DAG from level split to level placed, chunks alone, samples not yet divided over devices. False after reporting.
 bool place(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);

@@ -1,12 +1,13 @@
 #include "passes/split.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <optional>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
 #include "passes/place.h"
@@ -230,9 +231,12 @@ class Namings {
 
   /// Whether that pass of a (chunk, instance) has a place on the rank, as far as the lines of the strategy say.
   bool runs(const directive::RankSteps& rank, Pass pass, std::size_t at) {
-    std::vector<DeviceSetId>& places = places_[static_cast<std::size_t>(pass)];
-    if (places.empty()) places = places_of(dag_, strategy_, pass);
-    return !places[at].valid() || dag_.device_sets[places[at]].intersects(dag_.device_sets[rank.devices]);
+    if (!places_) places_ = places_of(dag_, strategy_);
+    const DeviceSetId place = (*places_)[static_cast<std::size_t>(pass)][at];
+    if (!place.valid()) return true;
+    const auto [known, fresh] = on_rank_.try_emplace({place.value(), rank.devices.value()}, false);
+    if (fresh) known->second = dag_.device_sets[place].intersects(dag_.device_sets[rank.devices]);
+    return known->second;
   }
 
   Dag& dag_;
@@ -243,7 +247,8 @@ class Namings {
   std::vector<Backward>& backward_;
   std::vector<Naming> named_;
   std::vector<const directive::RankSteps*> rank_of_op_;  // of the order at hand; empty: not asked for
-  std::array<std::vector<DeviceSetId>, 4> places_;       // per pass: of every chunk and instance; empty: not asked for
+  std::optional<Places> places_;                         // when they were asked for
+  llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, bool> on_rank_;  // whether a place and a claim have devices in common
   llvm::DenseSet<LocId> told_;
   std::map<std::pair<const directive::Order*, const directive::Order*>, bool> one_rank_;  // whether they claim one, of those that meet
 };

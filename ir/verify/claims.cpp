@@ -23,8 +23,9 @@ class Claims {
     disjoint();
     if (dag_.group.empty()) return;
     if (dag_.group.size() != dag_.nodes.size()) return report(LocId(), "there are overlap groups for `{}` of `{}` nodes", dag_.group.size(), dag_.nodes.size());
+    const std::vector<bool> claimed = claimed_sets();
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      if (dag_.group[i] != Dag::kNoGroup) member(NodeId::at(i));
+      if (dag_.group[i] != Dag::kNoGroup) member(NodeId::at(i), claimed);
     }
   }
 
@@ -57,12 +58,19 @@ class Claims {
     builder.related(dag_.claims[other].loc, "the other claim");
   }
 
-  void member(NodeId id) {
+  /// Per device set whether a claim has ranks of it.
+  std::vector<bool> claimed_sets() const {
+    std::vector<bool> claimed(dag_.device_sets.size(), false);
+    for (std::size_t s = 0; s < claimed.size(); ++s) {
+      for (std::size_t c = 0; c < dag_.claims.size() && !claimed[s]; ++c) claimed[s] = set(c).intersects(dag_.device_sets[DeviceSetId::at(s)]);
+    }
+    return claimed;
+  }
+
+  void member(NodeId id, const std::vector<bool>& claimed) {
     const Node& node = facts_.node(id);
     if (node.kind != NodeKind::chunk) return report(node.loc, "`{}` is in overlap group `{}`, which is made of chunks alone", facts_.name(id), dag_.group[id.index()]);
-    for (std::size_t c = 0; c < dag_.claims.size(); ++c) {
-      if (set(c).intersects(dag_.device_sets[node.devices])) return;
-    }
+    if (claimed[node.devices.index()]) return;
     report(node.loc, "`{}` is in overlap group `{}`, and no claim has ranks of `{}`", facts_.name(id), dag_.group[id.index()], facts_.text(node.devices));
   }
 
