@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "llvm/ADT/SmallVector.h"
 #include "passes/loads.h"
+#include "passes/messages.h"
 #include "passes/surround.h"
 #include "passes/wiring.h"
 
@@ -19,7 +19,6 @@ class Communicator {
   bool run();
 
  private:
-  void add_messages();
   void reduce_gradients();
   bool add_norm();
   void add_updates();
@@ -43,94 +42,6 @@ class Communicator {
   std::vector<DeviceSetId> norm_sets_;
   std::vector<NodeId> norms_;                           // per norm set
 };
-
-// ---- messages
-
-struct Message {
-  NodeId source;
-  DeviceSetId to;
-  ChunkId reader;      // the first
-  std::uint32_t next;  // of the same source
-  NodeId recv;
-  llvm::SmallVector<std::uint32_t, 2> ports;  // ascending
-};
-
-void Communicator::add_messages() {
-  constexpr std::uint32_t kEnd = 0xFFFFFFFFu;
-  const std::size_t work = dag_.nodes.size();
-  // Beside each other: nodes are large, and edges visit them in no order.
-  std::vector<DeviceSetId> devices;
-  devices.reserve(work);
-  for (const Node& node : dag_.nodes) devices.push_back(node.devices);
-  std::vector<std::uint32_t> first(work, kEnd);  // per node: its first message
-  std::vector<Message> messages;
-  messages.reserve(work);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> crossing;  // edges, with their messages
-  crossing.reserve(work);
-  for (std::uint32_t n = 0; n < work; ++n) {
-    const Node& reader = dag_.nodes[n];
-    for (std::uint32_t e = reader.first_input; e < reader.first_input + reader.num_inputs; ++e) {
-      const Input& input = dag_.edges[e];
-      // What stands around the chunks may have stood there before: those are ids past the work.
-      if (input.cls != EdgeClass::data || !input.source.node.valid() || input.source.node.index() >= work || devices[input.source.node.index()] == devices[n]) continue;
-      std::uint32_t& head = first[input.source.node.index()];
-      std::uint32_t m = head;
-      while (m != kEnd && messages[m].to != devices[n]) m = messages[m].next;
-      if (m == kEnd) {
-        m = static_cast<std::uint32_t>(messages.size());
-        messages.push_back({input.source.node, devices[n], reader.chunk, head, {}, {}});
-        head = m;
-      }
-      auto& ports = messages[m].ports;
-      const auto at = std::lower_bound(ports.begin(), ports.end(), input.source.index);
-      if (at == ports.end() || *at != input.source.index) ports.insert(at, input.source.index);
-      crossing.emplace_back(e, m);
-    }
-  }
-  if (messages.empty()) return;
-
-  // Receives are numbered first, so that readers can be connected before the pool of edges grows.
-  std::vector<std::uint32_t> order;
-  order.reserve(messages.size());
-  for (std::size_t n = 0; n < work; ++n) {
-    const std::size_t begin = order.size();
-    for (std::uint32_t m = first[n]; m != kEnd; m = messages[m].next) order.push_back(m);
-    if (order.size() - begin > 1) {
-      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end(), [&](std::uint32_t a, std::uint32_t b) { return before(messages[a].to, messages[b].to); });
-    }
-  }
-  for (std::size_t i = 0; i < order.size(); ++i) messages[order[i]].recv = NodeId::at(work + 2 * i + 1);
-  for (const auto& [edge, m] : crossing) {
-    Port& source = dag_.edges[edge].source;
-    const Message& message = messages[m];
-    const auto at = std::lower_bound(message.ports.begin(), message.ports.end(), source.index);
-    source = {message.recv, static_cast<std::uint32_t>(at - message.ports.begin())};
-  }
-  dag_.nodes.reserve(work + 2 * messages.size() + dag_.buckets.size() * 4 + 1024);
-  dag_.comms.reserve(messages.size() + dag_.buckets.size() + 16);
-  for (const std::uint32_t m : order) {
-    const Message& message = messages[m];
-    const Node source = dag_.node(message.source);
-    Node send = node_of(NodeKind::send, source.devices, source.loc);
-    send.pass = source.pass;
-    send.chunk = source.chunk;
-    send.instance = source.instance;
-    send.cut = source.cut;
-    send.comm = CommId::at(dag_.comms.size());
-    send.first_input = static_cast<std::uint32_t>(dag_.edges.size());
-    send.num_inputs = static_cast<std::uint32_t>(message.ports.size());
-    for (std::uint32_t i = 0; i < message.ports.size(); ++i) dag_.edges.push_back({{message.source, message.ports[i]}, i, EdgeClass::data});
-    Node recv = send;
-    recv.kind = NodeKind::recv;
-    recv.chunk = message.reader;
-    recv.devices = message.to;
-    recv.first_input = recv.num_inputs = 0;
-    recv.num_outputs = send.num_inputs;
-    dag_.comms.push_back({{NodeId::at(dag_.nodes.size()), message.recv}, 0, source.loc});
-    dag_.nodes.push_back(send);
-    dag_.nodes.push_back(recv);
-  }
-}
 
 // ---- gradients, norm, updates
 
@@ -358,7 +269,7 @@ bool Communicator::run() {
   dag_.edges.resize(work == 0 ? 0 : dag_.nodes.back().first_input + dag_.nodes.back().num_inputs);
   dag_.comms.clear();
   dag_.level = Level::communicating;
-  add_messages();
+  add_messages(dag_);
   loads_.emplace(dag_);
   load_inputs(dag_, *loads_);
   if (dag_.forward_only) {
