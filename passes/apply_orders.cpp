@@ -6,12 +6,14 @@
 #include <utility>
 #include <variant>
 
+#include "ir/parallel.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/data_order.h"
 #include "passes/linearise.h"
 #include "passes/list_schedule.h"
 #include "passes/order_cycle.h"
 #include "passes/order_reports.h"
+#include "passes/wiring.h"
 
 namespace piper::passes {
 
@@ -48,9 +50,12 @@ class Application {
     }
     report_incomplete();
     // From here on the operation is the line to blame, and it says where members of a group stand in the text.
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
-    }
+    all_hold(dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
+      }
+      return true;
+    });
     return std::move(out_);
   }
 
@@ -113,7 +118,7 @@ class Application {
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
-      if (!last.empty()) previous = last;
+      if (!last.empty()) previous.swap(last);
     }
     for (const NodeId whole : whole_of_halves_) seen_in_[whole.index()] = claim_;
     if (sink_.error_count() == errors) {
@@ -138,7 +143,7 @@ class Application {
           place(order_->steps[child], before, end);
           if (end.empty()) continue;
           before = end;
-          last = end;
+          last.swap(end);
         }
         break;
       }
@@ -211,8 +216,13 @@ class Application {
   /// Adds what an operation names to the work of its step; communication is placed.
   void place_op(const OrderOp& op, const Units& previous) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
-    if (is_trimmed(*order_, op) || sink_.error_count() > kEnoughErrors) return;
+    const Selection::Named named = selection_.named(*order_, op);
+    if (named.kind == Selection::Named::Kind::trimmed || sink_.error_count() > kEnoughErrors) return;
     if (after_errors_ && is_half_of_whole(op)) return;
+    if (named.kind == Selection::Named::Kind::piece && op.part == Part::none) {
+      const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
+      if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);
+    }
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
     if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
@@ -234,20 +244,23 @@ class Application {
       return;
     }
     if (nodes_.size() > 1) data_order_.sort(nodes_);
-    for (const NodeId node : nodes_) {
-      if (seen_in_[node.index()] == claim_) {
-        if (repeated_.empty()) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
-        repeated_.push_back(node);
-        continue;
-      }
-      seen_in_[node.index()] = claim_;
-      if (LocId& first = out_.loc[node.index()]; first.valid()) {
-        out_.again.push_back({claim_, node, op.loc});
-      } else {
-        first = op.loc;
-      }
-      work_.push_back(node);
+    for (const NodeId node : nodes_) take(node, op);
+  }
+
+  /// A chunk of the rank, as work of its step.
+  void take(NodeId node, const OrderOp& op) {
+    if (seen_in_[node.index()] == claim_) {
+      if (repeated_.empty()) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
+      repeated_.push_back(node);
+      return;
     }
+    seen_in_[node.index()] = claim_;
+    if (LocId& first = out_.loc[node.index()]; first.valid()) {
+      out_.again.push_back({claim_, node, op.loc});
+    } else {
+      first = op.loc;
+    }
+    work_.push_back(node);
   }
 
   /// Whether the backwards that the operation is a half of are all named whole, too: that is told, and the whole counts as named.
@@ -335,9 +348,8 @@ class Application {
   void check_complete() {
     if (by_set_.empty()) {
       by_set_.resize(dag_.device_sets.size());
-      for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-        if (dag_.nodes[i].kind == NodeKind::chunk) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
-      }
+      const std::size_t work = num_work_nodes(dag_);
+      for (std::size_t i = 0; i < work; ++i) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
     }
     std::vector<NodeId> missing;
     for (std::size_t set = 0; set < by_set_.size(); ++set) {

@@ -33,7 +33,7 @@ class Replicator {
   bool set_cuts();
   bool check_cut(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
-  bool pair_up(DeviceSetId a, DeviceSetId b) const;
+  bool pair_up(DeviceSetId a, DeviceSetId b) const { return whole_[a.index()] == whole_[b.index()]; }
   void report_misfit(const Node& maker, const Node& reader) const;
   void warn_of_repeated_work() const;
   void divide_bodies();
@@ -48,7 +48,8 @@ class Replicator {
   const directive::Strategy& strategy_;
   DiagnosticSink& sink_;
   Selection selection_;
-  std::vector<Layout> layouts_;  // per chunk and axis
+  std::vector<Layout> layouts_;   // per chunk and axis
+  std::vector<AxisMask> whole_;   // per device set
   llvm::DenseSet<const Replicate*> effective_;
 };
 
@@ -136,14 +137,12 @@ bool Replicator::set_cuts() {
   for (std::size_t a = 0; a < axes; ++a) {
     if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
   }
-  std::vector<AxisMask> whole(dag_.device_sets.size());
-  for (std::size_t s = 0; s < whole.size(); ++s) whole[s] = dag_.device_sets[DeviceSetId::at(s)].whole_axes();
   llvm::DenseSet<std::uint64_t> checked;
   bool good = true;
   std::uint64_t last = ~0ull;
   for (Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) break;
-    const AxisMask fits = asked[node.chunk.index()] & whole[node.devices.index()];
+    const AxisMask fits = asked[node.chunk.index()] & whole_[node.devices.index()];
     node.cut = fits & ~single;
     const std::uint64_t key = std::uint64_t{node.chunk.value()} << 32 | node.devices.value();
     if (key == last || !checked.insert(key).second) continue;
@@ -193,8 +192,6 @@ bool Replicator::check_edges() const {
   return misfits.empty();
 }
 
-bool Replicator::pair_up(DeviceSetId a, DeviceSetId b) const { return a == b || dag_.device_sets[a].whole_axes() == dag_.device_sets[b].whole_axes(); }
-
 void Replicator::report_misfit(const Node& maker, const Node& reader) const {
   const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
   if (!pair_up(maker.devices, reader.devices)) {
@@ -217,7 +214,7 @@ void Replicator::warn_of_repeated_work() const {
   AxisMask axes_repeated = 0;
   for (const Node& node : dag_.nodes) {
     if (node.kind != NodeKind::chunk) break;
-    const AxisMask whole = dag_.device_sets[node.devices].whole_axes();
+    const AxisMask whole = whole_[node.devices.index()];
     used |= node.cut | ~whole;
     if ((whole & ~node.cut) != 0 && repeated == nullptr) repeated = &node;
     axes_repeated |= whole & ~node.cut;
@@ -275,6 +272,7 @@ void Replicator::divide_bodies() {
 
 bool Replicator::run() {
   layouts_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
+  for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
   bool good = check_replicates(strategy_, *dag_.context, sink_);
   for (const directive::Directive& directive : strategy_.directives) {
     if (const auto* replicate = std::get_if<Replicate>(&directive)) good = good && apply(*replicate);

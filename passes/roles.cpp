@@ -59,8 +59,8 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
 }
 
 /// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`.
-std::vector<bool> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
-  std::vector<bool> used(dag.device_sets.size(), false);
+std::vector<std::uint8_t> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
+  std::vector<std::uint8_t> used(dag.device_sets.size(), false);
   for (const Node& node : dag.nodes) {
     if (node.devices.valid()) used[node.devices.index()] = true;
   }
@@ -73,7 +73,7 @@ std::vector<bool> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
 }
 
 /// The sets by the axes that they fix.
-std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<bool>& used) {
+std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<std::uint8_t>& used) {
   std::map<AxisMask, Pattern> by_mask;
   for (std::uint32_t id = 0; id < used.size(); ++id) {
     if (!used[id]) continue;

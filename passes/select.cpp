@@ -12,9 +12,8 @@ WorkTable::WorkTable(const Dag& dag) : chunks_(dag.chunks.size()) {
   const Instances instances(dag);
   instances_ = instances.size();
   nodes_.resize(4 * chunks_ * instances_);
-  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+  for (std::size_t n = 0; n < dag.nodes.size() && dag.nodes[n].kind == NodeKind::chunk; ++n) {
     const Node& node = dag.nodes[n];
-    if (node.kind != NodeKind::chunk) continue;
     nodes_[(static_cast<std::size_t>(node.pass) * chunks_ + node.chunk.index()) * instances_ + instances.position(node.instance)] = NodeId::at(n);
   }
 }
@@ -202,30 +201,45 @@ std::optional<Selection::Found> Selection::find(const directive::Selector& selec
   return found;
 }
 
-std::optional<Selection::Found> Selection::find_one(const directive::Order& order, const directive::OrderOp& op) const {
-  std::span<const ChunkId> chunks;
+Selection::Named Selection::read(const directive::Order& order, const directive::OrderOp& op) const {
+  Named named{Named::Kind::other, op.num_coordinates, {}, 0};
+  if (is_trimmed(order, op)) {
+    named.kind = Named::Kind::trimmed;
+    return named;
+  }
   Instance instance;
   for (const directive::OrderCoordinate& coordinate : std::span(order.coordinates).subspan(op.first_coordinate, op.num_coordinates)) {
     const auto [dimension, region] = meaning(coordinate.name);
-    if (coordinate.all) return std::nullopt;
+    if (coordinate.all) return named;
     if (dimension != kNone) {
-      if (instance.at[dimension] != Instance::kNone || coordinate.index >= dag_.dims[dimension].extent) return std::nullopt;
+      if (instance.at[dimension] != Instance::kNone || coordinate.index >= dag_.dims[dimension].extent) return named;
       instance.at[dimension] = static_cast<std::int32_t>(coordinate.index);
     } else {
-      if (!chunks.empty() || region == kNone || coordinate.index >= regions_[region].by_index.size()) return std::nullopt;
-      chunks = regions_[region].by_index[coordinate.index];
-      if (chunks.empty()) return std::nullopt;
+      if (named.chunk.valid() || region == kNone || coordinate.index >= regions_[region].by_index.size()) return named;
+      const std::vector<ChunkId>& chunks = regions_[region].by_index[coordinate.index];
+      if (chunks.size() != 1) return named;
+      named.chunk = chunks.front();
     }
   }
   for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
-    if (instance.at[d] == Instance::kNone) return std::nullopt;
+    if (instance.at[d] == Instance::kNone) return named;
   }
-  if (chunks.empty()) return std::nullopt;
-  return Found{chunks, std::span(every_instance_).subspan(instances_.position(instance), 1)};
+  named.instance = instances_.position(instance);
+  if (named.chunk.valid()) named.kind = Named::Kind::piece;
+  return named;
+}
+
+const Selection::Named& Selection::named(const directive::Order& order, const directive::OrderOp& op) {
+  if (named_order_ != &order) {
+    named_order_ = &order;
+    named_.assign(order.coordinates.size() + 1, Named());
+  }
+  Named& known = named_[op.first_coordinate];
+  if (known.kind == Named::Kind::unread || known.num_coordinates != op.num_coordinates) known = read(order, op);
+  return known;
 }
 
 std::optional<Selection::Found> Selection::find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink) {
-  if (const std::optional<Found> found = find_one(order, op)) return found;
   std::optional<Found> found = find(terms_of(order, op));
   if (!found) report(terms_, order.written_at(op), sink);
   return found;

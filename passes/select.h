@@ -54,8 +54,10 @@ class WorkTable {
  public:
   explicit WorkTable(const dag::Dag& dag);
   /// Invalid where there is none.
-  dag::NodeId at(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const {
-    return nodes_[(static_cast<std::size_t>(pass) * chunks_ + chunk.index()) * instances_ + instance];
+  dag::NodeId at(dag::ChunkId chunk, Pass pass, std::uint32_t instance) const { return of(chunk, pass)[instance]; }
+  /// By instance.
+  std::span<const dag::NodeId> of(dag::ChunkId chunk, Pass pass) const {
+    return std::span(nodes_).subspan((static_cast<std::size_t>(pass) * chunks_ + chunk.index()) * instances_, instances_);
   }
 
  private:
@@ -78,6 +80,21 @@ class Selection {
   /// Nothing after reporting which part matches nothing.
   std::optional<Found> find(const directive::Selector& selector, DiagnosticSink& sink);
   std::optional<Found> find(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink);
+
+  /// What the coordinates of an operation mean, as far as one look at each tells.
+  struct Named {
+    enum class Kind : std::uint8_t {
+      unread,
+      piece,    // one instance of one chunk, as of nearly all operations
+      trimmed,  // a `trim` of the order drops it
+      other,    // ask `find`
+    } kind = Kind::unread;
+    std::uint32_t num_coordinates = 0;
+    dag::ChunkId chunk;
+    std::uint32_t instance = 0;
+  };
+  /// Operations share their coordinates: what they mean is found once. Valid until the next call.
+  const Named& named(const directive::Order& order, const directive::OrderOp& op);
 
   /// Appends the compute nodes of an operation of an order, by chunk and instance. False after reporting that there are none.
   bool nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
@@ -110,8 +127,7 @@ class Selection {
 
   Meaning meaning(Symbol name) const { return name.index() < meanings_.size() ? meanings_[name.index()] : Meaning(); }
   Meaning& define(Symbol name);
-  /// An operation that names one index of one region and of every dimension, as nearly all do; none: look at it term by term.
-  std::optional<Found> find_one(const directive::Order& order, const directive::OrderOp& op) const;
+  Named read(const directive::Order& order, const directive::OrderOp& op) const;
   /// Nothing, without a word, where no chunk or instance has all terms.
   std::optional<Found> find(std::span<const Term> terms);
   /// The chunks of one region term, in `scratch` where it names several indices.
@@ -128,6 +144,8 @@ class Selection {
   std::vector<Region> regions_;
   std::vector<Meaning> meanings_;  // per symbol
   std::optional<WorkTable> work_;
+  const directive::Order* named_order_ = nullptr;
+  std::vector<Named> named_;       // per coordinate of that order, at the first of an operation
   std::vector<Term> terms_;
   std::vector<dag::ChunkId> chunks_, scratch_, merged_;
   std::vector<std::uint32_t> found_instances_, next_;

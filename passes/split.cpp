@@ -180,7 +180,10 @@ class Namings {
  private:
   void name(const directive::Order& order, std::uint32_t number) {
     const directive::OrderOp& op = order.ops[number];
-    if (op.pass == Pass::F || op.part != directive::Part::none || is_trimmed(order, op)) return;
+    if (op.pass == Pass::F || op.part != directive::Part::none) return;
+    const Selection::Named named = selection_.named(order, op);
+    if (named.kind == Selection::Named::Kind::trimmed) return;
+    if (named.kind == Selection::Named::Kind::piece) return name(order, op, named.chunk, named.instance);
     const std::optional<Selection::Found> found = selection_.find(order, op, unread_);
     if (!found) return;
     // What names work of several ranks means that of its own; which that was of a rank that failed is not known.

@@ -1,6 +1,7 @@
 #include "passes/wiring.h"
 
 #include <algorithm>
+#include <array>
 
 #include "passes/select.h"
 
@@ -34,6 +35,37 @@ std::size_t num_work_nodes(const Dag& dag) {
   return static_cast<std::size_t>(end - dag.nodes.begin());
 }
 
+namespace {
+
+/// An input of a body: who may make its value, by pass. An instance has either `B` or both halves.
+struct Wire {
+  Input input;
+  struct Maker {
+    const NodeId* of_instance = nullptr;
+    std::uint32_t output = 0;
+  };
+  std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
+  std::array<Maker, 4> makers = {};
+};
+
+std::vector<Wire> wires_of(const Body& body, const Producers& producers, const WorkTable& work) {
+  std::vector<Wire> wires;
+  for (const BodyPort& port : body.inputs) {
+    Wire& wire = wires.emplace_back();
+    wire.input.port = static_cast<std::uint32_t>(wires.size() - 1);
+    wire.input.cls = port.kind == PortKind::param ? EdgeClass::param : EdgeClass::data;
+    const Producers::Producer* producer = port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value);
+    if (producer == nullptr) continue;
+    for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+      const std::int32_t output = producer->output[static_cast<std::size_t>(pass)];
+      if (output >= 0) wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), static_cast<std::uint32_t>(output)};
+    }
+  }
+  return wires;
+}
+
+}  // namespace
+
 void wire(Dag& dag) {
   dag.nodes.resize(num_work_nodes(dag));
   dag.comms.clear();
@@ -41,33 +73,22 @@ void wire(Dag& dag) {
   const Producers producers(dag);
   const Instances instances(dag);
   const WorkTable work(dag);
-  // Per body the producer of each input; null: an input of the model or a parameter.
-  std::vector<std::vector<const Producers::Producer*>> sources(dag.bodies.size());
-  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
-    for (const BodyPort& port : dag.bodies[b].inputs) {
-      sources[b].push_back(port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value));
-    }
-  }
+  std::vector<std::vector<Wire>> wires;  // per body
+  for (const Body& body : dag.bodies) wires.push_back(wires_of(body, producers, work));
   std::size_t total = 0;
-  for (const Node& node : dag.nodes) total += dag.bodies[node.body.index()].inputs.size();
+  for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
   dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
   for (Node& node : dag.nodes) {
-    const Body& body = dag.bodies[node.body.index()];
+    const std::span<const Wire> own = wires[node.body.index()];
     const std::uint32_t instance = instances.position(node.instance);
     node.first_input = static_cast<std::uint32_t>(dag.edges.size());
-    node.num_inputs = static_cast<std::uint32_t>(body.inputs.size());
-    node.num_outputs = static_cast<std::uint32_t>(body.outputs.size());
-    for (std::uint32_t i = 0; i < body.inputs.size(); ++i) {
-      Input input;
-      input.port = i;
-      input.cls = body.inputs[i].kind == PortKind::param ? EdgeClass::param : EdgeClass::data;
-      if (const Producers::Producer* producer = sources[node.body.index()][i]) {
-        for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
-          const std::int32_t output = producer->output[static_cast<std::size_t>(pass)];
-          if (output < 0) continue;
-          input.source = {work.at(producer->chunk, pass, instance), static_cast<std::uint32_t>(output)};
-          if (input.source.node.valid()) break;
-        }
+    node.num_inputs = static_cast<std::uint32_t>(own.size());
+    node.num_outputs = static_cast<std::uint32_t>(dag.bodies[node.body.index()].outputs.size());
+    for (const Wire& wire : own) {
+      Input input = wire.input;
+      for (std::uint32_t m = 0; m < wire.num_makers; ++m) {
+        input.source = {wire.makers[m].of_instance[instance], wire.makers[m].output};
+        if (input.source.node.valid()) break;
       }
       dag.edges.push_back(input);
     }
