@@ -193,6 +193,9 @@ class Evaluator {
   void append_indices(directive::Coordinate& coordinate, std::span<ast::Expr* const> indices, Frame& frame);
   Flow execute(const ast::Stmt& stmt, Frame& frame);
   Flow execute_node(const ast::Stmt& stmt, Frame& frame);
+  void execute_let(const ast::LetStmt& let, Frame& frame);
+  void execute_assign(const ast::AssignStmt& assign, Frame& frame);
+  Flow execute_repeat(const ast::RepeatStmt& repeat, Frame& frame);
   Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
   Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
   /// After `stmt` failed: takes away the values of the names it gives. False when the body cannot go on without it.

@@ -38,60 +38,22 @@ Flow Evaluator::execute(const ast::Stmt& stmt, Frame& frame) {
 }
 
 Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
+  // Orders are long: what their ranks do most has no part in the frames of the others.
   switch (stmt.kind) {
-    case ast::StmtKind::let: {
-      const auto& let = cast<ast::LetStmt>(stmt);
-      Value value = eval(*let.value, frame);
-      if (failed_) return Flow::failed;
-      if (let.names.size() == 1) {
-        frame.slots[let.names[0].binding] = std::move(value);
-        break;
-      }
-      const Values values = elements(value, let.value->range, frame);
-      if (failed_) return Flow::failed;
-      if (values.size() != let.names.size()) {
-        fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {}", let.names.size(), counted(values.size(), "value"));
-        return Flow::failed;
-      }
-      for (std::size_t i = 0; i < values.size(); ++i) frame.slots[let.names[i].binding] = values[i];
-      break;
-    }
+    case ast::StmtKind::step: rank->step(cast<ast::StepStmt>(stmt).step, frame); break;
+    case ast::StmtKind::let: execute_let(cast<ast::LetStmt>(stmt), frame); break;
     case ast::StmtKind::var: {
       const auto& var = cast<ast::VarStmt>(stmt);
       frame.slots[var.name.binding] = eval(*var.value, frame);
       break;
     }
-    case ast::StmtKind::assign: {
-      const auto& assign = cast<ast::AssignStmt>(stmt);
-      Value& slot = frame.slots[assign.name.binding];
-      const sema::Type type{slot.get<double>() ? sema::TypeKind::floating : slot.get<ByteCount>() ? sema::TypeKind::bytes : sema::TypeKind::error, false};
-      Value value = convert(eval(*assign.value, frame), type, assign.value->range, frame);
-      slot = std::move(value);
-      break;
-    }
+    case ast::StmtKind::assign: execute_assign(cast<ast::AssignStmt>(stmt), frame); break;
     case ast::StmtKind::expr: return execute_call(cast<ast::ExprStmt>(stmt), frame);
     case ast::StmtKind::for_loop: {
       const auto& loop = cast<ast::ForStmt>(stmt);
       return execute_for(loop.bindings, *loop.body, frame);
     }
-    case ast::StmtKind::repeat: {
-      const auto& repeat = cast<ast::RepeatStmt>(stmt);
-      const std::int64_t count = eval_int(*repeat.count, frame);
-      if (failed_) return Flow::failed;
-      if (count < 0) {
-        fail(Code::negative_repeat, repeat.count->range, frame, "`repeat` is given `{}`, which is negative", count)
-            .hint("write `max({}, 0)` where nothing shall happen", ast::source_text(*repeat.count));
-        return Flow::failed;
-      }
-      Running loop(*this, repeat.count->range, frame, static_cast<std::uint64_t>(count));
-      for (std::int64_t i = 0; i < count; ++i) {
-        loop.next();
-        if (!step(repeat.range, frame)) return Flow::failed;
-        const Flow flow = execute(*repeat.body, frame);
-        if (flow != Flow::next) return flow;
-      }
-      break;
-    }
+    case ast::StmtKind::repeat: return execute_repeat(cast<ast::RepeatStmt>(stmt), frame);
     case ast::StmtKind::conditional: {
       const auto& conditional = cast<ast::IfStmt>(stmt);
       for (const ast::Branch& branch : conditional.branches) {
@@ -113,7 +75,6 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::rank: order->rank(cast<ast::RankStmt>(stmt), frame); break;
     case ast::StmtKind::cursor: rank->cursor(cast<ast::CursorStmt>(stmt), frame); break;
     case ast::StmtKind::at: rank->at(cast<ast::AtStmt>(stmt), frame); break;
-    case ast::StmtKind::step: rank->step(cast<ast::StepStmt>(stmt).step, frame); break;
     case ast::StmtKind::partition:
     case ast::StmtKind::split:
     case ast::StmtKind::place:
@@ -124,6 +85,47 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::order:
     case ast::StmtKind::setting: schedule->directive(stmt, frame); break;
     case ast::StmtKind::error: set_failed(); break;
+  }
+  return failed_ ? Flow::failed : Flow::next;
+}
+
+void Evaluator::execute_let(const ast::LetStmt& let, Frame& frame) {
+  Value value = eval(*let.value, frame);
+  if (failed_) return;
+  if (let.names.size() == 1) {
+    frame.slots[let.names[0].binding] = std::move(value);
+    return;
+  }
+  const Values values = elements(value, let.value->range, frame);
+  if (failed_) return;
+  if (values.size() != let.names.size()) {
+    fail(Code::wrong_number_of_values, let.value->range, frame, "{} names are given {}", let.names.size(), counted(values.size(), "value"));
+    return;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) frame.slots[let.names[i].binding] = values[i];
+}
+
+void Evaluator::execute_assign(const ast::AssignStmt& assign, Frame& frame) {
+  Value& slot = frame.slots[assign.name.binding];
+  const sema::Type type{slot.get<double>() ? sema::TypeKind::floating : slot.get<ByteCount>() ? sema::TypeKind::bytes : sema::TypeKind::error, false};
+  Value value = convert(eval(*assign.value, frame), type, assign.value->range, frame);
+  slot = std::move(value);
+}
+
+Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
+  const std::int64_t count = eval_int(*repeat.count, frame);
+  if (failed_) return Flow::failed;
+  if (count < 0) {
+    fail(Code::negative_repeat, repeat.count->range, frame, "`repeat` is given `{}`, which is negative", count)
+        .hint("write `max({}, 0)` where nothing shall happen", ast::source_text(*repeat.count));
+    return Flow::failed;
+  }
+  Running loop(*this, repeat.count->range, frame, static_cast<std::uint64_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    loop.next();
+    if (!step(repeat.range, frame)) return Flow::failed;
+    const Flow flow = execute(*repeat.body, frame);
+    if (flow != Flow::next) return flow;
   }
   return failed_ ? Flow::failed : Flow::next;
 }

@@ -82,12 +82,6 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
 
 // ---- steps -----------------------------------------------------------------------------------------------------------
 
-LocId RankBuilder::op_location(const ast::OpExpr& op, const Frame& frame) {
-  CachedLoc& cached = loc_cache_[(reinterpret_cast<std::uintptr_t>(&op) >> 4) % std::size(loc_cache_)];
-  if (cached.op != &op || cached.caller != frame.caller) cached = {&op, frame.caller, evaluator_->here(op.range, frame)};
-  return cached.loc;
-}
-
 std::uint32_t RankBuilder::emit(Pass pass, std::span<const Element> elements, directive::Part part, LocId loc) {
   order_->steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_->ops.size()), static_cast<std::uint32_t>(elements.size()), loc});
   for (const Element& element : elements) order_->ops.push_back({pass, part, element.first, element.count, loc});
@@ -104,33 +98,17 @@ std::uint32_t RankBuilder::add_list(directive::OrderStep::Kind kind, std::vector
 std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
   if (!evaluator_->step(op.range, frame, kStepsOfOperation)) return 0;
   const LocId loc = op_location(op, frame);
-  if (!op.operand) {
-    if (in_slot_) {
-      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), -1, &op});
-      return emit(Pass::BW, Element(), loc);
-    }
-    const auto element = take_queued(op, -1, frame);
-    return element ? emit(Pass::BW, *element, loc) : 0;
-  }
+  if (!op.operand) return queued_op(op, -1, loc, frame);
   const auto* name = dyn_cast<ast::NameExpr>(op.operand);
   const CursorValue* value = name && name->referent == ast::Referent::local ? frame.slots[name->target].get<CursorValue>() : nullptr;
   if (!value) return explicit_op(op, frame);
   const auto index = static_cast<std::int32_t>(value->index);
+  if (op.pass == Pass::BW) return queued_op(op, index, loc, frame);
   Cursor& cursor = cursors_[value->index];
-  if (op.pass == Pass::BW) {
-    if (in_slot_) {
-      deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), index, &op});
-      return emit(Pass::BW, Element(), loc);
-    }
-    const auto element = take_queued(op, index, frame);
-    return element ? emit(Pass::BW, *element, loc) : 0;
-  }
   const std::vector<Element>& list = op.pass == Pass::F ? cursor.forward : cursor.backward_elements();
   std::size_t& next = op.pass == Pass::F ? cursor.next_forward : cursor.next_backward;
   if (next == list.size()) {
-    evaluator_->fail(Code::cursor_exhausted, op.range, frame, "`{} {}` has nothing left: all {} are used", pass_name(op.pass), cursor.name, list.size())
-        .related(cursor.loc, "the cursor is made here")
-        .hint("guard it with `if left({} {}) > 0`", op.pass == Pass::F ? "F" : "B", cursor.name);
+    fail_exhausted(op, cursor, list.size(), frame);
     return 0;
   }
   const Element element = list[next++];
@@ -142,6 +120,21 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
     }
   }
   return emit(op.pass, element, loc);
+}
+
+std::uint32_t RankBuilder::queued_op(const ast::OpExpr& op, std::int32_t cursor, LocId loc, Frame& frame) {
+  if (in_slot_) {
+    deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), cursor, &op});
+    return emit(Pass::BW, Element(), loc);
+  }
+  const auto element = take_queued(op, cursor, frame);
+  return element ? emit(Pass::BW, *element, loc) : 0;
+}
+
+void RankBuilder::fail_exhausted(const ast::OpExpr& op, const Cursor& cursor, std::size_t used, Frame& frame) {
+  evaluator_->fail(Code::cursor_exhausted, op.range, frame, "`{} {}` has nothing left: all {} are used", pass_name(op.pass), cursor.name, used)
+      .related(cursor.loc, "the cursor is made here")
+      .hint("guard it with `if left({} {}) > 0`", op.pass == Pass::F ? "F" : "B", cursor.name);
 }
 
 std::uint32_t RankBuilder::explicit_op(const ast::OpExpr& op, Frame& frame) {

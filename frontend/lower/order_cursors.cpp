@@ -188,19 +188,27 @@ std::uint64_t RankBuilder::key(const Element& element) const {
 }
 
 std::optional<RankBuilder::Element> RankBuilder::take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame) {
-  if (cursor >= 0) {
+  if (cursor < 0) {
+    if (queue_head_ < queue_.size()) return take(queue_[queue_head_]);
+  } else {
     Cursor& from = cursors_[static_cast<std::size_t>(cursor)];
     while (from.next_queued < from.queued.size() && queue_[from.queued[from.next_queued]].taken) ++from.next_queued;
     if (from.next_queued < from.queued.size()) return take(queue_[from.queued[from.next_queued++]]);
-    evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient of `{}` is pending here", from.name)
-        .related(from.loc, "the cursor is made here")
-        .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW {}) > 0`", from.name);
-    return std::nullopt;
   }
-  if (queue_head_ < queue_.size()) return take(queue_[queue_head_]);
-  evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient is pending here")
-      .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW) > 0`");
+  fail_nothing_pending(op, cursor, frame);
   return std::nullopt;
+}
+
+void RankBuilder::fail_nothing_pending(const ast::OpExpr& op, std::int32_t cursor, Frame& frame) {
+  if (cursor < 0) {
+    evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient is pending here")
+        .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW) > 0`");
+    return;
+  }
+  const Cursor& from = cursors_[static_cast<std::size_t>(cursor)];
+  evaluator_->fail(Code::no_pending_gradient, op.range, frame, "no weight gradient of `{}` is pending here", from.name)
+      .related(from.loc, "the cursor is made here")
+      .hint("`BW` takes what an earlier `BI` left; guard it with `if left(BW {}) > 0`", from.name);
 }
 
 std::vector<directive::OrderOp> RankBuilder::pending() const {

@@ -137,14 +137,23 @@ class RankBuilder {
   std::uint32_t add_op(const ast::OpExpr& op, Frame& frame);
   std::uint32_t add_list(directive::OrderStep::Kind kind, std::vector<std::uint32_t> children, LocId loc);
   std::uint32_t emit(Pass pass, std::span<const Element> elements, directive::Part part, LocId loc);
-  std::uint32_t emit(Pass pass, const Element& element, LocId loc) { return emit(pass, {&element, 1}, directive::Part::none, loc); }
+  std::uint32_t emit(Pass pass, const Element& element, LocId loc) {
+    order_->steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order_->ops.size()), 1, loc});
+    order_->ops.push_back({pass, directive::Part::none, element.first, element.count, loc});
+    return static_cast<std::uint32_t>(order_->steps.size() - 1);
+  }
   std::uint32_t explicit_op(const ast::OpExpr& op, Frame& frame);
+  /// `BW`, of a cursor or (-1) the oldest of all.
+  std::uint32_t queued_op(const ast::OpExpr& op, std::int32_t cursor, LocId loc, Frame& frame);
+  /// `F`, `B` or `BI` of a cursor that has nothing left.
+  void fail_exhausted(const ast::OpExpr& op, const Cursor& cursor, std::size_t used, Frame& frame);
   Element take(Queued& queued);
   /// Takes the pending weight gradient of these coordinates; false when there is none.
   bool take_same(const Element& element);
   /// A pending weight gradient that names more or less than these coordinates, none of them differently; null when there is none.
   const Queued* pending_that_meets(const Element& element) const;
   std::optional<Element> take_queued(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
+  void fail_nothing_pending(const ast::OpExpr& op, std::int32_t cursor, Frame& frame);
   void enqueue(Element element, std::int32_t cursor, LocId loc);
   /// The elements that a cursor's list names.
   std::vector<Element> expand(const ast::Expr& expr, Frame& frame);
@@ -154,7 +163,11 @@ class RankBuilder {
   bool less(const Element& a, const Element& b) const;
   std::string text(const Element& element) const;
   std::string list_text(std::span<const Element> elements) const;
-  LocId op_location(const ast::OpExpr& op, const Frame& frame);
+  LocId op_location(const ast::OpExpr& op, const Frame& frame) {
+    CachedLoc& cached = loc_cache_[(reinterpret_cast<std::uintptr_t>(&op) >> 4) % std::size(loc_cache_)];
+    if (cached.op != &op || cached.caller != frame.caller) cached = {&op, frame.caller, evaluator_->here(op.range, frame)};
+    return cached.loc;
+  }
   void finish_slots(Frame& frame);
   void resolve_queue_in_slot_order(std::uint32_t step, Frame& frame);
   void resolve_queue(std::uint32_t op, Frame& frame);
