@@ -5,7 +5,6 @@
 #include <map>
 #include <tuple>
 
-#include "llvm/ADT/DenseMap.h"
 
 namespace piper::passes {
 
@@ -30,8 +29,8 @@ Communicators::Swap widest_swap(std::span<const std::uint32_t> read) {
 
 class Former {
  public:
-  Former(const Dag& dag, const WorkGraph& graph, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position)
-      : dag_(dag), graph_(graph), stream_of_(stream_of), position_(position) {
+  Former(const Dag& dag, const WorkGraph& graph, Routes routes, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position)
+      : dag_(dag), graph_(graph), stream_of_(stream_of), position_(position), routes_(std::move(routes)) {
     out_.of_comm.resize(dag.comms.size());
     out_.number.assign(dag.comms.size(), 0);
     out_.first_reader.resize(dag.comms.size());
@@ -39,41 +38,19 @@ class Former {
   }
 
   Communicators run() {
-    find_routes();
+    routes_.part_by_streams(stream_of_);
+    find_first_readers();
     form_pairs();
     form_groups();
     return std::move(out_);
   }
 
  private:
-  /// Source, destination, whether it leads backward, stream.
-  using Route = std::tuple<DeviceSetId, DeviceSetId, bool, StreamId>;
-
   const Node& front(CommId comm) const { return dag_.node(dag_.comms[comm.index()].members.front()); }
 
-  /// Numbers the routes as they come, and finds the first readers: in the order of the communications, which is that of their nodes.
-  void find_routes() {
-    using Ends = std::pair<std::uint64_t, std::uint64_t>;  // a route as numbers
-    llvm::DenseMap<Ends, std::uint32_t> known;
-    std::array<std::pair<Ends, std::uint32_t>, 2> last{};  // forward and backward: messages of one chunk mostly go where the one before went
-    std::array<bool, 2> any{};
-    route_of_.assign(dag_.comms.size(), kNever);
+  void find_first_readers() {
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
-      const Node& send = front(CommId::at(i));
-      if (send.kind != NodeKind::send) continue;
-      const NodeId recv = dag_.comms[i].members.back();
-      const DeviceSetId to = dag_.node(recv).devices;
-      const std::size_t backward = send.pass != Pass::F ? 1 : 0;
-      const Ends ends{std::uint64_t{send.devices.value()} << 32 | to.value(), std::uint64_t{stream_of_[i].value()} << 1 | backward};
-      if (!any[backward] || last[backward].first != ends) {
-        const auto [entry, fresh] = known.try_emplace(ends, static_cast<std::uint32_t>(routes_.size()));
-        if (fresh) routes_.push_back({Route{send.devices, to, backward == 1, stream_of_[i]}, 0});
-        last[backward] = {ends, entry->second};
-        any[backward] = true;
-      }
-      route_of_[i] = last[backward].second;
-      ++routes_[route_of_[i]].second;
-      find_first_reader(CommId::at(i), recv);
+      if (routes_.of_comm[i] != Routes::kNone) find_first_reader(CommId::at(i), dag_.comms[i].members.back());
     }
   }
 
@@ -96,19 +73,19 @@ class Former {
   void form_pairs() {
     std::vector<CommId> at_position(graph_.units());  // messages in the order in which they are sent
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
-      if (route_of_[i] != kNever) at_position[position_[graph_.unit_of(CommId::at(i))]] = CommId::at(i);
+      if (routes_.of_comm[i] != Routes::kNone) at_position[position_[graph_.unit_of(CommId::at(i))]] = CommId::at(i);
     }
-    std::vector<std::vector<CommId>> messages(routes_.size());
-    for (std::size_t r = 0; r < routes_.size(); ++r) messages[r].reserve(routes_[r].second);
+    std::vector<std::vector<CommId>> messages(routes_.list.size());
     for (const CommId comm : at_position) {
-      if (comm.valid()) messages[route_of_[comm.index()]].push_back(comm);
+      if (comm.valid()) messages[routes_.of_comm[comm.index()]].push_back(comm);
     }
     // In the order of the routes themselves, so that the numbering of communicators does not depend on positions.
-    std::vector<std::size_t> sorted(routes_.size());
+    std::vector<std::size_t> sorted(routes_.list.size());
     for (std::size_t r = 0; r < sorted.size(); ++r) sorted[r] = r;
-    std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return routes_[a].first < routes_[b].first; });
+    std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return routes_.list[a] < routes_.list[b]; });
     for (const std::size_t route : sorted) {
       const std::vector<CommId>& comms = messages[route];
+      if (comms.empty()) continue;  // all are on streams of the user's
       const Communicators::Swap swap = widest_swap(reads(comms));
       if (swap.wanted - swap.unread <= 1) {
         add_pair(comms, swap);
@@ -188,16 +165,49 @@ class Former {
   const WorkGraph& graph_;
   std::span<const StreamId> stream_of_;                     // per comm
   std::span<const std::uint32_t> position_;                 // per unit
-  std::vector<std::pair<Route, std::uint32_t>> routes_;     // of messages, with how many there are
-  std::vector<std::uint32_t> route_of_;                     // per comm
+  Routes routes_;
   std::vector<std::uint32_t> read_;                         // per comm: position of its first reader
   Communicators out_;
 };
 
 }  // namespace
 
-Communicators form_communicators(const Dag& dag, const WorkGraph& graph, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) {
-  return Former(dag, graph, stream_of, position).run();
+Routes::Routes(const Dag& dag) {
+  using Ends = std::tuple<DeviceSetId, DeviceSetId, bool>;
+  std::map<Ends, std::uint32_t> known;
+  std::array<std::pair<Ends, std::uint32_t>, 2> last{};  // forward and backward: messages of one chunk mostly go where the one before went
+  of_comm.assign(dag.comms.size(), kNone);
+  for (std::size_t i = 0; i < dag.comms.size(); ++i) {
+    const Node& send = dag.node(dag.comms[i].members.front());
+    if (send.kind != NodeKind::send) continue;
+    const bool backward = send.pass != Pass::F;
+    const Ends ends{send.devices, dag.node(dag.comms[i].members.back()).devices, backward};
+    auto& [same, route] = last[backward ? 1 : 0];
+    if (same != ends) {
+      const auto [entry, fresh] = known.try_emplace(ends, static_cast<std::uint32_t>(list.size()));
+      if (fresh) list.push_back({std::get<0>(ends), std::get<1>(ends), backward, {}});
+      same = ends;
+      route = entry->second;
+    }
+    of_comm[i] = route;
+  }
+}
+
+void Routes::part_by_streams(std::span<const StreamId> stream_of) {
+  std::map<std::pair<std::uint32_t, StreamId>, std::uint32_t> known;
+  for (std::size_t i = 0; i < of_comm.size(); ++i) {
+    if (of_comm[i] == kNone || !stream_of[i].valid()) continue;
+    const auto [entry, fresh] = known.try_emplace({of_comm[i], stream_of[i]}, static_cast<std::uint32_t>(list.size()));
+    if (fresh) {
+      list.push_back(list[of_comm[i]]);
+      list.back().stream = stream_of[i];
+    }
+    of_comm[i] = entry->second;
+  }
+}
+
+Communicators form_communicators(const Dag& dag, const WorkGraph& graph, Routes routes, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) {
+  return Former(dag, graph, std::move(routes), stream_of, position).run();
 }
 
 }  // namespace piper::passes

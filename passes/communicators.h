@@ -31,7 +31,25 @@ struct Communicators {
   std::vector<Swap> widest;                     // per communicator
 };
 
-/// `stream_of`: per communication the stream that the user put it on; invalid: none.
-Communicators form_communicators(const dag::Dag& dag, const WorkGraph& graph, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
+/// Where messages go: from one device set to another, with values of a forward or of a backward.
+struct Routes {
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  struct Route {
+    DeviceSetId from, to;
+    bool backward = false;
+    dag::StreamId stream;  // that the user put its messages on; invalid: none
+    friend auto operator<=>(const Route&, const Route&) = default;
+  };
+
+  explicit Routes(const dag::Dag& dag);
+  /// Messages on different streams take different routes from here on.
+  void part_by_streams(std::span<const dag::StreamId> stream_of);
+
+  std::vector<Route> list;             // as the messages come
+  std::vector<std::uint32_t> of_comm;  // per CommId; kNone: a collective
+};
+
+/// `routes` are those of `dag`. `stream_of`: per communication the stream that the user put it on; invalid: none.
+Communicators form_communicators(const dag::Dag& dag, const WorkGraph& graph, Routes routes, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
 
 }  // namespace piper::passes

@@ -19,7 +19,7 @@ void DataOrder::sort(std::vector<NodeId>& nodes) {
 }
 
 void DataOrder::start_visit() {
-  visited_.resize(pending_.numbered().units(), 0);
+  visited_.resize(units_.units(), 0);
   number_.resize(visited_.size());
   ++visit_;
   reached_.clear();

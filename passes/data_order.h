@@ -14,8 +14,8 @@ namespace piper::passes {
 
 class DataOrder {
  public:
-  /// Both must outlive it. The graph's edges are waited for when they are asked for.
-  DataOrder(const dag::Dag& dag, const PendingWorkGraph& graph) : dag_(dag), pending_(graph) {}
+  /// Both must outlive it. The graph's units are waited for here, its edges when they are asked for.
+  DataOrder(const dag::Dag& dag, const PendingWorkGraph& graph) : dag_(dag), pending_(graph), units_(graph.numbered()) {}
 
   /// Pieces in no order of their own, by the data flow alone.
   void sort(std::vector<dag::NodeId>& nodes);
@@ -25,12 +25,13 @@ class DataOrder {
   bool reaches(dag::NodeId from, dag::NodeId to);
 
  private:
-  const dag::Instance& instance(std::uint32_t unit) const { return dag_.node(pending_.numbered().front(unit)).instance; }
+  const dag::Instance& instance(std::uint32_t unit) const { return dag_.node(units_.front(unit)).instance; }
   bool visit(std::uint32_t unit);
   void start_visit();
 
   const dag::Dag& dag_;
   const PendingWorkGraph& pending_;
+  const WorkGraph& units_;
   std::vector<std::uint32_t> position_;  // per unit, in one order of all; when it was needed
   std::vector<std::uint32_t> visited_;   // per unit: the last visit that came by
   std::vector<std::uint32_t> number_;    // per unit: its place in `reached_`

@@ -24,7 +24,7 @@ class Ordering {
     std::vector<std::uint32_t> position;
     const auto decide = [&] { position = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_.named); };
     const auto note = [&] {
-      note_streams_and_edges();
+      note_streams();
       beside();
     };
     run_both(dag_.nodes.size(), decide, note);
@@ -32,8 +32,7 @@ class Ordering {
       sink_.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
       return std::nullopt;
     }
-    sort_sums(dag_, graph(), *communicators_, position);
-    nodes_->put(dag_.order, *roles_);
+    run_both(dag_.nodes.size(), [&] { nodes_->put(dag_.order, *roles_); }, [&] { sort_sums(dag_, graph(), *communicators_, position); });
     dag_.level = Level::ordered;
     Ordered ordered{std::move(*communicators_), std::move(*roles_), std::move(*nodes_), {}};
     for (const auto& [before, communication] : claimed_.waits) ordered.issued_after.emplace_back(communication, before);
@@ -57,7 +56,12 @@ class Ordering {
       check_data_flow(dag_, claimed_, graph(), sink_);
       return false;
     }
-    compute_ = compute_order(dag_, claimed_, graph(), *roles_, sink_);
+    const auto decide = [&] { compute_ = compute_order(dag_, claimed_, graph(), *roles_, sink_); };
+    const auto prepare = [&] {
+      nodes_.emplace(dag_, *roles_);
+      routes_.emplace(dag_);
+    };
+    run_both(dag_.nodes.size(), decide, prepare);
     return compute_.has_value();
   }
 
@@ -65,12 +69,12 @@ class Ordering {
   bool order_messages() {
     const auto follow = [&] {
       after_ = chains(graph(), *roles_, compute_->nodes);
-      nodes_.emplace(dag_, *roles_);
+      note_edges();
     };
     const auto number = [&] {
       std::vector<std::uint32_t> position(graph().units(), 0);
       for (std::uint32_t i = 0; i < compute_->topological.size(); ++i) position[compute_->topological[i]] = i;
-      communicators_ = assign_streams(dag_, strategy_, graph(), selection_, *roles_, position, sink_);
+      communicators_ = assign_streams(dag_, strategy_, graph(), selection_, *roles_, std::move(*routes_), position, sink_);
     };
     if (!compute_->topological.empty()) {
       run_both(dag_.nodes.size(), number, follow);
@@ -84,11 +88,15 @@ class Ordering {
     return communicators_.has_value();
   }
 
-  void note_streams_and_edges() {
+  void note_streams() {
     for (Node& node : dag_.nodes) node.stream = node.comm.valid() ? communicators_->list[communicators_->of_comm[node.comm.index()].index()].stream : StreamId(0);
+  }
+
+  void note_edges() {
+    const WorkGraph& graph = this->graph();
     dag_.temporal.clear();
     dag_.temporal.reserve(after_.size() + claimed_.waits.size());
-    for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph().front(before), graph().front(next));
+    for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph.front(before), graph.front(next));
     dag_.temporal.insert(dag_.temporal.end(), claimed_.waits.begin(), claimed_.waits.end());
   }
 
@@ -101,6 +109,7 @@ class Ordering {
   ClaimedOrder claimed_;
   std::optional<ComputeOrder> compute_;
   std::vector<Adjacency::Pair> after_;  // consecutive chunks of a role
+  std::optional<Routes> routes_;  // until there are communicators
   std::optional<Communicators> communicators_;
   std::optional<RoleNodes> nodes_;
 };

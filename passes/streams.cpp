@@ -17,9 +17,9 @@ namespace {
 
 class Assignment {
  public:
-  Assignment(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles, std::span<const std::uint32_t> position,
-             DiagnosticSink& sink)
-      : dag_(dag), strategy_(strategy), graph_(graph), selection_(selection), roles_(roles), position_(position), sink_(sink) {}
+  Assignment(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles, Routes routes,
+             std::span<const std::uint32_t> position, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), graph_(graph), selection_(selection), roles_(roles), routes_(std::move(routes)), position_(position), sink_(sink) {}
 
   std::optional<Communicators> run() {
     if (!check_streams(strategy_, *dag_.context, sink_)) return std::nullopt;
@@ -33,7 +33,7 @@ class Assignment {
     }
     if (sink_.error_count() > errors) return std::nullopt;
 
-    Communicators made = form_communicators(dag_, graph_, stream_of_, position_);
+    Communicators made = form_communicators(dag_, graph_, std::move(routes_), stream_of_, position_);
     const std::size_t first_default = dag_.streams.size();
     name_defaults(made);
     if (!pool_crowded(made, first_default)) return std::nullopt;
@@ -291,6 +291,7 @@ class Assignment {
   const WorkGraph& graph_;
   Selection& selection_;
   const RoleTable& roles_;
+  Routes routes_;  // until communicators are formed
   std::span<const std::uint32_t> position_;
   DiagnosticSink& sink_;
   std::set<std::string, std::less<>> names_;
@@ -300,8 +301,8 @@ class Assignment {
 }  // namespace
 
 std::optional<Communicators> assign_streams(Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection, const RoleTable& roles,
-                                            std::span<const std::uint32_t> position, DiagnosticSink& sink) {
-  return Assignment(dag, strategy, graph, selection, roles, position, sink).run();
+                                            Routes routes, std::span<const std::uint32_t> position, DiagnosticSink& sink) {
+  return Assignment(dag, strategy, graph, selection, roles, std::move(routes), position, sink).run();
 }
 
 }  // namespace piper::passes

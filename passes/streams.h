@@ -20,8 +20,8 @@ namespace piper::passes {
 /// PIPER_MAX_STREAMS of runtime/abi.h, which passes do not see.
 inline constexpr std::size_t kMaxStreams = 64;
 
-/// Fills `dag.streams`; those of nodes are their communicators'. `position`: as for form_communicators, whose result it gives; nothing after an error.
+/// Fills `dag.streams`; those of nodes are their communicators'. `routes`, `position`: as for form_communicators, whose result it gives; nothing after an error.
 std::optional<Communicators> assign_streams(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection,
-                                            const RoleTable& roles, std::span<const std::uint32_t> position, DiagnosticSink& sink);
+                                            const RoleTable& roles, Routes routes, std::span<const std::uint32_t> position, DiagnosticSink& sink);
 
 }  // namespace piper::passes

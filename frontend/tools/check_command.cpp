@@ -1,6 +1,7 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/large_heap.h"
 #include "frontend/tools/train_job.h"
+#include "ir/parallel.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
 
@@ -24,14 +25,15 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
   }
 }
 
-/// What the tables of a plan take at least: each operation of an order is a node, with messages, edges, actions and buffers.
-std::size_t expected_bytes(const directive::Strategy& strategy) {
-  constexpr std::size_t kPerOperation = 640;
+/// What the tables of a plan take at least for each operation of an order, which is a node, with messages, edges, actions and buffers.
+constexpr std::size_t kBytesPerOperation = 640;
+
+std::size_t count_operations(const directive::Strategy& strategy) {
   std::size_t operations = 0;
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* order = std::get_if<directive::Order>(&directive)) operations += order->ops.size();
   }
-  return operations * kPerOperation;
+  return operations;
 }
 
 }  // namespace
@@ -44,7 +46,9 @@ int run_check(Console& console, const Arguments& arguments) {
   const std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
   if (name.empty()) session.check_declarations();
   for (Session::Subject& subject : session.subjects(name)) {
-    filler.fill(expected_bytes(subject.lowered.strategy));
+    const std::size_t operations = count_operations(subject.lowered.strategy);
+    start_workers(operations);
+    filler.fill(operations * kBytesPerOperation);
     const auto dag = session.compile(subject, dag::Level::planned);
     if (dag) verify::verify(*dag, session.sink());
     if (dag && subject.lowered.strategy.settings.held_out) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <utility>
@@ -67,16 +68,12 @@ class Tables {
         if (!inside(home, dag_.device_sets)) return fail("a bucket refers to a device set that does not exist");
       }
     }
-    for (const dag::Comm& comm : dag_.comms) {
-      if (comm.members.empty()) return fail("a communication has no members");
-      for (const NodeId member : comm.members) {
-        if (!inside(member, dag_.nodes)) return fail("a communication refers to a node that does not exist");
-      }
-    }
+    const auto exists = [&](NodeId node) { return inside(node, dag_.nodes); };
+    const bool have_members = every(dag_.comms, [&](const dag::Comm& comm) { return !comm.members.empty() && std::all_of(comm.members.begin(), comm.members.end(), exists); });
+    if (!have_members) return tell_comms();
     if (!nodes()) return false;
-    for (const auto& [before, after] : dag_.temporal) {
-      if (!inside(before, dag_.nodes) || !inside(after, dag_.nodes)) return fail("a temporal edge refers to a node that does not exist");
-    }
+    const bool join_nodes = every(dag_.temporal, [&](const auto& edge) { return exists(edge.first) && exists(edge.second); });
+    if (!join_nodes) return fail("a temporal edge refers to a node that does not exist");
     run_both(num_nodes_, [&] { outputs(); }, [&] { positions(); });
     return facts_.ok();
   }
@@ -87,12 +84,23 @@ class Tables {
     return id.valid() && id.index() < table.size();
   }
 
+  /// Whether it holds for every entry of a table.
+  template <typename Table, typename Holds>
+  static bool every(const Table& table, const Holds& holds) {
+    return all_hold(table.size(), [&](std::size_t begin, std::size_t end) { return std::all_of(table.data() + begin, table.data() + end, holds); });
+  }
+
   bool fail(const std::string& what, LocId loc = {}) {
     facts_.sink.report(Code::broken_dag, loc, "{}", what);
     return false;
   }
   bool fail(NodeId id, const char* what) {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
+  }
+
+  bool tell_comms() {
+    const bool lonely = std::any_of(dag_.comms.begin(), dag_.comms.end(), [](const dag::Comm& comm) { return comm.members.empty(); });
+    return fail(lonely ? "a communication has no members" : "a communication refers to a node that does not exist");
   }
 
   /// What is right is found right by several threads; what is wrong is told in the order of the nodes.
@@ -175,9 +183,12 @@ class Tables {
       if (kind != NodeKind::chunk && kind != NodeKind::load && kind != NodeKind::send && kind != NodeKind::recv) facts_.around.push_back(NodeId::at(i));
     }
     facts_.owner.resize(facts_.output_base.back());
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::uint32_t k = facts_.output_base[i]; k < facts_.output_base[i + 1]; ++k) facts_.owner[k] = static_cast<std::uint32_t>(i);
-    }
+    all_hold(n, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        for (std::uint32_t k = facts_.output_base[i]; k < facts_.output_base[i + 1]; ++k) facts_.owner[k] = static_cast<std::uint32_t>(i);
+      }
+      return true;
+    });
     std::vector<std::uint32_t> user(dag_.bodies.size(), kNone);
     facts_.shared_body.assign(dag_.bodies.size(), false);
     for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
