@@ -1,6 +1,7 @@
 #include "passes/orders_table.h"
 
 #include <algorithm>
+#include <tuple>
 #include <variant>
 
 namespace piper::passes {
@@ -66,7 +67,10 @@ class Table {
       }
       if (node.pass == Pass::F) place(op);
     }
-    for (OrdersTable::Row& row : out_.rows) members_in_text_order(row.ops);
+    for (OrdersTable::Row& row : out_.rows) {
+      number_parts(row.ops);
+      members_in_text_order(row.ops);
+    }
     finish_placement();
     return std::move(out_);
   }
@@ -127,6 +131,19 @@ class Table {
       if (rows.size() != out_.stages || std::find(rows.begin(), rows.end(), kNoRow) != rows.end()) return;
     }
     out_.placement = std::move(placed_);
+  }
+
+  /// A region that is placed or ordered apart runs as several operations of one name. A backward has the number of its forward.
+  void number_parts(std::vector<OrdersTable::Op>& ops) const {
+    const auto name = [](const OrdersTable::Op& op) { return std::tie(op.pass, op.region, op.mb, op.slice); };
+    const auto chunk = [&](const OrdersTable::Op& op) { return std::min(dag_.node(op.first).chunk, dag_.node(op.last).chunk); };
+    std::vector<OrdersTable::Op*> sorted;
+    for (OrdersTable::Op& op : ops) sorted.push_back(&op);
+    std::sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return std::tuple(name(*a), chunk(*a)) < std::tuple(name(*b), chunk(*b)); });
+    for (std::size_t i = 0, next = 0; i < sorted.size(); i = next) {
+      while (next < sorted.size() && name(*sorted[next]) == name(*sorted[i])) ++next;
+      for (std::size_t k = i; next > i + 1 && k < next; ++k) sorted[k]->part = static_cast<std::uint32_t>(k - i);
+    }
   }
 
   /// The DAG has members of a group as they run; the table has them as they are written: by the places of their calls, outermost first, which are in

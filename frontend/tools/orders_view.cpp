@@ -15,7 +15,9 @@ using Row = passes::OrdersTable::Row;
 std::string label(const Op& op, bool with_stage) {
   std::string text(pass_name(op.pass));
   if (with_stage) text += (op.stage ? std::to_string(*op.stage) : op.region) + ".";
-  return text + std::to_string(op.mb) + (op.slice > 0 ? "/" + std::to_string(op.slice) : "");
+  text += std::to_string(op.mb);
+  if (op.slice > 0) text += "/" + std::to_string(op.slice);
+  return op.part ? text + "#" + std::to_string(*op.part) : text;
 }
 
 /// A rank with several stages or regions needs them in the labels of its operations.
@@ -77,6 +79,7 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
       Object object{{"op", llvm::StringRef(pass_name(op.pass))}, {"region", op.region}, {"mb", op.mb}};
       if (op.copy) object["copy"] = op.copy;
       if (op.slice) object["slice"] = op.slice;
+      if (op.part) object["part"] = *op.part;
       if (op.group) object["group"] = *op.group;
       if (table.placement.empty()) {
         Array devices;
