@@ -33,7 +33,12 @@ void ModelBuilder::State::place(SourceRange range, const Frame& frame, RegionId 
 
 Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, const Frame& frame) {
   if (!built) {
-    evaluator.fail(Code::shapes_do_not_fit, range, frame, "{}", in_words_of_programs(built.error));
+    auto&& report = evaluator.fail(Code::shapes_do_not_fit, range, frame, "{}", in_words_of_programs(built.error));
+    if (built.mixes_dtypes) {
+      const bool single = settings.dtype == tensor::DType::f32;
+      report.hint("weights, and inputs declared as `tensor`, have the `dtype` of the train, `{}`: declare every input as `tensor`, or add `dtype: {}` to the train", single ? "f32" : "f64",
+                  single ? "f64" : "f32");
+    }
     return {};
   }
   if (!fits(graph.type(built.value))) {

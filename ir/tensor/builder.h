@@ -22,12 +22,14 @@ namespace piper::tensor {
 struct Built {
   ValueId value;
   std::string error;
+  bool mixes_dtypes = false;  // the error is of operands of different floating types
 
   Built() = default;
   Built(ValueId value) : value(value) {}
-  static Built failed(std::string why) {
+  static Built failed(std::string why, bool mixes_dtypes = false) {
     Built built;
     built.error = std::move(why);
+    built.mixes_dtypes = mixes_dtypes;
     return built;
   }
   explicit operator bool() const { return value.valid(); }

@@ -235,8 +235,8 @@ Inferred ShapeRule::permute() {
   return ok(std::move(result));
 }
 
-Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols) {
-  return ShapeRule(op, operands, attrs, symbols).run();
+Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called) {
+  return ShapeRule(op, operands, attrs, symbols, called.empty() ? info(op).name : called).run();
 }
 
 }  // namespace piper::tensor

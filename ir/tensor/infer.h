@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,8 @@ namespace piper::tensor {
 
 class ShapeRule {
  public:
-  ShapeRule(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols)
-      : op(op), operands(operands), attrs(attrs), symbols(symbols) {}
+  ShapeRule(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called)
+      : op(op), operands(operands), attrs(attrs), symbols(symbols), called(called) {}
 
   Inferred run();
 
@@ -21,6 +22,7 @@ class ShapeRule {
   const std::span<const Type> operands;
   const Attrs& attrs;
   const SymbolTable& symbols;
+  const std::string_view called;  // as reasons name the op
 
  private:
   // ---- results
@@ -31,7 +33,7 @@ class ShapeRule {
   // ---- words
   std::string show(const Type& type) const { return "`" + print(type, symbols) + "`"; }
   std::string show(Symbol name) const { return "`" + std::string(symbols.text(name)) + "`"; }
-  std::string show_op() const { return "`" + std::string(info(op).name) + "`"; }
+  std::string show_op() const { return "`" + std::string(called) + "`"; }
   /// "`f32[a: 2]`, `f32[b: 3]` and `f32[]`".
   std::string show_operands() const;
 

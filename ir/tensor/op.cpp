@@ -19,6 +19,20 @@ std::span<const OpInfo> all_ops() { return kOps; }
 
 const OpInfo& info(Op op) { return kOps[static_cast<std::size_t>(op)]; }
 
+std::string_view written_as(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::offset: return "+";
+    case Op::sub:
+    case Op::neg: return "-";
+    case Op::mul:
+    case Op::scale: return "*";
+    case Op::div: return "/";
+    case Op::contract: return "@";
+    default: return info(op).name;
+  }
+}
+
 std::optional<Op> parse_op(std::string_view name) {
   static const auto* const kByName = [] {
     auto* map = new std::unordered_map<std::string_view, Op>;

@@ -50,6 +50,8 @@ struct OpInfo {
 
 std::span<const OpInfo> all_ops();
 const OpInfo& info(Op op);
+/// As programs write it: `+`, `@`; its name where that is a function of theirs.
+std::string_view written_as(Op op);
 std::optional<Op> parse_op(std::string_view name);
 
 }  // namespace piper::tensor

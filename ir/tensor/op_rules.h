@@ -17,7 +17,8 @@ struct Inferred {
   std::vector<Type> types;
   std::string error;  // empty: legal
 };
-Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols);
+/// `called`: as the reason shall name the op; empty: as graph text does.
+Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called = {});
 
 /// How the operands of a `contract` lie in memory. Code generation, shape and derivative rules read it from here.
 struct GemmForm {
