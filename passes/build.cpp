@@ -20,16 +20,21 @@ namespace {
 /// The names that directives use, in the order of their first uses.
 std::vector<Symbol> names_used(const Strategy& strategy) {
   std::vector<Symbol> names;
-  llvm::DenseSet<Symbol> seen;
-  Symbol last;  // operations of one rank repeat the same few names
+  std::vector<bool> seen;  // by symbol
   const auto add = [&](Symbol name) {
-    if (name != last && seen.insert(name).second) names.push_back(name);
-    last = name;
+    if (name.index() >= seen.size()) seen.resize(name.index() + 1);
+    if (seen[name.index()]) return;
+    seen[name.index()] = true;
+    names.push_back(name);
   };
   for (const Directive& directive : strategy.directives) {
     if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
   }
-  for_each_coordinate(strategy, [&](const UsedCoordinate& used) { add(used.name); });
+  // Operations share their coordinates.
+  const auto add_order = [&](const directive::Order& order) {
+    for (const directive::OrderCoordinate& coordinate : order.coordinates) add(coordinate.name);
+  };
+  for_each_coordinate(strategy, [&](const UsedCoordinate& used) { add(used.name); }, add_order);
   return names;
 }
 

@@ -23,9 +23,9 @@ struct UsedCoordinate {
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
 };
 
-/// Calls `each(UsedCoordinate)` for all selectors but those of partitions, directive by directive.
-template <typename Each>
-void for_each_coordinate(const directive::Strategy& strategy, Each each) {
+/// Calls `each(UsedCoordinate)` for all selectors but those of partitions, and `each_order(order)` for orders, directive by directive.
+template <typename Each, typename EachOrder>
+void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrder each_order) {
   const auto selectors = [&](const std::vector<directive::Selector>& targets, LocId loc) {
     for (const directive::Selector& target : targets) {
       for (const directive::Coordinate& c : target.coordinates) {
@@ -43,14 +43,22 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
     } else if (const auto* stream = std::get_if<directive::Stream>(&directive)) {
       selectors(stream->targets, stream->loc);
     } else if (const auto* order = std::get_if<directive::Order>(&directive)) {
-      for (const directive::OrderOp& op : order->ops) {
-        for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
-          const directive::OrderCoordinate& c = order->coordinates[op.first_coordinate + i];
-          each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, order, &op});
-        }
-      }
+      each_order(*order);
     }
   }
+}
+
+/// The same with the coordinates of the operations of orders.
+template <typename Each>
+void for_each_coordinate(const directive::Strategy& strategy, Each each) {
+  for_each_coordinate(strategy, each, [&](const directive::Order& order) {
+    for (const directive::OrderOp& op : order.ops) {
+      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+        const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i];
+        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, &order, &op});
+      }
+    }
+  });
 }
 
 /// Reports names that are neither regions nor dimensions, once each, and indices that no region or dimension has. False when there are any.
