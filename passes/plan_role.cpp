@@ -22,11 +22,9 @@ struct Value {
   BufferId buffer;
 };
 
-}  // namespace
-
-class RolePlanner::Projection {
+class RoleProjection {
  public:
-  explicit Projection(const PlanFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
+  explicit RoleProjection(const PlanFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
 
   Role run(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
     nodes_ = nodes;
@@ -440,6 +438,12 @@ class RolePlanner::Projection {
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;
   WaitChooser chooser_;
+};
+
+}  // namespace
+
+class RolePlanner::Projection : public RoleProjection {
+  using RoleProjection::RoleProjection;
 };
 
 RolePlanner::RolePlanner(const PlanFacts& facts) : projection_(std::make_unique<Projection>(facts)) {}

@@ -80,13 +80,11 @@ class Edges {
   std::vector<std::int64_t> bytes_;
 };
 
-}  // namespace
-
 /// Runs the actions of one role twice, in an order in which they may end. Every access is checked against the last write of its bytes, every
 /// write also against the reads since: by induction all conflicting pairs are ordered then, and what the bytes hold does not depend on timing.
-class MemoryCheck::RoleMemory {
+class Memory {
  public:
-  RoleMemory(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
+  Memory(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
 
   void check(const RoleView& view, const HappensBefore& before) {
     view_ = &view;
@@ -504,6 +502,12 @@ class MemoryCheck::RoleMemory {
   const std::int32_t* counts_ = nullptr;
   std::uint32_t stamp_ = 0, lane_ = 0;
   std::int32_t end_ = 0;
+};
+
+}  // namespace
+
+class MemoryCheck::RoleMemory : public Memory {
+  using Memory::Memory;
 };
 
 MemoryCheck::MemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : memory_(std::make_unique<RoleMemory>(plan, sums, reports)) {}
