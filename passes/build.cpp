@@ -30,9 +30,13 @@ std::vector<Symbol> names_used(const Strategy& strategy) {
   for (const Directive& directive : strategy.directives) {
     if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
   }
-  // Operations share their coordinates.
   const auto add_order = [&](const directive::Order& order) {
-    for (const directive::OrderCoordinate& coordinate : order.coordinates) add(coordinate.name);
+    std::vector<bool> read(order.coordinates.size());  // operations share their coordinates
+    for (const directive::OrderOp& op : order.ops) {
+      if (op.num_coordinates == 0 || read[op.first_coordinate]) continue;
+      read[op.first_coordinate] = true;
+      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) add(order.coordinates[op.first_coordinate + i].name);
+    }
   };
   for_each_coordinate(strategy, [&](const UsedCoordinate& used) { add(used.name); }, add_order);
   return names;
