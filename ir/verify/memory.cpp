@@ -82,9 +82,9 @@ class Edges {
 
 /// Runs the actions of one role twice, in an order in which they may end. Every access is checked against the last write of its bytes, every
 /// write also against the reads since: by induction all conflicting pairs are ordered then, and what the bytes hold does not depend on timing.
-class Memory {
+class RoleMemoryCheck {
  public:
-  Memory(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
+  RoleMemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), facts_(plan.facts), dag_(plan.facts.dag), sums_(sums), reports_(reports) {}
 
   void check(const RoleView& view, const HappensBefore& before) {
     view_ = &view;
@@ -506,8 +506,8 @@ class Memory {
 
 }  // namespace
 
-class MemoryCheck::RoleMemory : public Memory {
-  using Memory::Memory;
+class MemoryCheck::RoleMemory : public RoleMemoryCheck {
+  using RoleMemoryCheck::RoleMemoryCheck;
 };
 
 MemoryCheck::MemoryCheck(const PlanFacts& plan, const Sums& sums, Reports reports) : memory_(std::make_unique<RoleMemory>(plan, sums, reports)) {}

@@ -98,9 +98,15 @@ class Tables {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
   }
 
+  /// The first that is wrong.
   bool tell_comms() {
-    const bool lonely = std::any_of(dag_.comms.begin(), dag_.comms.end(), [](const dag::Comm& comm) { return comm.members.empty(); });
-    return fail(lonely ? "a communication has no members" : "a communication refers to a node that does not exist");
+    for (const dag::Comm& comm : dag_.comms) {
+      if (comm.members.empty()) return fail("a communication has no members");
+      for (const NodeId member : comm.members) {
+        if (!inside(member, dag_.nodes)) return fail("a communication refers to a node that does not exist");
+      }
+    }
+    return true;
   }
 
   /// What is right is found right by several threads; what is wrong is told in the order of the nodes.

@@ -79,6 +79,29 @@ PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileT
   expect_golden(test.beside(".out"), found);
 });
 
+/// What a table can hold that no text says.
+std::string check_broken(void (*spoil)(dag::Dag&)) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  std::optional<dag::Dag> dag = dag::parse(*read_text("tests/verify/testdata/legal/planned.pir"), context, sink);
+  spoil(*dag);
+  EXPECT_FALSE(verify::verify(*dag, sink));
+  EXPECT_EQ(sink.sorted().size(), 1u);
+  return sink.empty() ? "" : sink.sorted().front().message;
+}
+
+TEST(Tables, IdsOutsideOfTheirTablesAreToldInTheOrderOfTheTables) {
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.comms.back().members.clear(); }), "a communication has no members");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.comms.front().members.back() = dag::NodeId::at(dag.nodes.size()); }), "a communication refers to a node that does not exist");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) {
+              dag.comms.front().members.front() = {};
+              dag.comms.back().members.clear();
+            }),
+            "a communication refers to a node that does not exist");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.temporal.emplace_back(dag::NodeId::at(0), dag::NodeId()); }), "a temporal edge refers to a node that does not exist");
+  EXPECT_EQ(check_broken([](dag::Dag& dag) { dag.nodes.back().devices = DeviceSetId::at(dag.device_sets.size()); }), "update node 22 refers outside the DAG's tables");
+}
+
 TEST(Lint, AnEventThatOthersImplyIsAWarning) {
   std::string text = *read_text("tests/verify/testdata/legal/planned.pir");
   const std::string wait = "F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1";
