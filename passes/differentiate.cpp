@@ -87,7 +87,7 @@ bool Differentiator::look_downstream() {
       // An op without a rule would cut a parameter off without a word.
       const bool has_rule = is_differentiable(node.op, i) || !trainable_[operands[i].index()] || !is_floating(graph_.type(operands[i]).dtype);
       if (!has_rule && node.op != Op::select_ge && node.op != Op::select_lt) {
-        sink_.report(Code::missing_derivative, node.loc, "`{}` has no derivative, and it stands between a loss and a weight", tensor::written_as(node.op))
+        sink_.report(Code::missing_derivative, node.loc, "{} has no derivative, and it stands between a loss and a weight", tensor::in_words(node.op))
             .hint("write it with the operations it is made of");
         return false;
       }

@@ -64,9 +64,9 @@ bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_vie
     });
     const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (!is_loss && tensor::sums_samples(node.op, types, node.attrs));
     if (!coupled) continue;
-    sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation `{}` the samples of the batch depend on each other",
-                dag.regions.print(chunk.region, dag.context->symbols), how, tensor::written_as(node.op))
-        .related(node.loc, "`{}` mixes samples here", tensor::written_as(node.op))
+    sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
+                dag.regions.print(chunk.region, dag.context->symbols), how, tensor::in_words(node.op))
+        .related(node.loc, "{} mixes samples here", tensor::in_words(node.op))
         .hint("write the model so that each sample is computed from its own inputs, or leave this region whole");
     good = false;
   }

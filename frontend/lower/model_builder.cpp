@@ -161,6 +161,7 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
 
 Value ModelBuilder::negate(const ast::UnaryExpr& expr, const Value& operand, Frame& frame) {
   state_->place(expr.range, frame);
+  state_->build.called(ast::op_text(expr.op));
   return state_->check(state_->build.unary(Op::neg, operand.get<TensorValue>()->id), expr.range, frame);
 }
 
@@ -168,6 +169,7 @@ Value ModelBuilder::binary(const ast::BinaryExpr& expr, const Value& left, const
   Evaluator& evaluator = state_->evaluator;
   state_->place(expr.range, frame);
   tensor::Builder& build = state_->build;
+  build.called(ast::op_text(expr.op));
   const TensorValue* a = left.get<TensorValue>();
   const TensorValue* b = right.get<TensorValue>();
   Built built;

@@ -69,6 +69,7 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
   };
   if (!state_->has_dimensions(expr, signature, tensor(0), frame)) return {};
   state_->place(expr.range, frame);
+  build.called(signature.name);
   Built built;
   if (const auto op = unary_op(id)) {
     built = build.unary(*op, tensor(0));

@@ -35,9 +35,8 @@ Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, 
   if (!built) {
     auto&& report = evaluator.fail(Code::shapes_do_not_fit, range, frame, "{}", in_words_of_programs(built.error));
     if (built.mixes_dtypes) {
-      const bool single = settings.dtype == tensor::DType::f32;
-      report.hint("weights, and inputs declared as `tensor`, have the `dtype` of the train, `{}`: declare every input as `tensor`, or add `dtype: {}` to the train", single ? "f32" : "f64",
-                  single ? "f64" : "f32");
+      report.hint("weights, and inputs declared as `tensor`, have the `dtype` of the train, here `{}`: declare every input as `tensor`, and give the train the `dtype` that you want",
+                  dtype_name(settings.dtype));
     }
     return {};
   }

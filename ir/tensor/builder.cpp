@@ -11,17 +11,8 @@ void Builder::at(RegionId region, LocId loc, std::string path) {
   region_ = region;
   loc_ = loc;
   path_ = std::move(path);
+  called_ = {};
 }
-
-namespace {
-
-bool mix_dtypes(std::span<const Type> types) {
-  const auto floating = [](const Type& type) { return is_floating(type.dtype); };
-  const auto first = std::find_if(types.begin(), types.end(), floating);
-  return std::any_of(first, types.end(), [&](const Type& type) { return floating(type) && type.dtype != first->dtype; });
-}
-
-}  // namespace
 
 ValueId Builder::input(std::string_view name, Type type) {
   const Symbol symbol = graph_.context().symbol(name);
@@ -40,8 +31,8 @@ ValueId Builder::weight(std::string_view name, Type type, Init init) {
 Built Builder::op(Op op, std::vector<ValueId> operands, Attrs attrs) {
   std::vector<Type> types;
   for (const ValueId operand : operands) types.push_back(graph_.type(operand));
-  Inferred inferred = infer(op, types, attrs, graph_.context().symbols, written_as(op));
-  if (!inferred.error.empty()) return Built::failed(std::move(inferred.error), mix_dtypes(types));
+  Inferred inferred = infer(op, types, attrs, graph_.context().symbols, called_);
+  if (!inferred.error.empty()) return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
   const std::string name = (path_.empty() ? "" : path_ + ".") + std::string(info(op).name);
   const NodeId node = graph_.add(op, operands, std::move(attrs), Pass::F, region_, loc_, {}, graph_.context().symbol(name));
   return graph_.result(graph_.node(node));
@@ -183,7 +174,7 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
     return result;
   };
   const Type trial[] = {ordered(left, a_order), ordered(right, b_order)};
-  if (Inferred inferred = infer(Op::contract, trial, attrs, graph_.context().symbols, written_as(Op::contract)); !inferred.error.empty()) return Built::failed(std::move(inferred.error), mix_dtypes(trial));
+  if (Inferred inferred = infer(Op::contract, trial, attrs, graph_.context().symbols, called_); !inferred.error.empty()) return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
   if (!lies_as(left, a_order) && !lies_as(left, names({&form.batched, &form.summed, &form.rest_a}))) a = permute(a, a_order).value;
   if (!lies_as(graph_.type(b), b_order) && !lies_as(graph_.type(b), names({&form.batched, &form.rest_b, &form.summed}))) b = permute(b, b_order).value;
   return op(Op::contract, {a, b}, std::move(attrs));

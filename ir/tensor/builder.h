@@ -41,6 +41,8 @@ class Builder {
 
   /// Where the ops that follow stand: `path` is the logical call path (`block.3.mlp.0`) that names their results.
   void at(RegionId region, LocId loc, std::string path);
+  /// As reasons name the ops that follow, up to the next place; else by the names of the table. The text must outlive them.
+  void called(std::string_view name) { called_ = name; }
   /// The call path alone decides names; the location may change per expression.
   void at(LocId loc) { loc_ = loc; }
 
@@ -93,6 +95,7 @@ class Builder {
   RegionId region_;
   LocId loc_;
   std::string path_;
+  std::string_view called_;
   std::unordered_map<std::string, std::uint32_t> dropouts_;  // per call path
 };
 

@@ -45,10 +45,11 @@ std::string ShapeRule::show_operands() const {
   return text;
 }
 
-std::string ShapeRule::all_floating(std::size_t from, std::size_t to) const {
+std::string ShapeRule::all_floating(std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) {
     if (!is_floating(operands[i].dtype)) return show_op() + " takes floating values, and an operand is " + show(operands[i]);
     if (operands[i].dtype != operands[from].dtype) {
+      mixes_dtypes_ = true;
       return show_op() + " takes operands of one element type: " + show(operands[from]) + " and " + show(operands[i]);
     }
   }

@@ -28,7 +28,7 @@ class ShapeRule {
   // ---- results
   static Inferred ok(Type type) { return {{std::move(type)}, {}}; }
   static Inferred ok(std::vector<Type> types) { return {std::move(types), {}}; }
-  static Inferred fail(std::string why) { return {{}, std::move(why)}; }
+  Inferred fail(std::string why) const { return {{}, std::move(why), mixes_dtypes_}; }
 
   // ---- words
   std::string show(const Type& type) const { return "`" + print(type, symbols) + "`"; }
@@ -38,7 +38,7 @@ class ShapeRule {
   std::string show_operands() const;
 
   // ---- checks: the reason why not, or empty
-  std::string all_floating(std::size_t from, std::size_t to) const;
+  std::string all_floating(std::size_t from, std::size_t to);
   std::string all_in(const std::vector<Symbol>& dims, const Type& type) const;
   std::string same_type(std::size_t a, std::size_t b) const;
   std::string same_dim(const Dim& a, const Dim& b) const;
@@ -56,6 +56,8 @@ class ShapeRule {
   Inferred contract();
   Inferred attend();
   Inferred attend_grad();
+
+  bool mixes_dtypes_ = false;  // what a check has found
 };
 
 /// Why `type` can be no value's type (a repeated name, an extent below 1, more elements than can be counted), or empty.

@@ -49,7 +49,7 @@ class MaskFinder {
       const bool keeps = node.op == Op::mul || node.op == Op::scale || node.op == Op::neg || node.op == Op::cast || node.op == Op::rename ||
                          node.op == Op::broadcast || node.op == Op::permute || (node.op == Op::div && position == 0);
       if (keeps && count == 1) return *masked;
-      return failed("`" + std::string(written_as(node.op)) + "` mixes elements whose target is ignored with others, so it is not known how many count");
+      return failed(in_words(node.op) + " mixes elements whose target is ignored with others, so it is not known how many count");
     }
     if (node.op != Op::cross_entropy || !node.attrs.ignore) return {};
     ValueId targets = operands[1];

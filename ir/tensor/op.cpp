@@ -19,17 +19,17 @@ std::span<const OpInfo> all_ops() { return kOps; }
 
 const OpInfo& info(Op op) { return kOps[static_cast<std::size_t>(op)]; }
 
-std::string_view written_as(Op op) {
+std::string in_words(Op op) {
   switch (op) {
-    case Op::add:
-    case Op::offset: return "+";
+    case Op::add: return "`+`";
     case Op::sub:
-    case Op::neg: return "-";
-    case Op::mul:
-    case Op::scale: return "*";
-    case Op::div: return "/";
-    case Op::contract: return "@";
-    default: return info(op).name;
+    case Op::neg: return "`-`";
+    case Op::mul: return "`*`";
+    case Op::div: return "`/`";
+    case Op::contract: return "`@`";
+    case Op::offset: return "adding a number";
+    case Op::scale: return "multiplying by a number";
+    default: return "`" + std::string(info(op).name) + "`";
   }
 }
 

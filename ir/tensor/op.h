@@ -50,8 +50,8 @@ struct OpInfo {
 
 std::span<const OpInfo> all_ops();
 const OpInfo& info(Op op);
-/// As programs write it: `+`, `@`; its name where that is a function of theirs.
-std::string_view written_as(Op op);
+/// As messages about programs name it, which have operators for some: "`@`", "adding a number".
+std::string in_words(Op op);
 std::optional<Op> parse_op(std::string_view name);
 
 }  // namespace piper::tensor

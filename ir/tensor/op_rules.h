@@ -16,6 +16,7 @@ namespace piper::tensor {
 struct Inferred {
   std::vector<Type> types;
   std::string error;  // empty: legal
+  bool mixes_dtypes = false;  // the error is of operands of different floating types
 };
 /// `called`: as the reason shall name the op; empty: as graph text does.
 Inferred infer(Op op, std::span<const Type> operands, const Attrs& attrs, const SymbolTable& symbols, std::string_view called = {});
