@@ -5,7 +5,6 @@
 #include <map>
 #include <tuple>
 
-
 namespace piper::passes {
 
 using namespace dag;

@@ -9,6 +9,7 @@
 // rank and with data flow. Another such numbering may put the messages of a route in another sequence, so a program's communicators are formed once: the
 // linear order respects the numbers of messages and decides those of collectives, and the plan takes them over.
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -21,7 +21,7 @@ struct OrdersTable {
     std::optional<std::uint32_t> stage;   // with a single partition
     std::uint32_t mb = 0;                 // over the whole batch: copy 1 continues where copy 0 ends
     std::uint32_t copy = 0, slice = 0;
-    std::optional<std::uint32_t> part;    // where the region's work of one pass and instance stands in several pieces on this row: its number among them
+    std::optional<std::uint32_t> part;    // where the row has several of this name, pass and instance (a region runs in pieces, or as two calls): its number among them
     std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members stand in text order
     DeviceSetId devices;
     LocId loc;

@@ -58,7 +58,7 @@ void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes
   cells = std::move(kept);
 }
 
-/// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`.
+/// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`. Bytes: every node writes one, and bits would be read before.
 std::vector<std::uint8_t> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
   std::vector<std::uint8_t> used(dag.device_sets.size(), false);
   for (const Node& node : dag.nodes) {

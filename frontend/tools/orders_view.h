@@ -7,7 +7,7 @@
 
 namespace piper::tools {
 
-/// One line per rank; `&` joins the members of an overlap group, `#1` is a piece of a region that runs in several.
+/// One line per rank; `&` joins the members of an overlap group, `#1` tells operations of one name apart: pieces of a region, or its calls.
 std::string orders_text(const passes::OrdersTable& table);
 
 /// The schema of `show orders --format json`.
