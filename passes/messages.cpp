@@ -118,31 +118,32 @@ class Messages {
   }
 
   void make_nodes() {
-    // Room for the nodes that stand around as well.
+    // Room for the nodes that stand around as well; none moves while another is copied from it.
     dag_.nodes.reserve(work_ + 2 * messages_.size() + dag_.buckets.size() * 4 + 1024);
     dag_.comms.reserve(messages_.size() + dag_.buckets.size() + 16);
     for (const std::uint32_t m : order_) {
       const Message& message = messages_[m];
-      Node node = dag_.node(message.source);
-      node.kind = NodeKind::send;
-      node.body = {};
-      node.stream = {};
-      node.comm = CommId::at(dag_.comms.size());
-      node.first_input = static_cast<std::uint32_t>(dag_.edges.size());
-      node.num_inputs = message.num_ports;
-      node.num_outputs = 0;
-      for (const std::uint32_t port : ports(message)) dag_.edges.push_back({{message.source, port}, static_cast<std::uint32_t>(dag_.edges.size()) - node.first_input, EdgeClass::data});
+      const std::span<const std::uint32_t> carried = ports(message);
+      Node& send = dag_.nodes.emplace_back(dag_.node(message.source));
+      send.kind = NodeKind::send;
+      send.body = {};
+      send.stream = {};
+      send.comm = CommId::at(dag_.comms.size());
+      send.first_input = static_cast<std::uint32_t>(dag_.edges.size());
+      send.num_inputs = message.num_ports;
+      send.num_outputs = 0;
+      for (std::uint32_t i = 0; i < carried.size(); ++i) dag_.edges.push_back({{message.source, carried[i]}, i, EdgeClass::data});
+      Node& recv = dag_.nodes.emplace_back(send);
+      recv.kind = NodeKind::recv;
+      recv.chunk = message.reader;
+      recv.devices = message.to;
+      recv.first_input = recv.num_inputs = 0;
+      recv.num_outputs = message.num_ports;
       Comm& comm = dag_.comms.emplace_back();
-      comm.members.push_back(NodeId::at(dag_.nodes.size()));
-      comm.members.push_back(message.recv);
-      comm.loc = node.loc;
-      dag_.nodes.push_back(node);
-      node.kind = NodeKind::recv;
-      node.chunk = message.reader;
-      node.devices = message.to;
-      node.first_input = node.num_inputs = 0;
-      node.num_outputs = message.num_ports;
-      dag_.nodes.push_back(node);
+      comm.members.resize_for_overwrite(2);
+      comm.members[0] = NodeId::at(dag_.nodes.size() - 2);
+      comm.members[1] = message.recv;
+      comm.loc = send.loc;
     }
   }
 
