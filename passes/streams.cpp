@@ -86,13 +86,18 @@ class Assignment {
     const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
     if (dag_.node(node).kind == NodeKind::all_reduce) {
       // A bucket is reduced as one, and its regions may have been named apart.
-      const std::vector<ChunkId> chunks = contributors(node), here = named_of(chunks, target), there = named_of(chunks, other);
+      const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other);
       const std::string text = region_text(here.front());
       if (std::ranges::find_first_of(here, there) == here.end()) {
-        sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but one bucket holds its gradients and those of `{}`, and is on `{}` already", text, name,
-                     region_text(there.front()), other_name)
-            .related(other.loc, "put on `{}` here", other_name)
-            .hint("a bucket is reduced as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
+        auto report = sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but one bucket holds its gradients and those of `{}`, and is on `{}` already", text,
+                                   name, region_text(there.front()), other_name);
+        report.related(other.loc, "put on `{}` here", other_name);
+        const std::vector<tensor::ParamId>& params = dag_.buckets[dag_.node(node).bucket.index()].params;
+        if (params.size() > 1) {
+          report.hint("a bucket is reduced as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
+        } else {
+          report.hint("both use the weight `{}`, whose gradients are reduced as one: name them on one stream", dag_.context->text(dag_.params[params.front().index()].name));
+        }
         return;
       }
       sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but it is on `{}` already", text, name, other_name)
@@ -107,12 +112,14 @@ class Assignment {
 
   std::string region_text(ChunkId chunk) const { return dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols); }
 
-  /// The chunks whose gradients a reduction adds up, ascending.
-  std::vector<ChunkId> contributors(NodeId reduction) const {
+  /// The chunks whose gradients a reduction adds up, at whichever of its members, ascending.
+  std::vector<ChunkId> contributors(CommId reduction) const {
     std::vector<ChunkId> chunks;
-    for (const Input& input : dag_.inputs_of(dag_.node(reduction))) {
-      const Node& source = dag_.node(input.source.node);
-      if (source.kind == NodeKind::chunk) chunks.push_back(source.chunk);
+    for (const NodeId member : dag_.comms[reduction.index()].members) {
+      for (const Input& input : dag_.inputs_of(dag_.node(member))) {
+        const Node& source = dag_.node(input.source.node);
+        if (source.kind == NodeKind::chunk) chunks.push_back(source.chunk);
+      }
     }
     std::ranges::sort(chunks);
     chunks.erase(std::ranges::unique(chunks).begin(), chunks.end());
