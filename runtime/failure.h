@@ -39,6 +39,8 @@ struct Place {
 };
 
 Place place_of(std::string action, const PiperPlace& place);
+/// What an action is called and where it stands; nothing of one that the program does not have.
+Place place_of(const PiperProgram& program, std::uint32_t action);
 
 struct Note {
   std::string text = {};

@@ -51,16 +51,6 @@ void RunState::wake_all() {
   main_sleep.wake();
 }
 
-Place place_of(std::string action, const PiperPlace& place) {
-  return {std::move(action), place.file ? place.file : "", place.line, place.column, place.end_line, place.end_column};
-}
-
-Place place_of(const PiperProgram& program, std::uint32_t action) {
-  if (action >= program.num_actions) return {};
-  const PiperActionInfo& info = program.actions[action];
-  return place_of(info.name ? info.name : "", info.place);
-}
-
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count) {
   if (stream >= program.num_streams || count == 0 || program.streams[stream].num_actions == 0) return kNoAction;
   const PiperStream& table = program.streams[stream];

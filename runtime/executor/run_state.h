@@ -114,8 +114,6 @@ bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
   }
 }
 
-/// What an action is called and where it stands.
-Place place_of(const PiperProgram& program, std::uint32_t action);
 /// The action at `count` actions since the start (1 is the first) of a stream; kNoAction where there is none.
 inline constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count);

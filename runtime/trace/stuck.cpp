@@ -22,8 +22,7 @@ Place place_at(const StuckRank& rank, std::uint32_t stream, std::uint64_t count)
   if (table.num_actions == 0 || count == 0) return {.action = "stream `" + std::string(table.name ? table.name : "") + "`"};
   const std::uint64_t position = (count - 1) % table.num_actions;
   const std::uint32_t action = table.comm ? table.comm[position].action : table.action_of ? table.action_of[position] : rank.program->num_actions;
-  const PiperActionInfo& info = rank.program->actions[action];
-  return place_of(info.name ? info.name : "", info.place);
+  return place_of(*rank.program, action);
 }
 
 class Story {
