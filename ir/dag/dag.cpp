@@ -70,6 +70,14 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
   return parts;
 }
 
+const Node& Dag::adding_member(const Node& reduction) const {
+  if (reduction.num_inputs > 0 || !reduction.comm.valid()) return reduction;
+  for (const NodeId member : comms[reduction.comm.index()].members) {
+    if (node(member).num_inputs > 0) return node(member);
+  }
+  return reduction;
+}
+
 const tensor::Type& Dag::output_type(Port port) const {
   // Sends and reductions pass on the type of what they carry: follow it to where it was made.
   for (;;) {
@@ -130,11 +138,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         break;
       }
       case NodeKind::all_reduce:
-        next = source_of(node, port.index);
-        // A member that adds nothing takes what the others add up.
-        for (std::size_t k = 0; !next.node.valid() && node.comm.valid() && k < comms[node.comm.index()].members.size(); ++k) {
-          next = source_of(nodes[comms[node.comm.index()].members[k].index()], port.index);
-        }
+        next = source_of(adding_member(node), port.index);
         break;
       case NodeKind::send:
       case NodeKind::report:

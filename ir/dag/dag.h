@@ -181,6 +181,8 @@ struct Dag {
 
   std::span<const Input> inputs_of(const Node& node) const { return {edges.data() + node.first_input, node.num_inputs}; }
   const Node& node(NodeId id) const { return nodes[id.index()]; }
+  /// Of an all_reduce: itself, or where it adds nothing the first member of its communication that does.
+  const Node& adding_member(const Node& reduction) const;
   NodeId add(const Node& node, std::span<const Input> inputs);
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);

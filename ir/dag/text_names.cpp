@@ -23,14 +23,8 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::report:
     case NodeKind::send:
       return 0;
-    case NodeKind::all_reduce: {
-      std::uint32_t ports = input_ports(dag, node);
-      // A member that adds nothing takes what the others add up.
-      for (std::size_t k = 0; ports == 0 && node.comm.valid() && k < dag.comms[node.comm.index()].members.size(); ++k) {
-        ports = input_ports(dag, dag.nodes[dag.comms[node.comm.index()].members[k].index()]);
-      }
-      return ports;
-    }
+    case NodeKind::all_reduce:
+      return input_ports(dag, dag.adding_member(node));
     case NodeKind::recv:
     case NodeKind::all_gather: {
       if (!node.comm.valid()) return 0;
