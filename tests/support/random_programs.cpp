@@ -60,18 +60,30 @@ class ProgramMaker {
  private:
   std::uint32_t between(std::uint32_t low, std::uint32_t high) { return static_cast<std::uint32_t>(random_.between(low, high)); }
 
+  /// Short ones are a hundredth of the others.
+  static std::string rate(std::uint32_t shape, bool short_steps) {
+    const std::string base = short_steps ? "1e-4" : "1e-2";
+    switch (shape) {
+      case 0:
+      case 1: return base;
+      case 2: return "cosine(" + base + ", warmup: 1)";
+      case 3: return "linear(" + base + ", warmup: 2, floor: " + (short_steps ? "1e-5" : "1e-3") + ")";
+      default: return "flat(" + base + ", warmup: 2)";
+    }
+  }
+
   std::string settings() {
-    const std::string rate = random_.pick(std::vector<std::string>{"1e-2", "1e-2", "cosine(1e-2, warmup: 1)", "linear(1e-2, warmup: 2, floor: 1e-3)", "flat(5e-3, warmup: 2)"});
+    const std::uint32_t shape = random_.below(5);
     const std::string bound = random_.chance(0.5) ? random_.pick(std::vector<std::string>{"0.1", "1.0", "100.0"}) : "";
     const std::string clip = bound.empty() ? "" : ", clip: " + bound;
     std::string optimizer;
     if (random_.chance(0.4)) {
       // Losses have no bound and gradients reach hundreds: larger steps would make a model diverge, where rounding grows without bound.
       const bool short_steps = bound.empty() || bound == "100.0";
-      optimizer = "sgd(lr: " + (short_steps ? std::string("1e-4") : rate) + (random_.chance(0.6) ? ", momentum: 0.9" : "") + (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip + ")";
+      optimizer = "sgd(lr: " + rate(shape, short_steps) + (random_.chance(0.6) ? ", momentum: 0.9" : "") + (random_.chance(0.5) ? ", weight_decay: 0.01" : "") + clip + ")";
     } else {
       // Where gradients are rounding noise around zero, their sign would decide on whole steps of size lr; a large eps takes them as zero.
-      optimizer = "adamw(lr: " + rate + (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" + (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
+      optimizer = "adamw(lr: " + rate(shape, false) + (random_.chance(0.3) ? ", betas: [0.8, 0.95]" : "") + ", eps: 1e-4" + (random_.chance(0.5) ? ", weight_decay: 0.1" : "") + clip + ")";
     }
     return "    optim: " + optimizer + "\n    steps: 3\n    dtype: " + options_.dtype + "\n    seed:  " + number(random_.below(1u << 31)) + "\n";
   }
