@@ -442,6 +442,7 @@ class RoleProjection {
 
 }  // namespace
 
+// What it is lies in the unnamed namespace, where the compiler knows all callers.
 class RolePlanner::Projection : public RoleProjection {
   using RoleProjection::RoleProjection;
 };

@@ -145,7 +145,7 @@ class Along {
   // ---- cross-entropy
   /// The class of every row, which is checked.
   Id target() {
-    lowering_.kernel_.checks.push_back({lowering_.buffers_.of(lowering_.axes_.memory(operands_[1])), extent_, place_of(lowering_.graph_.context().locations, node_.loc), true, node_.attrs.ignore});
+    lowering_.kernel_.checks.push_back({lowering_.buffers_.of(lowering_.axes_.memory(operands_[1])), extent_, lowering_.place(node_), true, node_.attrs.ignore});
     return operand(1);
   }
 

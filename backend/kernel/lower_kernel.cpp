@@ -242,7 +242,7 @@ void Lowering::gather(const Item& item) {
   const auto operands = graph_.operands(graph_.node(item.node));
   const ValueId table = axes_.memory(operands[0]);
   const auto rest = axes_.of(operands[0]).subspan(1);
-  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), graph_.type(operands[0]).dims[0].extent, place(item)});
+  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), graph_.type(operands[0]).dims[0].extent, place(graph_.node(item.node))});
   Statement s;
   s.code = Code::load;
   s.dtype = graph_.type(table).dtype;
@@ -257,7 +257,7 @@ void Lowering::gather(const Item& item) {
 void Lowering::scatter(const Item& item) {
   const auto operands = graph_.operands(graph_.node(item.node));
   const auto rest = axes_.of(item.result).subspan(1);
-  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[0])), graph_.type(item.result).dims[0].extent, place(item)});
+  kernel_.checks.push_back({buffers_.of(axes_.memory(operands[0])), graph_.type(item.result).dims[0].extent, place(graph_.node(item.node))});
   const Id dy = value(operands[1]);
   const Id index = value(operands[0]);
   Statement s;

@@ -74,7 +74,7 @@ class Lowering {
   Access access(BufferIndex buffer, std::span<const Axis> axes) const;
   void define(tensor::ValueId result, Id id);
   void store(BufferIndex buffer, std::span<const Axis> axes, Id id, tensor::DType dtype);
-  SourcePlace place(const Item& item) const { return place_of(graph_.context().locations, graph_.node(item.node).loc); }
+  SourcePlace place(const tensor::Node& node) const { return place_of(graph_.context().locations, node.loc); }
   std::string name(tensor::ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
 
   const dag::Body& body_;

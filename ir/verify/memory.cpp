@@ -506,6 +506,7 @@ class RoleMemoryCheck {
 
 }  // namespace
 
+// What it is lies in the unnamed namespace, where the compiler knows all callers.
 class MemoryCheck::RoleMemory : public RoleMemoryCheck {
   using RoleMemoryCheck::RoleMemoryCheck;
 };
