@@ -400,7 +400,9 @@ class Lowering {
           frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame) ? last_axis() : Value();
         }
       } else if (params[i].default_value) {
-        frame.slots[i] = evaluator_.eval(*params[i].default_value, frame);
+        const ast::Expr& written = *params[i].default_value;
+        Value value = evaluator_.convert(evaluator_.eval(written, frame), type, written.range, frame);
+        frame.slots[i] = std::move(value);
       } else if (!has_overrides(type)) {
         evaluator_.fail(Code::parameter_missing, params[i].name.range, frame, "`{}` cannot be shown by itself: `-D` cannot give its parameter `{}: {}`", function.name(), name,
                         sema::type_name(type))

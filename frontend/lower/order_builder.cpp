@@ -39,7 +39,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     const auto add = [&](const Value& values, const ast::Expr& from) {
       for (const Value& value : evaluator_->elements(values, from.range, frame)) coordinates.emplace_back(evaluator_->to_int(value), &from);
     };
-    if (some == nullptr) add(base, *bound.values);
+    if (some == nullptr) add(Value(Range{0, axis->size}), *bound.values);
     for (std::size_t i = 0; some != nullptr && i < some->indices.size() && !evaluator_->failed(); ++i) add(evaluator_->eval(*some->indices[i], frame), *some->indices[i]);
     if (evaluator_->failed()) return;
     if (claim.at[axis->axis] != DeviceSet::kWhole) {

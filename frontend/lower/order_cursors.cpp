@@ -48,7 +48,7 @@ std::string RankBuilder::list_text(std::span<const Element> elements) const {
 void RankBuilder::expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame) {
   std::uint64_t count = 1;
   for (const directive::Coordinate& c : selector.coordinates) {
-    if (__builtin_mul_overflow(count, c.all ? 1 : c.indices.size(), &count)) count = ~std::uint64_t{0};
+    if (__builtin_mul_overflow(count, c.all ? 1 : c.indices.size(), &count)) count = kUncounted;
   }
   if (!evaluator_->step(range, frame, count)) return;
   std::vector<std::uint32_t> at(selector.coordinates.size(), 0);

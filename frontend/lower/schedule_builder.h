@@ -51,6 +51,16 @@ class ScheduleBuilder {
   std::uint32_t positive(std::int64_t value, const ast::Expr& from, std::string_view what, const Frame& frame);
   directive::NamedExtent extent(const ast::Pair& pair, std::string_view what, Frame& frame);
 
+  /// Into how many pieces the work is cut at least, as far as it is known.
+  struct Pieces {
+    std::uint64_t stages = 1;                               // of the finest partition
+    std::vector<std::pair<Symbol, std::uint64_t>> splits;   // by dimension: the finest
+    std::uint64_t parts() const;
+    void split(Symbol dim, std::uint64_t into);
+  };
+  /// Reports at the extent that makes them too many.
+  void take(Pieces pieces, const directive::NamedExtent& last);
+
   struct Entry {
     directive::Directive directive;
     std::uint32_t scope;  // the call of a schedule that it stands in
@@ -59,6 +69,7 @@ class ScheduleBuilder {
   Evaluator* evaluator_;
   directive::Strategy* strategy_;
   std::vector<Entry> entries_;
+  Pieces pieces_;
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported

@@ -210,8 +210,10 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     settings.dtype = *value.get<tensor::DType>();
   } else if (name == "steps" || name == "seed") {
     const std::int64_t number = evaluator_->to_int(value);
-    if (number < 0) {
-      evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least 0", name, number);
+    const std::int64_t least = name == "steps" ? 1 : 0;
+    if (number < least) {
+      auto&& report = evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least {}", name, number, least);
+      if (number == 0) report.hint("to run nothing write `piper check`");
       return;
     }
     (name == "steps" ? settings.steps : settings.seed) = static_cast<std::uint64_t>(number);

@@ -85,6 +85,8 @@ void Analyser::end_body() {
 }
 
 std::string_view Analyser::suggestion(std::string_view name, bool callee) {
+  // To look among all names for each of thousands of mistakes takes long, and nobody reads it.
+  if (shows_no_more(program_.modules[body_.module.index()]->syntax.file)) return {};
   std::vector<std::string_view> known;
   const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train; };
   if (!callee) {

@@ -44,7 +44,7 @@ int run_check(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
   const std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
-  if (name.empty()) session.check_declarations();
+  if (name.empty()) session.check_file();
   for (Session::Subject& subject : session.subjects(name)) {
     const std::size_t operations = count_operations(subject.lowered.strategy);
     start_workers(operations);

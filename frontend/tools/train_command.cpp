@@ -64,7 +64,7 @@ std::optional<double> bigram_of(Session& session, const tensor::Graph& model, co
 /// The words at the end of a run.
 void print_end(std::ostream& words, const runtime::TrainResult& result, std::optional<double> bigram) {
   words << counted(result.steps, "step") << " in " << number(result.seconds, "%.1f") << " s";
-  if (result.tokens_per_second > 0) words << ", " << count_text(result.tokens_per_second) << " tokens/s";
+  if (result.throughput.per_second > 0) words << ", " << count_text(result.throughput.per_second) << " " << result.throughput.unit() << "/s";
   if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
   if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << counted(result.held_out_steps, "batch", "batches") << "\n";
@@ -74,7 +74,8 @@ void print_end(std::ostream& words, const runtime::TrainResult& result, std::opt
 /// The same as JSON, also of a run that was interrupted.
 void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram) {
   llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
-                            {"tokens_per_second", result.tokens_per_second}, {"interrupted", result.ended == runtime::Ended::stopped}};
+                            {"interrupted", result.ended == runtime::Ended::stopped}};
+  if (result.throughput.per_second > 0) object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
   if (result.first_loss) object["first_loss"] = *result.first_loss;
   if (result.last_loss) object["last_loss"] = *result.last_loss;
   if (result.held_out_loss) object["held_out_loss"] = *result.held_out_loss;

@@ -124,8 +124,8 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
   }
   out += ",\"seconds\":";
   append_number(out, step.seconds);
-  out += ",\"tokens_per_second\":";
-  append_number(out, step.tokens_per_second);
+  out += ",\"" + step.throughput.unit() + "_per_second\":";
+  append_number(out, step.throughput.per_second);
   out += ",\"peak_bytes\":[";
   for (std::size_t i = 0; i < peak_bytes.size(); ++i) out += (i ? "," : "") + std::to_string(peak_bytes[i]);
   return out + "]}";
@@ -167,7 +167,7 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
 ProgressLine::ProgressLine(Write write, Columns columns, std::uint64_t peak_bytes)
     : write_(std::move(write)), columns_(std::move(columns)), peak_bytes_(peak_bytes) {}
 
-std::string ProgressLine::text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width) {
+std::string ProgressLine::text(const StepRecord& step, double per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width) {
   char number[64];
   const std::uint64_t first = step.step - step.local_step;
   struct Field {
@@ -186,7 +186,7 @@ std::string ProgressLine::text(const StepRecord& step, double tokens_per_second,
     std::snprintf(number, sizeof(number), "lr %.2e", step.learning_rate);
     fields.push_back({number, 2});
   }
-  fields.push_back({short_count(tokens_per_second) + " tokens/s", 4});
+  fields.push_back({short_count(per_second) + " " + step.throughput.unit() + "/s", 4});
   fields.push_back({short_bytes(peak_bytes), 1});
   fields.push_back({"left " + clock_text(seconds_left), 5});
   const auto length = [&] {
@@ -207,13 +207,13 @@ void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
   const double fade = std::max(0.9, std::exp(-step.seconds / 2));
   recent_steps_ = recent_steps_ * fade + 1;
   recent_seconds_ = recent_seconds_ * fade + step.seconds;
-  recent_tokens_ = recent_tokens_ * fade + step.tokens_per_second * step.seconds;
+  recent_items_ = recent_items_ * fade + step.throughput.per_second * step.seconds;
   const bool last = step.local_step + 1 == step.steps;
   const unsigned columns = columns_ ? columns_() : 0;
   const auto pause = columns ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
   if (shown_ && now - *shown_ < pause && !last) return;
   shown_ = now;
-  const double speed = recent_seconds_ > 0 ? recent_tokens_ / recent_seconds_ : 0;
+  const double speed = recent_seconds_ > 0 ? recent_items_ / recent_seconds_ : 0;
   const double left = recent_seconds_ / recent_steps_ * static_cast<double>(step.steps - step.local_step - 1);
   // The last column stays free: many terminals would begin a new line there.
   std::string line = text(step, speed, peak_bytes_, left, columns ? columns - 1 : std::string::npos);
@@ -230,7 +230,7 @@ void ProgressLine::finish() {
   if (drawn_) write_("\n");
   drawn_ = false;
   shown_.reset();
-  recent_steps_ = recent_seconds_ = recent_tokens_ = 0;
+  recent_steps_ = recent_seconds_ = recent_items_ = 0;
 }
 
 }  // namespace piper::runtime

@@ -10,6 +10,7 @@
 // A record of a training step (numbers that are not finite are null):
 //   {"schema":1,"phase":"training","step":1,"loss":5.54,"losses":{"gpt.loss.0":5.54},"microbatches":{"gpt.loss.0":[1419.2,1418.9]},
 //    "norm":1.2,"lr":0.002,"seconds":0.41,"tokens_per_second":9990,"peak_bytes":[1048576]}
+// Where no input has several integers per sample there are no tokens, and `samples_per_second` stands instead.
 // `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
 
 #include <chrono>
@@ -62,14 +63,14 @@ class ProgressLine {
   void finish();
 
   /// A line wider than `width` leaves out whole fields, the least telling first.
-  static std::string text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width = std::string::npos);
+  static std::string text(const StepRecord& step, double per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width = std::string::npos);
 
  private:
   Write write_;
   Columns columns_;
   std::uint64_t peak_bytes_;
   std::optional<Clock::time_point> shown_;
-  double recent_steps_ = 0, recent_seconds_ = 0, recent_tokens_ = 0;  // older ones fade
+  double recent_steps_ = 0, recent_seconds_ = 0, recent_items_ = 0;  // older ones fade
   bool drawn_ = false;                                                // something stands on the line
 };
 

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 
+#include "ir/diagnostics/forward.h"
 #include "tests/diagnostics/findings.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
@@ -216,6 +218,20 @@ TEST(ParseText, WhatIsNotDeepIsNotRefused) {
   for (const std::string& text : {list + "]", lines + "}\n", statements + "    return x\n}\n"}) {
     Parsed parsed(text);
     EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  }
+}
+
+/// On one line and on many: the time grows with the number of mistakes and not with its square (a minute), and 20 of them are shown.
+TEST(ParseText, ThousandsOfStrayBrackets) {
+  for (const char* separator : {"", "\n", ";"}) {
+    std::string text;
+    for (int i = 0; i < 80000; ++i) text += std::string("}") + separator;
+    const std::clock_t start = std::clock();
+    const Parsed parsed(text);
+    EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20) << "seconds of the processor";
+    std::vector<Code> expected(kShownErrors, Code::unmatched_bracket);
+    expected.push_back(Code::errors_not_shown);
+    EXPECT_EQ(parsed.codes(), expected);
   }
 }
 

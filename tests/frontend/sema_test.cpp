@@ -22,8 +22,8 @@ struct Analysed {
   sema::Program program;
 
   explicit Analysed(std::string text, const std::string& name = "test.pipe",
-                    const source::FileSystem& file_system = source::MemoryFileSystem())
-      : file(context.locations.files().add(name, std::move(text))), program(sema::analyse(file, file_system, context, sink)) {}
+                    const source::FileSystem& file_system = source::MemoryFileSystem(), std::size_t shown_errors = kShownErrors)
+      : file(context.locations.files().add(name, std::move(text))), program(sema::analyse(file, file_system, context, sink, shown_errors)) {}
 
   std::string report() const { return render_text(sink.sorted(), context.locations.files()); }
   std::vector<Code> codes() const {
@@ -42,7 +42,7 @@ struct Analysed {
 
 PIPER_FILE_TEST(SemaErrors, "tests/frontend/testdata/sema/errors", ".pipe", [](const test::FileTest& test) {
   test::expect_findings(test, [&](const std::string& path, const std::string& source) {
-    Analysed analysed(source, path, source::RealFileSystem());
+    Analysed analysed(source, path, source::RealFileSystem(), SIZE_MAX);  // files of many mistakes
     return test::findings(analysed.sink, analysed.file);
   });
 });
@@ -166,6 +166,29 @@ TEST(SemaFiles, DiagnosticsOfAUsedFileAreReportedThere) {
   ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_name});
   EXPECT_EQ(analysed.context.locations.files().name(analysed.sink.sorted()[0].range.file), "a.pipe");
   EXPECT_FALSE(analysed.program.ok);
+}
+
+/// 20 of thousands of mistakes are told, with their number and the last place, in a time that does not grow with their square.
+TEST(SemaRobust, ThousandsOfMistakesFitOnAPage) {
+  constexpr std::size_t kMistakes = 4000;
+  const auto repeated = [&](const std::string& before, const std::string& after) {
+    std::string text;
+    for (std::size_t i = 0; i < kMistakes; ++i) text += before + std::to_string(i) + after;
+    return text;
+  };
+  for (const auto& [code, text] : std::vector<std::pair<Code, std::string>>{{Code::unreadable_file, repeated("use lost.file", "\n")},
+                                                                            {Code::unknown_module, repeated("use std.lost", "\n")},
+                                                                            {Code::unknown_name, repeated("mesh pair", "(p: lost)\n")},
+                                                                            {Code::unknown_name, "schedule s() {\n" + repeated("place model on lost", "\n") + "}\n"}}) {
+    const Analysed analysed(text);
+    std::vector<Code> expected(kShownErrors, code);
+    expected.push_back(Code::errors_not_shown);
+    EXPECT_EQ(analysed.codes(), expected);
+    EXPECT_FALSE(analysed.program.ok);
+    const std::vector<Diagnostic> told = analysed.sink.sorted();
+    EXPECT_EQ(told.back().message, "3980 further errors are not shown, the last one is here");
+    EXPECT_GT(told.back().range.begin, text.size() - 60);
+  }
 }
 
 TEST(SemaBuiltins, SignaturesAreRead) {

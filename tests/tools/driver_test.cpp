@@ -399,7 +399,7 @@ TEST(Json, OfRunsIsAllOfStandardOutput) {
   EXPECT_EQ(train.getString("train"), "tiny");
   EXPECT_EQ(train.getInteger("steps"), 3);
   EXPECT_EQ(train.getBoolean("interrupted"), false);
-  for (const char* field : {"seconds", "tokens_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
+  for (const char* field : {"seconds", "samples_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
   const llvm::json::Object reference = object(run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
   ASSERT_EQ(reference.getArray("reference")->size(), 2u);
   for (const llvm::json::Value& comparison : *reference.getArray("reference")) {

@@ -34,8 +34,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 /// What differs from one run to the next.
 std::string without_times(const std::string& text) {
-  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? tokens/s"), left("left [0-9:]+");
-  return std::regex_replace(std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# tokens/s"), left, "left #");
+  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"), left("left [0-9:]+");
+  return std::regex_replace(std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s"), left, "left #");
 }
 
 void append_lines(std::string& to, const std::string& text) {
