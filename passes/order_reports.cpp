@@ -95,7 +95,7 @@ void OrderReports::transform_unavailable(const Order::Transform& transform) {
 void OrderReports::claimed_twice(const RankSteps& rank, const RankSteps& other) {
   sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", dag_.text(rank.devices))
       .related(other.loc, "`{}` has an order here", dag_.text(other.devices))
-      .hint("give each rank one order; an `order` line does not replace the order of a schedule that stands beside it");
+      .hint("give each rank one order; an `order` replaces the order of a schedule only beside its call, and only for whole ranks");
 }
 
 void OrderReports::claims_too_much(const RankSteps& rank, NodeId node) {

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "frontend/lower/value.h"
@@ -114,6 +115,21 @@ class Evaluator {
   void set_failed() { failed_ = broken_ = true; }
   /// The requirement that ended a schedule or model the last time; what stands behind it was not run.
   const ast::Stmt* failed_requirement() const { return failed_requirement_; }
+  /// Whether the body of a schedule, model or `def` is being run, and not only that of a train.
+  bool in_function() const { return functions_ > 0; }
+  /// Runs what a body has put off, as if it stood there. Whether it succeeded; unwinding has ended where it did not.
+  template <typename Body>
+  bool run_postponed(bool in_function, const Body& body) {
+    const bool skips = std::exchange(skips_statements, true);
+    functions_ += in_function ? 1 : 0;
+    body();
+    functions_ -= in_function ? 1 : 0;
+    skips_statements = skips;
+    abandons_ = false;
+    if (!failed_) return true;
+    resume();
+    return false;
+  }
   /// Ends unwinding, so that what stands beside the failure is looked at. False when evaluation cannot go on.
   bool resume();
   /// Says how many diagnostics were not shown.

@@ -233,10 +233,11 @@ void Evaluator::require_failed(const ast::RequireStmt& stmt, Frame& frame) {
   }
   const std::string condition = ast::source_text(*stmt.condition);
   const std::string suffix = values.empty() ? std::string() : " (" + values + ")";
-  if (stmt.message) {
-    fail(Code::requirement_not_met, stmt.condition->range, frame, "{}: `{}` does not hold{}", stmt.message->value, condition, suffix);
-  } else {
-    fail(Code::requirement_not_met, stmt.condition->range, frame, "`{}` does not hold{}", condition, suffix);
+  const std::string message = stmt.message ? std::string(stmt.message->value) + ": " : std::string();
+  DiagnosticBuilder report = fail(Code::requirement_not_met, stmt.condition->range, frame, "{}`{}` does not hold{}", message, condition, suffix);
+  if (const LocId placement = rank != nullptr ? schedule->held_beside() : LocId(); placement.valid()) {
+    report.related(placement, "the order follows this placement")
+        .hint("place the stages so that it holds, or write an `order` beside the call: it replaces the schedule's own");
   }
 }
 

@@ -56,6 +56,8 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     claim.at[axis->axis] = DeviceSet::kWhole;
     return;
   }
+  if (evaluator_->schedule->claimed_beside(claim)) return;
+  evaluator_->schedule->begin_rank();
   RankBuilder builder(*evaluator_, value_.order);
   RankBuilder* const outer = std::exchange(evaluator_->rank, &builder);
   const bool skips = std::exchange(evaluator_->skips_statements, false);
@@ -71,6 +73,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   evaluator_->rank = outer;
   if (evaluator_->failed()) {  // the other coordinates are looked at
     evaluator_->schedule->note_missing(stmt);
+    evaluator_->schedule->note_claim(claim);
     evaluator_->cursors_told = true;
     evaluator_->resume();
     return;

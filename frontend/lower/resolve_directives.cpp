@@ -1,4 +1,4 @@
-// Directives beside a schedule's own: `partition`, `split` and `place` of the caller replace the callee's if the extents agree.
+// Directives beside a schedule's own: `partition`, `split` and `place` of the caller replace the callee's if the extents agree. Orders: resolve_orders.cpp.
 
 #include <algorithm>
 
@@ -143,6 +143,7 @@ void ScheduleBuilder::finish() {
   resolve_splits();
   evaluator_->resume();
   resolve_places();
+  evaluate_orders();
   for (Entry& entry : entries_) {
     if (!entry.replaced) strategy_->directives.push_back(std::move(entry.directive));
   }

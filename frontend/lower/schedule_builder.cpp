@@ -156,41 +156,8 @@ void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
 }
 
 void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
-  // An order walks through what the cuts make: without their extents its mistakes would be theirs.
-  if (lacks_extents_) return evaluator_->set_failed();
-  OrderValue value;
-  if (stmt.value) {
-    Value order = evaluator_->eval(*stmt.value, frame);
-    if (evaluator_->failed()) return;
-    value = unshare<OrderValue>(std::move(order));
-  } else {
-    OrderBuilder builder(*evaluator_);
-    OrderBuilder* const outer = std::exchange(evaluator_->order, &builder);
-    evaluator_->execute(*stmt.body, frame);
-    evaluator_->order = outer;
-    if (evaluator_->failed()) return;
-    value = builder.take();
-  }
-  // A block is shown by its first word.
-  const std::uint32_t end = stmt.value ? stmt.range.end : stmt.range.begin + static_cast<std::uint32_t>(std::string_view("order").size());
-  value.order.loc = evaluator_->here({stmt.range.file, stmt.range.begin, end}, frame);
-  if (!value.pending.empty()) {
-    const PendingGradient& first = value.pending.front();
-    std::string text;
-    for (std::uint32_t c = 0; c < first.op.num_coordinates; ++c) {
-      const directive::OrderCoordinate& at = value.order.coordinates[first.op.first_coordinate + c];
-      text += (c ? " " : "") + std::string(evaluator_->context().text(at.name)) + "[" + std::to_string(at.index) + "]";
-    }
-    evaluator_
-        ->fail_at(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
-                value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
-        .related(value.order.loc, "the order is applied here")
-        .hint("end the rank with `repeat left(BW) { BW }`");
-    note_missing(stmt);
-    leave_out_ranks_of(value, 0);
-    evaluator_->resume();
-  }
-  add(std::move(value.order));
+  orders_.push_back({&stmt, frame, entries_.size(), evaluator_->in_function()});
+  entries_.push_back({directive::Order(), scope_, true});
 }
 
 }  // namespace piper::lower

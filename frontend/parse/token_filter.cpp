@@ -418,7 +418,7 @@ class TokenFilter {
       depth() = 1;
       return;
     }
-    if (!can_end_statement(result_.list.back().type)) return;
+    if (!can_end_statement(result_.list.back().type) || token.type == Lexer::BACKWARD) return;
     bool block_of_item = token.type == Lexer::LBRACE && open_.empty();
     if (!continues_statement(token.type) && !block_of_item) {
       separate();

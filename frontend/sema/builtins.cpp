@@ -21,11 +21,11 @@ Type parse_type(std::string_view text) {
   };
   static constexpr Row kRows[] = {
       {"any", TypeKind::any},           {"bool", TypeKind::boolean},           {"data", TypeKind::data},
-      {"dimension", TypeKind::dimension}, {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
+      {"devices", TypeKind::devices},   {"dimension", TypeKind::dimension},    {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
       {"i64", TypeKind::tensor_i64},    {"initializer", TypeKind::initializer}, {"int", TypeKind::integer},
       {"measure", TypeKind::measure},   {"number", TypeKind::number},          {"op", TypeKind::op},
       {"optimizer", TypeKind::optimizer}, {"order", TypeKind::order},          {"rate", TypeKind::rate},
-      {"string", TypeKind::string},     {"tensor", TypeKind::tensor},
+      {"selector", TypeKind::selector}, {"string", TypeKind::string},          {"tensor", TypeKind::tensor},
   };
   const bool list = text.front() == '[';
   if (list) text = text.substr(1, text.size() - 2);
