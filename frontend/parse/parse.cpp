@@ -73,6 +73,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   std::size_t shown = 0;
   SourceRange last_hidden;
   SelectedReports reports(sink, [&](Code code, SourceRange at) {
+    if (severity_of(code) != Severity::error) return true;
     module.faults.push_back(at.begin);
     // That the text is not UTF-8 was told.
     if (!encoded && code == Code::unknown_character && !is_encoded(text.substr(at.begin, at.end - at.begin))) return false;

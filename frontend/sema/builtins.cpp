@@ -116,6 +116,16 @@ std::span<const Signature* const> find_builtins(std::string_view name, bool meth
   return found->second;
 }
 
+std::string_view instead_of_foreign(std::string_view name) {
+  static constexpr Unavailable kRows[] = {
+#define FOREIGN(name, instead) {#name, instead},
+#include "frontend/sema/foreign_names.def"
+#undef FOREIGN
+  };
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Unavailable& candidate) { return candidate.name == name; });
+  return row == std::end(kRows) ? std::string_view() : row->instead;
+}
+
 const Unavailable* find_unavailable(std::string_view name) {
   static constexpr Unavailable kRows[] = {
 #define BUILTIN(id, signature)

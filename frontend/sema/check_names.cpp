@@ -143,6 +143,10 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool c
     if (ended->kind == LocalKind::let || ended->kind == LocalKind::var) diagnostic.hint("declare it before that block, as a `var` that the block gives its value");
     return;
   }
+  if (const std::string_view instead = instead_of_foreign(name); !instead.empty()) {
+    diagnostic.hint("{}", instead);
+    return;
+  }
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {
     diagnostic.hint("did you mean `{}`?", best);
     return;

@@ -203,6 +203,23 @@ bool belongs_here(Code code) {
   return (number >= 2000 && number < 2300) || code == Code::not_available;
 }
 
+/// One error each, with the table's hint, as a value and as a type.
+TEST(SemaForeign, NamesOfOtherLanguagesHaveHints) {
+  static constexpr std::pair<std::string_view, std::string_view> kRows[] = {
+#define FOREIGN(name, instead) {#name, instead},
+#include "frontend/sema/foreign_names.def"
+#undef FOREIGN
+  };
+  for (const auto& [name, instead] : kRows) {
+    SCOPED_TRACE(name);
+    for (const bool type : {false, true}) {
+      Analysed analysed(type ? "def f(x: " + std::string(name) + ") -> int { return 1 }\n" : "def f() -> int { return " + std::string(name) + " }\n");
+      ASSERT_EQ(analysed.codes(), std::vector<Code>{type ? Code::unknown_type : Code::unknown_name}) << analysed.report();
+      EXPECT_EQ(analysed.sink.sorted().front().hint, instead);
+    }
+  }
+}
+
 TEST(SemaPages, ExamplesAreWhatTheySay) {
   source::MemoryFileSystem files;
   files.add("lib/mine.pipe", "use lib.theirs\ndef warm(n: int) -> int { return n }\n");
