@@ -293,6 +293,7 @@ class Replacer {
         token.type = type;
         token.begin = begin;
         token.end = end;
+        token.replaced = true;
         token.first_on_line = std::exchange(first, false);
       }
       if (first && at(next_ + count) != nullptr) tokens_[next_ + count].first_on_line = true;

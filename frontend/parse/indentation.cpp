@@ -86,8 +86,10 @@ void brace_colon_blocks(RawTokens& tokens, std::string_view text, FileId file, S
       continue;
     }
     const std::string_view head = text.substr(tokens[header].begin, token.begin - tokens[header].begin);
-    sink.report(Code::foreign_form, {file, token.begin, token.end}, "`:` is written differently here")
-        .hint("a block stands in braces: write `{} { ... }`", head.size() <= 60 ? head : "...");
+    if (!tokens[header].replaced) {
+      sink.report(Code::foreign_form, {file, token.begin, token.end}, "`:` is written differently here")
+          .hint("a block stands in braces: write `{} { ... }`", head.size() <= 60 ? head : "...");
+    }
     RawToken& opened = result.emplace_back(token);
     opened.type = Lexer::LBRACE;
     open.push_back(indentation(text, token.begin));
