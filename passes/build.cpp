@@ -17,31 +17,6 @@ using directive::Strategy;
 
 namespace {
 
-/// The names that directives use, in the order of their first uses.
-std::vector<Symbol> names_used(const Strategy& strategy) {
-  std::vector<Symbol> names;
-  std::vector<bool> seen;  // by symbol
-  const auto add = [&](Symbol name) {
-    if (name.index() >= seen.size()) seen.resize(name.index() + 1);
-    if (seen[name.index()]) return;
-    seen[name.index()] = true;
-    names.push_back(name);
-  };
-  for (const Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
-  }
-  const auto add_order = [&](const directive::Order& order) {
-    std::vector<bool> read(order.coordinates.size());  // operations share their coordinates
-    for (const directive::OrderOp& op : order.ops) {
-      if (op.num_coordinates == 0 || read[op.first_coordinate]) continue;
-      read[op.first_coordinate] = true;
-      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) add(order.coordinates[op.first_coordinate + i].name);
-    }
-  };
-  for_each_coordinate(strategy, [&](const UsedCoordinate& used) { add(used.name); }, add_order);
-  return names;
-}
-
 class DagBuilder {
  public:
   DagBuilder(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink)
@@ -73,7 +48,8 @@ bool DagBuilder::select_regions() {
     if (split == nullptr) continue;
     for (const directive::NamedExtent& dim : split->into) dims.insert(dim.name);
   }
-  bool good = true;
+  const auto is_called_rest = [&](Symbol name) { return context.text(name) == "rest"; };
+  bool good = regions_with_named_rest(strategy_).empty() || (std::none_of(regions.begin(), regions.end(), is_called_rest) && std::none_of(dims.begin(), dims.end(), is_called_rest));
   for (const Symbol name : names_used(strategy_)) {
     if (dims.contains(name)) continue;
     if (regions.contains(name)) {

@@ -138,7 +138,7 @@ class BuiltinCall {
     std::erase_if(order.pending, [&](const PendingGradient& pending) {
       for (std::uint32_t c = 0; c < pending.op.num_coordinates; ++c) {
         const directive::OrderCoordinate& at = order.order.coordinates[pending.op.first_coordinate + c];
-        if (at.name == transform.dim && at.index >= transform.bound) return true;
+        if (at.name == transform.dim && !at.rest && at.index >= transform.bound) return true;
       }
       return false;
     });

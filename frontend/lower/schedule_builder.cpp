@@ -179,7 +179,8 @@ void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
     std::string text;
     for (std::uint32_t c = 0; c < first.op.num_coordinates; ++c) {
       const directive::OrderCoordinate& at = value.order.coordinates[first.op.first_coordinate + c];
-      text += (c ? " " : "") + std::string(evaluator_->context().text(at.name)) + "[" + std::to_string(at.index) + "]";
+      text += directive::coordinate_text(evaluator_->context().text(at.name), at.rest, c == 0);
+      if (!at.all) text += "[" + std::to_string(at.index) + "]";
     }
     evaluator_
         ->fail_at(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",

@@ -109,5 +109,80 @@ INSTANTIATE_TEST_SUITE_P(Schedules, Library,
                                          LibraryCase{"dual_pipe", "dual_pipe(pp, 4)", 2}, LibraryCase{"dual_pipe_v", "dual_pipe_v(pp, 4)", 2}),
                          [](const auto& each) { return std::string(each.param.schedule); });
 
+/// Orders below stages name what stands around the regions that they name: blocks, and inside of a block with overlap.
+constexpr const char* kLooseWork[] = {
+    R"(use std.models.gpt
+mesh pair(d: 2, dp: 2)
+train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11, tied: true) on pair {
+    data:  synthetic(batch: 8, seq: 3, classes: 11)
+    optim: adamw(lr: 1e-2, eps: 1e-4)
+    steps: 3
+    split batch into mb: 2
+    replicate model over dp
+    place block[0] on d[0]
+    place block[1], tied_head, model on d[1]
+    order {
+        rank r in d[0] { F block[0] mb[0]; F block[0] mb[1]; B block[0] mb[0]; B block[0] mb[1] }
+        rank r in d[1] {
+            for i in 0..2 { F model.rest[0] mb[i] }
+            for i in 0..2 { F block[1] mb[i]; F tied_head mb[i]; F model.rest[1] mb[i]; BI model.rest[1] mb[i]; BI tied_head mb[i]; BI block[1] mb[i] }
+            BI model.rest[0] mb[1]; BI model.rest[0] mb[0]
+            for i in 0..2 { BW model.rest[1] mb[i]; BW model.rest[0] mb[i]; BW tied_head mb[i]; BW block[1] mb[i] }
+            B block[1].reduce
+        }
+    }
+}
+)",
+    R"(use std.models.gpt
+mesh pair(d: 2)
+train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on pair {
+    data:  synthetic(batch: 4, seq: 3, classes: 11)
+    optim: adamw(lr: 1e-2, eps: 1e-4, clip: 0.1)
+    steps: 3
+    split batch into mb: 2
+    place block[0], model.rest on d[0]
+    place block[1], head on d[1]
+    order {
+        rank r in d[1] {
+            F block[1].rest[0] mb[0]; F block[1].attention mb[0]; F block[1].rest[0] mb[1]; F block[1].rest[1] mb[0]
+            F block[1].attention mb[1] & F block[1].mlp mb[0]
+            F block[1].rest[2] mb[0]; F head mb[0]; B head mb[0]
+            F block[1].rest[1] mb[1]; F block[1].mlp mb[1]; F block[1].rest[2] mb[1]; F head mb[1]
+            B block[1] mb[0]; B head mb[1]; B block[1] mb[1]
+        }
+    }
+}
+)",
+    R"(use std.schedules.gpipe
+mesh line(pp: 4)
+model tower(layers: int, dim: int) {
+    input x: tensor[batch, dim], y: tensor[batch, dim]
+    var h = x
+    for l in 0..layers { region stage { h = layer(h) } }
+    loss square(h - y)
+    loss 0.01 * square(h - x)
+}
+model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight up[dim, hidden: 4*dim], down[hidden, dim] = normal(0.02)
+    return x + gelu(x @ up) @ down
+}
+train small = tower(layers: 4, dim: 4) on line {
+    data:  synthetic(batch: 8)
+    optim: sgd(lr: 0.1)
+    steps: 3
+    gpipe(pp, 4)
+}
+)",
+};
+
+TEST(LooseWork, ComputesWhatOneDeviceDoes) {
+  for (const char* text : kLooseWork) {
+    for (const tensor::DType dtype : {tensor::DType::f64, tensor::DType::f32}) {
+      LawRun run;
+      expect_values_of_one_device(text, run, dtype);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace piper::test

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "ir/dag/piece_text.h"
 #include "passes/pipeline.h"
 #include "passes/work_graph.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// One operation: all chunks of a region, pass and instance on one rank, or the one message that they send, or the one reduction of their gradients.
+/// One operation: a piece of a region in one pass and instance, or all that is on one rank, or the one message that they send, or the one reduction of their gradients.
 struct Operation {
   Pass pass = Pass::F;
   std::string work;  // `stage[0] mb[1]`
@@ -97,10 +98,6 @@ class OrderDrawer {
     }
   }
 
-  static bool has_loose_work(const dag::Dag& dag) {
-    return std::any_of(dag.chunks.begin(), dag.chunks.end(), [](const dag::Chunk& chunk) { return !chunk.region.valid(); });
-  }
-
   /// A node's coordinate on the axis of the work; an axis of one device singles none out.
   static std::int32_t rank_of(const dag::Dag& dag, const dag::Node& node, std::size_t axis) {
     return dag.mesh.axes[axis].size == 1 ? 0 : dag.device_sets[node.devices].at[axis];
@@ -110,16 +107,16 @@ class OrderDrawer {
   void name_halves(const dag::Dag& dag, std::size_t axis, directive::Strategy& strategy) {
     directive::Order order;
     const LocId loc;
-    const bool loose = has_loose_work(dag);
     std::set<std::pair<RegionId, dag::Instance>> decided;
     for (const dag::Node& node : dag.nodes) {
       if (node.kind != dag::NodeKind::chunk || node.pass != Pass::B) continue;
       const std::int32_t rank = rank_of(dag, node, axis);
       if (rank != DeviceSet::kWhole && !claimed_[static_cast<std::size_t>(rank)]) continue;
-      const RegionId region = loose ? RegionId() : dag.chunks[node.chunk.index()].region;
+      const RegionId region = dag.chunks[node.chunk.index()].region;
       if (!decided.emplace(region, node.instance).second || random_.chance(0.5)) continue;
       directive::OrderOp op{Pass::BW, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
       if (region.valid()) order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
+      if (!region.valid()) order.coordinates.push_back({context_.symbol("model"), 0, true, loc, true});
       for (std::size_t d = 0; d < dag.dims.size(); ++d) order.coordinates.push_back({dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
       op.num_coordinates = static_cast<std::uint32_t>(order.coordinates.size()) - op.first_coordinate;
       order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, loc});
@@ -131,8 +128,7 @@ class OrderDrawer {
     if (!order.ops.empty()) strategy.directives.push_back(std::move(order));
   }
 
-  /// A vertex per operation and per other unit of the work graph. Work outside every region can only be named with all that is on its rank;
-  /// `coarsen`: some other ranks name everything too.
+  /// A vertex per operation and per other unit of the work graph. `coarsen`: some ranks name everything that is on them.
   bool contract(const dag::Dag& dag, std::size_t axis, bool coarsen) {
     const passes::WorkGraph graph(dag);
     operations_.clear();
@@ -143,9 +139,9 @@ class OrderDrawer {
       const std::int32_t rank = rank_of(dag, node, axis);
       const auto [found, added] = coarse.try_emplace(rank, false);
       if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
-      if (!dag.chunks[node.chunk.index()].region.valid()) found->second = true;
     }
-    std::map<std::tuple<std::int32_t, Pass, RegionId, dag::Instance>, std::uint32_t> vertices;
+    const dag::PieceTexts texts(dag);
+    std::map<std::tuple<std::int32_t, Pass, dag::ChunkId, dag::Instance>, std::uint32_t> vertices;
     std::vector<std::uint32_t> vertex_of(graph.units());
     std::uint32_t count = 0;
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
@@ -156,13 +152,13 @@ class OrderDrawer {
       }
       const std::int32_t rank = rank_of(dag, node, axis);
       if (rank == DeviceSet::kWhole) return false;
-      const RegionId region = coarse[rank] ? RegionId() : dag.chunks[node.chunk.index()].region;
-      const auto [found, added] = vertices.try_emplace({rank, node.pass, region, node.instance}, count);
+      const dag::ChunkId chunk = coarse[rank] ? dag::ChunkId() : node.chunk;
+      const auto [found, added] = vertices.try_emplace({rank, node.pass, chunk, node.instance}, count);
       vertex_of[unit] = found->second;
       if (!added) continue;
       ++count;
       Operation operation{node.pass, "", "", rank, found->second};
-      if (region.valid()) operation.region = std::string(context_.text(dag.regions.name(region))) + "[" + std::to_string(dag.regions.index(region)) + "]";
+      if (chunk.valid()) operation.region = texts.of(chunk);
       operation.work = operation.region;
       for (std::size_t d = 0; d < dag.dims.size(); ++d) {
         operation.work += (operation.work.empty() ? "" : " ") + std::string(context_.text(dag.dims[d].name)) + "[" + std::to_string(node.instance.at[d]) + "]";
