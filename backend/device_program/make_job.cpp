@@ -44,7 +44,7 @@ struct Job::Parts {
 namespace {
 
 void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t& end_id, Phase& phase) {
-  const CommunicatorIds ids(dag, first_id);
+  CommunicatorIds ids(dag, first_id);
   end_id = ids.end();
   for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
     phase.role_of_rank.push_back(role_of(phase.set, coordinates_of(dag.mesh, rank)));

@@ -87,6 +87,7 @@ struct ExecutorOptions {
   RandomDelays delays;
   std::shared_ptr<Transport> transport;  // null: local
   std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
+  std::function<bool()> stopped = {};      // once it is true `create` gives nothing, and no failure; it is asked on several threads
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
 };
 

@@ -25,7 +25,7 @@ const StepRecord& StepReports::take(std::uint64_t step) {
       const ReportSlots& reports = rank->reports;
       const std::uint64_t row = slot * reports.num_losses + loss;
       if (reports.counts[row] == 0) continue;
-      const double* values = reports.values.data() + row * reports.capacity;
+      const double* values = reports.values.get() + row * reports.capacity;
       sums_[loss].assign(values, values + reports.counts[row]);
       double& count = counts_[loss];
       count = static_cast<double>(job.losses[loss].count);

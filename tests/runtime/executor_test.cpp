@@ -1,3 +1,4 @@
+#include "runtime/executor/device_limit.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/idle_time.h"
 
@@ -30,6 +31,40 @@ TEST(Executor, RunsAPipelineOverManySteps) {
   EXPECT_EQ(result.steps, 300u);
   EXPECT_EQ(losses, expected);
   EXPECT_EQ(executor->read_parameter("w", Part::values)->values, std::vector<double>{w});
+}
+
+// What is more than the system has is told before minutes have passed, and a start that takes long can be stopped.
+TEST(Executor, TooManyDevicesAreRefusedBeforeTheyStart) {
+  EXPECT_FALSE(too_many_devices(4, 4));
+  const auto failure = too_many_devices(std::uint64_t{1} << 32, 0);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, kOutOfMemory);
+  EXPECT_NE(failure->message.find("`4294967296` devices are as many threads of this process"), std::string::npos) << failure->message;
+}
+
+TEST(Executor, AStartCanBeStopped) {
+  HandJob job(2);
+  add_pipeline(job);
+  int asked = 0;
+  ExecutorOptions options;
+  options.stopped = [&] { return ++asked > 1; };
+  Failure failure;
+  EXPECT_FALSE(Executor::create(job.finish(), options, failure));
+  EXPECT_EQ(failure.message, "");
+  EXPECT_EQ(asked, 2) << "it went on";
+}
+
+// A stop that has come before lets no device begin, and nobody waits for one.
+TEST(Executor, AStopEndsTheStartOfDevices) {
+  HandJob job(64);
+  for (std::uint32_t rank = 0; rank < 64; ++rank) {
+    job.rank(rank).compute("F", {}, [](Step&) { return 0; });
+  }
+  auto executor = create(job.finish());
+  executor->request_stop();
+  const RunResult result = executor->run(Phase::training, 5);
+  EXPECT_EQ(result.ended, Ended::stopped);
+  EXPECT_EQ(result.steps, 0u);
 }
 
 TEST(Executor, GivesTheSameUnderEveryTiming) {

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <vector>
 
 #include "runtime/executor/state.h"
 #include "runtime/options.h"
@@ -8,6 +12,18 @@
 
 namespace piper::runtime {
 namespace {
+
+// The kernel gives a process only so many mappings, and devices are many.
+TEST(State, SmallArenasShareMappings) {
+  const auto mappings = [] {
+    std::ifstream file("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  const auto before = mappings();
+  std::vector<Arena> arenas(200);
+  for (Arena& arena : arenas) ASSERT_TRUE(arena.allocate(5000, {}));
+  EXPECT_LT(mappings() - before, 20);
+}
 
 TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
   constexpr std::uint64_t kElements = 10000;
