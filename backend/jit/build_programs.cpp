@@ -51,6 +51,7 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
     const bool file = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
     return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, file ? child.error : 0};
   }
+  if (end.endless) return Outside{"it had said " + std::to_string(kMostWords >> 20) + " MiB and was ended"};
   if (end.signal != 0) {
     const char* name = sigabbrev_np(end.signal);
     return Outside{"it was ended by SIG" + std::string(name != nullptr ? name : std::to_string(end.signal)), end.signal == SIGKILL};
@@ -96,6 +97,7 @@ std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tr
     CommandEnd end = finish(child, options.stop);
     if (end.good()) return Compiler{std::move(command), std::move(end.words)};
     if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
+    if (end.endless) tried += ", which says " + std::to_string(kMostWords >> 20) + " MiB about its version";
   }
   return std::nullopt;
 }
@@ -132,12 +134,11 @@ struct Unwritten {
   bool full() const { return error == std::errc::no_space_on_device || error.value() == EDQUOT; }
 };
 
-/// Writes the headers that sources include below `folder`.
-std::optional<Unwritten> write_headers(const std::string& folder) {
-  const ObjectCache files(folder);
-  if (files.error()) return Unwritten{folder, files.error()};
+/// Writes the headers that sources include below a folder of the cache.
+std::optional<Unwritten> write_headers(const ObjectCache& cache, const std::string& folder) {
   for (const embedded::File& file : embedded::program_headers()) {
-    if (const std::error_code error = files.store_text(std::string(file.path), file.text)) return Unwritten{files.path(std::string(file.path)), error};
+    const std::string name = folder + "/" + std::string(file.path);
+    if (const std::error_code error = cache.store_text(name, file.text)) return Unwritten{cache.path(name), error};
   }
   return std::nullopt;
 }
@@ -211,8 +212,8 @@ class Build {
 
   /// Builds and loads in the folder at hand.
   Built build(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
-    const std::string headers = "include-" + headers_digest().substr(0, 16);
-    if (const auto unwritten = write_headers(cache_.path(headers))) return cannot_write(unwritten->path, unwritten->error);
+    const std::string headers = std::string(kHeaderFolder) + headers_digest().substr(0, 16);
+    if (const auto unwritten = write_headers(cache_, headers)) return cannot_write(unwritten->path, unwritten->error);
     include_ = cache_.path(headers);
     const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
