@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <string>
 
@@ -30,6 +31,14 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
                .hint = "name its folder in `PIPER_PLUGINS`, or run without LibTorch, slowly, with `PIPER_MATH=builtin`"};
     return nullptr;
   };
+  // The mathematics library inside LibTorch asks for it, and ends the process where there is none.
+  char folder[PATH_MAX];
+  if (!getcwd(folder, sizeof(folder)) && errno == ENOENT) {
+    failure = {.code = kPluginUnavailable,
+               .message = "LibTorch cannot be opened: the folder that the run was started in is gone",
+               .hint = "change to a folder that is there, and start it again"};
+    return nullptr;
+  }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* said = dlerror();
