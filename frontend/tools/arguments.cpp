@@ -56,7 +56,7 @@ constexpr OptionRow kOptions[] = {
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
-    {"--out", "DIR", "", "write metrics.jsonl and flight records there; made when it is missing", bit(Command::train)},
+    {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--help", "", "", "show the help of the command", kAll},

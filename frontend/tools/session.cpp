@@ -12,16 +12,12 @@
 #include "ir/verify/verify.h"
 
 namespace piper::tools {
-namespace {
 
-/// The system's words for an error, in lower case like every message.
 std::string reason(int error) {
   std::string text = std::strerror(error);
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
   return text;
 }
-
-}  // namespace
 
 Session::Session(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments), sink_(context_.locations) {}
 

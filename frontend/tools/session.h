@@ -22,6 +22,9 @@
 
 namespace piper::tools {
 
+/// The system's words for an error, in lower case like every message.
+std::string reason(int error);
+
 class Session {
  public:
   /// A train, or a schedule that is shown by itself.

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "frontend/tools/commands.h"
+#include "frontend/tools/out_folder.h"
 #include "frontend/tools/reference.h"
 #include "frontend/tools/train_job.h"
 #include "ir/diagnostics/counted.h"
@@ -96,14 +97,22 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   Console& console = session.console();
   runtime::TrainResult result;
   std::optional<runtime::Interrupt> interrupt(std::in_place);
-  const auto made = make_train_job(session, subject, true, runtime_options, &*interrupt);
+  const auto made = make_train_job(session, subject, true, runtime_options, session.arguments().out_folder, &*interrupt);
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
     return end_interrupted(session, subject, result, 0);
   }
+  std::string kept;
+  if (!session.arguments().out_folder.empty()) {
+    if (const auto failure = runtime::keep_earlier_metrics(session.arguments().out_folder, kept)) {
+      report_failure(session, *failure, made->training.settings.loc);
+      return session.finish();
+    }
+  }
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
+  if (!kept.empty()) session.words() << "the metrics of the run before are kept in " << kept << "\n";
   print_start(session.words(), subject, made->training, *made->job);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
@@ -148,6 +157,8 @@ int run_train(Console& console, const Arguments& arguments) {
   }
   const auto options = prepare_train(session, *subject);
   if (!options) return session.finish();
+  OutFolder folder;
+  if (!folder.hold(session)) return session.finish();
   return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options);
 }
 

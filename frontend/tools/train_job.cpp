@@ -7,6 +7,8 @@
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
+#include "runtime/executor/device_limit.h"
+#include "runtime/trace/flight.h"
 
 namespace piper::tools {
 namespace {
@@ -100,14 +102,19 @@ std::string stopped_text(std::uint64_t steps) { return steps == 0 ? "stopped bef
 
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject) {
   auto options = runtime_options(session);
-  if (options && !data_is_readable(session, subject.lowered)) options.reset();
+  if (!options) return std::nullopt;
+  const std::uint64_t devices = subject.lowered.strategy.mesh.devices();
+  if (const auto failure = runtime::too_many_devices(devices, session.arguments().out_folder.empty() ? 0 : devices)) {
+    report_failure(session, *failure, subject.lowered.strategy.mesh.loc);
+    return std::nullopt;
+  }
+  if (!data_is_readable(session, subject.lowered)) options.reset();
   return options;
 }
 
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const runtime::Interrupt* interrupt) {
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
+                                         const runtime::Interrupt* interrupt) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
-  const std::string& out_folder = session.arguments().out_folder;
-  if (!out_folder.empty() && !session.make_folder(out_folder)) return nullptr;
   auto training = session.compile(subject, dag::Level::planned);
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr});
@@ -127,10 +134,15 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   executor_options.out_folder = out_folder;
   executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   executor_options.texts = &session.texts();
+  executor_options.stopped = stopped;
   runtime::Failure failure;
+  if (auto found = out_folder.empty() ? std::nullopt : runtime::remove_flights(out_folder)) {
+    report_failure(session, *found, subject.lowered.strategy.settings.loc);
+    return nullptr;
+  }
   made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;
-  report_failure(session, failure, subject.lowered.strategy.settings.loc);
+  if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;
 }
 

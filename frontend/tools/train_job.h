@@ -27,8 +27,9 @@ inline constexpr std::uint64_t kMaxHeldOutBatches = 64;
 /// read. Nothing, and a diagnostic, when something is wrong.
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);
 
-/// Compiles, verifies, builds and loads. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come.
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const runtime::Interrupt* interrupt);
+/// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of those of an earlier run. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come.
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
+                                         const runtime::Interrupt* interrupt);
 
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);

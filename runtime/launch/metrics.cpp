@@ -1,6 +1,7 @@
 #include "runtime/launch/metrics.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,8 @@ Failure unwritable(const std::string& path, const std::string& lost, const std::
           .message = "cannot write `" + path + "`: " + reason + "; " + lost,
           .hint = "give `--out` a folder that can be written, on a disk with space left"};
 }
+
+std::string metrics_path(const std::string& out_folder) { return out_folder + "/metrics.jsonl"; }
 
 std::string short_count(double value) {
   const char* const units[] = {"", " k", " M", " G"};
@@ -131,6 +134,29 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
   return out + "]}";
 }
 
+std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept) {
+  kept.clear();
+  const std::string path = metrics_path(out_folder);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return errno == ENOENT ? std::nullopt : std::optional(unwritable(path, "no metrics would be kept", std::strerror(errno)));
+  if (!S_ISREG(status.st_mode)) {
+    Failure failure = unwritable(path, "no metrics would be kept", "it is no plain file");
+    failure.hint = "remove it, or give `--out` another folder";
+    return failure;
+  }
+  // A link is moved like a file; where nothing was written there is nothing to keep.
+  for (unsigned number = 1; status.st_size > 0; ++number) {
+    const std::string aside = out_folder + "/metrics." + std::to_string(number) + ".jsonl";
+    struct stat taken {};
+    if (lstat(aside.c_str(), &taken) == 0) continue;
+    if (rename(path.c_str(), aside.c_str()) != 0) return unwritable(aside, "the metrics of the run before would be lost", std::strerror(errno));
+    kept = aside;
+    return std::nullopt;
+  }
+  if (unlink(path.c_str()) != 0) return unwritable(path, "no metrics would be kept", std::strerror(errno));
+  return std::nullopt;
+}
+
 MetricsFile::~MetricsFile() {
   if (file_ >= 0) close(file_);
 }
@@ -142,8 +168,8 @@ std::optional<Failure> MetricsFile::open(const std::string& out_folder, std::vec
   std::error_code error;
   std::filesystem::create_directories(out_folder, error);
   if (error) return unwritable(out_folder, "no metrics would be kept", error.message());
-  path_ = out_folder + "/metrics.jsonl";
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0644);
+  path_ = metrics_path(out_folder);
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_EXCL), 0644);
   if (file_ < 0) return unwritable(path_, "no metrics would be kept", std::strerror(errno));
   return std::nullopt;
 }
@@ -155,7 +181,7 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const std::string reason = count < 0 ? std::strerror(errno) : "nothing was taken";
-      // Half a line is no JSON. What is not a file cannot be cut, and keeps it.
+      // Half a line is no JSON.
       [[maybe_unused]] const int cut = ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
       return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", reason);
     }

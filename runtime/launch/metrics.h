@@ -1,6 +1,7 @@
 #pragma once
 // What a run shows and leaves behind: a progress line, and one JSON object per step in OUT/metrics.jsonl.
 //
+//   if (auto failure = keep_earlier_metrics("out", kept)) ...;
 //   MetricsFile file;
 //   if (auto failure = file.open("out")) ...;
 //   ProgressLine line(stderr_writer, columns_of_terminal, peak_bytes);
@@ -28,6 +29,9 @@ namespace piper::runtime {
 /// The object above, without the newline.
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
 
+/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so that none are lost. Nobody else may write to the folder. `kept` is their new name, empty when there were none.
+std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept);
+
 class MetricsFile {
  public:
   MetricsFile() = default;
@@ -35,7 +39,7 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
   ~MetricsFile();
 
-  /// Makes the folder and OUT/metrics.jsonl; lines of an earlier run are kept when `append`.
+  /// Makes the folder and OUT/metrics.jsonl, which must not be there unless this run's lines are to follow those in it (`append`).
   std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes, bool append = false);
   /// Writes a line through to the system; the failure says from which step on the metrics are missing.
   std::optional<Failure> write(const StepRecord& step);
