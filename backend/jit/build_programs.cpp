@@ -1,5 +1,6 @@
 // Compiles generated sources in parallel processes and loads what comes out.
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -73,6 +74,13 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
     return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`", sign.memory, sign.file};
   }
   return std::nullopt;
+}
+
+/// Whether commands get less of a stack than compilers count on; g++ itself raises what it may raise.
+bool has_small_stack() {
+  constexpr rlim_t kUsual = rlim_t{8} << 20;
+  rlimit stack{};
+  return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_max < kUsual;
 }
 
 struct Compiler {
@@ -279,6 +287,7 @@ class Build {
       if (stopped()) return;
       const auto outside = outside_cause(done.child, end);
       if (outside && outside->file != 0) unwritten = {cache_.path(name + ".so"), {outside->file, std::generic_category()}};
+      if (const auto path = removed(name)) unwritten = {*path, std::make_error_code(std::errc::no_such_file_or_directory)};
       if (good && !unwritten) {
         usable = outside || compiles_anything();
         if (stopped()) return;
@@ -299,6 +308,16 @@ class Build {
     if (sink_.has_errors()) return Built::failed;
     if (!usable) return Built::no_compiler;
     return unwritten ? cannot_write(unwritten->path, unwritten->error) : Built::done;
+  }
+
+  /// What a compiler was given and no longer had: somebody clears the cache.
+  std::optional<std::string> removed(const std::string& name) const {
+    std::vector<std::string> given = {cache_.path(name + ".cpp")};
+    for (const embedded::File& file : embedded::program_headers()) given.push_back(include_ + "/" + std::string(file.path));
+    for (std::string& path : given) {
+      if (access(path.c_str(), F_OK) != 0) return std::move(path);
+    }
+    return std::nullopt;
   }
 
   /// Compiles NAME.cpp of the cache into `object`.
@@ -338,6 +357,8 @@ class Build {
                                   compiler_.command.front(), source, outside->cause);
     if (outside->memory) {
       builder.hint("the machine has probably run out of memory: free some and start again, or run with `--interpret`, with the same results but slower");
+    } else if (has_small_stack()) {
+      builder.hint("`ulimit -s` leaves compilers too small a stack: raise it, or run with `--interpret`, with the same results but slower");
     } else {
       builder.hint("start again; if it happens again, name another compiler in `CXX`, or run with `--interpret`, with the same results but slower");
     }

@@ -280,6 +280,14 @@ TEST_F(ProgramCache, ACacheThatFills) {
   EXPECT_STREQ(loaded[0].program()->hash, "one");
 }
 
+// A cache that somebody clears while programs are built is no fault of theirs.
+TEST_F(ProgramCache, ACacheThatIsRemoved) {
+  options.compiler = compiler("removing", "rm -rf " + options.cache_folder + "; exec g++ \"$@\"");
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_EQ(codes(), std::vector{Code::cache_not_writable});
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+}
+
 // What is in the way of one file is told as it is: no disk is full.
 TEST_F(ProgramCache, AFolderWhereAnObjectBelongs) {
   ASSERT_EQ(build({{"a", source("one")}}), Built::done);

@@ -296,9 +296,13 @@ TEST(Program, TooManyDevicesAreADiagnostic) {
 TEST(Program, ASmallStackIsEnough) {
   const TemporaryFolder folder;
   folder.write("tiny.pipe", kTiny);
-  const ProcessResult run = shell(folder, "ulimit -s 64; exec \"$0\" train tiny.pipe --interpret");
+  ProcessResult run = shell(folder, "ulimit -s 64; exec \"$0\" train tiny.pipe --interpret");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("3 steps in "));
+  // A compiler has only what the shell leaves it.
+  run = shell(folder, "ulimit -s 64; PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("hint: `ulimit -s` leaves compilers too small a stack"));
 }
 
 std::set<std::string> example_files() {
