@@ -1,8 +1,10 @@
 #include "runtime/options.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace piper::runtime {
 namespace {
@@ -31,10 +33,12 @@ constexpr Row kRows[] = {
      [](Options& o, std::string_view text) { return parse(text, o.check_memory); }},
     {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},
      [](Options& o, std::string_view text) { return parse(text, o.huge_pages); }},
-    {{"PIPER_MATH", "torch or builtin", "torch", "who computes matrix products and attention; builtin needs no LibTorch and is slow"},
+    {{"PIPER_MATH", "auto, mkl, onednn or builtin", "auto", "whose matrix products; auto: of LibTorch's two, the faster; builtin: no LibTorch, slow"},
      [](Options& o, std::string_view text) {
-       if (text != "torch" && text != "builtin") return false;
-       o.math = text == "torch" ? Math::torch : Math::builtin;
+       constexpr std::pair<std::string_view, Math> kNames[] = {{"auto", Math::automatic}, {"mkl", Math::mkl}, {"onednn", Math::onednn}, {"builtin", Math::builtin}};
+       const auto* const named = std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& each) { return each.first == text; });
+       if (named == std::end(kNames)) return false;
+       o.math = named->second;
        return true;
      }},
     {{"PIPER_PLUGINS", "folder", "beside the program", "where the plugins lie"},

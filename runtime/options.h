@@ -14,12 +14,12 @@
 
 namespace piper::runtime {
 
-/// Who computes matrix products and attention.
-enum class Math : std::uint8_t { torch, builtin };
+/// Who computes matrix products and attention: LibTorch, with products of MKL, of oneDNN or of whichever is faster on this processor, or our own loops.
+enum class Math : std::uint8_t { automatic, mkl, onednn, builtin };
 
 struct Options {
   std::uint32_t threads = 1;       // threads of one device inside a library call
-  Math math = Math::torch;
+  Math math = Math::automatic;
   std::string plugin_folder;       // where plugins lie; empty: beside the executable
   double stall_seconds = 300;      // a run in which nothing moved for so long is ended; 0: never
   std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads

@@ -60,22 +60,6 @@ void look_for_bytes(Session& session, const tensor::Graph& model, const directiv
 
 namespace {
 
-std::optional<runtime::Options> runtime_options(Session& session) {
-  report_unknown_variables(session.console().environment, session.sink());
-  runtime::Options options;
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : session.console().environment) entries.push_back(name + "=" + value);
-  std::vector<const char*> environment;
-  for (const std::string& entry : entries) environment.push_back(entry.c_str());
-  environment.push_back(nullptr);
-  if (const auto failure = options.read_environment(environment.data())) {
-    report_failure(session, *failure, {});
-    return std::nullopt;
-  }
-  if (session.arguments().threads) options.threads = static_cast<std::uint32_t>(*session.arguments().threads);
-  return options;
-}
-
 /// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
 bool data_is_readable(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
@@ -95,6 +79,22 @@ bool data_is_readable(Session& session, const lower::Lowered& lowered) {
 }
 
 }  // namespace
+
+std::optional<runtime::Options> runtime_options(Session& session) {
+  report_unknown_variables(session.console().environment, session.sink());
+  runtime::Options options;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : session.console().environment) entries.push_back(name + "=" + value);
+  std::vector<const char*> environment;
+  for (const std::string& entry : entries) environment.push_back(entry.c_str());
+  environment.push_back(nullptr);
+  if (const auto failure = options.read_environment(environment.data())) {
+    report_failure(session, *failure, {});
+    return std::nullopt;
+  }
+  if (session.arguments().threads) options.threads = static_cast<std::uint32_t>(*session.arguments().threads);
+  return options;
+}
 
 std::string stopped_text(std::uint64_t steps) { return steps == 0 ? "stopped before step 1" : "stopped after step " + std::to_string(steps); }
 

@@ -23,6 +23,9 @@ struct TrainJob {
 /// Held-out data is evaluated on at most so many batches, spread evenly over it.
 inline constexpr std::uint64_t kMaxHeldOutBatches = 64;
 
+/// The runtime's options: the environment's and then the command line's. Nothing, and a diagnostic, when one has no legal value.
+std::optional<runtime::Options> runtime_options(Session& session);
+
 /// What can fail or wait before anything is compiled: the runtime's options, the environment's and then the command line's, and the texts, which are
 /// read. Nothing, and a diagnostic, when something is wrong.
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);

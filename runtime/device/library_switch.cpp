@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdlib>
 #include <string>
 
 #include "runtime/device/library_calls.h"
@@ -17,7 +18,18 @@ std::string folder_of_executable() {
   return text.substr(0, text.rfind('/'));
 }
 
+// The OpenMP runtime reads this when LibTorch is loaded. Its own choice is to look 300,000 times, milliseconds, for the next product before a thread
+// sleeps; between products a rank computes alone, and on cores that have other work the looking takes it from the very thread that is waited for.
+// A sleeping thread is woken in some ten microseconds, about as long as this many looks take. Whoever sets one of the two variables knows better.
+void look_only_shortly_for_work() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
+}
+
 }  // namespace
+
+LibrarySwitch::LibrarySwitch(const Options& options) : options_(options) {
+  if (options_.math != Math::builtin) look_only_shortly_for_work();
+}
 
 const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   const std::lock_guard lock(mutex_);
@@ -42,6 +54,12 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   if (!entry) return unavailable("it has no entry `" + std::string(kLibraryEntry) + "`");
   const LibraryCalls* calls = entry();
   if (calls->abi_version != PIPER_ABI_VERSION) return unavailable("it was built for another version");
+  if (calls->choose(options_.math) != 0) {
+    failure = {.code = kBadOption,
+               .message = "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512",
+               .hint = "unset it, and the faster library that this processor has is taken"};
+    return nullptr;
+  }
   return calls_ = calls;
 }
 

@@ -195,7 +195,10 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
     }
     std::vector<std::jthread> threads;
     for (auto& rank : parts->ranks) {
-      threads.emplace_back([&job, &rank] { initialise_parameters(*rank->job->program, job.seed, rank->arena.base()); });
+      threads.emplace_back([&job, &rank] {
+        rank->arena.touch();
+        initialise_parameters(*rank->job->program, job.seed, rank->arena.base());
+      });
     }
     threads.clear();
     return std::unique_ptr<Executor>(new Executor(std::move(parts)));

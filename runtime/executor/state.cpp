@@ -68,6 +68,19 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   return true;
 }
 
+void Arena::touch() {
+  const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  for (std::uint64_t at = 0; at < bytes_; at += page) {
+    volatile unsigned char& byte = base_[at];
+    byte = byte;
+  }
+  // The arena may begin in the middle of a page.
+  if (bytes_ > 0) {
+    volatile unsigned char& last = base_[bytes_ - 1];
+    last = last;
+  }
+}
+
 std::uint64_t Arena::touched_bytes() const {
   if (!poisoned_) return 0;
   std::uint64_t end = bytes_;

@@ -2,6 +2,7 @@
 #include "runtime/executor/idle_time.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +31,27 @@ TEST(Executor, RunsAPipelineOverManySteps) {
   EXPECT_EQ(result.steps, 300u);
   EXPECT_EQ(losses, expected);
   EXPECT_EQ(executor->read_parameter("w", Part::values)->values, std::vector<double>{w});
+}
+
+// Else the first step waits for pages, and what is said of its speed is wrong.
+TEST(Executor, AllMemoryIsThereBeforeTheFirstStep) {
+  for (const bool huge_pages : {false, true}) {
+    HandJob job(1);
+    HandProgram& program = job.rank(0);
+    program.allocate<double>(1 << 20);
+    std::vector<unsigned char> resident;
+    program.compute("F", {}, [&resident](Step& step) {
+      const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = step.rank->program->arena_bytes;
+      resident.assign((bytes + page - 1) / page, 0);
+      return mincore(step.rank->arena, bytes, resident.data());
+    });
+    ExecutorOptions options;
+    options.runtime.huge_pages = huge_pages;
+    const RunResult result = create(job.finish(), options)->run(Phase::training, 1);
+    ASSERT_EQ(result.ended, Ended::finished) << (result.failure ? describe(*result.failure) : "");
+    ASSERT_GE(resident.size(), 2048u);
+    EXPECT_EQ(std::count_if(resident.begin(), resident.end(), [](unsigned char flags) { return (flags & 1) == 0; }), 0) << huge_pages;
+  }
 }
 
 TEST(Executor, GivesTheSameUnderEveryTiming) {

@@ -111,6 +111,11 @@ TEST(Options, ReadTheEnvironment) {
   EXPECT_EQ(options.math, Math::builtin);
   EXPECT_EQ(options.stall_seconds, 0);
   EXPECT_TRUE(options.check_memory);
+  for (const auto& [text, math] : {std::pair{"PIPER_MATH=mkl", Math::mkl}, {"PIPER_MATH=onednn", Math::onednn}, {"PIPER_MATH=auto", Math::automatic}}) {
+    const char* const environment[] = {text, nullptr};
+    EXPECT_FALSE(options.read_environment(environment));
+    EXPECT_EQ(options.math, math) << text;
+  }
   for (const char* bad : {"PIPER_THREADS=0", "PIPER_THREADS=x", "PIPER_THREADS=3 ", "PIPER_MATH=", "PIPER_HUGE_PAGES=yes", "PIPER_SPIN=-1", "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS="}) {
     const char* const environment[] = {bad, nullptr};
     const auto failure = Options().read_environment(environment);

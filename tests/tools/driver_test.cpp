@@ -507,7 +507,7 @@ TEST(Reference, ADifferenceIsSeen) {
 
 // The ranks of both programs compute, and the one-device run, on the thread of the driver, cannot.
 TEST(Reference, ALibraryThatFailsIsToldApart) {
-  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--reference"}, kFiles, {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("failing_library")}});
+  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--reference"}, kFiles, {{"PIPER_MATH", "auto"}, {"PIPER_PLUGINS", program_path("failing_library")}});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
   EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P6105: the one-device run failed: this thread cannot be served\n"));
@@ -566,6 +566,12 @@ TEST(Build, WritesSourcesPerRole) {
   EXPECT_TRUE(std::filesystem::exists(out + "/runtime/abi.h"));
   EXPECT_TRUE(std::filesystem::exists(out + "/runtime/kernel_math.h"));
   EXPECT_THAT(built.out, HasSubstr(read_text(out + "/kernels.txt").value_or("missing")));
+  // Small products are MKL's on every processor.
+  for (const auto& [math, library] : {std::pair{"builtin", "builtin"}, {"auto", "MKL"}, {"mkl", "MKL"}, {"onednn", "oneDNN"}}) {
+    EXPECT_THAT(run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", math}}).out, testing::ContainsRegex("4 x 6 x 4 nn f32 +[0-9]+ +0\\.[0-9]+  " + std::string(library) + "\n")) << math;
+  }
+  const ToolResult refused = run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", "torch"}});
+  EXPECT_THAT(refused.err, HasSubstr("error P6013: the environment variable `PIPER_MATH` is `torch`\n"));
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ llvm::json::Object interrupted_comparison(const std::string& when, int exit_code
                "    place model on d[0]\n"
                "}\n");
   ProcessOptions options;
-  options.environment = {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("interrupting_library")}, {"INTERRUPT", when}};
+  options.environment = {{"PIPER_MATH", "auto"}, {"PIPER_PLUGINS", program_path("interrupting_library")}, {"INTERRUPT", when}};
   options.working_directory = folder.path().string();
   const ProcessResult run = run_process({program_path("piper"), "train", "products.pipe", "--interpret", "--reference", "--format", "json"}, options);
   EXPECT_EQ(run.exit_code, exit_code) << when << run.err;
