@@ -215,13 +215,7 @@ void Groups::place_item(int number) {
       if (out_.calls[c].node == def) deps.push_back(group_of_call_[c]);
     }
   }
-  if (item.node.valid() && item.kind == Item::Kind::gather) {
-    const ValueId table = axes_.memory(body_.graph.operands(body_.graph.node(item.node))[0]);
-    const NodeId def = body_.graph.value(table).def;
-    for (std::size_t c = 0; def.valid() && c < out_.calls.size(); ++c) {
-      if (out_.calls[c].node == def) deps.push_back(group_of_call_[c]);
-    }
-  }
+  for (int call : item.calls) deps.push_back(group_of_call_[static_cast<std::size_t>(call)]);
 
   int group = open(std::move(deps));
   groups_.back().items = {number};
