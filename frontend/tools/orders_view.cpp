@@ -5,6 +5,7 @@
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "passes/work_graph.h"
 
 namespace piper::tools {
 namespace {
@@ -25,29 +26,26 @@ bool needs_stage(const Row& row) {
   return std::any_of(row.ops.begin(), row.ops.end(), [&](const Op& op) { return op.region != row.ops.front().region; });
 }
 
-/// Start and end of every chunk at unit times, each rank in its order; other nodes end when their inputs do.
+/// Start and end of every chunk at unit times, each rank in its order and the passes in theirs; other nodes end when what they wait for does.
 struct Times {
   std::vector<double> start, end;
   explicit Times(const dag::Dag& dag) : start(dag.nodes.size(), 0), end(dag.nodes.size(), 0) {
-    std::vector<double> free(dag.device_sets.size(), 0);
+    const passes::WorkGraph graph(dag);
+    std::vector<double> free(dag.device_sets.size(), 0), ready(graph.units(), 0);
     for (const dag::NodeId id : dag.order) {
+      const std::uint32_t unit = graph.unit_of(id);
       const dag::Node& node = dag.node(id);
-      double ready = 0;
-      for (const dag::Input& input : dag.inputs_of(node)) {
-        if (input.cls != dag::EdgeClass::param && input.source.node.valid()) ready = std::max(ready, end[input.source.node.index()]);
-      }
-      if (node.kind == dag::NodeKind::recv) {
-        for (const dag::NodeId member : dag.comms[node.comm.index()].members) ready = std::max(ready, end[member.index()]);
-      }
+      double& time = ready[unit];
       if (node.kind == dag::NodeKind::chunk) {
-        ready = std::max(ready, free[node.devices.index()]);
-        start[id.index()] = ready;
-        ready += node.pass == Pass::B ? 2 : 1;
+        time = std::max(time, free[node.devices.index()]);
+        start[id.index()] = time;
+        time += node.pass == Pass::B ? 2 : 1;
         for (std::size_t set = 0; set < free.size(); ++set) {
-          if (dag.device_sets[DeviceSetId::at(set)].intersects(dag.device_sets[node.devices])) free[set] = std::max(free[set], ready);
+          if (dag.device_sets[DeviceSetId::at(set)].intersects(dag.device_sets[node.devices])) free[set] = std::max(free[set], time);
         }
       }
-      end[id.index()] = ready;
+      end[id.index()] = time;
+      for (const std::uint32_t next : graph.successors(unit)) ready[next] = std::max(ready[next], time);
     }
   }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <tuple>
@@ -171,19 +172,54 @@ class OrderDrawer {
       operations_.push_back(std::move(operation));
     }
     readers_.assign(count, {});
-    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-      for (const std::uint32_t to : graph.successors(unit)) {
-        if (vertex_of[unit] != vertex_of[to]) readers_[vertex_of[unit]].push_back(vertex_of[to]);
+    for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      const std::uint32_t to = vertex_of[graph.unit_of(dag::NodeId::at(i))];
+      for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
+        if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
+        const std::uint32_t from = vertex_of[graph.unit_of(input.source.node)];
+        if (from != to) readers_[from].push_back(to);
       }
     }
     if (options_.named && random_.chance(0.5)) name_communication(dag, graph, vertex_of);
-    // The queue of weight gradients wants `BI` first, whether or not `BW` reads what it makes.
-    for (const Operation& bi : operations_) {
-      for (const Operation& bw : operations_) {
-        if (!bi.named && bi.pass == Pass::BI && bw.pass == Pass::BW && bi.rank == bw.rank && bi.work == bw.work) readers_[bi.vertex].push_back(bw.vertex);
+    order_passes(dag, [&](dag::NodeId node) { return vertex_of[graph.unit_of(node)]; });
+    return true;
+  }
+
+  /// What an order keeps whether or not a value flows: F of an instance, then its B or BI, then its BW; and where a forward reads what another makes, their backwards follow
+  /// each other the other way around. Read from each instance for itself.
+  template <typename VertexOf>
+  void order_passes(const dag::Dag& dag, VertexOf vertex_of) {
+    std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, dag::NodeId> nodes;
+    for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      if (dag.nodes[i].kind == dag::NodeKind::chunk) nodes[{dag.nodes[i].chunk, dag.nodes[i].instance, dag.nodes[i].pass}] = dag::NodeId::at(i);
+    }
+    const auto follow = [&](dag::ChunkId before, std::initializer_list<Pass> first, dag::ChunkId after, std::initializer_list<Pass> then, const dag::Instance& instance) {
+      for (const Pass p : first) {
+        for (const Pass q : then) {
+          const auto from = nodes.find({before, instance, p}), to = nodes.find({after, instance, q});
+          if (from == nodes.end() || to == nodes.end()) continue;
+          const std::uint32_t x = vertex_of(from->second), y = vertex_of(to->second);
+          if (x != y) readers_[x].push_back(y);
+        }
+      }
+    };
+    for (const auto& [key, id] : nodes) {
+      const auto& [chunk, instance, pass] = key;
+      if (pass != Pass::F) continue;
+      follow(chunk, {Pass::F}, chunk, {Pass::B, Pass::BI}, instance);
+      follow(chunk, {Pass::BI}, chunk, {Pass::BW}, instance);
+      for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
+        if (input.cls != dag::EdgeClass::data) continue;
+        dag::Port made = input.source;
+        if (const dag::Node& node = dag.node(made.node); node.kind == dag::NodeKind::recv) {
+          for (const dag::NodeId member : dag.comms[node.comm.index()].members) {
+            if (dag.node(member).kind == dag::NodeKind::send) made = dag.inputs_of(dag.node(member))[made.index].source;
+          }
+        }
+        const dag::Node& maker = dag.node(made.node);
+        if (maker.kind == dag::NodeKind::chunk) follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
       }
     }
-    return true;
   }
 
   /// Communication that is issued where the walk comes to it and not as soon as it can be: messages of operations that send one, and reductions of regions whose whole
