@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/text_names.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
 #include "passes/check_selectors.h"
@@ -118,13 +119,7 @@ void DagBuilder::add_chunks() {
     Chunk chunk;
     chunk.region = piece.region;
     chunk.piece = piece.number;
-    std::string name;
-    for (RegionId r = piece.region; r.valid(); r = dag_.regions.parent(r)) {
-      const std::string one = std::string(context.text(dag_.regions.name(r))) + std::to_string(dag_.regions.index(r));
-      name = name.empty() ? one : one + "." + name;
-    }
-    if (name.empty()) name = "model";
-    if (piece.number > 0) name += "." + std::to_string(piece.number);
+    const std::string name = chunk_name(dag_.regions, piece.region, piece.number, context.symbols);
     chunk.name = context.symbol(name);
     chunk.loc = model_.node(piece.forward.front()).loc;
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {

@@ -20,7 +20,9 @@ constexpr const char* kAnyInput =
 constexpr CommandRow kCommands[] = {
     {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
      "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it makes progress and has no race, and checks\n"
-     "its requirements. A .pir file is verified as it stands. Prints nothing when all is well.",
+     "its requirements. A .pir file is verified as it stands: all that its header, graph, communicators and roles say. Not looked at are the\n"
+     "operations inside its bodies, beyond the signatures and what a loss ignores, and the text of its `directives { }`: they are the model and\n"
+     "the strategy, which nothing else in the file repeats. Prints nothing when all is well.",
      kAnyInput},
     {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print what a program becomes",
      "KIND is one of:\n"

@@ -437,6 +437,9 @@ Settings parse_settings(TextReader& reader) {
       setting->second(reader, settings);
     }
   }
+  for (std::size_t i = 0; i < 3 && !reader.failed(); ++i) {  // steps, dtype and seed have no default in a text
+    if (!seen[i]) reader.fail(Code::malformed_dag_text, reader.previous(), "the train says no `{}`", kSettings[i].first);
+  }
   return settings;
 }
 
