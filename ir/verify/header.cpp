@@ -37,7 +37,7 @@ class Header {
     const bool reads = !dag_.inputs.empty();
     if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` says no `optim`", settings_.train);
     if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs and says no `data`", settings_.train);
-    if (reads && dag_.forward_only && !settings_.held_out) wrong({}, "train `{}` runs on held-out data and says no `held_out`", settings_.train);
+    if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs and says no `held_out`", settings_.train);
   }
 
   /// Whether `value` lies in [low, high]; NaN lies nowhere.
