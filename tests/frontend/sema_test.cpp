@@ -10,6 +10,7 @@
 #include "tests/diagnostics/findings.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
+#include "tests/support/library_declarations.h"
 #include "tests/support/random_cases.h"
 
 namespace piper {
@@ -43,7 +44,9 @@ struct Analysed {
 PIPER_FILE_TEST(SemaErrors, "tests/frontend/testdata/sema/errors", ".pipe", [](const test::FileTest& test) {
   test::expect_findings(test, [&](const std::string& path, const std::string& source) {
     Analysed analysed(source, path, source::RealFileSystem());
-    return test::findings(analysed.sink, analysed.file);
+    std::vector<test::Finding> found = test::findings(analysed.sink, analysed.file);
+    for (test::Finding& each : found) each.message = test::without_library(std::move(each.message));
+    return found;
   });
 });
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "frontend/tools/driver.h"
+#include "tests/support/library_declarations.h"
 
 namespace piper::test {
 namespace {
@@ -88,7 +89,7 @@ std::string replay_transcript(std::string_view text, const std::filesystem::path
     append_lines(printed, run.out);
     if (!run.err.empty()) printed += "-- err\n";
     append_lines(printed, run.err);
-    result += line + "\n" + replaced(without_times(printed), temporary_folder.string(), "TMP") + "-- exit " + std::to_string(run.exit_code) + "\n";
+    result += line + "\n" + replaced(without_library(without_times(printed)), temporary_folder.string(), "TMP") + "-- exit " + std::to_string(run.exit_code) + "\n";
   }
   return result;
 }
