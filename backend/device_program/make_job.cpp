@@ -69,7 +69,7 @@ PiperActionInfo Job::Parts::place(const Context& context, LocId loc, const char*
 
 PiperData Job::Parts::data(const Context& context, const directive::Data& data, const char* what) {
   PiperData made{};
-  made.kind = data.kind == directive::Data::Kind::bytes ? 1 : 2;
+  made.kind = 1 + static_cast<std::uint32_t>(data.kind);
   made.path = keep(data.path);
   made.batch = data.batch;
   for (const auto& [name, extent] : data.extents) {

@@ -232,7 +232,7 @@ class Lowering {
     for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
       const std::string_view name = evaluator_.context().text(data.extents[i].first);
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      if (reads_classes && data.classes == 0 && means_classes(name)) continue;  // told where they are read
+      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;  // told where they are read
       const std::string_view best = nearest_name(name, names);
       auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
       if (best.empty()) {

@@ -120,6 +120,11 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     case Builtin::mean: built = build.mean(tensor(0), dims(1)); break;
     case Builtin::sum: built = build.sum(tensor(0), dims(1)); break;
     case Builtin::maximum: built = build.binary(Op::maximum, tensor(0), tensor(1)); break;
+    case Builtin::mean_squared: {
+      built = build.binary(Op::sub, tensor(0), tensor(1));
+      if (built) built = build.unary(Op::square, built.value);
+      break;
+    }
     case Builtin::minimum: built = build.binary(Op::minimum, tensor(0), tensor(1)); break;
     case Builtin::rename:
     case Builtin::rename_indices: built = build.rename(tensor(0), new_names(expr, evaluator.context())); break;

@@ -155,7 +155,7 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
         .hint("it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
     return false;
   }
-  if (type.dtype != tensor::DType::i64 || data.classes != 0) return true;
+  if (data.kind == directive::Data::Kind::arrays || type.dtype != tensor::DType::i64 || data.classes != 0) return true;
   if (!without_classes.insert(&data).second) {  // one number is missing, however many inputs need it
     evaluator.set_failed();
     return false;

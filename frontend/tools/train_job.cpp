@@ -7,6 +7,7 @@
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
+#include "runtime/data/table.h"
 
 namespace piper::tools {
 namespace {
@@ -40,6 +41,17 @@ std::uint64_t window_of(Session& session, const directive::Data& data) {
     if (session.context().text(dim) == "seq") return static_cast<std::uint64_t>(extent);
   }
   return 0;
+}
+
+bool read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure) {
+  std::vector<runtime::TableInput> inputs;
+  for (const tensor::Input& input : model.inputs) {
+    const tensor::Type& type = model.type(input.value);
+    std::uint64_t numbers = 1;
+    for (const tensor::Dim& dim : type.dims) numbers *= dim.sampled ? 1 : static_cast<std::uint64_t>(dim.extent);
+    inputs.push_back({session.context().text(input.name), numbers, type.dtype == tensor::DType::i64});
+  }
+  return session.texts().table(data.path, inputs, failure) != nullptr;
 }
 
 void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text) {
@@ -76,13 +88,32 @@ std::optional<runtime::Options> runtime_options(Session& session) {
   return options;
 }
 
+/// Where a file of numbers is wrong is a place in the file.
+void report_data(Session& session, const runtime::Failure& failure, LocId path) {
+  const SourceRange range = range_of(session, failure.place);
+  const Code code = static_cast<Code>(failure.code);
+  if (!range.valid()) {
+    session.sink().report(code, path, "{}", failure.message).hint("{}", failure.hint);
+    return;
+  }
+  session.sink().report(code, range, "{}", failure.message).related(path, "the data is read here").hint("{}", failure.hint);
+}
+
 /// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
 bool data_is_readable(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
   bool readable = true;
   for (const auto* data : {&settings.data, &settings.held_out}) {
-    if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
+    if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
     runtime::Failure failure;
+    if ((*data)->kind == directive::Data::Kind::arrays) {
+      // What is wrong with a file is told once, also where the held-out samples are those of training.
+      const bool told = !readable && data == &settings.held_out && settings.data && settings.data->path == (*data)->path;
+      if (told || read_arrays(session, lowered.model, **data, failure)) continue;
+      report_data(session, failure, (*data)->path_loc);
+      readable = false;
+      continue;
+    }
     const auto text = session.texts().read((*data)->path, failure);
     if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) {
       look_for_bytes(session, lowered.model, **data, *text);

@@ -33,6 +33,9 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
 
+/// Reads the table of `arrays(...)`, which the session keeps; false with the reason in `failure`.
+bool read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure);
+
 /// So much of a text is looked through: nobody shall wait for a large one.
 inline constexpr std::uint64_t kTextLookedThrough = 1 << 20;
 

@@ -187,10 +187,10 @@ struct Optimizer {
 };
 
 /// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
-/// uniform in [0, classes). Sample i of step s is a function of (seed, s, i) alone.
+/// uniform in [0, classes). arrays: lines of a file of numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i) alone.
 struct Data {
-  enum class Kind : std::uint8_t { bytes, synthetic } kind = Kind::synthetic;
-  std::string path;                    // bytes: a file, or a folder of text files, read in sorted order
+  enum class Kind : std::uint8_t { bytes, synthetic, arrays } kind = Kind::synthetic;
+  std::string path;                    // bytes: a file, or a folder of text files, read in sorted order; arrays: a file
   LocId path_loc = {};
   std::int64_t batch = 0;              // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`

@@ -216,11 +216,12 @@ bool at_field(TextReader& reader, std::string_view name) {
 
 Data parse_data(TextReader& reader) {
   Data data;
-  data.kind = choose<Data::Kind>(reader, "a source of data", {"bytes", "synthetic"});
+  data.kind = choose<Data::Kind>(reader, "a source of data", {"bytes", "synthetic", "arrays"});
   reader.expect("(");
-  if (data.kind == Data::Kind::bytes) data.path = reader.string("a path");
+  const bool reads = data.kind != Data::Kind::synthetic;
+  if (reads) data.path = reader.string("a path");
   while (!reader.failed() && !reader.at(")")) {
-    if (data.kind == Data::Kind::bytes || reader.previous().text != "(") reader.expect(",");
+    if (reads || reader.previous().text != "(") reader.expect(",");
     if (at_field(reader, "batch")) {
       data.batch = reader.integer("a number of samples", 0, kMax32);
     } else if (at_field(reader, "classes")) {

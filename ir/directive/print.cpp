@@ -240,8 +240,8 @@ void print_location(llvm::raw_ostream& os, const Context& context, LocId loc) {
 }
 
 void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
-  if (data.kind == Data::Kind::bytes) {
-    os << "bytes(";
+  if (data.kind != Data::Kind::synthetic) {
+    os << (data.kind == Data::Kind::bytes ? "bytes(" : "arrays(");
     print_string(os, data.path);
     os << ", ";
   } else {

