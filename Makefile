@@ -55,7 +55,7 @@ demo: build
 
 bench: build
 	@$(call ninja,release,piper_bench)
-	@build/release/piper_bench --benchmark_out=build/bench.json --benchmark_out_format=json
+	@GOMP_SPINCOUNT=1000 build/release/piper_bench --benchmark_out=build/bench.json --benchmark_out_format=json
 
 clean:
 	@rm -rf build

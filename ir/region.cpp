@@ -4,7 +4,11 @@ namespace piper {
 
 RegionId RegionTable::child(RegionId parent, Symbol name, std::uint32_t index) {
   const auto [entry, fresh] = ids_.try_emplace(Entry{parent, name, index}, RegionId::at(entries_.size()));
-  if (fresh) entries_.push_back(entry->first);
+  if (fresh) {
+    entries_.push_back(entry->first);
+    has_inner_.push_back(false);
+    if (parent.valid()) has_inner_[parent.index()] = true;
+  }
   return entry->second;
 }
 

@@ -33,6 +33,8 @@ class RegionTable {
   std::optional<std::uint32_t> coordinate(RegionId region, Symbol name) const;
   /// `gpt[0].block[3].norm[1]`; `model` for the root.
   std::string print(RegionId region, const SymbolTable& symbols) const;
+  /// Whether regions stand inside it.
+  bool has_inner(RegionId region) const { return region.valid() ? has_inner_[region.index()] : !entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
 
  private:
@@ -50,6 +52,7 @@ class RegionTable {
     bool operator()(const Entry& a, const Entry& b) const { return a.parent == b.parent && a.name == b.name && a.index == b.index; }
   };
   std::vector<Entry> entries_;
+  std::vector<bool> has_inner_;  // per entry
   std::unordered_map<Entry, RegionId, KeyHash, KeyEqual> ids_;
 };
 

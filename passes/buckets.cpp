@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "ir/dag/piece_text.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace piper::passes {
@@ -99,7 +100,6 @@ void make_buckets(Dag& dag) {
 bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   BucketFiller filler(dag);
-  const auto region_text = [&](ChunkId chunk) { return dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols); };
   for (std::size_t p = 0; p < uses.size(); ++p) {
     if (uses[p].empty()) continue;
     const std::string_view name = dag.context->text(dag.params[p].name);
@@ -113,7 +113,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
         for (const DeviceSetId other : like.homes) {
           if (!fits || !dag.device_sets[other].intersects(dag.device_sets[use.devices])) continue;
           sink.report(Code::homes_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, dag.text(other), dag.text(use.devices))
-              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(use.chunk))
+              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(dag, use.chunk))
               .hint("place what uses one weight on equal or on disjoint device sets");
           fits = false;
         }
@@ -124,7 +124,7 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
       if (use.cut != uses[p].front().cut && fits) {
         const Use& first = uses[p].front();
         sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
-                    region_text(first.chunk), region_text(use.chunk), name)
+                    region_text(dag, first.chunk), region_text(dag, use.chunk), name)
             .hint("replicate both regions over the same axes");
         fits = false;
       }

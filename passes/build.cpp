@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/text_names.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
 #include "passes/check_selectors.h"
@@ -16,31 +17,6 @@ using directive::Directive;
 using directive::Strategy;
 
 namespace {
-
-/// The names that directives use, in the order of their first uses.
-std::vector<Symbol> names_used(const Strategy& strategy) {
-  std::vector<Symbol> names;
-  std::vector<bool> seen;  // by symbol
-  const auto add = [&](Symbol name) {
-    if (name.index() >= seen.size()) seen.resize(name.index() + 1);
-    if (seen[name.index()]) return;
-    seen[name.index()] = true;
-    names.push_back(name);
-  };
-  for (const Directive& directive : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
-  }
-  const auto add_order = [&](const directive::Order& order) {
-    std::vector<bool> read(order.coordinates.size());  // operations share their coordinates
-    for (const directive::OrderOp& op : order.ops) {
-      if (op.num_coordinates == 0 || read[op.first_coordinate]) continue;
-      read[op.first_coordinate] = true;
-      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) add(order.coordinates[op.first_coordinate + i].name);
-    }
-  };
-  for_each_coordinate(strategy, [&](const UsedCoordinate& used) { add(used.name); }, add_order);
-  return names;
-}
 
 class DagBuilder {
  public:
@@ -73,7 +49,8 @@ bool DagBuilder::select_regions() {
     if (split == nullptr) continue;
     for (const directive::NamedExtent& dim : split->into) dims.insert(dim.name);
   }
-  bool good = true;
+  const auto is_called_rest = [&](Symbol name) { return context.text(name) == "rest"; };
+  bool good = regions_with_named_rest(strategy_).empty() || (std::none_of(regions.begin(), regions.end(), is_called_rest) && std::none_of(dims.begin(), dims.end(), is_called_rest));
   for (const Symbol name : names_used(strategy_)) {
     if (dims.contains(name)) continue;
     if (regions.contains(name)) {
@@ -118,13 +95,7 @@ void DagBuilder::add_chunks() {
     Chunk chunk;
     chunk.region = piece.region;
     chunk.piece = piece.number;
-    std::string name;
-    for (RegionId r = piece.region; r.valid(); r = dag_.regions.parent(r)) {
-      const std::string one = std::string(context.text(dag_.regions.name(r))) + std::to_string(dag_.regions.index(r));
-      name = name.empty() ? one : one + "." + name;
-    }
-    if (name.empty()) name = "model";
-    if (piece.number > 0) name += "." + std::to_string(piece.number);
+    const std::string name = chunk_name(dag_.regions, piece.region, piece.number, context.symbols);
     chunk.name = context.symbol(name);
     chunk.loc = model_.node(piece.forward.front()).loc;
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {

@@ -25,7 +25,7 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
   const auto check = [&](const directive::Selector& selector) {
     std::vector<const directive::Coordinate*> wanted;
     for (const directive::Coordinate& c : selector.coordinates) {
-      if (dims.contains(c.name) || (c.all && model.context().text(c.name) == "model")) continue;
+      if (c.rest || dims.contains(c.name) || (c.all && model.context().text(c.name) == "model")) continue;
       const auto known = indices.find(c.name);
       const bool exists = known != indices.end() && !known->second.empty() && (c.all || !c.indices.empty()) &&
                           std::all_of(c.indices.begin(), c.indices.end(), [&](std::uint32_t i) { return i < known->second.size() && known->second[i]; });
@@ -58,6 +58,43 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
 }
 
 }  // namespace
+
+std::vector<Symbol> names_used(const directive::Strategy& strategy) {
+  std::vector<Symbol> names;
+  std::vector<bool> seen;  // by symbol
+  const auto add = [&](Symbol name) {
+    if (name.index() >= seen.size()) seen.resize(name.index() + 1);
+    if (seen[name.index()]) return;
+    seen[name.index()] = true;
+    names.push_back(name);
+  };
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* partition = std::get_if<directive::Partition>(&directive)) add(partition->into.name);
+  }
+  const auto add_order = [&](const directive::Order& order) {
+    std::vector<bool> read(order.coordinates.size());  // operations share their coordinates
+    for (const directive::OrderOp& op : order.ops) {
+      if (op.num_coordinates == 0 || read[op.first_coordinate]) continue;
+      read[op.first_coordinate] = true;
+      for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
+        if (const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i]; !c.rest) add(c.name);
+      }
+    }
+  };
+  for_each_coordinate(strategy, [&](const UsedCoordinate& used) {
+    if (!used.rest) add(used.name);
+  }, add_order);
+  return names;
+}
+
+llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strategy) {
+  llvm::DenseSet<Symbol> regions;
+  const auto add = [&](const auto& coordinate) {
+    if (coordinate.rest) regions.insert(coordinate.name);
+  };
+  for_each_coordinate(strategy, add, [&](const directive::Order& order) { std::for_each(order.coordinates.begin(), order.coordinates.end(), add); });
+  return regions;
+}
 
 bool report_selectors(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::DenseSet<Symbol>* unknown_names) {
   const Context& context = model.context();
@@ -93,12 +130,25 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
   for (const auto& [name, exist] : indices) names.push_back(context.text(name));
   std::sort(names.begin(), names.end());
 
+  // Loose work is meant by a word that nothing else has.
+  bool rest_told = false;
+  const auto report_if_region = [&](const UsedCoordinate& used) {
+    const auto named = std::find_if(indices.begin(), indices.end(), [&](const auto& each) { return context.text(each.first) == "rest"; });
+    if (named == indices.end()) return false;
+    sink.report(Code::rest_is_a_region, used.place(), "`rest` names the loose work of a region here, but the program has regions or a dimension of that name")
+        .hint("give these another name");
+    return true;
+  };
   constexpr std::size_t kEnough = 1000;  // errors, of which the user sees a page
   const std::size_t errors = sink.error_count();
   bool good = true;
   llvm::DenseSet<Symbol> unknown;
   for_each_coordinate(strategy, [&](const UsedCoordinate& used) {
     if (sink.error_count() > errors + kEnough) return;
+    if (used.rest) {
+      good = (rest_told || !(rest_told = report_if_region(used))) && good;
+      return;
+    }
     const auto known = indices.find(used.name);
     const std::string_view name = context.text(used.name);
     if (known == indices.end()) {

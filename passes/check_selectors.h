@@ -18,6 +18,7 @@ struct UsedCoordinate {
   Symbol name;
   std::span<const std::uint32_t> indices;  // empty: all
   LocId loc;
+  bool rest = false;  // the loose work of that region
   const directive::Order* order = nullptr;  // of an operation
   const directive::OrderOp* op = nullptr;
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
@@ -29,7 +30,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
   const auto selectors = [&](const std::vector<directive::Selector>& targets, LocId loc) {
     for (const directive::Selector& target : targets) {
       for (const directive::Coordinate& c : target.coordinates) {
-        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc});
+        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc, c.rest});
       }
     }
   };
@@ -55,11 +56,17 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
     for (const directive::OrderOp& op : order.ops) {
       for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
         const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i];
-        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, &order, &op});
+        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, c.rest, &order, &op});
       }
     }
   });
 }
+
+/// The names of regions and dimensions that directives use, those of partitions' parts first, then in the order of their first uses. What stands in no region of
+/// these names is loose.
+std::vector<Symbol> names_used(const directive::Strategy& strategy);
+/// The names of regions whose loose work a selector means, `model` where it is that of the model.
+llvm::DenseSet<Symbol> regions_with_named_rest(const directive::Strategy& strategy);
 
 /// Reports names that are neither regions nor dimensions, once each, and indices that no region or dimension has. False when there are any.
 /// For a program that a pass refused: what passes told before has the same words, so that it is told once. What a failed partition makes is not known,

@@ -15,7 +15,7 @@ namespace {
 
 class Differentiator {
  public:
-  Differentiator(Graph& graph, DiagnosticSink& sink) : graph_(graph), sink_(sink) {}
+  Differentiator(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) : graph_(graph), sink_(sink), rule_(rule) {}
 
   bool run();
 
@@ -36,6 +36,7 @@ class Differentiator {
 
   Graph& graph_;
   DiagnosticSink& sink_;
+  const AdjointsOfOp& rule_;
   std::size_t forward_nodes_ = 0, forward_values_ = 0;
   // Per forward value:
   std::vector<bool> trainable_;  // a parameter lies upstream, through differentiable operands
@@ -157,7 +158,13 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
     const ValueId made = append(op, values, std::move(attrs), pass_of(value), forward, op == Op::attend_grad ? graph_.result(node) : value);
     return ValueId(made.value() + static_cast<std::uint32_t>(result));
   };
-  const std::vector<ValueId> adjoint = adjoints({graph_, node, dy, {wanted.get(), operands.size()}}, emit);
+  const std::vector<ValueId> adjoint = rule_({graph_, node, dy, {wanted.get(), operands.size()}}, emit);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!wanted[i] || adjoint[i].valid()) continue;
+    sink_.report(Code::missing_adjoint, node.loc, "internal error: the derivative of {} gives no adjoint of operand {}, which the op table says to have one", tensor::in_words(node.op), i + 1)
+        .hint("this is a bug of the compiler: report it with the program; `ir/tensor/adjoints.cpp` holds the rule");
+    return false;
+  }
 
   // A step shared by several operands is BI as soon as one that needs it is.
   std::vector<Node>& nodes = graph_.mutable_nodes();
@@ -268,6 +275,6 @@ bool Differentiator::run() {
 
 }  // namespace
 
-bool differentiate(Graph& graph, DiagnosticSink& sink) { return Differentiator(graph, sink).run(); }
+bool differentiate(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) { return Differentiator(graph, sink, rule).run(); }
 
 }  // namespace piper::passes

@@ -12,12 +12,13 @@
 //   loss "l" elements %y sum %sum        grad "w" %d.w
 
 #include "ir/diagnostics/diagnostics.h"
-#include "ir/tensor/graph.h"
+#include "ir/tensor/op_rules.h"
 
 namespace piper::passes {
 
 /// False after reporting: a graph without losses, a parameter that no loss reaches, an op without derivative on the way to a parameter.
 /// The graph is then left partly extended and must not be used.
-bool differentiate(tensor::Graph& graph, DiagnosticSink& sink);
+/// `rule` gives the adjoints of one op. One that gives none for an operand that is differentiable is a bug of the compiler, and told as such.
+bool differentiate(tensor::Graph& graph, DiagnosticSink& sink, const tensor::AdjointsOfOp& rule = tensor::adjoints);
 
 }  // namespace piper::passes

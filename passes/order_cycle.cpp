@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 
-#include "passes/order_reports.h"
+#include "passes/order_moves.h"
+#include "passes/order_standstill.h"
 
 namespace piper::passes {
 
@@ -15,8 +17,8 @@ namespace {
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 /// Edges looked at in the search for the shortest cycle; beyond it the shortest found so far is shown.
 constexpr std::size_t kSearchBound = 20'000'000;
-
-enum class Why : std::uint8_t { data, order };
+/// Of a longer circle the first are told.
+constexpr std::size_t kMostRanks = 8;
 
 class CycleSearch {
  public:
@@ -107,98 +109,6 @@ class CycleSearch {
   std::size_t work_ = 0;
 };
 
-/// The orders of the claims, one by one.
-class Claims {
- public:
-  explicit Claims(const ClaimedOrder& claimed) : claimed_(claimed) {}
-
-  std::uint32_t size() const { return static_cast<std::uint32_t>(claimed_.first_of_claim.size()); }
-  std::span<const Adjacency::Pair> edges(std::uint32_t claim) const { return part(claimed_.edges, &ClaimedOrder::First::edge, claim); }
-
-  /// The claim that puts `to` directly after `from`: of several `preferred`, or the first. kNone: no claim does.
-  std::uint32_t of_edge(std::uint32_t from, std::uint32_t to, std::uint32_t preferred) const {
-    const Adjacency::Pair edge(from, to);
-    const auto has = [&](std::uint32_t claim) {
-      const auto edges = this->edges(claim), named = part(claimed_.named, &ClaimedOrder::First::named, claim);
-      return std::find(edges.begin(), edges.end(), edge) != edges.end() || std::find(named.begin(), named.end(), edge) != named.end();
-    };
-    if (preferred != kNone && has(preferred)) return preferred;
-    for (std::uint32_t claim = 0; claim < size(); ++claim) {
-      if (has(claim)) return claim;
-    }
-    return kNone;
-  }
-
-  /// The end of a message that runs on the devices of the claim, the only one that its order can name; other units have one end.
-  NodeId member(const Dag& dag, const WorkGraph& graph, std::uint32_t unit, std::uint32_t claim) const {
-    if (claim == kNone) return graph.front(unit);
-    const DeviceSet& devices = dag.device_sets[dag.claims[claim].devices];
-    const auto members = graph.members(unit);
-    const auto own = std::find_if(members.begin(), members.end(), [&](NodeId member) { return dag.device_sets[dag.node(member).devices].intersects(devices); });
-    return own == members.end() ? graph.front(unit) : *own;
-  }
-
-  /// The operation that names the work of a unit, in this claim if it does.
-  LocId loc(const Dag& dag, const WorkGraph& graph, std::uint32_t unit, std::uint32_t claim) const {
-    const NodeId own = member(dag, graph, unit, claim);
-    for (const ClaimedOrder::Again& again : claimed_.again) {
-      if (again.claim == claim && again.node == own) return again.loc;
-    }
-    if (claimed_.loc[own.index()].valid()) return claimed_.loc[own.index()];
-    for (const NodeId member : graph.members(unit)) {
-      if (claimed_.loc[member.index()].valid()) return claimed_.loc[member.index()];
-    }
-    return dag.node(own).loc;
-  }
-
- private:
-  std::span<const Adjacency::Pair> part(std::span<const Adjacency::Pair> all, std::uint32_t ClaimedOrder::First::*first, std::uint32_t claim) const {
-    const std::size_t begin = claimed_.first_of_claim[claim].*first;
-    const std::size_t end = claim + 1 < size() ? claimed_.first_of_claim[claim + 1].*first : all.size();
-    return all.subspan(begin, end - begin);
-  }
-
-  const ClaimedOrder& claimed_;
-};
-
-/// One edge of the story: `to` comes after `from`, because it needs what `from` makes or because an order says so, that of `claim`.
-struct Link {
-  std::uint32_t from, to;
-  Why why;
-  std::uint32_t claim = kNone;
-};
-
-/// The cycle with runs of data edges and of the order edges of a claim each as one link, communication left out; starts with an order link.
-std::vector<Link> links_of(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const Claims& claims, const std::vector<std::uint32_t>& cycle) {
-  std::vector<Link> edges;
-  std::uint32_t claim = kNone;
-  for (std::size_t i = 0; i < cycle.size(); ++i) {
-    const std::uint32_t from = cycle[i], to = cycle[(i + 1) % cycle.size()];
-    const auto ordered = more.of(from);
-    const bool order = std::find(ordered.begin(), ordered.end(), to) != ordered.end();
-    if (order) claim = claims.of_edge(from, to, claim);
-    edges.push_back({from, to, order ? Why::order : Why::data, order ? claim : kNone});
-  }
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    const Link& last = edges[(i + edges.size() - 1) % edges.size()];
-    if (edges[i].why != Why::order || (last.why == Why::order && last.claim == edges[i].claim)) continue;
-    std::rotate(edges.begin(), edges.begin() + static_cast<std::ptrdiff_t>(i), edges.end());
-    break;
-  }
-  std::vector<Link> links;
-  for (const Link& edge : edges) {
-    const bool through_comm = !links.empty() && links.back().why == Why::data && edge.why == Why::data &&
-                              dag.node(graph.front(edge.from)).kind != NodeKind::chunk;
-    const bool along_rank = !links.empty() && links.back().why == Why::order && edge.why == Why::order && links.back().claim == edge.claim;
-    if (through_comm || along_rank) {
-      links.back().to = edge.to;
-    } else {
-      links.push_back(edge);
-    }
-  }
-  return links;
-}
-
 /// Replicas of the same work whose orders alone make the cycle.
 struct Disagreement {
   std::uint32_t before, after;  // units in the order of `claim`, and the other way around in that of `other`
@@ -206,7 +116,7 @@ struct Disagreement {
 };
 
 /// Where every claim holds all of the cycle, one of them has some edge of it the other way around: otherwise each would have all of the cycle in order.
-std::optional<Disagreement> disagreement(const WorkGraph& graph, const Claims& claims, const std::vector<std::uint32_t>& cycle) {
+std::optional<Disagreement> disagreement(const WorkGraph& graph, const OrderClaims& claims, const std::vector<std::uint32_t>& cycle) {
   std::vector<bool> reached;
   std::vector<std::uint32_t> queue;
   for (std::uint32_t other = 0; other < claims.size(); ++other) {
@@ -221,61 +131,84 @@ std::optional<Disagreement> disagreement(const WorkGraph& graph, const Claims& c
           reached[to] = true;
         }
       }
-      if (reached[before]) return Disagreement{before, after, claims.of_edge(before, after, kNone), other};
+      if (reached[before]) return Disagreement{before, after, claims.of_edge(before, after), other};
     }
   }
   return std::nullopt;
 }
 
-void report_disagreement(const Dag& dag, const Claims& claims, const WorkGraph& graph, const Disagreement& found, DiagnosticSink& sink) {
-  const std::string before = work_text(dag, claims.member(dag, graph, found.before, found.claim));
-  const std::string after = work_text(dag, claims.member(dag, graph, found.after, found.claim));
-  const LocId loc = claims.loc(dag, graph, found.after, found.claim), other = claims.loc(dag, graph, found.after, found.other);
+void report_disagreement(const OrderClaims& claims, const Disagreement& found, DiagnosticSink& sink) {
+  const std::string before = claims.text(found.before, found.claim), after = claims.text(found.after, found.claim);
+  const LocId loc = claims.loc(found.after, found.claim), other = claims.loc(found.after, found.other);
   auto report = sink.report(Code::order_contradicts_data, loc, "`{}` comes after `{}` in the order of `{}`, and before it in the order of `{}`", after, before,
-                            dag.text(dag.claims[found.claim].devices), dag.text(dag.claims[found.other].devices));
+                            claims.rank_text(found.claim), claims.rank_text(found.other));
   if (other != loc) report.related(other, "here it comes before");
   report.hint("replicas run the same operations in one order: give all of them the same steps");
+}
+
+/// `pp[0]`, `pp[1]` and `pp[2]`.
+std::string rank_list(const OrderClaims& claims, std::span<const Standing> circle) {
+  std::string text;
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    if (i == kMostRanks - 1 && circle.size() > kMostRanks) return text + " and " + std::to_string(circle.size() - i) + " more ranks";
+    text += (i == 0 ? "`" : i + 1 == circle.size() ? " and `" : ", `") + claims.rank_text(circle[i].claim) + "`";
+  }
+  return text;
+}
+
+void report_standstill(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> circle, DiagnosticSink& sink) {
+  const Standing& first = circle.front();
+  const LocId loc = claims.loc(first.at, first.claim);
+  const std::string at = claims.text(first.at, first.claim), want = claims.text(first.want, first.claim);
+  const auto code = Code::order_contradicts_data;
+  auto report = circle.size() > 1
+                    ? sink.report(code, loc, "{} wait for each other", rank_list(claims, circle))
+                    : sink.report(code, loc, "`{}` waits for `{}`, which the order of `{}` puts after it", at, want, claims.rank_text(first.claim));
+  if (circle.size() == 1) {
+    report.related(claims.loc(first.want, first.claim), "`{}` comes only here", want);
+  } else {
+    // One line each; a place is shown where its line was not shown before.
+    const LocationTable& locations = sink.locations();
+    std::set<std::pair<FileId, std::uint32_t>> shown;
+    const auto fresh = [&](LocId at) {
+      const SourceRange range = locations.primary(at);
+      return range.valid() && shown.emplace(range.file, locations.files().line_column(range.file, range.begin).line).second;
+    };
+    fresh(loc);
+    for (std::size_t i = 0; i < std::min(circle.size(), kMostRanks); ++i) {
+      const Standing& rank = circle[i];
+      const std::uint32_t owner = circle[(i + 1) % circle.size()].claim;
+      const LocId place = claims.loc(rank.at, rank.claim);
+      report.related(fresh(place) ? place : LocId(), "`{}` is at `{}` and waits for `{}` of `{}`", claims.rank_text(rank.claim), claims.text(rank.at, rank.claim),
+                     claims.text(rank.want, owner), claims.rank_text(owner));
+    }
+    if (circle.size() > kMostRanks) report.related(LocId(), "and so on, around {} ranks", circle.size());
+  }
+  report.related(LocId(), "the grid up to there; in brackets what each rank is at:");
+  for (const std::string& line : standing_grid(dag, claims, graph, more, circle)) report.related(LocId(), "  {}", line);
+  if (const std::optional<std::string> change = legal_change(dag, claims, graph, circle)) {
+    report.hint("{}", *change);
+  } else {
+    report.hint("no move of a single operation was found to be enough: give one of these ranks an order in which what the others wait for comes first");
+  }
 }
 
 }  // namespace
 
 void report_order_cycle(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> done,
                         DiagnosticSink& sink) {
+  const OrderClaims claims(dag, claimed, graph);
   const std::vector<std::uint32_t> cycle = CycleSearch(graph, more, done).shortest();
-  if (cycle.empty()) {  // the data flow alone has a cycle: ir/verify refuses such a DAG
-    sink.report(Code::compiler_bug, LocId(), "the data flow has a cycle");
-    return;
+  bool of_orders = true;
+  for (std::size_t i = 0; i < cycle.size() && of_orders; ++i) {
+    const auto ordered = more.of(cycle[i]);
+    of_orders = std::find(ordered.begin(), ordered.end(), cycle[(i + 1) % cycle.size()]) != ordered.end();
   }
-  const Claims claims(claimed);
-  const std::vector<Link> links = links_of(dag, graph, more, claims, cycle);
-  const auto text = [&](std::uint32_t unit, std::uint32_t claim) { return work_text(dag, claims.member(dag, graph, unit, claim)); };
-  const auto loc = [&](std::uint32_t unit, std::uint32_t claim) { return claims.loc(dag, graph, unit, claim); };
-  if (links.size() == 2 && links[0].why == Why::order && links[1].why == Why::data) {
-    const std::uint32_t first = links[0].from, second = links[0].to;
-    const std::uint32_t claim = links[0].claim;
-    sink.report(Code::order_contradicts_data, loc(first, claim), "`{}` waits for `{}`, which the order puts after it", text(first, claim), text(second, claim))
-        .related(loc(second, claim), "`{}` comes only here", text(second, claim))
-        .hint("put `{}` before `{}`", text(second, claim), text(first, claim));
-    return;
-  }
-  const bool of_orders = std::all_of(links.begin(), links.end(), [](const Link& link) { return link.why == Why::order; });
   if (const auto found = of_orders ? disagreement(graph, claims, cycle) : std::nullopt) {
-    report_disagreement(dag, claims, graph, *found, sink);
+    report_disagreement(claims, *found, sink);
     return;
   }
-  const std::uint32_t start = links.front().from, first_claim = links.front().claim;
-  auto report = sink.report(Code::order_contradicts_data, loc(start, first_claim), "`{}` waits for itself: the orders of the ranks and the data flow form a cycle",
-                            text(start, first_claim));
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const Link& link = links[i];
-    if (link.why == Why::order) {
-      report.related(loc(link.to, link.claim), "the order puts `{}` after `{}`", text(link.to, link.claim), text(link.from, link.claim));
-    } else {  // between two orders: each end as the order beside it has it
-      const std::uint32_t before = links[(i + links.size() - 1) % links.size()].claim, after = links[(i + 1) % links.size()].claim;
-      report.related(loc(link.to, after), "`{}` waits for `{}`", text(link.to, after), text(link.from, before));
-    }
-  }
-  report.hint("on one of these ranks, swap the two operations");
+  report_standstill(dag, claims, graph, more, standing_circle(claims, graph, done), sink);
 }
 
 }  // namespace piper::passes

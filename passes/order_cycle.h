@@ -1,7 +1,7 @@
 #pragma once
-// The story of an order that contradicts the data flow: the shortest cycle, each edge with its source line.
+// The story of orders that contradict the data flow: where each rank stands and whom it waits for, the grid up to there, and a change that is legal.
 //
-//   error P3108: `B stage[1] mb[0]` waits for `F stage[1] mb[0]`, which the order puts after it
+//   error P3108: `pp[0]` and `pp[1]` wait for each other
 
 #include <span>
 

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <variant>
 
+#include "ir/dag/piece_text.h"
+
 namespace piper::passes {
 
 using namespace dag;
@@ -15,12 +17,7 @@ using directive::RankSteps;
 
 namespace {
 
-std::string chunk_text(const Dag& dag, const Node& node) {
-  const Chunk& chunk = dag.chunks[node.chunk.index()];
-  std::string text = std::string(pass_name(node.pass)) + " " + dag.regions.print(chunk.region, dag.context->symbols);
-  if (chunk.piece > 0) text += "." + std::to_string(chunk.piece);
-  return text;
-}
+std::string chunk_text(const PieceTexts& texts, const Node& node) { return std::string(pass_name(node.pass)) + " " + texts.of(node.chunk); }
 
 /// `F stage[1] mb[3..8], B stage[1] mb[2]`: runs along the last dimension are joined.
 std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
@@ -34,6 +31,7 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
     const Node &x = dag.node(a), &y = dag.node(b);
     return std::tuple(head(x), x.instance.at[last]) < std::tuple(head(y), y.instance.at[last]);
   });
+  const PieceTexts texts(dag);
   std::string text;
   std::size_t items = 0;
   for (std::size_t i = 0; i < nodes.size(); ++items) {
@@ -48,7 +46,7 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
       return text + " and " + std::to_string(left) + " more";
     }
     if (items > 0) text += ", ";
-    text += "`" + chunk_text(dag, node);
+    text += "`" + chunk_text(texts, node);
     for (std::size_t d = 0; d < dag.dims.size(); ++d) {
       const std::int32_t index = node.instance.at[d];
       if (index == Instance::kNone) continue;
@@ -69,7 +67,7 @@ std::string work_text(const Dag& dag, NodeId id) {
   if (node.kind == NodeKind::all_reduce && node.bucket.valid()) {
     // Of the bucket's contributions the first: a reduction is of all its microbatches.
     const Node& source = dag.node(dag.inputs_of(node).front().source.node);
-    return chunk_text(dag, source) + ".reduce";
+    return chunk_text(PieceTexts(dag), source) + ".reduce";
   }
   if (node.kind != NodeKind::chunk && (!node.chunk.valid() || (node.kind != NodeKind::send && node.kind != NodeKind::recv))) return dag.name(id);
   const std::string quoted = list_text(dag, {id});
@@ -95,7 +93,7 @@ void OrderReports::transform_unavailable(const Order::Transform& transform) {
 void OrderReports::claimed_twice(const RankSteps& rank, const RankSteps& other) {
   sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", dag_.text(rank.devices))
       .related(other.loc, "`{}` has an order here", dag_.text(other.devices))
-      .hint("give each rank one order; an `order` line does not replace the order of a schedule that stands beside it");
+      .hint("give each rank one order; an `order` replaces the order of a schedule only beside its call, and only for whole ranks");
 }
 
 void OrderReports::claims_too_much(const RankSteps& rank, NodeId node) {
@@ -188,9 +186,10 @@ std::string OrderReports::op_text(const RankOp& at, Pass pass, Part part, bool w
   std::string region, dims;
   for (std::uint32_t i = 0; i < at.op.num_coordinates; ++i) {
     const directive::OrderCoordinate& coordinate = at.order.coordinates[at.op.first_coordinate + i];
-    const bool is_dim = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == coordinate.name; });
+    const bool is_dim = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == coordinate.name && !coordinate.rest; });
     std::string& text = is_dim ? dims : region;
-    text += (is_dim ? " " : region.empty() ? "" : ".") + std::string(dag_.context->text(coordinate.name));
+    if (!is_dim && !region.empty() && !coordinate.rest) text += ".";
+    text += directive::coordinate_text(dag_.context->text(coordinate.name), coordinate.rest, !is_dim);
     if (!coordinate.all) text += "[" + std::to_string(coordinate.index) + "]";
   }
   if (region.empty()) region = "model";

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <variant>
 
+#include "ir/dag/piece_text.h"
+
 namespace piper::passes {
 
 using namespace dag;
@@ -29,7 +31,7 @@ struct Dims {
 
 class Table {
  public:
-  Table(const Dag& dag, Symbol partition) : dag_(dag), partition_(partition), dims_(dag) {}
+  Table(const Dag& dag, Symbol partition) : dag_(dag), partition_(partition), dims_(dag), texts_(dag) {}
 
   OrdersTable run() {
     choose_rows();
@@ -60,10 +62,12 @@ class Table {
         if (joins) {
           ops.back().last = id;
           ops.back().region = stage_text(*op.stage);
+          ops.back().part_of_stage = false;
           continue;
         }
         ops.push_back(op);
-        ops.back().region = dag_.regions.print(region, dag_.context->symbols);
+        ops.back().region = texts_.of(node.chunk);
+        ops.back().part_of_stage = op.stage && ops.back().region != stage_text(*op.stage);
       }
       if (node.pass == Pass::F) place(op);
     }
@@ -168,6 +172,7 @@ class Table {
   const Dag& dag_;
   Symbol partition_;
   Dims dims_;
+  const PieceTexts texts_;
   OrdersTable out_;
   std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it holds
   std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage

@@ -17,7 +17,8 @@ namespace piper::passes {
 struct OrdersTable {
   struct Op {
     Pass pass = Pass::F;
-    std::string region;                   // `stage[2]`
+    std::string region;                   // `stage[2]`, `block[1].rest[0]`: as a selector names it
+    bool part_of_stage = false;           // the region is not all of it: `stage[0].block[1]`, `left[0].stage[0]`
     std::optional<std::uint32_t> stage;   // with a single partition
     std::uint32_t mb = 0;                 // over the whole batch: copy 1 continues where copy 0 ends
     std::uint32_t copy = 0, slice = 0;

@@ -9,6 +9,7 @@
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
 #include "passes/check_lines.h"
+#include "passes/check_selectors.h"
 #include "passes/select.h"
 
 namespace piper::passes {
@@ -43,6 +44,10 @@ class Partitioner {
   /// Whether the operations are those of one call, `only`.
   bool is_one_call(std::span<const NodeId> ops, RegionId& only) const;
   bool take_marked(const directive::Partition& partition, const Regions& regions, bool& taken);
+  /// Moves the loose work beside marked regions into them.
+  void take_loose(Symbol name, const Regions& regions);
+  /// `path`, which is inside `from`, inside `to`.
+  RegionId moved(RegionId path, RegionId from, RegionId to);
   bool cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
   /// R as at least as many units as it has parts; nothing after reporting that it has too few operations.
   std::optional<std::vector<Unit>> units_of(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops);
@@ -176,6 +181,13 @@ std::optional<std::vector<std::size_t>> Partitioner::starts_of_parts(const direc
   return starts;
 }
 
+RegionId Partitioner::moved(RegionId path, RegionId from, RegionId to) {
+  std::vector<RegionId> inside;
+  for (RegionId r = path; r != from && r.valid(); r = model_.regions.parent(r)) inside.push_back(r);
+  for (std::size_t i = inside.size(); i-- > 0;) to = model_.regions.child(to, model_.regions.name(inside[i]), model_.regions.index(inside[i]));
+  return to;
+}
+
 bool Partitioner::cut(const directive::Partition& partition, RegionId region, std::span<const NodeId> ops) {
   const std::optional<std::vector<Unit>> units = units_of(partition, region, ops);
   if (!units) return false;
@@ -183,19 +195,11 @@ bool Partitioner::cut(const directive::Partition& partition, RegionId region, st
   if (!starts) return false;
 
   // Every region path inside R gets the stage behind R.
-  std::map<std::pair<RegionId, std::uint32_t>, RegionId> moved;
+  std::map<std::pair<RegionId, std::uint32_t>, RegionId> known;
   const auto move = [&](RegionId path, std::uint32_t stage) {
-    const auto [entry, fresh] = moved.try_emplace({path, stage});
-    if (!fresh) return entry->second;
-    std::vector<RegionId> rest;
-    for (RegionId r = path; r != region && r.valid(); r = model_.regions.parent(r)) rest.push_back(r);
-    RegionId to = model_.regions.child(region, partition.into.name, stage);
-    for (std::size_t i = rest.size(); i-- > 0;) {
-      const Symbol name = model_.regions.name(rest[i]);
-      const std::uint32_t index = model_.regions.index(rest[i]);
-      to = model_.regions.child(to, name, index);
-    }
-    return entry->second = to;
+    const auto [entry, fresh] = known.try_emplace({path, stage});
+    if (fresh) entry->second = moved(path, region, model_.regions.child(region, partition.into.name, stage));
+    return entry->second;
   };
   std::uint32_t stage = 0;
   for (std::size_t u = 0; u < units->size(); ++u) {
@@ -248,6 +252,45 @@ bool Partitioner::take_marked(const directive::Partition& partition, const Regio
     return false;
   }
   return true;
+}
+
+/// As a unit of a partition takes the operations before it, and the last also those behind: within the narrowest region that has marked ones inside. What a
+/// directive names, a region or that region's rest, stays where it is.
+void Partitioner::take_loose(Symbol name, const Regions& regions) {
+  const llvm::DenseSet<Symbol> rest_of = regions_with_named_rest(strategy_);
+  llvm::DenseSet<Symbol> named;
+  for (const Symbol used : names_used(strategy_)) named.insert(used);
+  std::vector<NodeId> ops;
+  for (const auto& [region, inside] : regions) ops.insert(ops.end(), inside.begin(), inside.end());
+  std::sort(ops.begin(), ops.end());
+  const auto marked = [&](RegionId region) {
+    for (; regions.count(region) == 0; region = model_.regions.parent(region)) {
+      if (model_.regions.name(region) == name) return region;
+    }
+    return RegionId();
+  };
+  const auto rest_is_named = [&](RegionId region) {
+    while (region.valid() && !named.contains(model_.regions.name(region))) region = model_.regions.parent(region);
+    return rest_of.contains(region.valid() ? model_.regions.name(region) : model_.context().symbol("model"));
+  };
+  std::map<RegionId, RegionId> next;  // per region with marked ones inside, up to the one that is cut: the next of them, from the end of the program on
+  const auto note = [&](RegionId mark) {
+    for (RegionId outer = mark; regions.count(outer) == 0;) next[outer = model_.regions.parent(outer)] = mark;
+  };
+  for (const NodeId op : ops) {
+    if (const RegionId mark = marked(model_.node(op).region); mark.valid()) note(mark);
+  }
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    Node& node = model_.mutable_nodes()[ops[i].index()];
+    if (const RegionId mark = marked(node.region); mark.valid()) {
+      note(mark);
+      continue;
+    }
+    bool stays = false;
+    RegionId outer = node.region;
+    for (; next.count(outer) == 0 && regions.count(outer) == 0; outer = model_.regions.parent(outer)) stays = stays || named.contains(model_.regions.name(outer));
+    if (!stays && next.count(outer) != 0 && !rest_is_named(outer)) node.region = moved(node.region, outer, next[outer]);
+  }
 }
 
 /// The operations of every instance: the outermost region on the path at which all coordinates hold.
@@ -351,9 +394,9 @@ bool Partitioner::apply(const directive::Partition& partition) {
   }
   bool taken = false;
   if (!take_marked(partition, regions, taken)) return false;
-  if (taken) return true;
+  if (taken) take_loose(partition.into.name, regions);
   for (const auto& [region, ops] : regions) {
-    if (!cut(partition, region, ops)) return false;
+    if (!taken && !cut(partition, region, ops)) return false;
   }
   for (Node& node : model_.mutable_nodes()) {
     if (node.origin.valid()) node.region = model_.node(node.origin).region;
@@ -376,7 +419,8 @@ bool Partitioner::collect(std::vector<const directive::Partition*>& partitions) 
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* partition = std::get_if<directive::Partition>(&directive);
     if (partition == nullptr) continue;
-    if (partition->region.pass || partition->region.part != directive::Part::none) {
+    const bool rest = std::any_of(partition->region.coordinates.begin(), partition->region.coordinates.end(), [](const directive::Coordinate& c) { return c.rest; });
+    if (rest || partition->region.pass || partition->region.part != directive::Part::none) {
       report_part_of_work(*partition);
       good = false;
       continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/piece_text.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
 #include "passes/check_lines.h"
@@ -86,7 +87,7 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
       const Rule& other = rules_[entry];
       if (other.specificity > rule.specificity || other.devices == rule.devices || !good) continue;
       sink_.report(Code::placed_twice, rule.selector->loc.valid() ? rule.selector->loc : rule.loc, "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
-                   std::string(pass_name(pass)) + " " + dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols), dag_.text(rule.devices), dag_.text(other.devices))
+                   std::string(pass_name(pass)) + " " + region_text(dag_, chunk), dag_.text(rule.devices), dag_.text(other.devices))
           .related(other.loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), dag_.text(other.devices))
           .hint("remove one of the two, or add a coordinate to the one that shall hold");
       good = false;
@@ -142,7 +143,7 @@ bool Placer::check_complete() const {
     // Of which microbatches there are, the split is told to be wrong.
     if (missing < selection_.instances().size() && sink_.reported(Code::batch_does_not_divide)) continue;
     const Chunk& chunk = dag_.chunks[c];
-    Nowhere work{dag_.regions.print(chunk.region, dag_.context->symbols), {}, chunk.loc};
+    Nowhere work{region_text(dag_, chunk), {}, chunk.loc};
     if (missing < selection_.instances().size()) {
       const Instance instance = selection_.instances().at(first);
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
@@ -162,11 +163,7 @@ bool Placer::check_complete() const {
   if (nowhere.size() > kShown) list += " and " + std::to_string(nowhere.size() - kShown) + " more";
   auto builder = sink_.report(Code::placed_nowhere, rules_.front().loc, "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
   for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) builder.related(nowhere[i].loc, "`{}` starts here", nowhere[i].region);
-  if (nowhere.front().text() == "model") {
-    builder.hint("add `place model on ...`, for what stands in no region that has a place; regions with a line of their own keep it");
-  } else {
-    builder.hint("add `place {} on ...`", nowhere.front().text());
-  }
+  builder.hint("add `place {} on ...`", nowhere.front().text());
   return false;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/dag/piece_text.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
 #include "passes/check_lines.h"
@@ -41,7 +42,6 @@ class Replicator {
   LocId place_of(DeviceSetId devices, LocId otherwise) const;
   LocId replicate_of(ChunkId a, ChunkId b) const;
   std::string axes_text(AxisMask axes) const;
-  std::string region_text(const Chunk& chunk) const { return dag_.regions.print(chunk.region, dag_.context->symbols); }
   std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
 
   Dag& dag_;
@@ -94,7 +94,7 @@ bool Replicator::apply(const Replicate& replicate) {
           layout = {&replicate, specificity};
         } else if (layout.specificity == specificity && layout.directive->bucket_bytes != replicate.bucket_bytes) {
           sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
-                       region_text(dag_.chunks[chunk.index()]), text(axis))
+                       region_text(dag_, chunk), text(axis))
               .related(layout.directive->loc, "the other `replicate` stands here")
               .hint("keep one of them");
           return false;
@@ -195,16 +195,16 @@ bool Replicator::check_edges() const {
 void Replicator::report_misfit(const Node& maker, const Node& reader) const {
   const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
   if (!pair_up(maker.devices, reader.devices)) {
-    sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(from),
-                 dag_.text(maker.devices), region_text(to), dag_.text(reader.devices))
-        .related(place_of(maker.devices, from.loc), "`{}` is placed here", region_text(from))
-        .related(to.loc, "`{}` starts here", region_text(to))
+    sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(dag_, from),
+                 dag_.text(maker.devices), region_text(dag_, to), dag_.text(reader.devices))
+        .related(place_of(maker.devices, from.loc), "`{}` is placed here", region_text(dag_, from))
+        .related(to.loc, "`{}` starts here", region_text(dag_, to))
         .hint("place both on sets that leave the same axes whole");
     return;
   }
-  sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", region_text(from),
-               axes_text(maker.cut), region_text(to), axes_text(reader.cut))
-      .related(to.loc, "`{}` starts here", region_text(to))
+  sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", region_text(dag_, from),
+               axes_text(maker.cut), region_text(dag_, to), axes_text(reader.cut))
+      .related(to.loc, "`{}` starts here", region_text(dag_, to))
       .hint("replicate both over the same axes");
 }
 
@@ -282,7 +282,7 @@ bool Replicator::run() {
     return false;
   }
   if (!set_cuts() || !check_edges()) return false;
-  warn_of_repeated_work();
+  if (!strategy_.missing.any) warn_of_repeated_work();  // what is missing may use it
   divide_bodies();
   std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {

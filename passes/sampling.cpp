@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/piece_text.h"
 #include "ir/tensor/op_rules.h"
 #include "passes/localise.h"
 
@@ -65,7 +66,7 @@ bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_vie
     const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (!is_loss && tensor::sums_samples(node.op, types, node.attrs));
     if (!coupled) continue;
     sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
-                dag.regions.print(chunk.region, dag.context->symbols), how, tensor::in_words(node.op))
+                region_text(dag, chunk), how, tensor::in_words(node.op))
         .related(node.loc, "{} mixes samples here", tensor::in_words(node.op))
         .hint("write the model so that each sample is computed from its own inputs, or leave this region whole");
     good = false;

@@ -30,6 +30,7 @@ Selection::Selection(const Dag& dag) : dag_(dag), instances_(dag) {
     const ChunkId chunk = ChunkId::at(c);
     every_chunk_.push_back(chunk);
     seen.clear();
+    if (!dag.chunks[c].region.valid()) loose_.push_back(chunk);
     for (RegionId region = dag.chunks[c].region; region.valid(); region = dag.regions.parent(region)) {
       const Symbol name = dag.regions.name(region);
       if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
@@ -37,10 +38,11 @@ Selection::Selection(const Dag& dag) : dag_(dag), instances_(dag) {
       Meaning& named = define(name);
       if (named.region == kNone) {
         named.region = static_cast<std::uint32_t>(regions_.size());
-        regions_.push_back({name, {}, {}});
+        regions_.push_back({name, {}, {}, {}});
       }
       Region& own = regions_[named.region];
       own.all.push_back(chunk);
+      if (region == dag.chunks[c].region) own.loose.push_back(chunk);
       const std::uint32_t index = dag.regions.index(region);
       if (own.by_index.size() <= index) own.by_index.resize(index + 1);
       own.by_index[index].push_back(chunk);
@@ -60,6 +62,20 @@ Selection::Meaning& Selection::define(Symbol name) {
 
 std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<ChunkId>& scratch) const {
   const std::uint32_t number = meaning(term.name).region;
+  if (term.rest) {
+    std::span<const ChunkId> loose;
+    if (dag_.context->text(term.name) == "model") {
+      loose = loose_;
+    } else if (number != kNone) {
+      loose = regions_[number].loose;
+    }
+    if (term.all) return loose;
+    scratch.clear();
+    std::copy_if(loose.begin(), loose.end(), std::back_inserter(scratch), [&](ChunkId chunk) {
+      return std::find(term.indices.begin(), term.indices.end(), dag_.chunks[chunk.index()].piece) != term.indices.end();
+    });
+    return scratch;
+  }
   if (number == kNone) {
     if (term.all && dag_.context->text(term.name) == "model") return every_chunk_;
     return {};
@@ -75,6 +91,20 @@ std::span<const ChunkId> Selection::chunks_of(const Term& term, std::vector<Chun
   return scratch;
 }
 
+namespace {
+
+/// What two ascending lists share, in time of the shorter one.
+void intersect(std::span<const ChunkId> a, std::span<const ChunkId> b, std::vector<ChunkId>& out) {
+  if (a.size() > b.size()) std::swap(a, b);
+  for (const ChunkId chunk : a) {
+    const auto from = std::lower_bound(b.begin(), b.end(), chunk);
+    b = b.subspan(static_cast<std::size_t>(from - b.begin()));
+    if (!b.empty() && b.front() == chunk) out.push_back(chunk);
+  }
+}
+
+}  // namespace
+
 std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   Found found{every_chunk_, every_instance_};
   bool first_region = true;
@@ -82,7 +112,7 @@ std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   bool any_dimension = false;
   bool impossible = false;
   for (const Term& term : terms) {
-    const std::uint32_t d = meaning(term.name).dimension;
+    const std::uint32_t d = term.rest ? kNone : meaning(term.name).dimension;
     if (d != kNone) {
       if (term.all) continue;
       impossible = impossible || wanted[d] != nullptr || term.indices.empty();
@@ -96,7 +126,7 @@ std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
       found.chunks = chunks;
     } else {
       merged_.clear();
-      std::set_intersection(found.chunks.begin(), found.chunks.end(), chunks.begin(), chunks.end(), std::back_inserter(merged_));
+      intersect(found.chunks, chunks, merged_);
       chunks_.swap(merged_);
       found.chunks = chunks_;
     }
@@ -122,12 +152,48 @@ std::optional<Selection::Found> Selection::find(std::span<const Term> terms) {
   return found;
 }
 
-std::string Selection::text(const Term& term) const {
-  std::string text(dag_.context->text(term.name));
-  if (term.all) return text;
-  text += '[';
-  for (std::size_t i = 0; i < term.indices.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(term.indices[i]);
-  return text + "]";
+std::string Selection::text(std::span<const Term> terms) const {
+  std::string text;
+  for (const Term& term : terms) {
+    text += directive::coordinate_text(dag_.context->text(term.name), term.rest, text.empty());
+    if (term.all) continue;
+    text += '[';
+    for (std::size_t i = 0; i < term.indices.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(term.indices[i]);
+    text += ']';
+  }
+  return text;
+}
+
+bool Selection::report_rest(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const {
+  std::vector<Term> whole(terms.begin(), terms.end());
+  whole.back().all = true;
+  if (meaning(whole.back().name).dimension != kNone) {
+    sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing: `rest` stands behind a region, and `{}` is a dimension", text(whole), dag_.context->text(whole.back().name))
+        .hint("write `rest` behind the region: `stage[0].rest mb[1]`");
+    return true;
+  }
+  std::vector<ChunkId> found = every_chunk_, scratch, both;
+  for (const Term& term : whole) {
+    if (!term.rest && meaning(term.name).dimension != kNone) continue;
+    both.clear();
+    intersect(found, chunks_of(term, scratch), both);
+    found.swap(both);
+  }
+  const Term& rest = terms.back();
+  if (found.empty()) {
+    const std::string region = whole.size() == 1 ? "model" : text(std::span(whole).first(whole.size() - 1));
+    sink.report(Code::selector_matches_nothing, loc, "`{}` matches nothing: all work of `{}` stands in regions inside it that the program names", text(whole), region)
+        .hint("name these regions, or leave this out");
+    return true;
+  }
+  std::uint32_t pieces = 0;
+  for (const ChunkId chunk : found) pieces = std::max(pieces, dag_.chunks[chunk.index()].piece + 1);
+  for (const std::uint32_t index : rest.indices) {
+    if (index < pieces) continue;
+    report_missing_index(sink, loc, text(whole), index, pieces);
+    return true;
+  }
+  return false;
 }
 
 /// Names the narrowest part of a selector that matches nothing.
@@ -137,6 +203,10 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
   bool beyond_refused_extent = false;
   for (const Term& term : terms) {
     const std::string_view name = dag_.context->text(term.name);
+    if (term.rest) {
+      if (report_rest(terms.first(static_cast<std::size_t>(&term - terms.data()) + 1), at(term), sink)) return;
+      continue;
+    }
     const auto [d, region] = meaning(term.name);
     std::size_t size = 0;
     if (d != kNone) {
@@ -158,7 +228,7 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
     }
     for (const std::uint32_t index : term.indices) {
       const std::uint32_t one[] = {index};
-      const bool exists = d != kNone ? index < size : !chunks_of({term.name, false, one, term.loc}, scratch).empty();
+      const bool exists = d != kNone ? index < size : !chunks_of({term.name, false, one, term.loc, false}, scratch).empty();
       if (exists) continue;
       // The number of parts is told to be wrong: what else counts them is no mistake of its own.
       beyond_refused_extent = d != kNone && sink.reported(Code::batch_does_not_divide);
@@ -168,9 +238,7 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
     }
   }
   if (beyond_refused_extent) return;
-  std::string all;
-  for (const Term& term : terms) all += (all.empty() ? "" : " ") + text(term);
-  report_parts_apart(sink, loc, all);
+  report_parts_apart(sink, loc, text(terms));
 }
 
 void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts) {
@@ -182,7 +250,7 @@ std::span<const Selection::Term> Selection::terms_of(const directive::Order& ord
   terms_.clear();
   for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
     const directive::OrderCoordinate& coordinate = order.coordinates[op.first_coordinate + i];
-    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), coordinate.loc});
+    terms_.push_back({coordinate.name, coordinate.all, std::span(&coordinate.index, 1), coordinate.loc, coordinate.rest});
   }
   return terms_;
 }
@@ -190,7 +258,7 @@ std::span<const Selection::Term> Selection::terms_of(const directive::Order& ord
 std::span<const Selection::Term> Selection::terms_of(const directive::Selector& selector) {
   terms_.clear();
   for (const directive::Coordinate& coordinate : selector.coordinates) {
-    terms_.push_back({coordinate.name, coordinate.all, coordinate.indices, coordinate.loc});
+    terms_.push_back({coordinate.name, coordinate.all, coordinate.indices, coordinate.loc, coordinate.rest});
   }
   return terms_;
 }
@@ -210,7 +278,7 @@ Selection::Named Selection::read(const directive::Order& order, const directive:
   Instance instance;
   for (const directive::OrderCoordinate& coordinate : std::span(order.coordinates).subspan(op.first_coordinate, op.num_coordinates)) {
     const auto [dimension, region] = meaning(coordinate.name);
-    if (coordinate.all) return named;
+    if (coordinate.all || coordinate.rest) return named;
     if (dimension != kNone) {
       if (instance.at[dimension] != Instance::kNone || coordinate.index >= dag_.dims[dimension].extent) return named;
       instance.at[dimension] = static_cast<std::int32_t>(coordinate.index);
@@ -251,13 +319,14 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
   const std::size_t before = out.size();
   for (const ChunkId chunk : found->chunks) {
     for (const std::uint32_t instance : found->instances) {
-      if (const NodeId node = work().at(chunk, op.pass, instance); node.valid()) out.push_back(node);
+      NodeId node = work().at(chunk, op.pass, instance);
+      // The gradients that are reduced are those of the backward, whichever of its halves makes them.
+      if (!node.valid() && op.part == directive::Part::reduce && op.pass == Pass::B) node = work().at(chunk, Pass::BW, instance);
+      if (node.valid()) out.push_back(node);
     }
   }
   if (out.size() > before) return true;
-  std::string text;
-  for (const Term& term : terms_of(order, op)) text += " " + this->text(term);
-  report_missing_pass(sink, op.loc, std::string(pass_name(op.pass)) + text, op.pass, op.pass == Pass::F ? "" : "an order names either `B` or both `BI` and `BW` of one piece of work");
+  report_missing_pass(sink, op.loc, std::string(pass_name(op.pass)) + " " + text(terms_of(order, op)), op.pass, op.pass == Pass::F ? "" : "an order names either `B` or both `BI` and `BW` of one piece of work");
   return false;
 }
 
@@ -364,7 +433,7 @@ std::string print_selector(const directive::Selector& selector, const SymbolTabl
   if (selector.coordinates.empty()) text += "model";
   for (std::size_t c = 0; c < selector.coordinates.size(); ++c) {
     const directive::Coordinate& coordinate = selector.coordinates[c];
-    text += (c == 0 ? "" : " ") + std::string(symbols.text(coordinate.name));
+    text += directive::coordinate_text(symbols.text(coordinate.name), coordinate.rest, c == 0);
     if (coordinate.all) continue;
     text += '[';
     for (std::size_t i = 0; i < coordinate.indices.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(coordinate.indices[i]);

@@ -2,7 +2,8 @@
 // Selection: from a selector or one operation of an order to the chunks, instances and nodes it means.
 //
 // A selector is a conjunction: coordinates are looked up among the split dimensions first, then among the region names on a chunk's path
-// (the innermost of that name counts); what is missing means all. Lookups read tables by name and index, so an operation of an order
+// (the innermost of that name counts); what is missing means all. `R.rest` means the chunks whose innermost region is R: what stands in none of the
+// regions inside it. Lookups read tables by name and index, so an operation of an order
 // that names one instance costs a few reads whatever the size of the DAG.
 //
 //   Selection selection(dag);
@@ -112,11 +113,13 @@ class Selection {
     bool all;
     std::span<const std::uint32_t> indices;
     LocId loc;
+    bool rest;
   };
   struct Region {
     Symbol name;
     std::vector<dag::ChunkId> all;
     std::vector<std::vector<dag::ChunkId>> by_index;
+    std::vector<dag::ChunkId> loose;  // in no region inside it
   };
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   /// What a symbol names.
@@ -130,10 +133,12 @@ class Selection {
   Named read(const directive::Order& order, const directive::OrderOp& op) const;
   /// Nothing, without a word, where no chunk or instance has all terms.
   std::optional<Found> find(std::span<const Term> terms);
-  /// The chunks of one region term, in `scratch` where it names several indices.
+  /// The chunks of one region term, in `scratch` where it names indices.
   std::span<const dag::ChunkId> chunks_of(const Term& term, std::vector<dag::ChunkId>& scratch) const;
   void report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
-  std::string text(const Term& term) const;
+  /// Reports the loose work of `terms`, the last, where there is none or it has no such piece; false where there is.
+  bool report_rest(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const;
+  std::string text(std::span<const Term> terms) const;
   std::span<const Term> terms_of(const directive::Order& order, const directive::OrderOp& op);
   std::span<const Term> terms_of(const directive::Selector& selector);
 
@@ -142,6 +147,7 @@ class Selection {
   std::vector<dag::ChunkId> every_chunk_;
   std::vector<std::uint32_t> every_instance_;
   std::vector<Region> regions_;
+  std::vector<dag::ChunkId> loose_;  // in no region
   std::vector<Meaning> meanings_;  // per symbol
   std::optional<WorkTable> work_;
   const directive::Order* named_order_ = nullptr;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ir/dag/piece_text.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/buckets.h"
@@ -28,7 +29,7 @@ bool same_extents(const directive::Split& a, const directive::Split& b) {
 
 bool is_everything(const directive::Selector& selector, const Context& context) {
   return !selector.pass && std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) {
-           return c.all && context.text(c.name) == "model";
+           return c.all && !c.rest && context.text(c.name) == "model";
          });
 }
 
@@ -138,7 +139,7 @@ enum class Backward : std::uint8_t { unnamed, whole, halves, both };
 constexpr unsigned kMostNamedBothWays = 8;
 
 void report_both_ways(const Dag& dag, ChunkId chunk, const Instance& instance, LocId at, LocId first, DiagnosticSink& sink) {
-  std::string work = dag.regions.print(dag.chunks[chunk.index()].region, dag.context->symbols);
+  std::string work = PieceTexts(dag).of(chunk);
   for (std::size_t d = 0; d < dag.dims.size(); ++d) work += " " + std::string(dag.context->text(dag.dims[d].name)) + "[" + std::to_string(instance.at[d]) + "]";
   sink.report(Code::backward_named_both_ways, at, "the backward of `{}` is named both as `B` and as `BI` or `BW`", work)
       .related(first, "the other way is named here")

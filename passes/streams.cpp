@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "ir/dag/piece_text.h"
 #include "passes/check_lines.h"
 #include "passes/order_reports.h"
 
@@ -87,10 +88,10 @@ class Assignment {
     if (dag_.node(node).kind == NodeKind::all_reduce) {
       // A bucket is reduced as one, and its regions may have been named apart.
       const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other);
-      const std::string text = region_text(here.front());
+      const std::string text = region_text(dag_, here.front());
       if (std::ranges::find_first_of(here, there) == here.end()) {
         auto report = sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but one bucket holds its gradients and those of `{}`, and is on `{}` already", text,
-                                   name, region_text(there.front()), other_name);
+                                   name, region_text(dag_, there.front()), other_name);
         report.related(other.loc, "put on `{}` here", other_name);
         const std::vector<tensor::ParamId>& params = dag_.buckets[dag_.node(node).bucket.index()].params;
         if (params.size() > 1) {
@@ -109,8 +110,6 @@ class Assignment {
         .related(other.loc, "put on `{}` here", other_name)
         .hint("both ends of a message are on one stream; name it in one of the two lines");
   }
-
-  std::string region_text(ChunkId chunk) const { return dag_.regions.print(dag_.chunks[chunk.index()].region, dag_.context->symbols); }
 
   /// The chunks whose gradients a reduction adds up, at whichever of its members, ascending.
   std::vector<ChunkId> contributors(CommId reduction) const {

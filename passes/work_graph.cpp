@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "passes/select.h"
-#include "passes/wiring.h"
 
 namespace piper::passes {
 
@@ -18,22 +17,51 @@ Adjacency::Adjacency(std::size_t size, std::span<const Pair> pairs) : first_(siz
 
 namespace {
 
-/// The backward of an instance comes after its forward, also where it reads nothing of it (a chunk that only feeds the loss). On one device that is order
-/// alone; between devices values carry it.
-void add_forward_before_backward(const Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
-  const Instances instances(dag);
-  const std::size_t work = num_work_nodes(dag);
-  const auto place = [&](const Node& node) { return std::size_t{node.chunk.index()} * instances.size() + instances.position(node.instance); };
-  std::vector<NodeId> forward(dag.chunks.size() * instances.size());
-  for (std::size_t i = 0; i < work; ++i) {
-    const Node& node = dag.nodes[i];
-    if (node.pass == Pass::F) forward[place(node)] = NodeId::at(i);
+/// For each chunk those whose values its forward reads: alike for all instances. A message has the chunk that made it.
+std::vector<std::vector<ChunkId>> forward_sources(const Dag& dag, const WorkTable& work) {
+  std::vector<std::vector<ChunkId>> sources(dag.chunks.size());
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    const NodeId forward = work.of(ChunkId::at(c), Pass::F).front();
+    if (!forward.valid()) continue;
+    std::vector<ChunkId>& own = sources[c];
+    for (const Input& input : dag.inputs_of(dag.node(forward))) {
+      if (input.cls != EdgeClass::data || !input.source.node.valid()) continue;
+      const Node* source = &dag.node(input.source.node);
+      if (source->kind == NodeKind::recv) {
+        for (const NodeId member : dag.comms[source->comm.index()].members) {
+          if (dag.node(member).kind == NodeKind::send) source = &dag.node(member);
+        }
+      }
+      if (source->kind == NodeKind::chunk || source->kind == NodeKind::send) own.push_back(source->chunk);
+    }
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
   }
-  for (std::size_t i = 0; i < work; ++i) {
-    const Node& node = dag.nodes[i];
-    if (node.pass != Pass::B && node.pass != Pass::BI) continue;
-    const NodeId before = forward[place(node)];
-    if (before.valid() && dag.node(before).devices == node.devices) units.emplace_back(unit_of[before.index()], unit_of[i]);
+  return sources;
+}
+
+/// The order of the passes, which a model whose gradients are partly empty keeps like every other: whether a schedule is legal is not for its partition to say.
+/// The backward of an instance comes after its forward, its `BW` after its `BI`, and backwards follow each other as the forwards do, the other way around.
+/// Where a value flows as well it says nothing new; where none does it is order alone, and nothing is sent for it.
+void add_order_of_passes(const Dag& dag, std::vector<Adjacency::Pair>& units, const std::vector<std::uint32_t>& unit_of) {
+  const WorkTable work(dag);
+  const std::size_t instances = Instances(dag).size();
+  const auto add = [&](NodeId before, NodeId after) {
+    if (before.valid() && after.valid()) units.emplace_back(unit_of[before.index()], unit_of[after.index()]);
+  };
+  const auto backward = [&](ChunkId chunk, std::size_t instance) {
+    const NodeId whole = work.of(chunk, Pass::B)[instance];
+    return whole.valid() ? whole : work.of(chunk, Pass::BI)[instance];
+  };
+  const std::vector<std::vector<ChunkId>> sources = forward_sources(dag, work);
+  for (std::size_t c = 0; c < sources.size(); ++c) {
+    const ChunkId chunk = ChunkId::at(c);
+    for (std::size_t i = 0; i < instances; ++i) {
+      const NodeId own = backward(chunk, i);
+      add(work.of(chunk, Pass::F)[i], own);
+      add(work.of(chunk, Pass::BI)[i], work.of(chunk, Pass::BW)[i]);
+      for (const ChunkId source : sources[c]) add(own, backward(source, i));
+    }
   }
 }
 
@@ -103,7 +131,7 @@ void WorkGraph::connect(const Dag& dag) {
       pairs.emplace_back(unit_of_[input.source.node.index()], to);
     }
   }
-  add_forward_before_backward(dag, pairs, unit_of_);
+  add_order_of_passes(dag, pairs, unit_of_);
   for (const Adjacency::Pair& pair : pairs) ++indegree_[pair.second];
   successors_ = Adjacency(count, pairs);
 }

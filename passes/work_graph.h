@@ -2,8 +2,9 @@
 // The DAG as a graph of units: a node, or all members of a matched communication contracted to one point. Flat adjacency for passes that
 // order work.
 //
-// Units are numbered by their first node. Edges are those of this step: data and grad (a parameter is read from the step before), and the forward
-// of an instance before its backward. What stands around the chunks may be missing (surround.h).
+// Units are numbered by their first node. Edges are those of this step: data and grad (a parameter is read from the step before), and the order of the
+// passes, whether or not a value flows: F of an instance before its B or BI, that before its BW, and for F of one chunk before F of another B or BI the
+// other way around. What stands around the chunks may be missing (surround.h).
 //
 //   WorkGraph graph(dag);
 //   std::vector<std::uint32_t> order = topological_order(graph, chains);

@@ -228,8 +228,8 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
 /* ---- the job: what one process is asked to run -------------------------------------------------------------------- */
 
 typedef struct PiperData {
-  uint32_t kind;               /* 0 none, 1 bytes, 2 synthetic */
-  const char* path;            /* bytes: a file, or a folder */
+  uint32_t kind;               /* 0 none, 1 bytes, 2 synthetic, 3 arrays */
+  const char* path;            /* bytes: a file, or a folder; arrays: a file */
   int64_t batch;
   int64_t seq;                 /* bytes: window length */
   int64_t classes;             /* synthetic: integers in [0, classes) */

@@ -3,7 +3,7 @@
  *
  * Guarantees: the same bits from every compiler that keeps IEEE arithmetic and does not contract multiply and add (g++ -ffp-contract=off,
  * NVRTC --fmad=false), scalar or vectorised; NaN goes through, infinities and subnormals behave as in C's <math.h>. Errors: double about
- * 2 ulp, float about 2 ulp (erf of float: 4e-7 absolute). No includes; loops over these functions vectorise.
+ * 2 ulp, float about 2 ulp (erf of float: 4e-7 absolute; sin and cos are NaN beyond |x| = 2^27). No includes; loops over these functions vectorise.
  *
  *   for (int i = 0; i < n; ++i) y[i] = piper_exp(x[i]);
  */
@@ -151,6 +151,58 @@ template <class T> PIPER_MATH T piper_log1p(T x) {
   return rounded == T(0) ? x : (sum == piper_infinity(x) ? sum : result);
 }
 
+/* ---- sin, cos: x = n pi / 2 + r, |r| <= pi / 4; pi / 2 in parts whose products with n are exact up to n = 2^27 ------ */
+
+/* r; the quarter is n mod 4. Beyond 2^27 what is left of the angle is not computed: NaN, as for infinities. */
+PIPER_MATH double piper_quarter_turns(double x, piper_u64* quarter) {
+  const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+  const double shifted = x * 6.36619772367581382433e-01 + magic;
+  const double n = shifted - magic;
+  const double high = (x - n * 1.5707963109016418) - n * 1.5893254712295857e-08;
+  const double r = (high - n * 6.123233932053594e-17) - n * 6.36831716351095e-25;
+  *quarter = piper_bits(shifted) & 3u;
+  return piper_abs(x) <= 134217728.0 ? r : piper_from_bits(0x7ff8000000000000ull);
+}
+/* FreeBSD's polynomials for |r| <= pi / 4. */
+PIPER_MATH double piper_sin_of_quarter(double r) {
+  const double z = r * r;
+  double p = 1.58969099521155010221e-10;
+  p = p * z + -2.50507602534068634195e-08;
+  p = p * z + 2.75573137070700676789e-06;
+  p = p * z + -1.98412698298579493134e-04;
+  p = p * z + 8.33333333332248946124e-03;
+  p = p * z + -1.66666666666666324348e-01;
+  return r + r * z * p;
+}
+PIPER_MATH double piper_cos_of_quarter(double r) {
+  const double z = r * r;
+  double p = -1.13596475577881948265e-11;
+  p = p * z + 2.08757232129817482790e-09;
+  p = p * z + -2.75573143513906633035e-07;
+  p = p * z + 2.48015872894767294178e-05;
+  p = p * z + -1.38888888888741095749e-03;
+  p = p * z + 4.16666666666666019037e-02;
+  const double half = 0.5 * z;
+  const double w = 1.0 - half;
+  return w + (((1.0 - w) - half) + z * z * p);
+}
+PIPER_MATH double piper_sin(double x) {
+  piper_u64 quarter;
+  const double r = piper_quarter_turns(x, &quarter);
+  const double s = piper_sin_of_quarter(r), c = piper_cos_of_quarter(r);
+  const double y = (quarter & 1u) != 0 ? c : s;
+  return x == 0.0 ? x : ((quarter & 2u) != 0 ? -y : y);
+}
+PIPER_MATH double piper_cos(double x) {
+  piper_u64 quarter;
+  const double r = piper_quarter_turns(x, &quarter);
+  const double s = piper_sin_of_quarter(r), c = piper_cos_of_quarter(r);
+  const double y = (quarter & 1u) != 0 ? s : c;
+  return ((quarter + 1u) & 2u) != 0 ? -y : y;
+}
+PIPER_MATH float piper_sin(float x) { return (float)piper_sin((double)x); }
+PIPER_MATH float piper_cos(float x) { return (float)piper_cos((double)x); }
+
 /* ---- sigmoid, tanh, erf ---------------------------------------------------------------------------------------- */
 
 template <class T> PIPER_MATH T piper_sigmoid(T x) { return T(1) / (T(1) + piper_exp(-x)); }
@@ -163,7 +215,7 @@ PIPER_MATH double piper_tanh(double x) {
   const double q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z + 4.84406305325125486048e3;
   const double near_zero = x + x * (z * (p / q));
   const double far = piper_copysign(1.0 - 2.0 / (piper_exp(2.0 * piper_abs(x)) + 1.0), x);
-  return piper_abs(x) > 0.625 ? far : near_zero;
+  return piper_copysign(piper_abs(x) > 0.625 ? far : near_zero, x);
 }
 
 PIPER_MATH float piper_tanh(float x) {
@@ -175,7 +227,7 @@ PIPER_MATH float piper_tanh(float x) {
   p = p * z + -3.33332819422e-1f;
   const float near_zero = (p * z) * x + x;
   const float far = piper_copysign(1.0f - 2.0f / (piper_exp(2.0f * piper_abs(x)) + 1.0f), x);
-  return piper_abs(x) > 0.625f ? far : near_zero;
+  return piper_copysign(piper_abs(x) > 0.625f ? far : near_zero, x);
 }
 
 /* Rational approximations of Cephes: erf(x) = x T(x^2) / U(x^2) below 1, 1 - exp(-x^2) P(x) / Q(x) above. */

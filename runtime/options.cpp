@@ -1,8 +1,10 @@
 #include "runtime/options.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace piper::runtime {
 namespace {
@@ -31,10 +33,12 @@ constexpr Row kRows[] = {
      [](Options& o, std::string_view text) { return parse(text, o.check_memory); }},
     {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},
      [](Options& o, std::string_view text) { return parse(text, o.huge_pages); }},
-    {{"PIPER_MATH", "torch or builtin", "torch", "who computes matrix products and attention; builtin needs no LibTorch and is slow"},
+    {{"PIPER_MATH", "auto, mkl, onednn or builtin", "auto", "whose matrix products; auto: of LibTorch's two, the faster; builtin: no LibTorch, slow"},
      [](Options& o, std::string_view text) {
-       if (text != "torch" && text != "builtin") return false;
-       o.math = text == "torch" ? Math::torch : Math::builtin;
+       constexpr std::pair<std::string_view, Math> kNames[] = {{"auto", Math::automatic}, {"mkl", Math::mkl}, {"onednn", Math::onednn}, {"builtin", Math::builtin}};
+       const auto* const named = std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& each) { return each.first == text; });
+       if (named == std::end(kNames)) return false;
+       o.math = named->second;
        return true;
      }},
     {{"PIPER_PLUGINS", "folder", "beside the program", "where the plugins lie"},
@@ -62,6 +66,7 @@ std::optional<Failure> Options::read_environment(const char* const* environment)
     const std::string_view entry = *environment;
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
+    if (entry.substr(0, equals) == "OMP_WAIT_POLICY" || entry.substr(0, equals) == "GOMP_SPINCOUNT") openmp_waits_as_told = true;
     for (const Row& row : kRows) {
       if (entry.substr(0, equals) != row.shown.name) continue;
       const std::string_view text = entry.substr(equals + 1);

@@ -14,15 +14,16 @@
 
 namespace piper::runtime {
 
-/// Who computes matrix products and attention.
-enum class Math : std::uint8_t { torch, builtin };
+/// Who computes matrix products and attention: LibTorch, with products of MKL, of oneDNN or of whichever is faster on this processor, or our own loops.
+enum class Math : std::uint8_t { automatic, mkl, onednn, builtin };
 
 struct Options {
   std::uint32_t threads = 1;       // threads of one device inside a library call
-  Math math = Math::torch;
+  Math math = Math::automatic;
   std::string plugin_folder;       // where plugins lie; empty: beside the executable
   double stall_seconds = 300;      // a run in which nothing moved for so long is ended; 0: never
   std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads
+  bool openmp_waits_as_told = false;  // the environment says how OpenMP's threads wait for work
   bool huge_pages = true;          // ask for huge pages for the arenas
   bool check_memory = false;       // poison the arenas, guard their ends, count the bytes that are written
 

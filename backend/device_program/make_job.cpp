@@ -44,7 +44,7 @@ struct Job::Parts {
 namespace {
 
 void add_rank_tables(const dag::Dag& dag, std::uint32_t first_id, std::uint32_t& end_id, Phase& phase) {
-  const CommunicatorIds ids(dag, first_id);
+  CommunicatorIds ids(dag, first_id);
   end_id = ids.end();
   for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
     phase.role_of_rank.push_back(role_of(phase.set, coordinates_of(dag.mesh, rank)));
@@ -69,7 +69,7 @@ PiperActionInfo Job::Parts::place(const Context& context, LocId loc, const char*
 
 PiperData Job::Parts::data(const Context& context, const directive::Data& data, const char* what) {
   PiperData made{};
-  made.kind = data.kind == directive::Data::Kind::bytes ? 1 : 2;
+  made.kind = 1 + static_cast<std::uint32_t>(data.kind);
   made.path = keep(data.path);
   made.batch = data.batch;
   for (const auto& [name, extent] : data.extents) {

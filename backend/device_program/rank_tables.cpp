@@ -51,15 +51,19 @@ std::uint32_t CommunicatorIds::of(dag::CommunicatorId id, const std::vector<std:
   return first_[id.index()] + index;
 }
 
-RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, const CommunicatorIds& ids, std::uint64_t rank) {
+std::shared_ptr<const std::vector<std::uint32_t>> CommunicatorIds::members(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) {
+  auto& list = lists_[of(id, coordinates)];
+  if (list) return list;
+  std::vector<std::uint32_t> ranks;
+  for (const DeviceSetId set : dag_.plan->communicators[id.index()].members) add_members(dag_.mesh, dag_.device_sets[set], separating_[id.index()], coordinates, ranks);
+  return list = std::make_shared<const std::vector<std::uint32_t>>(std::move(ranks));
+}
+
+RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, CommunicatorIds& ids, std::uint64_t rank) {
   const std::vector<std::uint32_t> coordinates = coordinates_of(dag.mesh, rank);
   for (const dag::CommunicatorId id : program.communicators) {
     const dag::Communicator& planned = dag.plan->communicators[id.index()];
-    AxisMask separating = ~AxisMask{0};
-    for (const DeviceSetId set : planned.members) separating &= dag.device_sets[set].whole_axes();
-    if (planned.kind == dag::Communicator::Kind::group) separating &= ~planned.axes;
-    std::vector<std::uint32_t>& list = members.emplace_back();
-    for (const DeviceSetId set : planned.members) add_members(dag.mesh, dag.device_sets[set], separating, coordinates, list);
+    const std::vector<std::uint32_t>& list = *members.emplace_back(ids.members(id, coordinates));
     PiperCommunicator made{};
     made.id = ids.of(id, coordinates);
     made.kind = planned.kind == dag::Communicator::Kind::pair ? 0 : 1;
@@ -70,7 +74,7 @@ RankTables::RankTables(const dag::Dag& dag, const DeviceProgram& program, const 
     made.num_sets = static_cast<std::uint32_t>(planned.members.size());
     communicators.push_back(made);
   }
-  for (std::size_t c = 0; c < communicators.size(); ++c) communicators[c].members = members[c].data();
+  for (std::size_t c = 0; c < communicators.size(); ++c) communicators[c].members = members[c]->data();
   for (const AxisMask cut : program.cuts) {
     std::uint32_t share = 0;
     for (std::size_t a = 0; a < coordinates.size(); ++a) {

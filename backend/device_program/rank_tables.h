@@ -4,11 +4,13 @@
 // Guarantees: the members of a communicator see the same id and the same members in the same order: source and destination of a pair; the
 // member sets of a group in their order, each in coordinate order. Ids are unique from `first_id` on.
 //
-//   const CommunicatorIds ids(dag, 0);
+//   CommunicatorIds ids(dag, 0);
 //   const RankTables tables(dag, programs.roles[0], ids, rank);
 //   tables.communicators[0].members[tables.communicators[0].self] == rank
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "backend/device_program/device_program.h"
@@ -22,21 +24,24 @@ class CommunicatorIds {
   /// Of the instance that the device of these coordinates belongs to.
   std::uint32_t of(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates) const;
   std::uint32_t end() const { return first_.back(); }
+  /// The members of that instance: one list that they share, for one of each would grow with the square of the ranks.
+  std::shared_ptr<const std::vector<std::uint32_t>> members(dag::CommunicatorId id, const std::vector<std::uint32_t>& coordinates);
 
  private:
   const dag::Dag& dag_;
+  std::map<std::uint32_t, std::shared_ptr<const std::vector<std::uint32_t>>> lists_;  // by the instance's number
   std::vector<std::uint32_t> first_;     // per communicator, one more
   std::vector<AxisMask> separating_;     // per communicator: axes whose coordinate all members of one instance have in common
 };
 
 struct RankTables {
-  RankTables(const dag::Dag& dag, const DeviceProgram& program, const CommunicatorIds& ids, std::uint64_t rank);
+  RankTables(const dag::Dag& dag, const DeviceProgram& program, CommunicatorIds& ids, std::uint64_t rank);
   RankTables(const RankTables&) = delete;
   RankTables(RankTables&&) = default;
 
   std::vector<PiperCommunicator> communicators;      // as DeviceProgram::communicators
-  std::vector<std::vector<std::uint32_t>> members;   // what they point to
-  std::vector<std::uint32_t> replica;                // as DeviceProgram::cuts
+  std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> members;  // what they point to
+  std::vector<std::uint32_t> replica;                                      // as DeviceProgram::cuts
 };
 
 /// The role of a device: the one that holds it and singles out most of its coordinates.

@@ -1,5 +1,6 @@
 // Compiles generated sources in parallel processes and loads what comes out.
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -51,6 +52,7 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
     const bool file = child.error == ENOSPC || child.error == EDQUOT || child.error == EFBIG;
     return Outside{std::string("it could not be started: ") + std::strerror(child.error), child.error == ENOMEM || child.error == EAGAIN, file ? child.error : 0};
   }
+  if (end.endless) return Outside{"it had said " + std::to_string(kMostWords >> 20) + " MiB and was ended"};
   if (end.signal != 0) {
     const char* name = sigabbrev_np(end.signal);
     return Outside{"it was ended by SIG" + std::string(name != nullptr ? name : std::to_string(end.signal)), end.signal == SIGKILL};
@@ -72,6 +74,13 @@ std::optional<Outside> outside_cause(const Command& child, const CommandEnd& end
     return Outside{"it says `" + end.words.substr(begin, end.words.find('\n', at) - begin) + "`", sign.memory, sign.file};
   }
   return std::nullopt;
+}
+
+/// Whether commands get less of a stack than compilers count on; g++ itself raises what it may raise.
+bool has_small_stack() {
+  constexpr rlim_t kUsual = rlim_t{8} << 20;
+  rlimit stack{};
+  return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_max < kUsual;
 }
 
 struct Compiler {
@@ -96,6 +105,7 @@ std::optional<Compiler> find_compiler(const JitOptions& options, std::string& tr
     CommandEnd end = finish(child, options.stop);
     if (end.good()) return Compiler{std::move(command), std::move(end.words)};
     if (child.error != 0) tried += std::string(": ") + std::strerror(child.error);
+    if (end.endless) tried += ", which says " + std::to_string(kMostWords >> 20) + " MiB about its version";
   }
   return std::nullopt;
 }
@@ -132,12 +142,11 @@ struct Unwritten {
   bool full() const { return error == std::errc::no_space_on_device || error.value() == EDQUOT; }
 };
 
-/// Writes the headers that sources include below `folder`.
-std::optional<Unwritten> write_headers(const std::string& folder) {
-  const ObjectCache files(folder);
-  if (files.error()) return Unwritten{folder, files.error()};
+/// Writes the headers that sources include below a folder of the cache.
+std::optional<Unwritten> write_headers(const ObjectCache& cache, const std::string& folder) {
   for (const embedded::File& file : embedded::program_headers()) {
-    if (const std::error_code error = files.store_text(std::string(file.path), file.text)) return Unwritten{files.path(std::string(file.path)), error};
+    const std::string name = folder + "/" + std::string(file.path);
+    if (const std::error_code error = cache.store_text(name, file.text)) return Unwritten{cache.path(name), error};
   }
   return std::nullopt;
 }
@@ -211,8 +220,8 @@ class Build {
 
   /// Builds and loads in the folder at hand.
   Built build(const std::vector<ProgramSource>& sources, std::vector<LoadedProgram>& loaded) {
-    const std::string headers = "include-" + headers_digest().substr(0, 16);
-    if (const auto unwritten = write_headers(cache_.path(headers))) return cannot_write(unwritten->path, unwritten->error);
+    const std::string headers = std::string(kHeaderFolder) + headers_digest().substr(0, 16);
+    if (const auto unwritten = write_headers(cache_, headers)) return cannot_write(unwritten->path, unwritten->error);
     include_ = cache_.path(headers);
     const std::string common = compiler_flags() + "\n" + compiler_.version + "\n" + processor() + headers_digest() + "\n";
     names_.clear();
@@ -278,6 +287,7 @@ class Build {
       if (stopped()) return;
       const auto outside = outside_cause(done.child, end);
       if (outside && outside->file != 0) unwritten = {cache_.path(name + ".so"), {outside->file, std::generic_category()}};
+      if (const auto path = removed(name)) unwritten = {*path, std::make_error_code(std::errc::no_such_file_or_directory)};
       if (good && !unwritten) {
         usable = outside || compiles_anything();
         if (stopped()) return;
@@ -298,6 +308,16 @@ class Build {
     if (sink_.has_errors()) return Built::failed;
     if (!usable) return Built::no_compiler;
     return unwritten ? cannot_write(unwritten->path, unwritten->error) : Built::done;
+  }
+
+  /// What a compiler was given and no longer had: somebody clears the cache.
+  std::optional<std::string> removed(const std::string& name) const {
+    std::vector<std::string> given = {cache_.path(name + ".cpp")};
+    for (const embedded::File& file : embedded::program_headers()) given.push_back(include_ + "/" + std::string(file.path));
+    for (std::string& path : given) {
+      if (access(path.c_str(), F_OK) != 0) return std::move(path);
+    }
+    return std::nullopt;
   }
 
   /// Compiles NAME.cpp of the cache into `object`.
@@ -337,6 +357,8 @@ class Build {
                                   compiler_.command.front(), source, outside->cause);
     if (outside->memory) {
       builder.hint("the machine has probably run out of memory: free some and start again, or run with `--interpret`, with the same results but slower");
+    } else if (has_small_stack()) {
+      builder.hint("`ulimit -s` leaves compilers too small a stack: raise it, or run with `--interpret`, with the same results but slower");
     } else {
       builder.hint("start again; if it happens again, name another compiler in `CXX`, or run with `--interpret`, with the same results but slower");
     }

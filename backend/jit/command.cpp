@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <deque>
+#include <utility>
 
 extern char** environ;
 
@@ -19,65 +22,175 @@ namespace {
 
 constexpr int kMillisecondsToEnd = 2000;
 
-std::string take_words(int file) {
-  std::string text;
-  char part[4096];
-  for (ssize_t got; (got = pread(file, part, sizeof part, static_cast<off_t>(text.size()))) > 0;) text.append(part, static_cast<std::size_t>(got));
-  close(file);
-  return text;
+/// Ends its group when nobody holds the other end of its input any more: with time to remove files first. What ends the group otherwise is not for it.
+constexpr const char* kGuard = "trap '' HUP INT QUIT TERM PIPE; read nothing; kill -TERM 0; sleep 1; kill -KILL 0";
+
+/// A place for the input and output of a command that is started.
+class Files {
+ public:
+  Files() { posix_spawn_file_actions_init(&actions_); }
+  ~Files() { posix_spawn_file_actions_destroy(&actions_); }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+  void use(int file, int as) { posix_spawn_file_actions_adddup2(&actions_, file, as); }
+  void use_nothing(int as) { posix_spawn_file_actions_addopen(&actions_, as, "/dev/null", O_RDWR, 0); }
+  const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+/// Starts words[0] in a process group (0: one of its own); gives why it could not be.
+int spawn(const std::vector<std::string>& words, char** environment, const Files& files, pid_t group, pid_t& pid) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, group);
+  const int error = posix_spawnp(&pid, arguments[0], files.get(), &attributes, arguments.data(), environment);
+  posix_spawnattr_destroy(&attributes);
+  return error;
 }
 
-/// Waits until the process has ended or `stop` can be read; whether it has ended.
-bool ends(int process, int stop, int milliseconds) {
-  pollfd files[] = {{process, POLLIN, 0}, {stop, POLLIN, 0}};
-  int ready = 0;
-  do ready = poll(files, 2, milliseconds);
-  while (ready < 0 && errno == EINTR);
-  return ready != 0 && (ready < 0 || files[0].revents != 0);
+void wait_for(pid_t process, int& status) {
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
 }
+
+void end_guard(const Command& command) {
+  int status = 0;
+  if (command.guard > 0) {
+    kill(command.guard, SIGKILL);
+    wait_for(command.guard, status);
+  }
+  if (command.life >= 0) close(command.life);
+}
+
+/// The beginning and the end of a text that may be long.
+class Words {
+ public:
+  void add(const char* text, std::size_t size) {
+    said_ += size;
+    const std::size_t to_head = std::min(size, kKeptWords - head_.size());
+    head_.append(text, to_head);
+    tail_.insert(tail_.end(), text + to_head, text + size);
+    if (tail_.size() > kKeptWords) tail_.erase(tail_.begin(), tail_.end() - kKeptWords);
+  }
+  std::size_t said() const { return said_; }
+  std::string text() const {
+    const std::size_t left_out = said_ - head_.size() - tail_.size();
+    return head_ + (left_out > 0 ? "\n[" + std::to_string(left_out) + " bytes are left out here]\n" : "") + std::string(tail_.begin(), tail_.end());
+  }
+
+ private:
+  std::string head_;
+  std::deque<char> tail_;
+  std::size_t said_ = 0;
+};
+
+/// Reads what is there; false at the end.
+bool read_words(int file, Words& words) {
+  char part[1 << 16];
+  const ssize_t got = read(file, part, sizeof part);
+  if (got > 0) words.add(part, static_cast<std::size_t>(got));
+  return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/// Whether the process has ended.
+bool has_ended(pid_t process) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == process;
+}
+
+/// Asks the group to end, and makes it after a while, as told by the clock.
+class Ending {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Ending(pid_t group) : group_(group) {}
+  bool asked() const { return asked_; }
+  void ask() {
+    if (std::exchange(asked_, true)) return;
+    late_ = Clock::now() + std::chrono::milliseconds(kMillisecondsToEnd);
+    kill(-group_, SIGTERM);
+  }
+  void make_if_late() {
+    if (Clock::now() < late_) return;
+    late_ = Clock::time_point::max();
+    kill(-group_, SIGKILL);
+  }
+
+ private:
+  pid_t group_;
+  bool asked_ = false;
+  Clock::time_point late_ = Clock::time_point::max();
+};
 
 }  // namespace
 
 Command start(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
   Command command;
-  command.words = memfd_create("words", MFD_CLOEXEC);
-  if (command.words < 0) {
+  int life[2], said[2];
+  if (pipe2(life, O_CLOEXEC) != 0) {
     command.error = errno;
     return command;
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, command.words, 1);
-  posix_spawn_file_actions_adddup2(&actions, command.words, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  command.error = posix_spawnp(&command.pid, arguments[0], &actions, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
+  command.life = life[1];
+  if (pipe2(said, O_CLOEXEC) != 0) {
+    command.error = errno;
+    close(life[0]);
+    return command;
+  }
+  command.words = said[0];
+  fcntl(command.words, F_SETFL, O_NONBLOCK);
+  // The guard is there before there is anything to be guarded.
+  Files of_guard, of_command;
+  of_guard.use(life[0], 0);
+  of_guard.use_nothing(1);
+  of_guard.use_nothing(2);
+  char* no_environment[] = {nullptr};
+  command.error = spawn({"/bin/sh", "-c", kGuard}, no_environment, of_guard, 0, command.guard);
+  of_command.use_nothing(0);
+  of_command.use(said[1], 1);
+  of_command.use(said[1], 2);
+  if (command.error == 0) command.error = spawn(words, environ, of_command, command.guard, command.pid);
+  close(life[0]);
+  close(said[1]);
   return command;
 }
 
 CommandEnd finish(const Command& command, int stop) {
-  int status = 0;
-  bool ended = command.error == 0;
-  // An old kernel has no such file: there a command is waited for.
-  if (const int process = ended && stop >= 0 ? static_cast<int>(syscall(SYS_pidfd_open, command.pid, 0)) : -1; process >= 0) {
-    if (!ends(process, stop, -1)) {
-      kill(-command.pid, SIGTERM);
-      if (!ends(process, -1, kMillisecondsToEnd)) kill(-command.pid, SIGKILL);
+  CommandEnd end{.status = -1};
+  if (command.error == 0) {
+    // An old kernel has no such file: there one looks now and then.
+    const int process = static_cast<int>(syscall(SYS_pidfd_open, command.pid, 0));
+    pollfd files[] = {{process, POLLIN, 0}, {command.words, POLLIN, 0}, {stop, POLLIN, 0}};
+    Words words;
+    Ending ending(command.guard);
+    while (!has_ended(command.pid)) {
+      poll(files, 3, process >= 0 && !ending.asked() ? -1 : 50);
+      if (files[1].revents != 0 && !read_words(command.words, words)) files[1].fd = -1;
+      end.endless = end.endless || words.said() > kMostWords;
+      if (files[2].revents != 0 || end.endless) ending.ask();
+      if (ending.asked()) files[2].fd = -1;
+      ending.make_if_late();
     }
-    close(process);
+    if (process >= 0) close(process);
+    // What it has started may hold its output open, and goes on writing.
+    while (words.said() <= kMostWords && can_be_read(command.words) && read_words(command.words, words)) {
+    }
+    int status = 0;
+    wait_for(command.pid, status);
+    if (ending.asked()) kill(-command.guard, SIGKILL);
+    end.status = WIFSIGNALED(status) ? 0 : WEXITSTATUS(status);
+    end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end.words = words.text();
   }
-  while (ended && waitpid(command.pid, &status, 0) < 0) ended = errno == EINTR;
-  std::string words = command.words < 0 ? std::string() : take_words(command.words);
-  if (!ended) return {.status = -1, .words = std::move(words)};
-  return WIFSIGNALED(status) ? CommandEnd{.signal = WTERMSIG(status), .words = std::move(words)} : CommandEnd{.status = WEXITSTATUS(status), .words = std::move(words)};
+  end_guard(command);
+  if (command.words >= 0) close(command.words);
+  return end;
 }
 
 bool can_be_read(int file) {

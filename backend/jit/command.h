@@ -1,8 +1,8 @@
 #pragma once
 // Commands that a build runs beside itself.
 //
-// Guarantees: a command is the leader of a process group, so what it starts ends with it; it reads nothing, and what it says is kept in memory: what
-// is said about a full disk needs no room on it.
+// Guarantees: a command and what it starts are a process group of their own, which ends with this process however that ends: a guard in the group waits
+// for it. A command reads nothing; of what it says so much is kept in memory as a reader needs, and one that does not come to an end of it is ended.
 //
 //   const Command compiler = start({"g++", "--version"});
 //   const CommandEnd end = finish(compiler, stop);
@@ -16,9 +16,11 @@ namespace piper::backend {
 
 /// A command on its way: `error` says why it could not be started.
 struct Command {
+  pid_t guard = 0;  // the leader of the group
   pid_t pid = 0;
   int error = 0;
-  int words = -1;  // the file that they go to
+  int life = -1;   // the guard waits until nobody holds this end open
+  int words = -1;  // what it says can be read there
 };
 
 Command start(const std::vector<std::string>& command);
@@ -27,9 +29,13 @@ Command start(const std::vector<std::string>& command);
 struct CommandEnd {
   int status = 0;  // exit status, when no signal ended it
   int signal = 0;
-  std::string words = {};
-  bool good() const { return status == 0 && signal == 0; }
+  bool endless = false;    // it was ended because it had said kMostWords
+  std::string words = {};  // without the middle, where they are many
+  bool good() const { return status == 0 && signal == 0 && !endless; }
 };
+
+/// So much of what a command says is kept, from its beginning and its end each; and so much it may say at all.
+inline constexpr std::size_t kKeptWords = 64 << 10, kMostWords = 64 << 20;
 
 /// Waits for the end of a command, which comes soon once `stop` can be read: then it is asked to end, and made to if it does not. -1: nobody stops it.
 CommandEnd finish(const Command& command, int stop);

@@ -1,8 +1,9 @@
 #pragma once
 // Files of built objects in a folder that several processes use at one time.
 //
-// Guarantees: a stored file appears whole or not at all; an object carries a checksum behind its last byte, so one that was cut short or
-// altered is not taken for whole; whoever stores second leaves the first one's file in place or puts an equal one there.
+// Guarantees: a stored file appears whole or not at all; an object carries a checksum of itself and its name behind its last byte, so one that was cut
+// short, altered or put under another name is not taken for whole; whoever stores second leaves the first one's file in place or puts an equal one there.
+// What a process leaves in the making that was killed is removed by the next one that uses the folder while nobody else does.
 //
 //   ObjectCache cache("/home/me/.cache/piper");
 //   if (cache.whole("pp0-1f2e.so")) dlopen(cache.path("pp0-1f2e.so").c_str(), ...);
@@ -17,6 +18,9 @@ class ObjectCache {
  public:
   /// Makes the folder; `error` says why no file can be written in it, if none can.
   explicit ObjectCache(std::string folder);
+  ~ObjectCache();
+  ObjectCache(const ObjectCache&) = delete;
+  ObjectCache& operator=(ObjectCache&& other) noexcept;
 
   std::error_code error() const { return error_; }
   const std::string& folder() const { return folder_; }
@@ -32,9 +36,17 @@ class ObjectCache {
   bool whole(const std::string& name) const;
 
  private:
+  /// Holds the folder among others who use it.
+  void share();
+  void remove_left_over() const;
+
   std::string folder_;
+  int lock_ = -1;  // a file that is locked: shared while files are made, alone to remove what others have left
   std::error_code error_;
 };
+
+/// Folders of the cache that headers lie in, by the digest of their texts.
+inline constexpr std::string_view kHeaderFolder = "include-";
 
 /// The whole file; false when it cannot be read.
 bool read_file(const std::string& path, std::string& text);

@@ -218,12 +218,16 @@ void Builder::place_scratch() {
   std::vector<Life> order;
   for (const auto& [index, life] : lives) order.push_back(life);
   std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
-  std::vector<Life> placed;
+  // By runs of steps, so that a life meets only those near it.
+  constexpr std::size_t kRun = 32;
+  std::vector<std::vector<Life>> placed(out_.steps.size() / kRun + 1);
   for (const Life& life : order) {
     std::vector<std::pair<std::int64_t, std::int64_t>> busy;
-    for (const Life& other : placed) {
-      if (other.first > life.last || other.last < life.first) continue;
-      busy.emplace_back(out_.buffers[other.buffer].offset, out_.buffers[other.buffer].offset + other.bytes);
+    for (std::size_t run = life.first / kRun; run <= life.last / kRun; ++run) {
+      for (const Life& other : placed[run]) {
+        if (other.first > life.last || other.last < life.first || std::max(other.first, life.first) / kRun != run) continue;
+        busy.emplace_back(out_.buffers[other.buffer].offset, out_.buffers[other.buffer].offset + other.bytes);
+      }
     }
     std::sort(busy.begin(), busy.end());
     std::int64_t offset = 0;
@@ -233,7 +237,7 @@ void Builder::place_scratch() {
     }
     out_.buffers[life.buffer].offset = offset;
     out_.scratch_bytes = std::max(out_.scratch_bytes, offset + life.bytes);
-    placed.push_back(life);
+    for (std::size_t run = life.first / kRun; run <= life.last / kRun; ++run) placed[run].push_back(life);
   }
 }
 

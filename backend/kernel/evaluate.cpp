@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backend/kernel/schedule_passes.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "runtime/kernel_math.h"
 
 namespace piper::backend {
@@ -135,6 +136,16 @@ void Machine::load(const Statement& s, Register& r, std::int64_t n) {
   T* to = reinterpret_cast<T*>(r.own);
   const bool index_in_columns = s.access.index >= 0 && !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
   const std::int64_t stride = s.row ? 0 : s.access.strides.back();
+  if (const Guard& guard = s.access.guard; !guard.strides.empty()) {
+    const T* otherwise = s.operands[0] >= 0 ? get<T>(s.operands[0]) : nullptr;
+    const std::int64_t at = walk(guard.strides), step = s.row ? 0 : guard.strides.back();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool inside = at + i * step >= guard.first && at + i * step < guard.end;
+      to[i] = inside ? from[s.access.offset + i * stride] : otherwise != nullptr ? otherwise[i] : T(0);
+    }
+    return;
+  }
+  from += s.access.offset;
   if (index_in_columns) {
     const std::int64_t* index = get<std::int64_t>(s.access.index);
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride + index[i] * s.access.index_stride];
@@ -198,6 +209,11 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
   };
   switch (s.code) {
     case Code::constant: std::fill_n(to, n, static_cast<T>(s.scalar)); return;
+    case Code::position: {
+      const std::int64_t at = walk(s.access.strides), step = s.row ? 0 : s.access.strides.back();
+      for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(at + i * step);
+      return;
+    }
     case Code::add: return binary([](T a, T b) { return a + b; });
     case Code::sub: return binary([](T a, T b) { return a - b; });
     case Code::mul: return binary([](T a, T b) { return a * b; });
@@ -210,6 +226,8 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
     case Code::sqrt: return unary([](T a) { return piper_sqrt(a); });
     case Code::rsqrt: return unary([](T a) { return piper_rsqrt(a); });
     case Code::square: return unary([](T a) { return a * a; });
+    case Code::sin: return unary([](T a) { return piper_sin(a); });
+    case Code::cos: return unary([](T a) { return piper_cos(a); });
     case Code::tanh: return unary([](T a) { return piper_tanh(a); });
     case Code::sigmoid: return unary([](T a) { return piper_sigmoid(a); });
     case Code::softplus: return unary([](T a) { return piper_softplus(a); });
@@ -244,8 +262,10 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
         for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
       }
       return;
-    default: return;
+    // What `execute` does itself.
+    case Code::load: case Code::column: case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
   }
+  llvm_unreachable("no operation on registers");
 }
 
 template <typename T>

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 
 #include "backend/kernel/fuse_items.h"
-#include "llvm/ADT/BitVector.h"
 
 namespace piper::backend {
 
@@ -20,6 +20,10 @@ namespace {
 // Beyond these a nest gains nothing and costs registers and compile time.
 constexpr std::size_t kMostItems = 96;
 constexpr std::size_t kMostReads = 24;
+/// How many groups are looked at for a way around a merge: groups that far apart stay apart, so that the time is that of the graph.
+constexpr std::size_t kMostBetween = 1024;
+/// Between the positions of groups that are opened one after the other.
+constexpr std::uint64_t kGap = std::uint64_t{1} << 40;
 
 /// Groups of items; merging keeps the graph of groups acyclic.
 class Groups {
@@ -31,8 +35,10 @@ class Groups {
   struct Group {
     int call = -1;
     std::vector<int> items;
-    std::vector<int> deps;   // direct, before merging
-    llvm::BitVector before;  // all groups that it depends on
+    std::vector<int> deps;            // direct, before merging
+    std::uint64_t position = 0;       // ascending along dependences
+    int previous = -1, next = -1;     // the groups beside it by position
+    std::uint64_t search = 0;         // the last one that came by
     Space rows, columns;
     bool fixed = false;
     bool alive = true;
@@ -50,7 +56,13 @@ class Groups {
   bool try_merge(int a, int b, bool sharing);
   bool form(const std::vector<int>& items, Form& form) const;
   bool fits(const std::vector<int>& items, const Form& form) const;
-  bool reaches(int from, int to);  // through a third group
+  /// The groups between `low` and `high` by position that `high` needs, ascending. Nothing where one of them needs `low`, or there are too many.
+  std::optional<std::vector<int>> between(int low, int high);
+  void move_before(const std::vector<int>& moved, int group);
+  void unlink(int group);
+  void link_before(int group, int next);
+  /// The calls of an operation.
+  void add_calls_of(NodeId node, std::vector<int>& deps) const;
   void place_item(int item);
   void order();
 
@@ -59,21 +71,23 @@ class Groups {
   Fusion& out_;
   std::vector<Group> groups_;
   std::vector<int> parent_;
+  int last_ = -1;  // by position
+  std::uint64_t searches_ = 0;
   std::vector<int> group_of_item_, group_of_call_;
   std::map<ValueId, std::vector<int>> readers_;
 };
 
 int Groups::open(std::vector<int> deps) {
   Group group;
-  const std::size_t size = out_.items.size() + out_.calls.size();
-  group.before.resize(static_cast<unsigned>(size));
-  for (int& dep : deps) {
-    dep = find(dep);
-    group.before |= groups_[static_cast<std::size_t>(dep)].before;
-    group.before.set(static_cast<unsigned>(dep));
-  }
+  for (int& dep : deps) dep = find(dep);
   group.deps = std::move(deps);
   const int number = static_cast<int>(groups_.size());
+  group.previous = last_;
+  if (last_ >= 0) {
+    group.position = groups_[static_cast<std::size_t>(last_)].position + kGap;
+    groups_[static_cast<std::size_t>(last_)].next = number;
+  }
+  last_ = number;
   groups_.push_back(std::move(group));
   parent_.push_back(number);
   return number;
@@ -157,12 +171,57 @@ bool Groups::fits(const std::vector<int>& items, const Form& form) const {
   return reads.size() <= kMostReads;
 }
 
-bool Groups::reaches(int from, int to) {
-  for (int dep : groups_[static_cast<std::size_t>(to)].deps) {
-    dep = find(dep);
-    if (dep != from && dep != to && groups_[static_cast<std::size_t>(dep)].before.test(static_cast<unsigned>(from))) return true;
+std::optional<std::vector<int>> Groups::between(int low, int high) {
+  const std::uint64_t begin = groups_[static_cast<std::size_t>(low)].position;
+  ++searches_;
+  std::vector<int> found{high};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (int dep : groups_[static_cast<std::size_t>(found[i])].deps) {
+      dep = find(dep);
+      Group& group = groups_[static_cast<std::size_t>(dep)];
+      if (dep == low && i > 0) return std::nullopt;
+      if (dep == high || group.position <= begin || group.search == searches_) continue;
+      group.search = searches_;
+      found.push_back(dep);
+      if (found.size() > kMostBetween) return std::nullopt;
+    }
   }
-  return false;
+  found.erase(found.begin());
+  std::sort(found.begin(), found.end(), [&](int a, int b) { return groups_[static_cast<std::size_t>(a)].position < groups_[static_cast<std::size_t>(b)].position; });
+  return found;
+}
+
+void Groups::unlink(int number) {
+  const Group& group = groups_[static_cast<std::size_t>(number)];
+  if (group.previous >= 0) groups_[static_cast<std::size_t>(group.previous)].next = group.next;
+  if (group.next >= 0) {
+    groups_[static_cast<std::size_t>(group.next)].previous = group.previous;
+  } else {
+    last_ = group.previous;
+  }
+}
+
+void Groups::link_before(int number, int next) {
+  Group& group = groups_[static_cast<std::size_t>(number)];
+  Group& after = groups_[static_cast<std::size_t>(next)];
+  group.previous = after.previous;
+  group.next = next;
+  if (after.previous >= 0) groups_[static_cast<std::size_t>(after.previous)].next = number;
+  after.previous = number;
+}
+
+/// Puts them into the gap before the group, nearer to its far end as more of them will come; where it is full, all are spread again.
+void Groups::move_before(const std::vector<int>& moved, int group) {
+  for (const int each : moved) {
+    unlink(each);
+    link_before(each, group);
+    const int previous = groups_[static_cast<std::size_t>(each)].previous;
+    const std::uint64_t low = previous < 0 ? 0 : groups_[static_cast<std::size_t>(previous)].position, high = groups_[static_cast<std::size_t>(group)].position;
+    groups_[static_cast<std::size_t>(each)].position = low + (high - low) / 8;
+    if (high - low >= 8) continue;
+    std::uint64_t position = kGap * groups_.size();
+    for (int g = last_; g >= 0; g = groups_[static_cast<std::size_t>(g)].previous) groups_[static_cast<std::size_t>(g)].position = position -= kGap;
+  }
 }
 
 bool Groups::try_merge(int a, int b, bool sharing) {
@@ -178,25 +237,32 @@ bool Groups::try_merge(int a, int b, bool sharing) {
     const Space space = own.space;
     if (!form(second.items, own) || own.space != space) return false;
   }
-  if (!form(items, merged) || reaches(a, b) || reaches(b, a)) return false;
+  if (!form(items, merged)) return false;
+  const bool ascending = first.position < second.position;
+  const std::optional<std::vector<int>> needed = ascending ? between(a, b) : between(b, a);
+  if (!needed) return false;
+  // The merged group stands at the lower position, behind what the other one needs.
+  move_before(*needed, ascending ? a : b);
+  if (!ascending) {
+    unlink(a);
+    link_before(a, b);
+    first.position = second.position;
+  }
+  unlink(b);
   first.items = std::move(items);
   first.deps.insert(first.deps.end(), second.deps.begin(), second.deps.end());
-  first.before |= second.before;
-  first.before.reset(static_cast<unsigned>(a));
-  first.before.reset(static_cast<unsigned>(b));
   first.rows = merged.rows;
   first.columns = merged.columns;
   first.fixed = merged.fixed;
   second.alive = false;
   parent_[static_cast<std::size_t>(b)] = a;
-  for (Group& group : groups_) {
-    if (!group.alive || &group == &first) continue;
-    if (group.before.test(static_cast<unsigned>(a)) || group.before.test(static_cast<unsigned>(b))) {
-      group.before |= first.before;
-      group.before.set(static_cast<unsigned>(a));
-    }
-  }
   return true;
+}
+
+void Groups::add_calls_of(NodeId node, std::vector<int>& deps) const {
+  // Calls stand in graph order.
+  const auto first = std::lower_bound(out_.calls.begin(), out_.calls.end(), node, [](const LibraryNode& call, NodeId of) { return call.node < of; });
+  for (auto call = first; call != out_.calls.end() && call->node == node; ++call) deps.push_back(group_of_call_[static_cast<std::size_t>(call - out_.calls.begin())]);
 }
 
 void Groups::place_item(int number) {
@@ -211,17 +277,9 @@ void Groups::place_item(int number) {
     const ValueId memory = axes_.memory(value);
     const NodeId def = body_.graph.value(memory).def;
     if (!def.valid() || tensor::info(body_.graph.node(def).op).code_class != CodeClass::library) continue;
-    for (std::size_t c = 0; c < out_.calls.size(); ++c) {
-      if (out_.calls[c].node == def) deps.push_back(group_of_call_[c]);
-    }
+    add_calls_of(def, deps);
   }
-  if (item.node.valid() && item.kind == Item::Kind::gather) {
-    const ValueId table = axes_.memory(body_.graph.operands(body_.graph.node(item.node))[0]);
-    const NodeId def = body_.graph.value(table).def;
-    for (std::size_t c = 0; def.valid() && c < out_.calls.size(); ++c) {
-      if (out_.calls[c].node == def) deps.push_back(group_of_call_[c]);
-    }
-  }
+  for (int call : item.calls) deps.push_back(group_of_call_[static_cast<std::size_t>(call)]);
 
   int group = open(std::move(deps));
   groups_.back().items = {number};

@@ -23,6 +23,7 @@ struct Item {
     sum,        // over `summed`
     gather,     // lookup
     scatter,    // lookup_grad
+    moved,      // reads its operands at other places than its own
   } kind = Kind::pointwise;
   tensor::NodeId node;      // invalid: a copy to `port`
   tensor::ValueId result;   // invalid for copies to a port
@@ -32,6 +33,7 @@ struct Item {
   Space summed;             // sum
   std::vector<int> registers;  // items whose results it can read as registers
   std::vector<int> memory;     // items whose results it reads from memory
+  std::vector<int> calls;      // calls whose results it reads from memory at other places than its own
   std::vector<tensor::ValueId> reads;  // sources of its operands, constants left out
 };
 

@@ -23,6 +23,9 @@ class Items {
   void find_homes();
   void add_node(NodeId id);
   void add_call(NodeId id);
+  /// Whether an op reads operand `i` at other places than its own element, so that it must lie in memory.
+  static bool reads_elsewhere(Op op, std::size_t i) { return op == Op::lookup ? i == 0 : moves(op); }
+  static bool moves(Op op) { return tensor::info(op).code_class == CodeClass::index && op != Op::lookup && op != Op::lookup_grad; }
   /// What the item does, and over which axes.
   void set_kind(Item& item);
   void add_copy(int port);
@@ -104,9 +107,11 @@ void Items::find_homes() {
     const auto code = tensor::info(node.op).code_class;
     if (code == CodeClass::library) {
       for (ValueId operand : operands) need_memory(operand);
-    } else if (node.op == Op::lookup) {
-      need_memory(operands[0]);
-    } else if (node.op == Op::rename && axes_.source(graph_.result(node)) == graph_.result(node) && !axes_.constant(graph_.result(node))) {
+    }
+    for (std::size_t o = 0; o < operands.size(); ++o) {
+      if (reads_elsewhere(node.op, o)) need_memory(operands[o]);
+    }
+    if (node.op == Op::rename && axes_.source(graph_.result(node)) == graph_.result(node) && !axes_.constant(graph_.result(node))) {
       need_memory(operands[0]);
     }
   }
@@ -125,6 +130,7 @@ void Items::read_memory(Item& item, ValueId operand) {
   const ValueId memory = axes_.memory(operand);
   if (leaf(memory)) return;
   if (const int maker = item_of_[memory.index()]; maker >= 0) item.memory.push_back(maker);
+  if (const int maker = call_of_[memory.index()]; maker >= 0) item.calls.push_back(maker);
 }
 
 void Items::add_call(NodeId id) {
@@ -157,7 +163,7 @@ void Items::add_node(NodeId id) {
   if (!constant) {
     set_kind(item);
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (item.kind == Item::Kind::gather && i == 0) {
+      if (reads_elsewhere(node.op, i)) {
         read_memory(item, operands[i]);
       } else {
         read(item, operands[i]);
@@ -199,6 +205,7 @@ void Items::set_kind(Item& item) {
       item.columns = axes_of_rows(item.result);
       break;
     default:
+      if (moves(node.op)) item.kind = Item::Kind::moved;
       if (tensor::info(node.op).code_class != CodeClass::reduction) break;
       item.kind = Item::Kind::along;
       item.space = axes_.space(operands[0]);

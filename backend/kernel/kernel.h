@@ -39,10 +39,19 @@ struct KernelBuffer {
 };
 using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
 
-/// Where a statement reads or writes: element sum(index of loop i * strides[i]) + value of `index` * index_stride.
+/// Where a load reads at all: at positions sum(index of loop i * strides[i]) in [first, end).
+struct Guard {
+  std::vector<std::int64_t> strides;  // empty: everywhere
+  std::int64_t first = 0, end = 0;
+  friend bool operator==(const Guard&, const Guard&) = default;
+};
+
+/// Where a statement reads or writes: element offset + sum(index of loop i * strides[i]) + value of `index` * index_stride.
 struct Access {
   BufferIndex buffer = 0;
   std::vector<std::int64_t> strides;  // elements; per row loop, then per column loop
+  std::int64_t offset = 0;            // load
+  Guard guard;                        // load; elsewhere it gives operand 0, or 0 without one
   std::int32_t index = -1;            // statement that gives an i64, or -1
   std::int64_t index_stride = 0;
 };
@@ -50,7 +59,8 @@ struct Access {
 enum class Code : std::uint8_t {
   // values
   load, constant, column,  // column: the position in the column loops, row-major, as i64
-  add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, tanh, sigmoid, softplus, relu, gelu, silu,
+  position,                // sum(index of loop i * access.strides[i]), as a floating number
+  add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, sin, cos, tanh, sigmoid, softplus, relu, gelu, silu,
   relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,  // select_eq: (a, b, x): x where a == b, else 0
   select_other,  // (a, x): x where a, an i64, is not `ignore`, else 0
   dropout, cast,

@@ -96,14 +96,17 @@ Lowering::Id Lowering::add(Statement s) {
     for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
       const Statement& t = kernel_.statements[i];
       if (t.code == s.code && t.dtype == s.dtype && std::equal(t.operands, t.operands + 3, s.operands) && piper_bits(t.scalar) == piper_bits(s.scalar) &&
-          t.key == s.key && t.ignore == s.ignore && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.index == s.access.index &&
+          t.key == s.key && t.ignore == s.ignore && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.offset == s.access.offset && t.access.guard == s.access.guard && t.access.index == s.access.index &&
           t.access.index_stride == s.access.index_stride && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
         return static_cast<Id>(i);
       }
     }
-    if (s.code == Code::load) {
-      s.row = std::all_of(s.access.strides.begin() + static_cast<std::ptrdiff_t>(num_rows_), s.access.strides.end(), [](std::int64_t stride) { return stride == 0; });
-      if (s.access.index >= 0) s.row = s.row && gives_row_value(kernel_.statements[static_cast<std::size_t>(s.access.index)]);
+    if (s.code == Code::load || s.code == Code::position) {
+      const auto same_in_columns = [&](const std::vector<std::int64_t>& strides) {
+        return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(std::min(num_rows_, strides.size())), strides.end(), [](std::int64_t stride) { return stride == 0; });
+      };
+      s.row = same_in_columns(s.access.strides) && same_in_columns(s.access.guard.strides);
+      for (const Id o : {s.access.index, s.operands[0]}) s.row = s.row && (o < 0 || gives_row_value(kernel_.statements[static_cast<std::size_t>(o)]));
     } else if (!is_reduction(s.code) && s.code != Code::column && s.code != Code::dropout) {
       s.row = true;
       for (Id o : s.operands) s.row = s.row && (o < 0 || gives_row_value(kernel_.statements[static_cast<std::size_t>(o)]));
@@ -171,6 +174,8 @@ Lowering::Id Lowering::pointwise(const Item& item) {
     case Op::sqrt: return op(Code::sqrt, label, ids[0]);
     case Op::rsqrt: return op(Code::rsqrt, label, ids[0]);
     case Op::square: return op(Code::square, label, ids[0]);
+    case Op::sin: return op(Code::sin, label, ids[0]);
+    case Op::cos: return op(Code::cos, label, ids[0]);
     case Op::tanh: return op(Code::tanh, label, ids[0]);
     case Op::sigmoid: return op(Code::sigmoid, label, ids[0]);
     case Op::softplus: return op(Code::softplus, label, ids[0]);
@@ -195,11 +200,15 @@ Lowering::Id Lowering::pointwise(const Item& item) {
       dropout_strides(s, item.result);
       return add(std::move(s));
     }
+    case Op::iota: {
+      const Id step = op(Code::mul, "ramp", position(axes_.of(item.result)[0], node.attrs.shape.dtype), constant(node.attrs.shape.dtype, node.attrs.scalar));
+      return op(Code::add, label, step, number(step, node.attrs.scalar2));
+    }
     case Op::permute: case Op::broadcast: case Op::rename: return ids[0];
     case Op::sum: return ids[0];  // over nothing
     case Op::fill: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
     case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy: case Op::cross_entropy_grad:
-    case Op::lookup: case Op::lookup_grad: case Op::contract: case Op::attend: case Op::attend_grad: break;
+    case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::contract: case Op::attend: case Op::attend_grad: break;
   }
   llvm_unreachable("no pointwise operation");
 }
@@ -254,6 +263,66 @@ void Lowering::gather(const Item& item) {
   define(item.result, add(std::move(s)));
 }
 
+Lowering::Id Lowering::position(Axis axis, DType dtype) {
+  Statement s;
+  s.code = Code::position;
+  s.dtype = dtype;
+  s.access.strides.assign(loops_.size(), 0);
+  if (const auto loop = std::find(loops_.begin(), loops_.end(), axis); loop != loops_.end()) s.access.strides[static_cast<std::size_t>(loop - loops_.begin())] = 1;
+  s.name = "position";
+  return add(std::move(s));
+}
+
+Lowering::Id Lowering::load_moved(ValueId operand, ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise) {
+  const tensor::Type& from = graph_.type(operand);
+  Statement s;
+  s.code = Code::load;
+  s.dtype = from.dtype;
+  s.operands[0] = otherwise;
+  s.name = name(operand);
+  s.access.buffer = buffers_.of(axes_.memory(operand));
+  s.access.strides.assign(loops_.size(), 0);
+  std::vector<std::int64_t> along(loops_.size(), 0);
+  std::int64_t stride = 1;
+  for (std::size_t d = from.dims.size(); d-- > 0;) {
+    const Axis axis = axes_.axis(result, from.dims[d].name);
+    const bool moved = from.dims[d].name == dim;
+    if (moved) s.access.offset = places * stride;
+    if (const auto loop = std::find(loops_.begin(), loops_.end(), axis); loop != loops_.end()) {
+      const auto position = static_cast<std::size_t>(loop - loops_.begin());
+      s.access.strides[position] = stride;
+      if (moved) along[position] = 1;
+    }
+    stride *= from.dims[d].extent;
+  }
+  const bool everywhere = first <= 0 && end >= axes_.extent(axes_.axis(result, dim));
+  if (!everywhere) s.access.guard = {std::move(along), first, end};
+  return add(std::move(s));
+}
+
+void Lowering::moved(const Item& item) {
+  const Node& node = graph_.node(item.node);
+  const auto operands = graph_.operands(node);
+  const Symbol dim = node.attrs.dims[0];
+  const auto extent = [&](ValueId value) { return axes_.extent(axes_.axis(value, dim)); };
+  const std::int64_t all = extent(item.result), from = node.attrs.from;
+  const auto load = [&](std::size_t i, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1) {
+    return load_moved(operands[i], item.result, dim, places, first, end, otherwise);
+  };
+  if (node.op == Op::slice) return define(item.result, load(0, from, 0, all));
+  if (node.op == Op::pad) return define(item.result, load(0, -from, from, from + extent(operands[0])));
+  if (node.op == Op::shift) return define(item.result, load(0, -from, std::max<std::int64_t>(from, 0), std::min(all, all + from)));
+  if (node.op == Op::concat) {
+    const std::int64_t first = extent(operands[0]);
+    return define(item.result, load(0, 0, 0, first, load(1, -first, first, all)));
+  }
+  const std::int64_t half = all / 2;
+  const Id x = load(0, 0, 0, all), ahead = load(0, half, 0, half), behind = load(0, -half, half, all);
+  const auto table = [&](std::size_t i) { return load(i, 0, 0, half, load(i, -half, half, all)); };
+  const Id turned = op(Code::mul, "turned", op(Code::sub, "other", behind, ahead), table(2));
+  define(item.result, op(Code::add, name(item.result), op(Code::mul, "kept", x, table(1)), turned));
+}
+
 void Lowering::scatter(const Item& item) {
   const auto operands = graph_.operands(graph_.node(item.node));
   const auto rest = axes_.of(item.result).subspan(1);
@@ -287,6 +356,7 @@ void Lowering::lower(const Item& item) {
     case Item::Kind::along: return along(item);
     case Item::Kind::sum: return sum(item);
     case Item::Kind::gather: return gather(item);
+    case Item::Kind::moved: return moved(item);
     case Item::Kind::scatter: return scatter(item);
   }
 }
@@ -302,7 +372,7 @@ void Lowering::collapse() {
     const auto fits = [&] {
       const auto walks = [&](const std::vector<std::int64_t>& strides) { return strides.empty() || strides[o] == strides[outer] * extents[outer]; };
       for (const Statement& s : kernel_.statements) {
-        if (!walks(s.access.strides) || !walks(s.element_strides) || !walks(s.sample_strides)) return false;
+        if (!walks(s.access.strides) || !walks(s.access.guard.strides) || !walks(s.element_strides) || !walks(s.sample_strides)) return false;
         // A row loop becomes columns only where nothing happens once per row.
         if (crosses && (is_reduction(s.code) || s.code == Code::column || s.code == Code::total || (is_effect(s.code) && s.row) || s.access.index >= 0)) return false;
       }
@@ -312,7 +382,7 @@ void Lowering::collapse() {
     extents[outer] *= extents[o];
     extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(o));
     for (Statement& s : kernel_.statements) {
-      for (auto* strides : {&s.access.strides, &s.element_strides, &s.sample_strides}) {
+      for (auto* strides : {&s.access.strides, &s.access.guard.strides, &s.element_strides, &s.sample_strides}) {
         if (!strides->empty()) strides->erase(strides->begin() + static_cast<std::ptrdiff_t>(o));
       }
     }
@@ -324,7 +394,8 @@ void Lowering::collapse() {
   if (kernel_.columns.empty()) {
     kernel_.columns.push_back(1);
     for (Statement& s : kernel_.statements) {
-      if (s.code == Code::load || is_effect(s.code)) s.access.strides.push_back(0);
+      if (s.code == Code::load || s.code == Code::position || is_effect(s.code)) s.access.strides.push_back(0);
+      if (!s.access.guard.strides.empty()) s.access.guard.strides.push_back(0);
       if (s.code == Code::dropout) {
         s.element_strides.push_back(0);
         s.sample_strides.push_back(0);

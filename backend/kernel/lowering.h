@@ -32,6 +32,8 @@ class Lowering {
   void along(const Item& item);
   void sum(const Item& item);
   void gather(const Item& item);
+  /// Parts of a dimension and rotations: loads from other places than the element's own.
+  void moved(const Item& item);
   void scatter(const Item& item);
   Id pointwise(const Item& item);
   void dropout_strides(Statement& s, tensor::ValueId value);
@@ -72,6 +74,9 @@ class Lowering {
   Id value(tensor::ValueId operand);
   Id load(tensor::ValueId memory, std::span<const Axis> axes);
   Access access(BufferIndex buffer, std::span<const Axis> axes) const;
+  /// The element of `operand` that stands `places` behind that of `result` along `dim`, where the position in `result` lies in [first, end); else `otherwise`, or 0.
+  Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1);
+  Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);
   void store(BufferIndex buffer, std::span<const Axis> axes, Id id, tensor::DType dtype);
   SourcePlace place(const tensor::Node& node) const { return place_of(graph_.context().locations, node.loc); }

@@ -9,6 +9,7 @@
 
 #include "backend/kernel/names.h"
 #include "backend/kernel/schedule_passes.h"
+#include "llvm/Support/ErrorHandling.h"
 
 namespace piper::backend {
 
@@ -67,6 +68,8 @@ class Printer {
   std::string loop_variable(std::size_t loop) const { return variables_[loop]; }
   std::string position(const std::vector<std::int64_t>& strides) const;
   std::string element(const Statement& s) const;
+  /// The condition under which a guarded load reads.
+  std::string inside(const Statement& s) const;
   std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }
   std::string expression(std::size_t i) const;
   std::string dropout(const Statement& s) const;
@@ -149,7 +152,24 @@ std::string Printer::element(const Statement& s) const {
     const std::string scaled = s.access.index_stride == 1 ? index : index + " * " + std::to_string(s.access.index_stride);
     at = at == "0" ? scaled : scaled + " + " + at;
   }
+  if (const std::int64_t offset = s.access.offset; offset != 0) {
+    const std::string places = std::to_string(offset < 0 ? -offset : offset);
+    at = at == "0" ? std::to_string(offset) : at + (offset < 0 ? " - " : " + ") + places;
+  }
   return buffers_.at(s.access.buffer) + "[" + at + "]";
+}
+
+std::string Printer::inside(const Statement& s) const {
+  const Guard& guard = s.access.guard;
+  const std::string at = position(guard.strides);
+  std::int64_t extent = 1;  // of the positions that occur
+  for (std::size_t loop = 0; loop < guard.strides.size(); ++loop) {
+    extent += guard.strides[loop] * ((loop < kernel_.rows.size() ? kernel_.rows[loop] : kernel_.columns[loop - kernel_.rows.size()]) - 1);
+  }
+  std::string text;
+  if (guard.first > 0) text = at + " >= " + std::to_string(guard.first);
+  if (guard.end < extent) text += (text.empty() ? "" : " && ") + at + " < " + std::to_string(guard.end);
+  return text;
 }
 
 std::string Printer::dropout(const Statement& s) const {
@@ -176,7 +196,11 @@ std::string Printer::expression(std::size_t i) const {
   const std::string zero = literal(0, s.dtype);
   const auto select = [&](const char* op) { return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero; };
   switch (s.code) {
-    case Code::load: return element(s);
+    case Code::load:
+      if (s.access.guard.strides.empty()) return element(s);
+      return inside(s) + " ? " + element(s) + " : " + (s.operands[0] >= 0 ? a() : zero);
+    case Code::constant: return literal(s.scalar, s.dtype);
+    case Code::position: return "(" + c_type(s.dtype) + ")(" + position(s.access.strides) + ")";
     case Code::column: {
       std::string flat;
       for (std::size_t c = 0; c < kernel_.columns.size(); ++c) {
@@ -197,6 +221,8 @@ std::string Printer::expression(std::size_t i) const {
     case Code::sqrt: return call1("piper_sqrt");
     case Code::rsqrt: return call1("piper_rsqrt");
     case Code::square: return a() + " * " + a();
+    case Code::sin: return call1("piper_sin");
+    case Code::cos: return call1("piper_cos");
     case Code::tanh: return call1("piper_tanh");
     case Code::sigmoid: return call1("piper_sigmoid");
     case Code::softplus: return call1("piper_softplus");
@@ -215,8 +241,10 @@ std::string Printer::expression(std::size_t i) const {
     case Code::select_other: return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
     case Code::dropout: return dropout(s);
     case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
-    default: return {};
+    // Statements, not expressions.
+    case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
   }
+  llvm_unreachable("no expression");
 }
 
 /// A number that one statement of the same pass reads stands in that statement, unless something is written in between.
@@ -224,7 +252,7 @@ void Printer::inline_loads() {
   const auto& statements = kernel_.statements;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Statement& s = statements[i];
-    if ((s.code != Code::load && s.code != Code::column) || s.row) continue;
+    if ((s.code != Code::load && s.code != Code::column) || s.row || !s.access.guard.strides.empty()) continue;
     std::size_t uses = 0, user = 0;
     for (std::size_t u = 0; u < statements.size(); ++u) {
       const auto id = static_cast<std::int32_t>(i);

@@ -113,6 +113,7 @@ struct VarStmt : StmtNode<StmtKind::var> {
   using StmtNode::StmtNode;
   Identifier name;
   Expr* value = nullptr;
+  mutable std::uint16_t type = 0;  // of the variable; set by the analysis
 };
 
 /// `x = e`
@@ -120,6 +121,7 @@ struct AssignStmt : StmtNode<StmtKind::assign> {
   using StmtNode::StmtNode;
   Identifier name;
   Expr* value = nullptr;
+  mutable std::uint16_t type = 0;  // of the variable; set by the analysis
 };
 
 /// `one_f_one_b(pp, 8)`: a call that applies a schedule or splices steps. Other primaries parse too.

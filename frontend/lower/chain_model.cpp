@@ -1,16 +1,19 @@
 #include "frontend/lower/chain_model.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace piper::lower {
 
 void build_chain_model(tensor::Graph& model, const directive::Strategy& strategy) {
   Context& context = model.context();
-  std::uint32_t links = 1;
+  std::uint64_t links = 1;
   std::int64_t batch = 1;
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
-      if (partition->region.coordinates.empty()) links = std::max(links, partition->into.extent);
+      if (!partition->region.coordinates.empty()) continue;
+      const std::uint64_t units = std::accumulate(partition->sizes.begin(), partition->sizes.end(), std::uint64_t{0});
+      links = std::max({links, std::uint64_t{partition->into.extent}, units});
     } else if (const auto* split = std::get_if<directive::Split>(&directive)) {
       for (const directive::NamedExtent& part : split->into) batch *= part.extent;
     } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {

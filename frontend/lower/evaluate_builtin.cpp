@@ -25,6 +25,12 @@ class BuiltinCall {
     return failed() ? Value() : Value(evaluator_.rank->left(op, frame_));
   }
 
+  Value held() {
+    const directive::Selector work = evaluator_.eval_selector(*given(0), frame_);
+    const DeviceSetId devices = failed() ? DeviceSetId() : evaluator_.eval_devices(*given(1), frame_);
+    return failed() ? Value() : evaluator_.schedule->held(expr_, work, (*evaluator_.device_sets)[devices], frame_);
+  }
+
   Value trim() {
     Value base = evaluator_.eval(*cast<ast::FieldExpr>(*expr_.callee).base, frame_);
     if (failed()) return {};
@@ -111,6 +117,8 @@ class BuiltinCall {
 
  private:
   bool failed() const { return evaluator_.failed(); }
+  /// Of a parameter without a default.
+  const ast::Expr* given(std::size_t param) const { return expr_.args[static_cast<std::size_t>(expr_.matched[param])].value; }
   Value argument(std::size_t param) { return evaluator_.argument(expr_, param, frame_).value_or(Value()); }
 
   template <typename... Args>
@@ -138,7 +146,7 @@ class BuiltinCall {
     std::erase_if(order.pending, [&](const PendingGradient& pending) {
       for (std::uint32_t c = 0; c < pending.op.num_coordinates; ++c) {
         const directive::OrderCoordinate& at = order.order.coordinates[pending.op.first_coordinate + c];
-        if (at.name == transform.dim && at.index >= transform.bound) return true;
+        if (at.name == transform.dim && !at.rest && at.index >= transform.bound) return true;
       }
       return false;
     });
@@ -207,6 +215,7 @@ Value Evaluator::eval_builtin(const ast::CallExpr& expr, Frame& frame) {
   if (takes_tensor(sema::signature(id))) return model->builtin(id, expr, frame);
   BuiltinCall call(*this, expr, frame);
   switch (id) {
+    case Builtin::held: return call.held();
     case Builtin::left: return call.left();
     case Builtin::trim: return call.trim();
     case Builtin::number_max: return call.largest();

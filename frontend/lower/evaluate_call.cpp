@@ -55,7 +55,8 @@ Value Evaluator::run(const sema::Function& function, Frame& frame) {
 std::optional<Value> Evaluator::argument(const ast::CallExpr& call, std::size_t param, Frame& frame) {
   const std::int32_t position = call.matched[param];
   if (position < 0) return std::nullopt;
-  return eval(*call.args[static_cast<std::size_t>(position)].value, frame);
+  const ast::Expr& given = *call.args[static_cast<std::size_t>(position)].value;
+  return convert(eval(given, frame), sema::signature(static_cast<sema::Builtin>(call.target)).params[param].type, given.range, frame);
 }
 
 Value Evaluator::eval_call(const ast::CallExpr& expr, Frame& frame) {

@@ -13,16 +13,22 @@ using llvm::cast;
 using llvm::dyn_cast;
 
 bool Evaluator::step_elements(const Value& value, SourceRange range, const Frame& frame) {
-  const std::uint64_t most = ~std::uint64_t{0} / kStepsOfElement;  // no product overflows
-  return !failed_ && step(range, frame, kStepsOfElement * std::min(length(value), most));
+  if (failed_) return false;
+  const std::uint64_t elements = length(value);
+  if (elements <= kMaxSteps / kStepsOfElement) return step(range, frame, kStepsOfElement * elements);
+  const std::string what = value.get<Range>() ? "`" + describe(value) + "`" : "this list";
+  fail(Code::evaluation_too_long, range, frame, "{} has {} elements; a list has at most {}", what, elements, kMaxSteps / kStepsOfElement)
+      .hint("make it shorter, or count in a loop: `0..n` alone takes no memory");
+  return false;
 }
 
 bool Evaluator::out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count) {
   if (failed_) return false;
   constexpr std::size_t kShown = 3;
   if (count > kMaxSteps) {
-    fail(Code::evaluation_too_long, range, frame, "this alone takes {} steps; the evaluation of a program may take {}", count, kMaxSteps)
-        .hint("make it shorter: every element of a range or list that is walked through is a step");
+    const std::string steps = count == kUncounted ? "more than " + std::to_string(std::numeric_limits<std::int64_t>::max()) : std::to_string(count);
+    fail(Code::evaluation_too_long, range, frame, "this alone takes {} steps; the evaluation of a program may take {}", steps, kMaxSteps)
+        .hint("make it shorter: each round of a loop, and each element of a range or list that is walked through, is a step");
     return false;
   }
   // Which of the loops is to blame nobody knows; the innermost has most rounds.
@@ -391,7 +397,6 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
     set.at[axis->axis] = static_cast<std::int32_t>(index);
     return Value(device_sets->intern(set));
   }
-  if (!step(expr.range, frame, length(base))) return {};
   Values picked;
   const Range* range = base.get<Range>();
   const Values* list = base.shared<Values>();
@@ -405,7 +410,14 @@ Value Evaluator::eval_index(const ast::IndexExpr& expr, Frame& frame) {
 }
 
 Value Evaluator::convert(Value value, sema::Type type, SourceRange range, const Frame& frame) {
-  if (type.kind != sema::TypeKind::integer && type.kind != sema::TypeKind::floating && type.kind != sema::TypeKind::bytes) return value;
+  switch (type.kind) {
+    case sema::TypeKind::integer:
+    case sema::TypeKind::floating:
+    case sema::TypeKind::bytes:
+    case sema::TypeKind::number:
+    case sema::TypeKind::rate: break;
+    default: return value;
+  }
   if (!type.list) {
     if (value.get<AxisValue>()) value = Value(to_int(value));
     const std::int64_t* integer = value.get<std::int64_t>();
@@ -414,11 +426,10 @@ Value Evaluator::convert(Value value, sema::Type type, SourceRange range, const 
     return value;
   }
   const sema::Type element = type.element();
-  const auto wrong = [&](const Value& v) {
-    return v.get<AxisValue>() || (type.kind != sema::TypeKind::integer && v.get<std::int64_t>());
-  };
+  const bool widens = type.kind == sema::TypeKind::floating || type.kind == sema::TypeKind::bytes;
+  const auto wrong = [&](const Value& v) { return v.get<AxisValue>() || (widens && v.get<std::int64_t>()); };
   const Values* list = value.shared<Values>();
-  const bool mixed = value.get<Range>() && type.kind != sema::TypeKind::integer;
+  const bool mixed = value.get<Range>() && widens;
   if (!mixed && (!list || std::none_of(list->begin(), list->end(), wrong))) return value;
   Values converted = elements(value, range, frame);
   if (failed_) return {};
@@ -440,12 +451,7 @@ double Evaluator::to_float(const Value& value) const {
 
 Values Evaluator::elements(const Value& value, SourceRange range, const Frame& frame) {
   Values list;
-  if (!step_elements(value, range, frame)) return list;
-  if (const AxisValue* axis = value.get<AxisValue>()) {
-    for (std::int64_t i = 0; i < axis->size; ++i) list.emplace_back(i);
-    return list;
-  }
-  if (value.none()) return list;
+  if (!step_elements(value, range, frame) || value.none()) return list;
   splice(list, value);
   return list;
 }

@@ -117,7 +117,12 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
         return;
       }
       directive::Coordinate coordinate;
-      coordinate.name = context_->symbol(field.field.name);
+      coordinate.rest = field.field.name == "rest" && (selector.coordinates.empty() || !selector.coordinates.back().rest);
+      if (coordinate.rest) {
+        coordinate.name = selector.coordinates.empty() ? context_->symbol("model") : selector.coordinates.back().name;
+      } else {
+        coordinate.name = context_->symbol(field.field.name);
+      }
       coordinate.loc = here(field.field.range, frame);
       selector.coordinates.push_back(std::move(coordinate));
       return;
@@ -131,7 +136,7 @@ void Evaluator::append_selector(directive::Selector& selector, const ast::Expr& 
         coordinate.name = context_->symbol(part.dimension.name);
         coordinate.loc = here(part.range, frame);
         for (const directive::Coordinate& earlier : selector.coordinates) {
-          if (earlier.name != coordinate.name) continue;
+          if (earlier.name != coordinate.name || earlier.rest) continue;
           fail(Code::selector_indexed_twice, part.range, frame, "this selector says `{}` twice", part.dimension.name)
               .related(earlier.loc, "the first one is here")
               .hint("write all indices in one bracket: `{}[0, 1]`", part.dimension.name);

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "frontend/lower/value.h"
@@ -35,6 +36,8 @@ class RankBuilder;
 class ScheduleBuilder;
 
 inline constexpr std::uint64_t kMaxSteps = 50'000'000;
+/// Steps whose number does not fit into 64 bits.
+inline constexpr std::uint64_t kUncounted = ~std::uint64_t{0};
 /// What a tensor operation counts: it costs that much more time and memory than a number.
 inline constexpr std::uint64_t kStepsOfTensor = 100;
 /// What an element of a list counts: it stays in memory.
@@ -86,14 +89,15 @@ class Evaluator {
   DeviceSetId eval_devices(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_selector(const ast::Expr& expr, Frame& frame);
   directive::Selector eval_target(const ast::Target& target, Frame& frame);
-  /// The value as its place takes it: ints become floats or byte counts, axes their sizes; in lists too. The analysis allows no other conversion.
+  /// The value as its place takes it: where a number is wanted, ints become floats or byte counts and axes their sizes; in lists too. The analysis
+  /// allows no other conversion.
   /// `range` and `frame` are where it stands.
   Value convert(Value value, sema::Type type, SourceRange range, const Frame& frame);
   std::int64_t to_int(const Value& value) const;
   double to_float(const Value& value) const;
   /// Whether `p[i]` names a coordinate of the axis; reports at the index that gives it when not.
   bool has_coordinate(const ast::IndexExpr& expr, const ast::Expr& at, std::int64_t index, const AxisValue& axis, Frame& frame);
-  /// The elements of a list, range or axis (its coordinates); a lone value is a list of one. They count as steps: none, and a diagnostic, past the bound.
+  /// The elements of a list or range; a lone value is a list of one. They count as steps: none, and a diagnostic, past the bound.
   Values elements(const Value& value, SourceRange range, const Frame& frame);
 
   // ---- places and failures
@@ -108,12 +112,35 @@ class Evaluator {
     if (claim) builder.related(claim_loc, "in the order of `{}`", print(*claim, *mesh, context_->symbols));
     return builder;
   }
+  /// Says what may well be meant; of one code and place once. Nothing fails.
+  template <typename... Args>
+  DiagnosticBuilder warn(Code code, SourceRange range, const Frame& frame, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    const LocId loc = here(range, frame);
+    if (first_warning(code, loc)) return sink_->report(code, loc, pattern, args...);
+    unread_.emplace(context_->locations);
+    return unread_->report(code, loc, pattern, args...);
+  }
   /// Begins a part of the program that does not depend on what failed so far.
   void begin_independent() { broken_ = false; }
   /// Fails without a word: something that failed before is needed here.
   void set_failed() { failed_ = broken_ = true; }
   /// The requirement that ended a schedule or model the last time; what stands behind it was not run.
   const ast::Stmt* failed_requirement() const { return failed_requirement_; }
+  /// Whether the body of a schedule, model or `def` is being run, and not only that of a train.
+  bool in_function() const { return functions_ > 0; }
+  /// Runs what a body has put off, as if it stood there. Whether it succeeded; unwinding has ended where it did not.
+  template <typename Body>
+  bool run_postponed(bool in_function, const Body& body) {
+    const bool skips = std::exchange(skips_statements, true);
+    functions_ += in_function ? 1 : 0;
+    body();
+    functions_ -= in_function ? 1 : 0;
+    skips_statements = skips;
+    abandons_ = false;
+    if (!failed_) return true;
+    resume();
+    return false;
+  }
   /// Ends unwinding, so that what stands beside the failure is looked at. False when evaluation cannot go on.
   bool resume();
   /// Says how many diagnostics were not shown.
@@ -172,6 +199,8 @@ class Evaluator {
   };
   /// Counts the elements that `value` brings into a list.
   bool step_elements(const Value& value, SourceRange range, const Frame& frame);
+  /// A round is a step at least; where nothing ends the loop earlier, one that is too long needs no try. True, and a diagnostic, for such.
+  bool too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame);
   bool out_of_steps(SourceRange range, const Frame& frame, std::uint64_t count);
   Value eval_node(const ast::Expr& expr, Frame& frame);
   Value eval_name(const ast::NameExpr& expr, Frame& frame);
@@ -202,6 +231,7 @@ class Evaluator {
   bool leave_out(const ast::Stmt& stmt, Frame& frame);
   /// The sink for a failure at that place; one that nobody reads when the place said so before.
   DiagnosticSink& sink_for(Code code, LocId loc);
+  bool first_warning(Code code, LocId loc);
   Flow execute_require(const ast::RequireStmt& stmt, Frame& frame);
   void require_failed(const ast::RequireStmt& stmt, Frame& frame);
 
@@ -218,7 +248,7 @@ class Evaluator {
   bool exhausted_ = false;  // a bound on steps or nesting was passed
   bool abandons_ = false;   // a requirement of the function being run failed
   const ast::Stmt* failed_requirement_ = nullptr;
-  std::set<std::pair<Code, SourceRange>> told_;
+  std::set<std::pair<Code, SourceRange>> told_, warned_;
   std::size_t not_shown_ = 0;
   LocId last_not_shown_;
   std::optional<DiagnosticSink> unread_;

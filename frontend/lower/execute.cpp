@@ -44,7 +44,8 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::let: execute_let(cast<ast::LetStmt>(stmt), frame); break;
     case ast::StmtKind::var: {
       const auto& var = cast<ast::VarStmt>(stmt);
-      frame.slots[var.name.binding] = eval(*var.value, frame);
+      Value value = convert(eval(*var.value, frame), sema::Type::from_bits(var.type), var.value->range, frame);
+      frame.slots[var.name.binding] = std::move(value);
       break;
     }
     case ast::StmtKind::assign: execute_assign(cast<ast::AssignStmt>(stmt), frame); break;
@@ -106,10 +107,13 @@ void Evaluator::execute_let(const ast::LetStmt& let, Frame& frame) {
 }
 
 void Evaluator::execute_assign(const ast::AssignStmt& assign, Frame& frame) {
-  Value& slot = frame.slots[assign.name.binding];
-  const sema::Type type{slot.get<double>() ? sema::TypeKind::floating : slot.get<ByteCount>() ? sema::TypeKind::bytes : sema::TypeKind::error, false};
-  Value value = convert(eval(*assign.value, frame), type, assign.value->range, frame);
-  slot = std::move(value);
+  Value value = convert(eval(*assign.value, frame), sema::Type::from_bits(assign.type), assign.value->range, frame);
+  frame.slots[assign.name.binding] = std::move(value);
+}
+
+bool Evaluator::too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame) {
+  if (rounds <= kMaxSteps - steps_ || may_return(body)) return false;
+  return !step(range, frame, rounds);
 }
 
 Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
@@ -120,6 +124,7 @@ Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
         .hint("write `max({}, 0)` where nothing shall happen", ast::source_text(*repeat.count));
     return Flow::failed;
   }
+  if (too_many_rounds(static_cast<std::uint64_t>(count), *repeat.body, repeat.count->range, frame)) return Flow::failed;
   Running loop(*this, repeat.count->range, frame, static_cast<std::uint64_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     loop.next();
@@ -143,11 +148,7 @@ Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::B
     return execute_for(bindings.subspan(1), body, frame);
   };
   if (const Range* range = values.get<Range>()) {
-    // A round is a step at least; where nothing ends the loop earlier, a range that is too long needs no try.
-    if (static_cast<std::uint64_t>(range->size()) > kMaxSteps - steps_ && !may_return(body)) {
-      step(binding.values->range, frame, static_cast<std::uint64_t>(range->size()));
-      return Flow::failed;
-    }
+    if (too_many_rounds(static_cast<std::uint64_t>(range->size()), body, binding.values->range, frame)) return Flow::failed;
     for (std::int64_t i = 0; i < range->size(); ++i) {
       if (const Flow flow = once(Value(range->begin + i * range->step)); flow != Flow::next) return flow;
     }
@@ -233,10 +234,11 @@ void Evaluator::require_failed(const ast::RequireStmt& stmt, Frame& frame) {
   }
   const std::string condition = ast::source_text(*stmt.condition);
   const std::string suffix = values.empty() ? std::string() : " (" + values + ")";
-  if (stmt.message) {
-    fail(Code::requirement_not_met, stmt.condition->range, frame, "{}: `{}` does not hold{}", stmt.message->value, condition, suffix);
-  } else {
-    fail(Code::requirement_not_met, stmt.condition->range, frame, "`{}` does not hold{}", condition, suffix);
+  const std::string message = stmt.message ? std::string(stmt.message->value) + ": " : std::string();
+  DiagnosticBuilder report = fail(Code::requirement_not_met, stmt.condition->range, frame, "{}`{}` does not hold{}", message, condition, suffix);
+  if (const LocId placement = rank != nullptr ? schedule->held_beside() : LocId(); placement.valid()) {
+    report.related(placement, "the order follows this placement")
+        .hint("place the stages so that it holds, or write an `order` beside the call: it replaces the schedule's own");
   }
 }
 

@@ -232,7 +232,7 @@ class Lowering {
     for (std::size_t i = 0; i < data.extent_locs.size(); ++i) {
       const std::string_view name = evaluator_.context().text(data.extents[i].first);
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      if (reads_classes && data.classes == 0 && means_classes(name)) continue;  // told where they are read
+      if (data.kind == directive::Data::Kind::synthetic && reads_classes && data.classes == 0 && means_classes(name)) continue;  // told where they are read
       const std::string_view best = nearest_name(name, names);
       auto&& report = evaluator_.fail_at(Code::input_extent, data.extent_locs[i], "no input of the model has a dimension `{}`", name);
       if (best.empty()) {
@@ -400,7 +400,9 @@ class Lowering {
           frame.slots[i] = add_axis(name, *value.get<std::int64_t>(), params[i].range, frame) ? last_axis() : Value();
         }
       } else if (params[i].default_value) {
-        frame.slots[i] = evaluator_.eval(*params[i].default_value, frame);
+        const ast::Expr& written = *params[i].default_value;
+        Value value = evaluator_.convert(evaluator_.eval(written, frame), type, written.range, frame);
+        frame.slots[i] = std::move(value);
       } else if (!has_overrides(type)) {
         evaluator_.fail(Code::parameter_missing, params[i].name.range, frame, "`{}` cannot be shown by itself: `-D` cannot give its parameter `{}: {}`", function.name(), name,
                         sema::type_name(type))

@@ -18,6 +18,8 @@ std::optional<Op> unary_op(Builtin id) {
     case Builtin::exp: return Op::exp;
     case Builtin::gelu: return Op::gelu;
     case Builtin::log: return Op::log;
+    case Builtin::sin: return Op::sin;
+    case Builtin::cos: return Op::cos;
     case Builtin::relu: return Op::relu;
     case Builtin::sigmoid: return Op::sigmoid;
     case Builtin::silu: return Op::silu;
@@ -60,6 +62,7 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
   }
   const auto tensor = [&](std::size_t i) { return values[i]->get<TensorValue>()->id; };
   const auto number = [&](std::size_t i, double otherwise) { return values[i] ? evaluator.to_float(*values[i]) : otherwise; };
+  const auto integer = [&](std::size_t i, std::int64_t otherwise) { return values[i] ? evaluator.to_int(*values[i]) : otherwise; };
   const auto range_of = [&](std::size_t i) { return expr.args[static_cast<std::size_t>(expr.matched[i])].range; };
   const auto along = [&](std::size_t i) { return state_->dimension_argument(expr, i); };
   const auto dims = [&](std::size_t i) {
@@ -74,6 +77,9 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
   if (const auto op = unary_op(id)) {
     built = build.unary(*op, tensor(0));
     return state_->check(built, expr.range, frame);
+  }
+  if (id == Builtin::maximum || id == Builtin::minimum) {
+    state_->look_for_pairs(signature.name, *expr.args[static_cast<std::size_t>(expr.matched[0])].value, tensor(0), tensor(1), expr.range, frame);
   }
   switch (id) {
     case Builtin::attend: {
@@ -95,6 +101,24 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
         if (!ignore) return {};
       }
       built = build.cross_entropy(tensor(0), tensor(1), along(2), ignore);
+      break;
+    }
+    case Builtin::concat: built = build.concat(tensor(0), tensor(1), along(2)); break;
+    case Builtin::iota: built = build.iota(tensor(0), number(2, 0), number(3, 1), along(1)); break;
+    case Builtin::pad: built = build.pad(tensor(0), integer(1, 0), integer(2, 0), along(3)); break;
+    case Builtin::rotary: {
+      const Symbol named = along(1);
+      built = build.rotary(tensor(0), named.valid() ? named : evaluator.context().symbol("seq"), number(2, 10000));
+      break;
+    }
+    case Builtin::shift: built = build.shift(tensor(0), integer(1, 0), along(2)); break;
+    case Builtin::slice: {
+      const Range* part = values[1]->get<Range>();
+      if (part == nullptr || part->step != 1) {
+        evaluator.fail(Code::setting_out_of_range, range_of(1), frame, "`slice` takes neighbours, written as a range").hint("write `slice(x, 2..5)` for the positions 2, 3 and 4");
+        return {};
+      }
+      built = build.slice(tensor(0), part->begin, part->end, along(2));
       break;
     }
     case Builtin::dot: {
@@ -120,6 +144,11 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     case Builtin::mean: built = build.mean(tensor(0), dims(1)); break;
     case Builtin::sum: built = build.sum(tensor(0), dims(1)); break;
     case Builtin::maximum: built = build.binary(Op::maximum, tensor(0), tensor(1)); break;
+    case Builtin::mean_squared: {
+      built = build.binary(Op::sub, tensor(0), tensor(1));
+      if (built) built = build.unary(Op::square, built.value);
+      break;
+    }
     case Builtin::minimum: built = build.binary(Op::minimum, tensor(0), tensor(1)); break;
     case Builtin::rename:
     case Builtin::rename_indices: built = build.rename(tensor(0), new_names(expr, evaluator.context())); break;

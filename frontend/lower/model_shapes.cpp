@@ -155,7 +155,7 @@ bool ModelBuilder::State::gives_values(const directive::Data& data, std::string_
         .hint("it gives `tokens: i64[batch, seq]` and `targets: i64[batch, seq]`, the same text shifted by one byte");
     return false;
   }
-  if (type.dtype != tensor::DType::i64 || data.classes != 0) return true;
+  if (data.kind == directive::Data::Kind::arrays || type.dtype != tensor::DType::i64 || data.classes != 0) return true;
   if (!without_classes.insert(&data).second) {  // one number is missing, however many inputs need it
     evaluator.set_failed();
     return false;
@@ -329,6 +329,31 @@ Value ModelBuilder::State::stand_in(const sema::Function& function, Frame& calle
     return {};
   }
   return returned(function, Value(TensorValue{built.value}), callee);
+}
+
+void ModelBuilder::State::look_for_pairs(std::string_view operation, const ast::Expr& left, tensor::ValueId a, tensor::ValueId b, SourceRange range,
+                                         const Frame& frame) {
+  const auto &a_dims = graph.type(a).dims, &b_dims = graph.type(b).dims;
+  const auto beyond = [](const auto& dims, const auto& others) {
+    std::vector<tensor::Dim> own;
+    for (const tensor::Dim& dim : dims) {
+      if (std::none_of(others.begin(), others.end(), [&](const tensor::Dim& other) { return other.name == dim.name; })) own.push_back(dim);
+    }
+    return own;
+  };
+  const std::vector<tensor::Dim> only_a = beyond(a_dims, b_dims), only_b = beyond(b_dims, a_dims);
+  const bool outer_product = operation == "*" && only_a.size() == a_dims.size();
+  if (only_a.empty() || only_b.empty() || outer_product) return;
+  const auto name = [&](const tensor::Dim& dim) { return evaluator.context().text(dim.name); };
+  auto&& report = evaluator.warn(Code::all_pairs, range, frame,
+                                 "`{}` takes `{}` and `{}`: each has a dimension that the other lacks, so every `{}` is paired with every `{}`",
+                                 operation, show(a), show(b), name(only_a.front()), name(only_b.front()));
+  if (only_a.size() == 1 && only_b.size() == 1 && only_a[0].extent == only_b[0].extent && !only_a[0].sampled && !only_b[0].sampled) {
+    report.hint("dimensions align by name: call both `{}`, or write `rename({}, {}: {})`", name(only_b[0]), ast::source_text(left), name(only_a[0]),
+                name(only_b[0]));
+  } else {
+    report.hint("dimensions align by name: what shall align has one name, which `rename(x, old: new)` gives it");
+  }
 }
 
 bool ModelBuilder::State::has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame) {

@@ -49,6 +49,9 @@ struct ModelBuilder::State {
   bool fits(const tensor::Type& type) const;
   std::string show(tensor::ValueId value) const { return show(graph.type(value)); }
   std::string show(const tensor::Type& type) const { return in_words_of_programs(tensor::print(type, evaluator.context().symbols)); }
+  /// Warns where an element-wise operation makes all pairs: each operand has a dimension that the other lacks. A product of operands that share
+  /// none is an outer product as it is written.
+  void look_for_pairs(std::string_view operation, const ast::Expr& left, tensor::ValueId a, tensor::ValueId b, SourceRange range, const Frame& frame);
   /// Whether `x` has the dimensions that the arguments of a builtin name, and one where they name none; reports where it has not.
   bool has_dimensions(const ast::CallExpr& expr, const sema::Signature& signature, tensor::ValueId x, Frame& frame);
   /// The dimension that argument `param` of a builtin names; invalid when it is left out.

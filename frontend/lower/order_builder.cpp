@@ -39,7 +39,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     const auto add = [&](const Value& values, const ast::Expr& from) {
       for (const Value& value : evaluator_->elements(values, from.range, frame)) coordinates.emplace_back(evaluator_->to_int(value), &from);
     };
-    if (some == nullptr) add(base, *bound.values);
+    if (some == nullptr) add(Value(Range{0, axis->size}), *bound.values);
     for (std::size_t i = 0; some != nullptr && i < some->indices.size() && !evaluator_->failed(); ++i) add(evaluator_->eval(*some->indices[i], frame), *some->indices[i]);
     if (evaluator_->failed()) return;
     if (claim.at[axis->axis] != DeviceSet::kWhole) {
@@ -56,6 +56,8 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
     claim.at[axis->axis] = DeviceSet::kWhole;
     return;
   }
+  if (evaluator_->schedule->claimed_beside(claim)) return;
+  evaluator_->schedule->begin_rank();
   RankBuilder builder(*evaluator_, value_.order);
   RankBuilder* const outer = std::exchange(evaluator_->rank, &builder);
   const bool skips = std::exchange(evaluator_->skips_statements, false);
@@ -71,6 +73,7 @@ void OrderBuilder::elaborate(const ast::RankStmt& stmt, std::size_t binding, Dev
   evaluator_->rank = outer;
   if (evaluator_->failed()) {  // the other coordinates are looked at
     evaluator_->schedule->note_missing(stmt);
+    evaluator_->schedule->note_claim(claim);
     evaluator_->cursors_told = true;
     evaluator_->resume();
     return;

@@ -12,7 +12,7 @@ namespace piper::lower {
 
 bool RankBuilder::less(const Element& a, const Element& b) const {
   // A selector is a conjunction: in which order its coordinates stand does not matter.
-  const auto key = [](const directive::OrderCoordinate& c) { return std::tuple(c.name.value(), c.all, c.index); };
+  const auto key = [](const directive::OrderCoordinate& c) { return std::tuple(c.name.value(), c.rest, c.all, c.index); };
   const auto before = [&](const auto& x, const auto& y) { return key(x) < key(y); };
   const auto sorted = [&](const Element& element) {
     const auto* first = order_->coordinates.data() + element.first;
@@ -30,8 +30,7 @@ std::string RankBuilder::text(const Element& element) const {
   std::string text;
   for (std::uint32_t i = 0; i < element.count; ++i) {
     const directive::OrderCoordinate& c = order_->coordinates[element.first + i];
-    if (i > 0) text += ' ';
-    text += evaluator_->context().text(c.name);
+    text += directive::coordinate_text(evaluator_->context().text(c.name), c.rest, i == 0);
     if (!c.all) text += "[" + std::to_string(c.index) + "]";
   }
   return text.empty() ? "model" : text;
@@ -48,7 +47,7 @@ std::string RankBuilder::list_text(std::span<const Element> elements) const {
 void RankBuilder::expand_selector(const directive::Selector& selector, SourceRange range, std::vector<Element>& out, Frame& frame) {
   std::uint64_t count = 1;
   for (const directive::Coordinate& c : selector.coordinates) {
-    if (__builtin_mul_overflow(count, c.all ? 1 : c.indices.size(), &count)) count = ~std::uint64_t{0};
+    if (__builtin_mul_overflow(count, c.all ? 1 : c.indices.size(), &count)) count = kUncounted;
   }
   if (!evaluator_->step(range, frame, count)) return;
   std::vector<std::uint32_t> at(selector.coordinates.size(), 0);
@@ -56,7 +55,7 @@ void RankBuilder::expand_selector(const directive::Selector& selector, SourceRan
     Element element{static_cast<std::uint32_t>(order_->coordinates.size()), static_cast<std::uint32_t>(at.size())};
     for (std::size_t i = 0; i < at.size(); ++i) {
       const directive::Coordinate& c = selector.coordinates[i];
-      order_->coordinates.push_back({c.name, c.all ? 0 : c.indices[at[i]], c.all, c.loc});
+      order_->coordinates.push_back({c.name, c.all ? 0 : c.indices[at[i]], c.all, c.loc, c.rest});
     }
     out.push_back(element);
     for (std::size_t i = at.size(); i-- > 0;) {
@@ -166,7 +165,7 @@ const RankBuilder::Queued* RankBuilder::pending_that_meets(const Element& elemen
     for (std::uint32_t i = 0; i < a.count; ++i) {
       for (std::uint32_t j = 0; j < b.count; ++j) {
         const auto &x = c[a.first + i], &y = c[b.first + j];
-        if (x.name == y.name && !x.all && !y.all && x.index != y.index) return true;
+        if (x.name == y.name && x.rest == y.rest && !x.all && !y.all && x.index != y.index) return true;
       }
     }
     return false;
@@ -181,7 +180,7 @@ std::uint64_t RankBuilder::key(const Element& element) const {
   std::uint64_t key = element.count;
   for (std::uint32_t i = 0; i < element.count; ++i) {
     const directive::OrderCoordinate& c = order_->coordinates[element.first + i];
-    std::uint64_t one = (std::uint64_t{c.name.value()} << 33 | std::uint64_t{c.all} << 32 | c.index) * 0x9E3779B97F4A7C15u;
+    std::uint64_t one = (std::uint64_t{c.name.value()} << 34 | std::uint64_t{c.rest} << 33 | std::uint64_t{c.all} << 32 | c.index) * 0x9E3779B97F4A7C15u;
     key += one ^ one >> 29;  // the same in every order
   }
   return key;

@@ -158,6 +158,8 @@ DiagnosticSink& Evaluator::sink_for(Code code, LocId loc) {
   return *unread_;
 }
 
+bool Evaluator::first_warning(Code code, LocId loc) { return warned_.insert({code, context_->locations.primary(loc)}).second; }
+
 void Evaluator::finish_reports() {
   report_not_shown(*sink_, last_not_shown_, not_shown_, "train or schedule");
 }

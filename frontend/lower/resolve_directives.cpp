@@ -1,4 +1,4 @@
-// Directives beside a schedule's own: `partition`, `split` and `place` of the caller replace the callee's if the extents agree.
+// Directives beside a schedule's own: `partition`, `split` and `place` of the caller replace the callee's if the extents agree. Orders: resolve_orders.cpp.
 
 #include <algorithm>
 
@@ -7,10 +7,12 @@
 namespace piper::lower {
 namespace {
 
+bool same_label(const directive::Coordinate& a, const directive::Coordinate& b) { return a.name == b.name && a.rest == b.rest; }
+
 bool same_names(const directive::Selector& a, const directive::Selector& b) {
   if (a.pass != b.pass || a.coordinates.size() != b.coordinates.size()) return false;
   return std::all_of(a.coordinates.begin(), a.coordinates.end(), [&](const directive::Coordinate& c) {
-    return std::any_of(b.coordinates.begin(), b.coordinates.end(), [&](const directive::Coordinate& d) { return c.name == d.name; });
+    return std::any_of(b.coordinates.begin(), b.coordinates.end(), [&](const directive::Coordinate& d) { return same_label(c, d); });
   });
 }
 
@@ -18,7 +20,7 @@ bool same_names(const directive::Selector& a, const directive::Selector& b) {
 bool covers(const directive::Selector& outer, const directive::Selector& inner) {
   if (!same_names(outer, inner)) return false;
   for (const directive::Coordinate& o : outer.coordinates) {
-    const auto& i = *std::find_if(inner.coordinates.begin(), inner.coordinates.end(), [&](const auto& c) { return c.name == o.name; });
+    const auto& i = *std::find_if(inner.coordinates.begin(), inner.coordinates.end(), [&](const auto& c) { return same_label(c, o); });
     if (o.all) continue;
     if (i.all) return false;
     for (const std::uint32_t index : i.indices) {
@@ -143,6 +145,7 @@ void ScheduleBuilder::finish() {
   resolve_splits();
   evaluator_->resume();
   resolve_places();
+  evaluate_orders();
   for (Entry& entry : entries_) {
     if (!entry.replaced) strategy_->directives.push_back(std::move(entry.directive));
   }

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::int64_t kMost = 0x7FFFFFFF;  // of whatever is counted
 
+/// Stages times microbatches. Each is several operations, messages and buffers, which take some kilobytes together.
+constexpr std::uint64_t kMostPieces = 1u << 19;
+constexpr std::uint64_t kUncountedPieces = std::uint64_t{1} << 32;  // no product of two such overflows
+
 }  // namespace
 
 void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
@@ -55,11 +59,44 @@ directive::NamedExtent ScheduleBuilder::extent(const ast::Pair& pair, std::strin
   return {evaluator_->context().symbol(pair.name.name), value, evaluator_->here(pair.range, frame)};
 }
 
+std::uint64_t ScheduleBuilder::Pieces::parts() const {
+  std::uint64_t product = 1;
+  for (const auto& [dim, into] : splits) product = std::min(product * into, kUncountedPieces);
+  return product;
+}
+
+void ScheduleBuilder::Pieces::split(Symbol dim, std::uint64_t into) {
+  const auto known = std::find_if(splits.begin(), splits.end(), [&](const auto& split) { return split.first == dim; });
+  if (known == splits.end()) {
+    splits.emplace_back(dim, into);
+  } else {
+    known->second = std::max(known->second, into);
+  }
+}
+
+void ScheduleBuilder::take(Pieces pieces, const directive::NamedExtent& last) {
+  const std::uint64_t parts = pieces.parts();
+  if (pieces.stages * parts <= kMostPieces) {
+    pieces_ = std::move(pieces);
+    return;
+  }
+  lacks_extents_ = true;
+  const std::string more = parts == kUncountedPieces ? "more than " : "";
+  evaluator_->fail_at(Code::too_many_pieces, last.loc, "{} in {} are {} pieces of work; a program has at most {}", counted(pieces.stages, "stage"),
+                      more + counted(parts, "part of the batch", "parts of the batch"), more + std::to_string(pieces.stages * parts), kMostPieces)
+      .hint("make `{}` smaller: each piece is several operations, with their messages and buffers", evaluator_->context().text(last.name));
+}
+
 void ScheduleBuilder::partition(const ast::PartitionStmt& stmt, Frame& frame) {
   directive::Partition partition;
   partition.loc = evaluator_->here(stmt.range, frame);
   partition.region = evaluator_->eval_selector(*stmt.region, frame);
   partition.into = extent(stmt.into, "the number of stages", frame);
+  if (evaluator_->failed()) return;
+  Pieces pieces = pieces_;
+  pieces.stages = std::max<std::uint64_t>(pieces.stages, partition.into.extent);
+  take(std::move(pieces), partition.into);
+  if (evaluator_->failed()) return;
   for (const ast::Pair& pair : stmt.settings) {
     if (pair.name.name != "sizes") continue;
     partition.sizes_loc = evaluator_->here(pair.value->range, frame);
@@ -82,6 +119,14 @@ void ScheduleBuilder::split(const ast::SplitStmt& stmt, Frame& frame) {
   split.dim_loc = evaluator_->here(stmt.dimension.range, frame);
   for (const ast::Pair& pair : stmt.into) split.into.push_back(extent(pair, "the number of parts", frame));
   for (const ast::Target& target : stmt.targets) split.targets.push_back(evaluator_->eval_target(target, frame));
+  if (evaluator_->failed()) return;
+  if (split.targets.empty()) {  // of all work
+    std::uint64_t into = 1;
+    for (const directive::NamedExtent& part : split.into) into = std::min(into * part.extent, kUncountedPieces);
+    Pieces pieces = pieces_;
+    pieces.split(split.dim, into);
+    take(std::move(pieces), split.into.back());
+  }
   add(std::move(split));
 }
 
@@ -109,7 +154,7 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
     replicate.axes.push_back(symbol);
   }
   for (const ast::Pair& pair : stmt.settings) {
-    const Value value = evaluator_->eval(*pair.value, frame);
+    const Value value = evaluator_->convert(evaluator_->eval(*pair.value, frame), {sema::TypeKind::number}, pair.value->range, frame);
     if (evaluator_->failed()) return;
     const double number = evaluator_->to_float(value);
     if (pair.name.name == "bucket") {
@@ -156,41 +201,8 @@ void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {
 }
 
 void ScheduleBuilder::order(const ast::OrderStmt& stmt, Frame& frame) {
-  // An order walks through what the cuts make: without their extents its mistakes would be theirs.
-  if (lacks_extents_) return evaluator_->set_failed();
-  OrderValue value;
-  if (stmt.value) {
-    Value order = evaluator_->eval(*stmt.value, frame);
-    if (evaluator_->failed()) return;
-    value = unshare<OrderValue>(std::move(order));
-  } else {
-    OrderBuilder builder(*evaluator_);
-    OrderBuilder* const outer = std::exchange(evaluator_->order, &builder);
-    evaluator_->execute(*stmt.body, frame);
-    evaluator_->order = outer;
-    if (evaluator_->failed()) return;
-    value = builder.take();
-  }
-  // A block is shown by its first word.
-  const std::uint32_t end = stmt.value ? stmt.range.end : stmt.range.begin + static_cast<std::uint32_t>(std::string_view("order").size());
-  value.order.loc = evaluator_->here({stmt.range.file, stmt.range.begin, end}, frame);
-  if (!value.pending.empty()) {
-    const PendingGradient& first = value.pending.front();
-    std::string text;
-    for (std::uint32_t c = 0; c < first.op.num_coordinates; ++c) {
-      const directive::OrderCoordinate& at = value.order.coordinates[first.op.first_coordinate + c];
-      text += (c ? " " : "") + std::string(evaluator_->context().text(at.name)) + "[" + std::to_string(at.index) + "]";
-    }
-    evaluator_
-        ->fail_at(Code::weight_gradients_left, first.op.loc, "{} weight gradient{} still pending when the order ends, the oldest is `BW {}`",
-                value.pending.size(), value.pending.size() == 1 ? " is" : "s are", text)
-        .related(value.order.loc, "the order is applied here")
-        .hint("end the rank with `repeat left(BW) { BW }`");
-    note_missing(stmt);
-    leave_out_ranks_of(value, 0);
-    evaluator_->resume();
-  }
-  add(std::move(value.order));
+  orders_.push_back({&stmt, frame, entries_.size(), evaluator_->in_function()});
+  entries_.push_back({directive::Order(), scope_, true});
 }
 
 }  // namespace piper::lower

@@ -22,8 +22,18 @@ class ScheduleBuilder {
   void require(directive::Require require);
   /// A schedule called as a statement.
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
-  /// Resolves directives that stand beside a schedule's own (LANGUAGE.md section 1) and fills the strategy.
+  /// Resolves directives that stand beside a schedule's own (LANGUAGE.md section 1), evaluates the orders, which may ask for the placement
+  /// that holds, and fills the strategy.
   void finish();
+  /// `held(stage, p[r])`: of what a partition made, the indices placed on any of these devices, ascending.
+  Value held(const ast::CallExpr& call, const directive::Selector& work, const DeviceSet& devices, Frame& frame);
+  /// Whether an order that stands beside the call which led to the order being evaluated claims all of these devices.
+  bool claimed_beside(const DeviceSet& claim) const;
+  /// The order being evaluated claims these devices.
+  void note_claim(const DeviceSet& claim);
+  /// Of the placements that `held` has read for the rank, one that does not stand in the body of its order; invalid when there is none.
+  LocId held_beside() const { return held_beside_; }
+  void begin_rank() { held_beside_ = {}; }
   /// A statement is left out. What a name that it gave would have led to is noted where that name is used.
   void note_missing(const ast::Stmt& stmt);
   /// Whether the setting was written, perhaps wrongly, and failed: the default does not stand for it.
@@ -35,6 +45,7 @@ class ScheduleBuilder {
   void place(const ast::PlaceStmt& stmt, Frame& frame);
   void replicate(const ast::ReplicateStmt& stmt, Frame& frame);
   void stream(const ast::StreamStmt& stmt, Frame& frame);
+  /// Puts the order off until the placement that holds is known.
   void order(const ast::OrderStmt& stmt, Frame& frame);
   void setting(const ast::SettingStmt& stmt, Frame& frame);
   /// Not one of whose expressions failed.
@@ -46,19 +57,49 @@ class ScheduleBuilder {
   void resolve_partitions();
   void resolve_splits();
   void resolve_places();
+  /// Outer ones first, so that what they claim is known.
+  void evaluate_orders();
+  std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
+  void leave_out_claimed(OrderValue& value) const;
   /// A count of at least 1; reports when it is none.
   std::uint32_t positive(const ast::Expr& expr, std::string_view what, Frame& frame);
   std::uint32_t positive(std::int64_t value, const ast::Expr& from, std::string_view what, const Frame& frame);
   directive::NamedExtent extent(const ast::Pair& pair, std::string_view what, Frame& frame);
+
+  /// Into how many pieces the work is cut at least, as far as it is known.
+  struct Pieces {
+    std::uint64_t stages = 1;                               // of the finest partition
+    std::vector<std::pair<Symbol, std::uint64_t>> splits;   // by dimension: the finest
+    std::uint64_t parts() const;
+    void split(Symbol dim, std::uint64_t into);
+  };
+  /// Reports at the extent that makes them too many.
+  void take(Pieces pieces, const directive::NamedExtent& last);
 
   struct Entry {
     directive::Directive directive;
     std::uint32_t scope;  // the call of a schedule that it stands in
     bool replaced = false;
   };
+  /// An `order` statement with the values that its names had there.
+  struct PostponedOrder {
+    const ast::OrderStmt* stmt;
+    Frame frame;
+    std::size_t entry;  // its place among the directives
+    bool in_function;
+  };
+  struct Claim {
+    DeviceSet devices;
+    std::uint32_t scope;  // of the order
+  };
   Evaluator* evaluator_;
   directive::Strategy* strategy_;
   std::vector<Entry> entries_;
+  std::vector<PostponedOrder> orders_;
+  std::vector<Claim> claims_;  // of the orders evaluated so far
+  const PostponedOrder* evaluating_ = nullptr;
+  LocId held_beside_;
+  Pieces pieces_;
   std::vector<std::uint32_t> parents_ = {0};  // by scope: where the call stands; scope 0 is the train, or the schedule shown by itself
   std::uint32_t scope_ = 0;
   bool lacks_extents_ = false;  // a `partition` or `split` was given none that can be; reported

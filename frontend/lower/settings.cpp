@@ -36,6 +36,7 @@ class SettingCall {
       case Builtin::flat: return done(learning_rate(directive::LearningRate::Kind::constant));
       case Builtin::adamw:
       case Builtin::sgd: return done(optimizer());
+      case Builtin::arrays: return done(arrays());
       case Builtin::bytes: return done(bytes());
       case Builtin::synthetic: return done(synthetic());
       default: break;
@@ -145,11 +146,12 @@ class SettingCall {
     return true;
   }
 
-  directive::Data bytes() {
+  /// Data of a file: the path, which is one beside the program, and the batch.
+  directive::Data file(directive::Data::Kind kind) {
     Context& context = evaluator_.context();
     directive::Data data;
     data.loc = evaluator_.here(expr_.range, frame_);
-    data.kind = directive::Data::Kind::bytes;
+    data.kind = kind;
     data.path_loc = evaluator_.here(argument_expr(expr_, 0).range, frame_);
     const auto path = argument(0);
     if (evaluator_.failed()) return data;
@@ -158,8 +160,14 @@ class SettingCall {
     const std::filesystem::path folder = std::filesystem::path(context.locations.files().name(context.locations.primary(data.loc).file)).parent_path();
     data.path = from_command_line || text.empty() ? text : (folder / text).lexically_normal().string();
     data.batch = count(1, 1);
+    return data;
+  }
+
+  directive::Data bytes() {
+    directive::Data data = file(directive::Data::Kind::bytes);
+    if (evaluator_.failed()) return data;
     const std::int64_t seq = count(2, 1);
-    data.extents.emplace_back(context.symbol("seq"), seq);
+    data.extents.emplace_back(evaluator_.context().symbol("seq"), seq);
     return data;
   }
 
@@ -170,19 +178,30 @@ class SettingCall {
     data.batch = count(0, 1);
     data.classes = count(1, 1);
     if (given(1)) data.classes_loc = evaluator_.here(argument_expr(expr_, 1).range, frame_);
+    extents(data);
+    return data;
+  }
+
+  directive::Data arrays() {
+    directive::Data data = file(directive::Data::Kind::arrays);
+    if (!evaluator_.failed()) extents(data);
+    return data;
+  }
+
+  /// Sizes of dimensions by name.
+  void extents(directive::Data& data) {
     for (const std::uint32_t position : expr_.rest) {
       const ast::Arg& extent = expr_.args[position];
       const std::int64_t size = evaluator_.eval_int(*extent.value, frame_);
-      if (evaluator_.failed()) return data;
+      if (evaluator_.failed()) return;
       if (size < 1) {
         evaluator_.fail(Code::setting_out_of_range, extent.value->range, frame_, "the extent of `{}` is `{}`; it must be at least 1", extent.name.name, size);
         wrong_ = true;
-        if (!evaluator_.resume()) return data;
+        if (!evaluator_.resume()) return;
       }
       data.extents.emplace_back(evaluator_.context().symbol(extent.name.name), size);
       data.extent_locs.push_back(evaluator_.here(extent.name.range, frame_));
     }
-    return data;
   }
 
   Evaluator& evaluator_;
@@ -210,8 +229,10 @@ void ScheduleBuilder::setting(const ast::SettingStmt& stmt, Frame& frame) {
     settings.dtype = *value.get<tensor::DType>();
   } else if (name == "steps" || name == "seed") {
     const std::int64_t number = evaluator_->to_int(value);
-    if (number < 0) {
-      evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least 0", name, number);
+    const std::int64_t least = name == "steps" ? 1 : 0;
+    if (number < least) {
+      auto&& report = evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`{}` is `{}`; it must be at least {}", name, number, least);
+      if (number == 0) report.hint("to run nothing write `piper check`");
       return;
     }
     (name == "steps" ? settings.steps : settings.seed) = static_cast<std::uint64_t>(number);

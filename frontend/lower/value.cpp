@@ -27,7 +27,6 @@ std::string number(double value) {
 std::uint64_t length(const Value& value) {
   if (const Values* list = value.shared<Values>()) return list->size();
   if (const Range* range = value.get<Range>()) return static_cast<std::uint64_t>(range->size());
-  if (const AxisValue* axis = value.get<AxisValue>()) return static_cast<std::uint64_t>(axis->size);
   return 1;
 }
 

@@ -226,6 +226,10 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
     builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
   } else if (type == Parser::ASSIGN && what.find("block") != std::string_view::npos) {
     builder.hint("values are compared with `==`");
+  } else if (type == Parser::COLON && what == "`=`" && previous != nullptr) {
+    builder.hint("the type follows from the value: write `{} = ...`", text(previous));
+  } else if (parser->getContext()->getRuleIndex() == Parser::RuleParam && what == "`:`" && previous != nullptr) {
+    builder.hint("a parameter has a type, as in `{}: int`", text(previous));
   } else if (type == Parser::COMMA && what == "`)`") {
     builder.hint("a list is written `[a, b]`");
   } else if (type == Parser::PASS && (what == "an expression" || what == "`]`")) {

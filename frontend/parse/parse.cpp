@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "antlr4-runtime.h"
@@ -42,6 +43,18 @@ bool check_encoding(std::string_view text, FileId file, DiagnosticSink& sink) {
   return true;
 }
 
+/// Where the lines of a text begin; `;` ends one too.
+class LineStarts {
+ public:
+  explicit LineStarts(std::string_view text) {
+    for (std::size_t at = text.find_first_of("\n;"); at != std::string_view::npos; at = text.find_first_of("\n;", at + 1)) starts_.push_back(at + 1);
+  }
+  std::size_t of(std::size_t offset) const { return *std::prev(std::upper_bound(starts_.begin(), starts_.end(), offset)); }
+
+ private:
+  std::vector<std::size_t> starts_ = {0};
+};
+
 bool is_encoded(std::string_view bytes) {
   auto* first = reinterpret_cast<const llvm::UTF8*>(bytes.data());
   return bytes.find('\0') == std::string_view::npos && llvm::isLegalUTF8String(&first, first + bytes.size());
@@ -70,15 +83,17 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
   const bool encoded = check_encoding(text, file, sink);
   // Where a line has a mistake, an unexpected token on it follows from that more often than not.
   std::set<std::size_t> told;
+  std::optional<LineStarts> lines;  // of a text with mistakes
   std::size_t shown = 0;
   SourceRange last_hidden;
   SelectedReports reports(sink, [&](Code code, SourceRange at) {
+    if (severity_of(code) != Severity::error) return true;
     module.faults.push_back(at.begin);
     // That the text is not UTF-8 was told.
     if (!encoded && code == Code::unknown_character && !is_encoded(text.substr(at.begin, at.end - at.begin))) return false;
     module.brackets_differ |= code == Code::unclosed_bracket || code == Code::unmatched_bracket;
-    const std::size_t before = at.begin == 0 ? std::string_view::npos : text.find_last_of("\n;", at.begin - 1);
-    if (!told.insert(before == std::string_view::npos ? 0 : before + 1).second && code == Code::unexpected_token) return false;
+    if (!lines) lines.emplace(text);
+    if (!told.insert(lines->of(at.begin)).second && code == Code::unexpected_token) return false;
     if (++shown <= kShownErrors) return true;
     last_hidden = at;
     return false;

@@ -5,6 +5,8 @@
 
 #include "antlr4-runtime.h"
 #include "frontend/ast/stmt.h"
+#include "frontend/parse/foreign_forms.h"
+#include "frontend/parse/indentation.h"
 #include "grammar_generated/PipeLexer.h"
 #include "llvm/Support/ConvertUTF.h"
 
@@ -105,6 +107,11 @@ class TokenFilter {
 
   Tokens run() {
     lex();
+    warn_of_divisions(raw_, text_, file_, sink_);
+    replace_foreign_forms(raw_, text_, file_, sink_);
+    take_unknown();
+    brace_colon_blocks(raw_, text_, file_, sink_);
+    close_blocks_by_indentation(raw_, text_, file_, sink_);
     find_unclosed();
     for (next_ = 0; next_ < raw_.size() && !result_.too_deep; ++next_) take(raw_[next_]);
     auto end = static_cast<std::uint32_t>(text_.size());
@@ -115,10 +122,6 @@ class TokenFilter {
   }
 
  private:
-  struct RawToken : Token {
-    bool first_on_line = false;
-    bool unclosed = false;  // `(` or `[` without its end before the statement's
-  };
   struct Open {
     Token token;
     bool unclosed = false;
@@ -137,14 +140,19 @@ class TokenFilter {
     lexer.removeErrorListeners();
     bool first_on_line = true;
     std::string doc;
-    std::uint32_t quoted_to = 0;  // a text between `'` ends here
+    std::uint32_t skip_to = 0;  // a comment or text between other quotes ends here
     for (;;) {
       std::unique_ptr<antlr4::Token> token = lexer.nextToken();
       std::size_t type = token->getType();
       if (type == antlr4::Token::EOF) break;
       auto begin = static_cast<std::uint32_t>(token->getStartIndex());
       auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
-      if (begin < quoted_to) continue;
+      if (begin < skip_to) continue;
+      if (const std::uint32_t comment = foreign_comment(begin); comment > begin) {
+        first_on_line = first_on_line || text_.substr(begin, comment - begin).find('\n') != std::string_view::npos;
+        skip_to = comment;
+        continue;
+      }
       switch (type) {
         case Lexer::NEWLINE:
           first_on_line = true;
@@ -154,13 +162,10 @@ class TokenFilter {
           continue;
         case Lexer::UNKNOWN:
           if (const std::size_t length = quoted(begin); length > 0) {
-            end = quoted_to = begin + static_cast<std::uint32_t>(length);
-            sink_.report(Code::unknown_character, {file_, begin, end}, "`'` has no meaning here").hint("strings are written with `\"`");
+            end = skip_to = begin + static_cast<std::uint32_t>(length);
             type = Lexer::STRING;
-            break;
           }
-          take_unknown(begin, end);
-          continue;
+          break;
         case Lexer::UNCLOSED_STRING:
           while (end > begin + 1 && (text_[end - 1] == '\r' || text_[end - 1] == ' ')) --end;
           sink_.report(Code::unclosed_string, {file_, begin, end}, "the string is not closed on its line")
@@ -180,10 +185,10 @@ class TokenFilter {
       raw.end = end;
       raw.first_on_line = first_on_line;
       first_on_line = false;
+      if (type == Lexer::UNKNOWN) continue;
       if (!doc.empty()) result_.docs.emplace(begin, std::move(doc));
       doc.clear();
     }
-    report_unknown();
   }
 
   static void add_doc(std::string& doc, std::string_view line) {
@@ -212,21 +217,64 @@ class TokenFilter {
     }
   }
 
-  /// The length of `'text'` at `begin`, on one line; 0 where there is none.
-  std::size_t quoted(std::uint32_t begin) const {
-    if (text_[begin] != '\'') return 0;
-    const std::size_t end = text_.find_first_of("'\"\n", begin + 1);
-    return end != std::string_view::npos && text_[end] == '\'' ? end + 1 - begin : 0;
+  /// The length of a text in other quotes at `begin`, on one line; 0 where there is none. It is reported.
+  std::size_t quoted(std::uint32_t begin) {
+    static constexpr std::pair<std::string_view, std::string_view> kQuotes[] = {{"'", "'"}, {"\u201C", "\u201D"}, {"\u201D", "\u201D"}, {"\u2018", "\u2019"}, {"`", "`"}};
+    for (const auto& [open, close] : kQuotes) {
+      if (!text_.substr(begin).starts_with(open)) continue;
+      const std::size_t inside = begin + open.size();
+      const std::size_t end = std::min(text_.find(close, inside), text_.find('"', inside));
+      if (end == std::string_view::npos || text_.find('\n', inside) < end) return 0;
+      const std::size_t behind = end + (text_[end] == '"' ? 1 : close.size());
+      if (open == "'" && text_[end] == '"') return 0;
+      sink_.report(Code::unknown_character, {file_, begin, static_cast<std::uint32_t>(behind)}, "`{}` has no meaning here", open)
+          .hint("strings are written with `\"`: `\"{}\"`", text_.substr(inside, end - inside));
+      return behind - begin;
+    }
+    return 0;
   }
 
-  /// Adjacent unknown bytes make one diagnostic: a character may have several, and so may a run of damage.
-  void take_unknown(std::uint32_t begin, std::uint32_t end) {
-    if (unknown_.end == begin && unknown_.end > unknown_.begin) {
-      unknown_.end = end;
-      return;
+  /// Where a comment of another language ends that begins at `begin`; `begin` where there is none.
+  std::uint32_t foreign_comment(std::uint32_t begin) {
+    std::size_t end = begin, marked = begin + 2;
+    if (text_[begin] == '#') {
+      end = std::min(text_.find('\n', begin), text_.size());
+      marked = begin + 1;
+    } else if (text_.substr(begin).starts_with("/*")) {
+      const std::size_t close = text_.find("*/", begin + 2);
+      end = close == std::string_view::npos ? text_.size() : close + 2;
+    } else {
+      return begin;
+    }
+    const bool goes_on = begin >= comment_end_ && comment_end_ > 0 && text_.substr(comment_end_, begin - comment_end_).find_first_not_of(" \t\r\n") == std::string_view::npos;
+    comment_end_ = static_cast<std::uint32_t>(end);
+    if (!goes_on) {
+      sink_.report(Code::foreign_form, {file_, begin, static_cast<std::uint32_t>(marked)}, "`{}` is written differently here", text_.substr(begin, marked - begin))
+          .hint("a comment begins with `//`, on each of its lines");
+    }
+    return comment_end_;
+  }
+
+  /// Reports and removes what is no token. Adjacent bytes make one diagnostic: a character may have several, and so may a run of damage.
+  void take_unknown() {
+    RawTokens known;
+    known.reserve(raw_.size());
+    bool first_on_line = false;
+    for (RawToken& token : raw_) {
+      first_on_line = first_on_line || token.first_on_line;
+      if (token.type == Lexer::UNKNOWN) {
+        if (unknown_.end != token.begin || unknown_.end == unknown_.begin) {
+          report_unknown();
+          unknown_ = {token.begin, token.end};
+        }
+        unknown_.end = token.end;
+        continue;
+      }
+      token.first_on_line = std::exchange(first_on_line, false);
+      known.push_back(token);
     }
     report_unknown();
-    unknown_ = {begin, end};
+    raw_ = std::move(known);
   }
 
   void report_unknown() {
@@ -240,7 +288,6 @@ class TokenFilter {
       // A byte order mark says nothing in UTF-8 and is harmless at the start.
     } else if (valid && !control && bytes.size() <= 16) {
       DiagnosticBuilder builder = sink_.report(Code::unknown_character, at, "`{}` has no meaning here", bytes);
-      if (bytes == "!") builder.hint("negation is written `not`, inequality `!=`");
       if (bytes == "'") builder.hint("strings are written with `\"`");
     } else if (valid && !control) {
       sink_.report(Code::unknown_character, at, "these characters have no meaning here");
@@ -270,8 +317,15 @@ class TokenFilter {
     open_.pop_back();
     // A string that was not closed has swallowed the brackets behind it, and is reported already; so is too deep a nest, where reading ends.
     if (!quiet && !result_.too_deep && !unclosed_string_ends_.contains(last_end())) {
-      sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token))
-          .related(SourceRange{file_, where.begin, where.end}, "{}", why);
+      const std::string_view closer = top.token.type == Lexer::LPAREN ? ")" : top.token.type == Lexer::LBRACKET ? "]" : "}";
+      DiagnosticBuilder report = sink_.report(Code::unclosed_bracket, range(top.token), "`{}` is not closed", text(top.token));
+      report.related(SourceRange{file_, where.begin, where.end}, "{}", why);
+      const std::string_view behind = text_.substr(last_end(), text_.find('\n', last_end()) - last_end());
+      if (const std::size_t comment = behind.find("//"); comment != std::string_view::npos && behind.find(closer, comment) != std::string_view::npos) {
+        report.hint("`//` begins a comment, and the `{}` of this line stands in it; integers are divided with `/`", closer);
+      } else {
+        report.hint("add a `{}`", closer);
+      }
     }
     if (top.token.type == Lexer::LBRACE) separate();
     emit(closer_of(top.token.type), last_end(), last_end());
@@ -418,7 +472,7 @@ class TokenFilter {
       depth() = 1;
       return;
     }
-    if (!can_end_statement(result_.list.back().type)) return;
+    if (!can_end_statement(result_.list.back().type) || token.type == Lexer::BACKWARD) return;
     bool block_of_item = token.type == Lexer::LBRACE && open_.empty();
     if (!continues_statement(token.type) && !block_of_item) {
       separate();
@@ -465,12 +519,13 @@ class TokenFilter {
   std::string_view text_;
   FileId file_;
   SelectedReports& sink_;
-  std::vector<RawToken> raw_;
+  RawTokens raw_;
   std::size_t next_ = 0;
   std::size_t item_ = antlr4::Token::EOF;  // that begins the declaration
   std::vector<Open> open_;
   std::size_t outer_depth_ = 1;
   Span unknown_{0, 0};
+  std::uint32_t comment_end_ = 0;  // of another language
   std::set<std::uint32_t> unclosed_string_ends_;
   Tokens result_;
 };

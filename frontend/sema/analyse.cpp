@@ -84,6 +84,7 @@ void Analyser::run() {
   check_all(trains, program_.trains, &Analyser::check_train);
   check_recursion();
   spread_unsoundness();
+  tell_how_many_more();
   program_.complete = !declarations_missing_;
 }
 
@@ -427,11 +428,11 @@ FunctionId Program::find_schedule(std::string_view name) const {
   return {};
 }
 
-Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink) {
+Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, std::size_t shown_errors) {
   Program program;
   const std::size_t errors = sink.error_count();
-  load_modules(entry, file_system, context, sink, program);
-  Analyser(program, context, sink).run();
+  load_modules(entry, file_system, context, sink, program, shown_errors);
+  Analyser(program, context, sink, shown_errors).run();
   program.ok = sink.error_count() == errors;
   return program;
 }

@@ -6,6 +6,7 @@
 //
 // Beside text that did not parse, and files that were not found, the analysis is quiet where it would guess (`worth_telling`).
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,8 +59,9 @@ struct Place {
 
 class Analyser {
  public:
-  Analyser(Program& program, Context& context, DiagnosticSink& sink)
-      : program_(program), context_(context), sink_(sink, [this](Code code, SourceRange at) { return worth_telling(code, at); }) {}
+  Analyser(Program& program, Context& context, DiagnosticSink& sink, std::size_t shown_errors)
+      : program_(program), context_(context), shown_errors_(shown_errors), all_(sink),
+        sink_(sink, [this](Code code, SourceRange at) { return worth_telling(code, at) && shows(code, at); }) {}
 
   void run();
 
@@ -136,7 +138,11 @@ class Analyser {
   void spread_unsoundness();
   void begin_body(BodySort sort, ModuleId module, const Function* function, std::uint32_t node);
 
-  // worth_telling.cpp: after syntax errors and files that were not found.
+  // worth_telling.cpp: after syntax errors and files that were not found; not more than fit on a page.
+  /// Counts an error; false when enough of its file are shown.
+  bool shows(Code code, SourceRange at);
+  bool shows_no_more(FileId file) const;
+  void tell_how_many_more();
   void note_damage();
   bool worth_telling(Code code, SourceRange at) const;
   /// Whether text between the two did not parse.
@@ -265,6 +271,13 @@ class Analyser {
 
   Program& program_;
   Context& context_;
+  struct Told {
+    std::size_t errors = 0;
+    SourceRange last;
+  };
+  const std::size_t shown_errors_;  // of a file
+  std::map<FileId, Told> told_;
+  DiagnosticSink& all_;
   SelectedReports sink_;
   std::unordered_map<std::uint32_t, const ast::Module*> damage_;  // by file: those with text that did not parse
   bool declarations_missing_ = false;                             // in some file a declaration may not have parsed

@@ -21,11 +21,11 @@ Type parse_type(std::string_view text) {
   };
   static constexpr Row kRows[] = {
       {"any", TypeKind::any},           {"bool", TypeKind::boolean},           {"data", TypeKind::data},
-      {"dimension", TypeKind::dimension}, {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
+      {"devices", TypeKind::devices},   {"dimension", TypeKind::dimension},    {"dtype", TypeKind::dtype},          {"float", TypeKind::floating},
       {"i64", TypeKind::tensor_i64},    {"initializer", TypeKind::initializer}, {"int", TypeKind::integer},
       {"measure", TypeKind::measure},   {"number", TypeKind::number},          {"op", TypeKind::op},
       {"optimizer", TypeKind::optimizer}, {"order", TypeKind::order},          {"rate", TypeKind::rate},
-      {"string", TypeKind::string},     {"tensor", TypeKind::tensor},
+      {"selector", TypeKind::selector}, {"string", TypeKind::string},          {"tensor", TypeKind::tensor},
   };
   const bool list = text.front() == '[';
   if (list) text = text.substr(1, text.size() - 2);
@@ -114,6 +114,16 @@ std::span<const Signature* const> find_builtins(std::string_view name, bool meth
   const auto found = rows.find(name);
   if (found == rows.end()) return {};
   return found->second;
+}
+
+std::string_view instead_of_foreign(std::string_view name) {
+  static constexpr Unavailable kRows[] = {
+#define FOREIGN(name, instead) {#name, instead},
+#include "frontend/sema/foreign_names.def"
+#undef FOREIGN
+  };
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Unavailable& candidate) { return candidate.name == name; });
+  return row == std::end(kRows) ? std::string_view() : row->instead;
 }
 
 const Unavailable* find_unavailable(std::string_view name) {

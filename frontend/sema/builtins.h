@@ -55,6 +55,9 @@ struct Unavailable {
 };
 const Unavailable* find_unavailable(std::string_view name);
 
+/// What to write for a name of another language (`float32`, `None`, `range`); empty when it is none that we know.
+std::string_view instead_of_foreign(std::string_view name);
+
 /// Every name of the table, for suggestions and completion.
 std::span<const std::string_view> builtin_names(bool methods);
 

@@ -18,11 +18,11 @@ bool converts(Type from, Type to) {
     case TypeKind::floating:
       return from.kind == TypeKind::integer || from.kind == TypeKind::axis;
     case TypeKind::bytes:
-      return from.kind == TypeKind::integer;
+      return from.kind == TypeKind::integer || from.kind == TypeKind::axis;
     case TypeKind::devices:
       return from.kind == TypeKind::axis;
     case TypeKind::rate:
-      return from.kind == TypeKind::integer || from.kind == TypeKind::floating;
+      return from.kind == TypeKind::integer || from.kind == TypeKind::axis || from.kind == TypeKind::floating;
     case TypeKind::number:
       return from.element().is_number();
     case TypeKind::tensor:
@@ -44,7 +44,7 @@ std::optional<Type> common_type(Type a, Type b) {
   if (a.element().is_number() && b.element().is_number()) {
     const auto either = [&](TypeKind kind) { return a.kind == kind || b.kind == kind; };
     if (either(TypeKind::bytes)) {
-      if (either(TypeKind::floating) || either(TypeKind::axis)) return std::nullopt;
+      if (either(TypeKind::floating)) return std::nullopt;
       return Type{TypeKind::bytes, a.list};
     }
     return Type{either(TypeKind::floating) ? TypeKind::floating : TypeKind::integer, a.list};
@@ -70,6 +70,7 @@ std::string Place::text() const {
 
 Type Analyser::infer(ast::Expr& expr, Type hint) {
   if (hint.kind == TypeKind::selector) return selector(expr);
+  if (hint.kind == TypeKind::any) hint = kError;  // says nothing: `len([stage[0], stage[1]])`
   const Type type = infer_node(expr, hint);
   type_unknown_ = type_unknown_ || type.is_error();
   expr.type = type.bits();
@@ -225,6 +226,8 @@ namespace {
 
 /// The type of `a op b` for numbers and tensors, if there is one.
 std::optional<Type> arithmetic_type(ast::BinaryOp op, Type a, Type b) {
+  if (a == kAxis) a = kInt;
+  if (b == kAxis) b = kInt;
   const auto real_tensor = [](Type type) { return type.is_tensor() && type.kind != TypeKind::tensor_i64; };
   const auto scalar = [](Type type) { return type.is_number() && type != kBytes; };
   if (op == ast::BinaryOp::contract) {
@@ -249,7 +252,7 @@ std::optional<Type> arithmetic_type(ast::BinaryOp op, Type a, Type b) {
         return a == kBytes ? std::optional<Type>(kBytes) : std::nullopt;
     }
   }
-  return common_type(a == kAxis ? kInt : a, b == kAxis ? kInt : b);
+  return common_type(a, b);
 }
 
 }  // namespace

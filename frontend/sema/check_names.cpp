@@ -85,6 +85,8 @@ void Analyser::end_body() {
 }
 
 std::string_view Analyser::suggestion(std::string_view name, bool callee) {
+  // To look among all names for each of thousands of mistakes takes long, and nobody reads it.
+  if (shows_no_more(program_.modules[body_.module.index()]->syntax.file)) return {};
   std::vector<std::string_view> known;
   const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train; };
   if (!callee) {
@@ -141,6 +143,10 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool c
   if (!callee && ended != ended_.rend()) {
     diagnostic.related(ended->range, "`{}` ends with its block", name);
     if (ended->kind == LocalKind::let || ended->kind == LocalKind::var) diagnostic.hint("declare it before that block, as a `var` that the block gives its value");
+    return;
+  }
+  if (const std::string_view instead = instead_of_foreign(name); !instead.empty()) {
+    diagnostic.hint("{}", instead);
     return;
   }
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {

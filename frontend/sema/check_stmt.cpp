@@ -16,6 +16,9 @@ bool is_reduction(const ast::Expr& expr) {
   return field != nullptr && (field->field.name == "reduce" || is_reduction(*field->base));
 }
 
+/// What changes is a number: `var n = p` counts from the size of the axis.
+Type held_by_var(Type type) { return type.kind == TypeKind::axis ? Type{TypeKind::integer, type.list} : type; }
+
 constexpr std::uint8_t bit(BodySort sort) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(sort)); }
 constexpr std::uint8_t kAnywhere = 0xFF;
 constexpr std::uint8_t kModel = bit(BodySort::model);
@@ -167,6 +170,8 @@ void Analyser::statement(ast::Stmt& stmt) {
       const auto& node = llvm::cast<ast::VarStmt>(stmt);
       Type type = infer(*node.value);
       if (!type.is_error() && !storable(*node.value, type)) type = kError;
+      type = held_by_var(type);
+      node.type = type.bits();
       declare_local(node.name, type, LocalKind::var);
       break;
     }
@@ -294,9 +299,11 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
   const Type actual = infer(*stmt.value, expected.kind == TypeKind::selector ? expected : kError);
   local = find_local(stmt.name.name);  // inferring may have moved the locals
   if (expected == Type{TypeKind::any, true} && actual.list) {
-    local->type = actual;  // the empty list of its declaration had no element type
+    local->type = held_by_var(actual);  // the empty list of its declaration had no element type
+    stmt.type = local->type.bits();
     return;
   }
+  stmt.type = expected.bits();
   if (converts(actual, expected)) return;
   auto diagnostic = sink_.report(Code::type_mismatch, stmt.value->range, "this is {}; the `var` `{}` holds {}", with_article(actual),
                                  place.name, with_article(expected));

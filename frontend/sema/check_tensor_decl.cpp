@@ -60,7 +60,9 @@ Type Analyser::resolve_type(const ast::TypeRef& type) {
   std::vector<std::string_view> names;
   for (const Row& row : kRows) names.push_back(row.name);
   auto diagnostic = sink_.report(Code::unknown_type, type.name.range, "there is no type `{}`", type.name.name);
-  if (const std::string_view best = nearest_name(type.name.name, names); !best.empty()) {
+  if (const std::string_view instead = instead_of_foreign(type.name.name); !instead.empty()) {
+    diagnostic.hint("{}", instead);
+  } else if (const std::string_view best = nearest_name(type.name.name, names); !best.empty()) {
     diagnostic.hint("did you mean `{}`?", best);
   } else {
     diagnostic.hint("types are `int`, `float`, `bool`, `string`, `bytes`, `axis`, `devices`, `selector`, `order`, `steps`, `cursor`, "

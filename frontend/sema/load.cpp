@@ -4,6 +4,7 @@
 #include <map>
 
 #include "frontend/parse/parse.h"
+#include "ir/diagnostics/forward.h"
 #include "ir/diagnostics/suggestion.h"
 
 namespace piper::sema {
@@ -12,8 +13,8 @@ namespace {
 
 class Loader {
  public:
-  Loader(const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program)
-      : file_system_(file_system), files_(context.locations.files()), sink_(sink), program_(program) {}
+  Loader(const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program, std::size_t shown_errors)
+      : file_system_(file_system), files_(context.locations.files()), sink_(sink), program_(program), shown_errors_(shown_errors) {}
 
   ModuleId load(FileId file, std::string name) {
     const ModuleId id = ModuleId::at(program_.modules.size());
@@ -24,18 +25,24 @@ class Loader {
     module.name = std::move(name);
     module.syntax = parse::parse(files_, file, sink_);
     open_.push_back({id, {}});
+    DiagnosticSink unread(sink_.locations());
+    std::size_t failed = 0;
+    SourceRange last_failed;
     for (const ast::Item* item : module.syntax.items) {
       const auto* use = llvm::dyn_cast<ast::UseItem>(item);
       if (use == nullptr || use->path.empty()) continue;
       if (std::any_of(use->path.begin(), use->path.end(), [](const ast::Identifier& part) { return part.missing(); })) continue;
       const SourceRange at = cover(use->path.front().range, use->path.back().range);
       open_.back().use = at;
-      if (const std::optional<ModuleId> used = follow(*use, file, at)) {
+      if (const std::optional<ModuleId> used = follow(*use, file, at, failed < shown_errors_ ? sink_ : unread)) {
         if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end()) module.uses.push_back(*used);
       } else {
         module.lacks_uses = true;
+        ++failed;
+        last_failed = at;
       }
     }
+    report_not_shown(sink_, last_failed, failed - std::min(failed, shown_errors_), "file");
     open_.pop_back();
     return id;
   }
@@ -46,10 +53,11 @@ class Loader {
     SourceRange use;  // the one that is being followed
   };
 
-  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at) {
+  /// What is wrong with the `use` itself goes to `told`.
+  std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at, DiagnosticSink& told) {
     std::string dotted;
     for (const ast::Identifier& part : use.path) dotted += (dotted.empty() ? "" : ".") + std::string(part.name);
-    const std::optional<FileId> file = find(use, dotted, from, at);
+    const std::optional<FileId> file = find(use, dotted, from, at, told);
     if (!file) return std::nullopt;
     const auto known = modules_.find(*file);
     if (known == modules_.end()) {
@@ -57,7 +65,7 @@ class Loader {
     }
     const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& entry) { return entry.module == known->second; });
     if (open == open_.end()) return known->second;
-    auto diagnostic = sink_.report(Code::module_cycle, at, "`{}` uses itself", program_.modules[known->second.index()]->name);
+    auto diagnostic = told.report(Code::module_cycle, at, "`{}` uses itself", program_.modules[known->second.index()]->name);
     for (auto step = open; step + 1 < open_.end(); ++step) {
       diagnostic.related(step->use, "`{}` is used here", program_.modules[(step + 1)->module.index()]->name);
     }
@@ -65,12 +73,12 @@ class Loader {
     return std::nullopt;
   }
 
-  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from, SourceRange at) {
+  std::optional<FileId> find(const ast::UseItem& use, const std::string& dotted, FileId from, SourceRange at, DiagnosticSink& told) {
     if (use.path.front().name == "std" || files_.is_library(from)) {
       if (const std::optional<FileId> file = open_library(dotted, files_)) return file;
       const std::vector<std::string> names = library_modules();
       const std::vector<std::string_view> views(names.begin(), names.end());
-      auto diagnostic = sink_.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
+      auto diagnostic = told.report(Code::unknown_module, at, "the standard library has no `{}`", dotted);
       std::string_view best = nearest_name(dotted, views);
       for (std::string_view name : views) {
         if (best.empty() && name.substr(name.rfind('.') + 1) == use.path.back().name) best = name;
@@ -91,22 +99,23 @@ class Loader {
     std::string path(slash == std::string_view::npos ? std::string_view() : user.substr(0, slash + 1));
     for (std::size_t i = 0; i < use.path.size(); ++i) path += (i == 0 ? "" : "/") + std::string(use.path[i].name);
     path += ".pipe";
-    return source::open(path, at, file_system_, files_, sink_);
+    return source::open(path, at, file_system_, files_, told);
   }
 
   const source::FileSystem& file_system_;
   SourceTable& files_;
   DiagnosticSink& sink_;
   Program& program_;
+  const std::size_t shown_errors_;
   std::map<FileId, ModuleId> modules_;
   std::vector<Open> open_;
 };
 
 }  // namespace
 
-void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program) {
+void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program, std::size_t shown_errors) {
   const SourceTable& files = context.locations.files();
-  Loader(file_system, context, sink, program).load(entry, std::string(files.name(entry)));
+  Loader(file_system, context, sink, program, shown_errors).load(entry, std::string(files.name(entry)));
 }
 
 }  // namespace piper::sema

@@ -8,6 +8,6 @@
 
 namespace piper::sema {
 
-void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program);
+void load_modules(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, Program& program, std::size_t shown_errors);
 
 }  // namespace piper::sema

@@ -36,7 +36,7 @@
 #include "frontend/sema/type.h"
 #include "frontend/source/source_manager.h"
 #include "ir/context.h"
-#include "ir/diagnostics/diagnostics.h"
+#include "ir/diagnostics/forward.h"
 
 namespace piper::sema {
 
@@ -111,8 +111,9 @@ struct Program {
 };
 
 /// Parses and analyses `entry`, which is in `context.locations.files()`, and all it uses. Files besides the library's come from
-/// `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for what this version of the language does not have.
-Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink);
+/// `file_system`. Reports P1xxx and P2000 to P2299, and P3003 for what this version of the language does not have; of the errors of one file
+/// `shown_errors`, and how many more there are.
+Program analyse(FileId entry, const source::FileSystem& file_system, Context& context, DiagnosticSink& sink, std::size_t shown_errors = kShownErrors);
 
 /// The library file of that name, for example `std.schedules.zbv`, added to `files` when it is not there; nothing when there is none.
 std::optional<FileId> open_library(std::string_view module_name, SourceTable& files);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/sema/analyser.h"
+#include "ir/diagnostics/forward.h"
 
 namespace piper::sema {
 
@@ -90,6 +91,24 @@ bool Analyser::statements_damaged(const ast::Module& module, const ast::Item& it
       return statement.file == module.file && statement.begin <= fault && fault < statement.end;
     });
   });
+}
+
+bool Analyser::shows_no_more(FileId file) const {
+  const auto found = told_.find(file);
+  return found != told_.end() && found->second.errors >= shown_errors_;
+}
+
+bool Analyser::shows(Code code, SourceRange at) {
+  if (severity_of(code) != Severity::error) return true;
+  const bool shown = !shows_no_more(at.file);
+  Told& told = told_[at.file];
+  ++told.errors;
+  if (!shown) told.last = at;
+  return shown;
+}
+
+void Analyser::tell_how_many_more() {
+  for (const auto& [file, told] : told_) report_not_shown(all_, told.last, told.errors - std::min(told.errors, shown_errors_), "file");
 }
 
 bool Analyser::worth_telling(Code code, SourceRange at) const {

@@ -20,7 +20,10 @@ constexpr const char* kAnyInput =
 constexpr CommandRow kCommands[] = {
     {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
      "Compiles every train of IN (or the train or schedule called NAME) to a plan, proves that it makes progress and has no race, and checks\n"
-     "its requirements. A .pir file is verified as it stands. Prints nothing when all is well.",
+     "its requirements. A schedule that no train of the file applies is compiled on a chain of equal links, at its parameters' defaults, else\n"
+     "axes of 4 and integers of 8, or 16 and 2, and at which sizes is said. A .pir file is verified as it stands: all that its header, graph,\n"
+     "communicators and roles say. Not looked at are the operations inside its bodies, beyond the signatures and what a loss ignores, and the\n"
+     "text of its `directives { }`: they are the model and the strategy, which nothing else in the file repeats. Else prints nothing when all is well.",
      kAnyInput},
     {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print what a program becomes",
      "KIND is one of:\n"
@@ -36,7 +39,7 @@ constexpr CommandRow kCommands[] = {
      "and compares them with the one-device step instead, in f64 and in the train's own type.",
      "FILE is a .pipe file; NAME is needed when it has several trains.\n"},
     {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
-     "Writes one C++ file per role with the two headers that they include, and a table of kernels, library calls and bytes per body.",
+     "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
      "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
@@ -56,7 +59,7 @@ constexpr OptionRow kOptions[] = {
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
-    {"--out", "DIR", "", "write metrics.jsonl and flight records there; made when it is missing", bit(Command::train)},
+    {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--help", "", "", "show the help of the command", kAll},
@@ -117,7 +120,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     const auto count = parse_count(value);
     if (!count) return "`" + name + " " + value + "` is no whole number";
     if (name == "-n") arguments.ranks = count;
-    if (name == "--steps") arguments.steps = count;
+    if (name == "--steps") {
+      if (*count == 0) return "`--steps 0` trains nothing: write at least 1, or `piper check` to run nothing";
+      arguments.steps = count;
+    }
     if (name == "--threads") {
       if (*count == 0 || *count > 1024) return "`--threads " + value + "` is outside 1 to 1024";
       arguments.threads = count;
@@ -218,6 +224,10 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
     arguments.help = true;
     return true;
   }
+  if (words[0] == "--version") {
+    arguments.version = true;
+    return true;
+  }
   const CommandRow* command = find_command(words[0], error);
   if (!command) return false;
   arguments.command = command->command;
@@ -280,7 +290,7 @@ std::string help_text(std::optional<Command> command) {
   } else {
     text = "piper: a compiler and runtime for distributed training\n\nusage: piper COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:\n";
     for (const CommandRow& shown : kCommands) text += row(shown.name, 12, shown.summary);
-    text += "\n`piper COMMAND --help` shows the arguments and options of a command.\n";
+    text += "\n`piper COMMAND --help` shows the arguments and options of a command, `piper --version` the version.\n";
   }
   return text + "\nExit codes: 0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
 }

@@ -34,6 +34,7 @@ struct Arguments {
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
   bool help = false;                            // --help
+  bool version = false;                         // --version
 };
 
 struct CommandRow {

@@ -6,6 +6,7 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
+#include "frontend/tools/train_job.h"
 #include "llvm/Support/JSON.h"
 
 namespace piper::tools {
@@ -15,6 +16,8 @@ int run_build(Console& console, const Arguments& arguments) {
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", false);
   if (!subject) return session.finish();
+  const auto options = runtime_options(session);
+  if (!options) return session.finish();
   const auto dag = session.compile(*subject, dag::Level::planned);
   if (!dag) return session.finish();
   const std::filesystem::path folder = arguments.output;
@@ -30,7 +33,8 @@ int run_build(Console& console, const Arguments& arguments) {
     files.push_back((folder / (role.role + ".cpp")).string());
     session.words() << (folder / (role.role + ".cpp")).string() << "\n";
   }
-  const std::string table = kernel_table(*dag);
+  const std::string products = product_table(*dag, options->math);
+  const std::string table = kernel_table(*dag) + (products.empty() ? "" : "\n") + products;
   if (!session.write_file((folder / "kernels.txt").string(), table)) return session.finish();
   session.words() << table;
   if (arguments.format == "json") {

@@ -12,8 +12,16 @@ namespace {
 void look_for_data(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
   for (const auto* data : {&settings.data, &settings.held_out}) {
-    if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
+    if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
     runtime::Failure failure;
+    if ((*data)->kind == directive::Data::Kind::arrays) {
+      // A pipe is read once, by who needs it.
+      const auto size = runtime::text_size((*data)->path, failure);
+      if (size == runtime::kUnknownSize || (size && read_arrays(session, lowered.model, **data, failure))) continue;
+      const std::string line = failure.place.line > 0 ? "`" + failure.place.file + "` line " + std::to_string(failure.place.line) + ": " : "";
+      session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", line + failure.message).hint("`train` needs it: {}", failure.hint);
+      continue;
+    }
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
     if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
       // A pipe is read once, by who needs it.
@@ -44,7 +52,7 @@ int run_check(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
   const std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
-  if (name.empty()) session.check_declarations();
+  if (name.empty()) session.check_file();
   for (Session::Subject& subject : session.subjects(name)) {
     const std::size_t operations = count_operations(subject.lowered.strategy);
     start_workers(operations);

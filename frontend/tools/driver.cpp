@@ -23,6 +23,10 @@ int run_command(std::span<const std::string> words, Console& console) {
     console.out << help_text(arguments.command == Command::help ? std::nullopt : std::optional(arguments.command));
     return kClean;
   }
+  if (arguments.version) {
+    console.out << "piper " << PIPER_VERSION << "\n";
+    return kClean;
+  }
   switch (arguments.command) {
     case Command::check: return run_check(console, arguments);
     case Command::show: return run_show(console, arguments);

@@ -1,7 +1,9 @@
 // The `piper` program: connects the driver to the process.
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +14,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "frontend/tools/driver.h"
@@ -32,6 +35,23 @@ unsigned columns_of_stderr() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+constexpr std::size_t kStack = std::size_t{8} << 20;
+
+/// What a thread's stack holds is a matter of this program and not of the shell's `ulimit -s`: all threads get as much, those of libraries too.
+void set_stack_of_threads() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
+/// Whether the stack of the first thread is smaller than that of others, which only whoever started the process could change.
+bool has_small_stack() {
+  rlimit stack{};
+  return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kStack;
+}
+
 /// Compiling asks for memory in many places and on several threads. Where the machine has no more, one line says so and nothing else can be done;
 /// what is written whole or not at all (checkpoints, cache entries) stays as it was.
 [[noreturn]] void end_without_memory() {
@@ -50,13 +70,8 @@ unsigned columns_of_stderr() {
   std::abort();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  occupy_closed_streams();
-  // A write beyond the limit on the size of files fails like one to a full disk, and whoever writes says so.
-  std::signal(SIGXFSZ, SIG_IGN);
-  std::set_terminate(end_without_memory);
+/// The whole command: words behind the program's name in, exit code out.
+int run_command(const std::vector<std::string>& words) {
   const piper::source::RealFileSystem disk;
   piper::tools::Console console{std::cout, std::cerr, disk, {}, columns_of_stderr};
   for (char** entry = environ; *entry; ++entry) {
@@ -65,9 +80,27 @@ int main(int argc, char** argv) {
   }
   // A line cannot be cleared there.
   if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") console.columns = {};
-  const int code = piper::tools::run(std::vector<std::string>(argv + 1, argv + argc), console);
+  const int code = piper::tools::run(words, console);
   std::cout.flush();
   std::cerr.flush();
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_closed_streams();
+  // A write beyond the limit on the size of files fails like one to a full disk, and whoever writes says so.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::set_terminate(end_without_memory);
+  set_stack_of_threads();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  int code = piper::tools::kUsage;
+  if (has_small_stack()) {
+    std::thread([&] { code = run_command(words); }).join();
+  } else {
+    code = run_command(words);
+  }
   // A loaded LibTorch needs 70 ms for destructors that nothing waits for.
   _exit(code);
 }

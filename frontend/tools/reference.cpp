@@ -95,8 +95,8 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, co
   auto single = session.relower(subject, tensor::DType::f64);
   if (!program || !single) return {};
   use_one_device(session, *single);
-  const auto a = make_train_job(session, *program, false, options, &interrupt);
-  const auto b = a ? make_train_job(session, *single, false, options, &interrupt) : nullptr;
+  const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt);
+  const auto b = a ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
   if (!b) return without_job(interrupt);
   const runtime::EndsRun ends(interrupt, *a->executor);
   Comparison comparison;
@@ -121,7 +121,7 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, co
 }
 
 Comparison against_sequential(Session& session, Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt) {
-  const auto train = make_train_job(session, subject, false, options, &interrupt);
+  const auto train = make_train_job(session, subject, false, options, session.arguments().out_folder, &interrupt);
   if (!train) return without_job(interrupt);
   const PiperJob& job = train->job->tables();
   runtime::Failure failure;

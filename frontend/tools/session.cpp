@@ -12,18 +12,15 @@
 #include "ir/verify/verify.h"
 
 namespace piper::tools {
-namespace {
 
-/// The system's words for an error, in lower case like every message.
 std::string reason(int error) {
   std::string text = std::strerror(error);
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
   return text;
 }
 
-}  // namespace
-
-Session::Session(Console& console, const Arguments& arguments) : console_(console), arguments_(arguments), sink_(context_.locations) {}
+Session::Session(Console& console, const Arguments& arguments)
+    : console_(console), arguments_(arguments), overrides_(arguments.overrides), sink_(context_.locations) {}
 
 std::optional<ast::Module> Session::parse_only(const std::string& input) {
   if (input.ends_with(".pir")) {
@@ -96,8 +93,8 @@ std::optional<Session::Subject> Session::lower(sema::TrainId train, sema::Functi
   const bool runnable = train.valid() ? program_->trains[train.index()].runnable : program_->functions[schedule.index()].runnable;
   if (!runnable) return std::nullopt;  // which was told
   std::optional<lower::Lowered> remains;
-  auto lowered = train.valid() ? lower::lower_train(*program_, train, arguments_.overrides, context_, sink_, {}, &remains)
-                               : lower::lower_schedule(*program_, schedule, arguments_.overrides, context_, sink_, &remains);
+  auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides_, context_, sink_, {}, &remains)
+                               : lower::lower_schedule(*program_, schedule, overrides_, context_, sink_, &remains);
   if (remains) passes::check_rest(remains->model, remains->strategy, sink_, options_of_passes(dag::Level::planned));
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
@@ -143,10 +140,6 @@ std::list<Session::Subject> Session::subjects(const std::string& name) {
   return subjects;
 }
 
-void Session::check_declarations() {
-  if (library_schedule_.empty() && program_->complete) lower::lower_declarations(*program_, arguments_.overrides, context_, sink_);
-}
-
 std::optional<Session::Subject> Session::subject(const std::string& name, bool train_only) {
   if (!program_) {
     sink_.report(Code::unknown_subject, SourceRange(), "this needs a .pipe file or a schedule of the standard library");
@@ -184,7 +177,7 @@ std::optional<Session::Subject> Session::subject(const std::string& name, bool t
 }
 
 std::optional<Session::Subject> Session::relower(const Subject& subject, tensor::DType dtype) {
-  auto lowered = lower::lower_train(*program_, program_->find_train(subject.name), arguments_.overrides, context_, sink_, dtype);
+  auto lowered = lower::lower_train(*program_, program_->find_train(subject.name), overrides_, context_, sink_, dtype);
   if (!lowered) return std::nullopt;
   return Subject{subject.name, true, std::move(*lowered)};
 }

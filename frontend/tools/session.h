@@ -22,6 +22,9 @@
 
 namespace piper::tools {
 
+/// The system's words for an error, in lower case like every message.
+std::string reason(int error);
+
 class Session {
  public:
   /// A train, or a schedule that is shown by itself.
@@ -46,8 +49,9 @@ class Session {
   /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out; what the
   /// passes say about the rest of a train is reported.
   std::list<Subject> subjects(const std::string& name);
-  /// Evaluates the params and meshes of the file, those that no train uses too.
-  void check_declarations();
+  /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
+  /// applies, at default sizes, which it says. Tells what was not compiled.
+  void check_file();
   /// The one subject that `show`, `train` and `build` speak of; nothing, and a diagnostic, when there are several or the file has mistakes.
   std::optional<Subject> subject(const std::string& name, bool train_only);
 
@@ -83,9 +87,13 @@ class Session {
   bool open_pir(const std::string& path);
   passes::Options options_of_passes(dag::Level level) const;
   std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule);
+  std::vector<sema::FunctionId> schedules_without_train() const;
+  void check_schedule(sema::FunctionId id, std::span<const lower::Override> all);
+  void compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink);
 
   Console& console_;
   const Arguments& arguments_;
+  std::vector<lower::Override> overrides_;  // -D; while a file is checked without those of its schedules
   Context context_;
   DiagnosticSink sink_;
   std::optional<sema::Program> program_;

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "frontend/tools/commands.h"
+#include "frontend/tools/out_folder.h"
 #include "frontend/tools/reference.h"
 #include "frontend/tools/train_job.h"
 #include "ir/diagnostics/counted.h"
@@ -64,7 +65,7 @@ std::optional<double> bigram_of(Session& session, const tensor::Graph& model, co
 /// The words at the end of a run.
 void print_end(std::ostream& words, const runtime::TrainResult& result, std::optional<double> bigram) {
   words << counted(result.steps, "step") << " in " << number(result.seconds, "%.1f") << " s";
-  if (result.tokens_per_second > 0) words << ", " << count_text(result.tokens_per_second) << " tokens/s";
+  if (result.throughput.per_second > 0) words << ", " << count_text(result.throughput.per_second) << " " << result.throughput.unit() << "/s";
   if (result.last_loss) words << ", loss " << number(*result.first_loss) << " -> " << number(*result.last_loss);
   words << "\n";
   if (result.held_out_loss) words << "held-out loss " << number(*result.held_out_loss) << " over " << counted(result.held_out_steps, "batch", "batches") << "\n";
@@ -74,7 +75,8 @@ void print_end(std::ostream& words, const runtime::TrainResult& result, std::opt
 /// The same as JSON, also of a run that was interrupted.
 void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram) {
   llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
-                            {"tokens_per_second", result.tokens_per_second}, {"interrupted", result.ended == runtime::Ended::stopped}};
+                            {"interrupted", result.ended == runtime::Ended::stopped}};
+  if (result.throughput.per_second > 0) object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
   if (result.first_loss) object["first_loss"] = *result.first_loss;
   if (result.last_loss) object["last_loss"] = *result.last_loss;
   if (result.held_out_loss) object["held_out_loss"] = *result.held_out_loss;
@@ -96,14 +98,22 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   Console& console = session.console();
   runtime::TrainResult result;
   std::optional<runtime::Interrupt> interrupt(std::in_place);
-  const auto made = make_train_job(session, subject, true, runtime_options, &*interrupt);
+  const auto made = make_train_job(session, subject, true, runtime_options, session.arguments().out_folder, &*interrupt);
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
     return end_interrupted(session, subject, result, 0);
   }
+  std::string kept;
+  if (!session.arguments().out_folder.empty()) {
+    if (const auto failure = runtime::keep_earlier_metrics(session.arguments().out_folder, kept)) {
+      report_failure(session, *failure, made->training.settings.loc);
+      return session.finish();
+    }
+  }
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
+  if (!kept.empty()) session.words() << "the metrics of the run before are kept in " << kept << "\n";
   print_start(session.words(), subject, made->training, *made->job);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
@@ -148,6 +158,8 @@ int run_train(Console& console, const Arguments& arguments) {
   }
   const auto options = prepare_train(session, *subject);
   if (!options) return session.finish();
+  OutFolder folder;
+  if (!folder.hold(session)) return session.finish();
   return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options);
 }
 

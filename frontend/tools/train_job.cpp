@@ -7,6 +7,9 @@
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
+#include "runtime/data/table.h"
+#include "runtime/executor/device_limit.h"
+#include "runtime/trace/flight.h"
 
 namespace piper::tools {
 namespace {
@@ -42,6 +45,17 @@ std::uint64_t window_of(Session& session, const directive::Data& data) {
   return 0;
 }
 
+bool read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure) {
+  std::vector<runtime::TableInput> inputs;
+  for (const tensor::Input& input : model.inputs) {
+    const tensor::Type& type = model.type(input.value);
+    std::uint64_t numbers = 1;
+    for (const tensor::Dim& dim : type.dims) numbers *= dim.sampled ? 1 : static_cast<std::uint64_t>(dim.extent);
+    inputs.push_back({session.context().text(input.name), numbers, type.dtype == tensor::DType::i64});
+  }
+  return session.texts().table(data.path, inputs, failure) != nullptr;
+}
+
 void look_for_bytes(Session& session, const tensor::Graph& model, const directive::Data& data, std::span<const unsigned char> text) {
   text = text.first(std::min<std::size_t>(text.size(), kTextLookedThrough));
   for (const tensor::IndexBound& read : tensor::index_bounds(model)) {
@@ -60,6 +74,45 @@ void look_for_bytes(Session& session, const tensor::Graph& model, const directiv
 
 namespace {
 
+/// Where a file of numbers is wrong is a place in the file.
+void report_data(Session& session, const runtime::Failure& failure, LocId path) {
+  const SourceRange range = range_of(session, failure.place);
+  const Code code = static_cast<Code>(failure.code);
+  if (!range.valid()) {
+    session.sink().report(code, path, "{}", failure.message).hint("{}", failure.hint);
+    return;
+  }
+  session.sink().report(code, range, "{}", failure.message).related(path, "the data is read here").hint("{}", failure.hint);
+}
+
+/// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
+bool data_is_readable(Session& session, const lower::Lowered& lowered) {
+  const directive::Settings& settings = lowered.strategy.settings;
+  bool readable = true;
+  for (const auto* data : {&settings.data, &settings.held_out}) {
+    if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
+    runtime::Failure failure;
+    if ((*data)->kind == directive::Data::Kind::arrays) {
+      // What is wrong with a file is told once, also where the held-out samples are those of training.
+      const bool told = !readable && data == &settings.held_out && settings.data && settings.data->path == (*data)->path;
+      if (told || read_arrays(session, lowered.model, **data, failure)) continue;
+      report_data(session, failure, (*data)->path_loc);
+      readable = false;
+      continue;
+    }
+    const auto text = session.texts().read((*data)->path, failure);
+    if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) {
+      look_for_bytes(session, lowered.model, **data, *text);
+      continue;
+    }
+    session.sink().report(static_cast<Code>(failure.code), (*data)->path_loc, "{}", failure.message).hint("{}", failure.hint);
+    readable = false;
+  }
+  return readable;
+}
+
+}  // namespace
+
 std::optional<runtime::Options> runtime_options(Session& session) {
   report_unknown_variables(session.console().environment, session.sink());
   runtime::Options options;
@@ -76,38 +129,23 @@ std::optional<runtime::Options> runtime_options(Session& session) {
   return options;
 }
 
-/// Unreadable data is told before the minutes that compiling may take; the executor takes the same texts.
-bool data_is_readable(Session& session, const lower::Lowered& lowered) {
-  const directive::Settings& settings = lowered.strategy.settings;
-  bool readable = true;
-  for (const auto* data : {&settings.data, &settings.held_out}) {
-    if (!*data || (*data)->kind != directive::Data::Kind::bytes) continue;
-    runtime::Failure failure;
-    const auto text = session.texts().read((*data)->path, failure);
-    if (text && runtime::holds_window((*data)->path, text->size(), window_of(session, **data), failure)) {
-      look_for_bytes(session, lowered.model, **data, *text);
-      continue;
-    }
-    session.sink().report(static_cast<Code>(failure.code), (*data)->path_loc, "{}", failure.message).hint("{}", failure.hint);
-    readable = false;
-  }
-  return readable;
-}
-
-}  // namespace
-
 std::string stopped_text(std::uint64_t steps) { return steps == 0 ? "stopped before step 1" : "stopped after step " + std::to_string(steps); }
 
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject) {
   auto options = runtime_options(session);
-  if (options && !data_is_readable(session, subject.lowered)) options.reset();
+  if (!options) return std::nullopt;
+  const std::uint64_t devices = subject.lowered.strategy.mesh.devices();
+  if (const auto failure = runtime::too_many_devices(devices, session.arguments().out_folder.empty() ? 0 : devices)) {
+    report_failure(session, *failure, subject.lowered.strategy.mesh.loc);
+    return std::nullopt;
+  }
+  if (!data_is_readable(session, subject.lowered)) options.reset();
   return options;
 }
 
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const runtime::Interrupt* interrupt) {
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
+                                         const runtime::Interrupt* interrupt) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
-  const std::string& out_folder = session.arguments().out_folder;
-  if (!out_folder.empty() && !session.make_folder(out_folder)) return nullptr;
   auto training = session.compile(subject, dag::Level::planned);
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr});
@@ -127,10 +165,15 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   executor_options.out_folder = out_folder;
   executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   executor_options.texts = &session.texts();
+  executor_options.stopped = stopped;
   runtime::Failure failure;
+  if (auto found = out_folder.empty() ? std::nullopt : runtime::remove_flights(out_folder)) {
+    report_failure(session, *found, subject.lowered.strategy.settings.loc);
+    return nullptr;
+  }
   made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;
-  report_failure(session, failure, subject.lowered.strategy.settings.loc);
+  if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;
 }
 

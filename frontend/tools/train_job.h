@@ -23,15 +23,22 @@ struct TrainJob {
 /// Held-out data is evaluated on at most so many batches, spread evenly over it.
 inline constexpr std::uint64_t kMaxHeldOutBatches = 64;
 
+/// The runtime's options: the environment's and then the command line's. Nothing, and a diagnostic, when one has no legal value.
+std::optional<runtime::Options> runtime_options(Session& session);
+
 /// What can fail or wait before anything is compiled: the runtime's options, the environment's and then the command line's, and the texts, which are
 /// read. Nothing, and a diagnostic, when something is wrong.
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);
 
-/// Compiles, verifies, builds and loads. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come.
-std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const runtime::Interrupt* interrupt);
+/// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of those of an earlier run. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come.
+std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
+                                         const runtime::Interrupt* interrupt);
 
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);
+
+/// Reads the table of `arrays(...)`, which the session keeps; false with the reason in `failure`.
+bool read_arrays(Session& session, const tensor::Graph& model, const directive::Data& data, runtime::Failure& failure);
 
 /// So much of a text is looked through: nobody shall wait for a large one.
 inline constexpr std::uint64_t kTextLookedThrough = 1 << 20;

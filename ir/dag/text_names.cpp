@@ -4,6 +4,16 @@
 
 namespace piper::dag {
 
+std::string chunk_name(const RegionTable& regions, RegionId region, std::uint32_t piece, const SymbolTable& symbols) {
+  std::string name;
+  for (RegionId r = region; r.valid(); r = regions.parent(r)) {
+    const std::string one = std::string(symbols.text(regions.name(r))) + std::to_string(regions.index(r));
+    name = name.empty() ? one : one + "." + name;
+  }
+  if (name.empty()) name = "model";
+  return piece > 0 ? name + "." + std::to_string(piece) : name;
+}
+
 std::uint32_t input_ports(const Dag& dag, const Node& node) {
   return node.num_inputs == 0 ? 0 : dag.edges[node.first_input + node.num_inputs - 1].port + 1;
 }

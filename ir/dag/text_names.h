@@ -9,6 +9,8 @@
 
 namespace piper::dag {
 
+/// `stage2`, `stage2.block4.moe`; `.1` is appended for piece 1, and the work outside of every region is `model`.
+std::string chunk_name(const RegionTable& regions, RegionId region, std::uint32_t piece, const SymbolTable& symbols);
 /// The number of input ports: one more than the last that is fed.
 std::uint32_t input_ports(const Dag& dag, const Node& node);
 /// The number of outputs that kind, body, bucket and communication give a node; another one is written out.

@@ -9,6 +9,11 @@ std::string_view part_name(Part part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
+std::string coordinate_text(std::string_view name, bool rest, bool first) {
+  if (rest) return first ? "model.rest" : ".rest";
+  return (first ? "" : " ") + std::string(name);
+}
+
 LocId Order::written_at(const OrderOp& op) const {
   auto origin = std::upper_bound(origins.begin(), origins.end(), op.first_coordinate, [](std::uint32_t at, const Origin& o) { return at < o.first; });
   return origin != origins.begin() && op.first_coordinate < (--origin)->end ? origin->loc : op.loc;

@@ -26,12 +26,18 @@ enum class Part : std::uint8_t { none, send, recv, gather, reduce, enter, leave 
 std::string_view part_name(Part part);
 
 /// One name of a selector: a region or a split dimension, with the indices meant, in written order; `all` when no index was written.
+/// With `rest` the loose work directly inside the region `name` (`model`: outside every region), of which the indices count the pieces. It stands behind the
+/// coordinate of its region: `block[1].rest[0]` is two coordinates, `model.rest` is one.
 struct Coordinate {
   Symbol name;
   bool all = true;
   std::vector<std::uint32_t> indices;
   LocId loc;  // `mb[0..4]`
+  bool rest = false;
 };
+
+/// A coordinate in the words of a selector, without its indices: `block` or `.rest`, what follows another one behind a space; `first`: none stands before.
+std::string coordinate_text(std::string_view name, bool rest, bool first);
 
 /// A conjunction of coordinates; none at all means the whole model. A name that occurs as a region on the path and as a dimension is
 /// looked up as a dimension first. `part` selects communication instead of work.
@@ -119,6 +125,7 @@ struct OrderCoordinate {
   std::uint32_t index = 0;
   bool all = false;  // named without an index
   LocId loc = {};    // `mb[0..4]`
+  bool rest = false; // as of `Coordinate`
 };
 
 /// A step is an operation, a sequence `{ a; b }`, or an overlap group `a & b`. An operation whose lists name several pieces (`B stage[0..2] mb[i]`) stays one step,
@@ -187,10 +194,10 @@ struct Optimizer {
 };
 
 /// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
-/// uniform in [0, classes). Sample i of step s is a function of (seed, s, i) alone.
+/// uniform in [0, classes). arrays: lines of a file of numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i) alone.
 struct Data {
-  enum class Kind : std::uint8_t { bytes, synthetic } kind = Kind::synthetic;
-  std::string path;                    // bytes: a file, or a folder of text files, read in sorted order
+  enum class Kind : std::uint8_t { bytes, synthetic, arrays } kind = Kind::synthetic;
+  std::string path;                    // bytes: a file, or a folder of text files, read in sorted order; arrays: a file
   LocId path_loc = {};
   std::int64_t batch = 0;              // samples per step
   std::vector<std::pair<Symbol, std::int64_t>> extents;  // other dimensions, `seq: 128`

@@ -17,8 +17,8 @@ std::uint32_t small(TextReader& reader, std::string_view what, std::int64_t low 
   return static_cast<std::uint32_t>(reader.integer(what, low, kMax32));
 }
 
+/// Behind the dot.
 Part parse_part(TextReader& reader) {
-  if (!reader.accept(".")) return Part::none;
   const TextReader::Token where = reader.peek();
   const std::string_view text = reader.name("a part");
   for (std::uint8_t i = 1; i <= static_cast<std::uint8_t>(Part::leave); ++i) {
@@ -39,28 +39,47 @@ bool at_coordinate(const TextReader& reader) {
   return true;
 }
 
+/// Coordinates, each given to `add(name, rest)` to read its indices, and the part behind them. `model` stands for no coordinate.
+template <typename Add>
+Part parse_coordinates(TextReader& reader, const auto& more, Add add) {
+  Symbol region = reader.context().symbol("model");
+  while (!reader.failed()) {
+    if (reader.accept(".")) {
+      if (!reader.accept("rest")) return parse_part(reader);
+      add(region, true);
+    } else if (more()) {
+      region = reader.symbol("a region or a dimension");
+      add(region, false);
+    } else {
+      break;
+    }
+  }
+  return Part::none;
+}
+
 Selector parse_selector(TextReader& reader) {
   Selector selector;
   if (reader.peek().kind == TextReader::Kind::name) {
     selector.pass = parse_pass(reader.peek().text);
     if (selector.pass) reader.next();
   }
-  if (!reader.accept("model")) {
-    do {
-      Coordinate coordinate;
-      coordinate.name = reader.symbol("a region or a dimension");
-      if (reader.accept("[")) {
-        coordinate.all = false;
-        while (!reader.failed() && !reader.at("]")) {
-          coordinate.indices.push_back(small(reader, "an index"));
-          if (!reader.at("]")) reader.expect(",");
-        }
-        reader.expect("]");
+  bool any = reader.accept("model");
+  const auto more = [&] { return at_coordinate(reader) || !std::exchange(any, true); };
+  selector.part = parse_coordinates(reader, more, [&](Symbol name, bool rest) {
+    any = true;
+    Coordinate coordinate;
+    coordinate.name = name;
+    coordinate.rest = rest;
+    if (reader.accept("[")) {
+      coordinate.all = false;
+      while (!reader.failed() && !reader.at("]")) {
+        coordinate.indices.push_back(small(reader, "an index"));
+        if (!reader.at("]")) reader.expect(",");
       }
-      selector.coordinates.push_back(std::move(coordinate));
-    } while (!reader.failed() && at_coordinate(reader));
-  }
-  selector.part = parse_part(reader);
+      reader.expect("]");
+    }
+    selector.coordinates.push_back(std::move(coordinate));
+  });
   selector.loc = reader.location();
   return selector;
 }
@@ -160,19 +179,19 @@ class OrderParser {
     op.pass = *pass;
     op.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
     // The next operation begins with a pass, which no coordinate can be named.
-    while (!reader_.failed() && at_coordinate(reader_) &&
-           (reader_.peek().kind == TextReader::Kind::string || !parse_pass(reader_.peek().text))) {
+    const auto more = [&] { return at_coordinate(reader_) && (reader_.peek().kind == TextReader::Kind::string || !parse_pass(reader_.peek().text)); };
+    op.part = parse_coordinates(reader_, more, [&](Symbol name, bool rest) {
       OrderCoordinate coordinate;
-      coordinate.name = reader_.symbol("a region or a dimension");
+      coordinate.name = name;
+      coordinate.rest = rest;
       coordinate.all = !reader_.accept("[");
       if (!coordinate.all) {
         coordinate.index = small(reader_, "an index");
         reader_.expect("]");
       }
       order_.coordinates.push_back(coordinate);
-    }
+    });
     op.num_coordinates = static_cast<std::uint32_t>(order_.coordinates.size()) - op.first_coordinate;
-    op.part = parse_part(reader_);
     op.loc = reader_.location();
     order_.ops.push_back(op);
   }
@@ -216,11 +235,12 @@ bool at_field(TextReader& reader, std::string_view name) {
 
 Data parse_data(TextReader& reader) {
   Data data;
-  data.kind = choose<Data::Kind>(reader, "a source of data", {"bytes", "synthetic"});
+  data.kind = choose<Data::Kind>(reader, "a source of data", {"bytes", "synthetic", "arrays"});
   reader.expect("(");
-  if (data.kind == Data::Kind::bytes) data.path = reader.string("a path");
+  const bool reads = data.kind != Data::Kind::synthetic;
+  if (reads) data.path = reader.string("a path");
   while (!reader.failed() && !reader.at(")")) {
-    if (data.kind == Data::Kind::bytes || reader.previous().text != "(") reader.expect(",");
+    if (reads || reader.previous().text != "(") reader.expect(",");
     if (at_field(reader, "batch")) {
       data.batch = reader.integer("a number of samples", 0, kMax32);
     } else if (at_field(reader, "classes")) {
@@ -436,6 +456,9 @@ Settings parse_settings(TextReader& reader) {
     } else {
       setting->second(reader, settings);
     }
+  }
+  for (std::size_t i = 0; i < 3 && !reader.failed(); ++i) {  // steps, dtype and seed have no default in a text
+    if (!seen[i]) reader.fail(Code::malformed_dag_text, reader.previous(), "the train says no `{}`", kSettings[i].first);
   }
   return settings;
 }

@@ -9,7 +9,11 @@ namespace {
 llvm::StringRef ref(std::string_view text) { return {text.data(), text.size()}; }
 
 /// Region and dimension names; quoted where the plain word would be read as something else.
-void print_coordinate(llvm::raw_ostream& os, std::string_view name) {
+void print_coordinate(llvm::raw_ostream& os, std::string_view name, bool rest) {
+  if (rest) {
+    os << ".rest";
+    return;
+  }
   bool reserved = parse_pass(name).has_value();
   for (const std::string_view word : {"model", "into", "in", "on", "over", "with", "else"}) reserved = reserved || name == word;
   if (reserved) {
@@ -182,7 +186,7 @@ class Printer {
     for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
       const OrderCoordinate& each = order_->coordinates[op.first_coordinate + i];
       os_ << ' ';
-      print_coordinate(os_, around_.context.text(each.name));
+      print_coordinate(os_, around_.context.text(each.name), each.rest);
       if (!each.all) os_ << '[' << each.index << ']';
     }
     if (op.part != Part::none) os_ << " ." << ref(part_name(op.part));
@@ -203,14 +207,14 @@ void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& s
     os << ref(pass_name(*selector.pass));
     separator = " ";
   }
-  if (selector.coordinates.empty()) {
+  if (selector.coordinates.empty() || selector.coordinates.front().rest) {
     os << separator << "model";
     separator = " ";
   }
   for (const Coordinate& coordinate : selector.coordinates) {
     os << separator;
     separator = " ";
-    print_coordinate(os, symbols.text(coordinate.name));
+    print_coordinate(os, symbols.text(coordinate.name), coordinate.rest);
     if (coordinate.all) continue;
     os << '[';
     for (std::size_t i = 0; i < coordinate.indices.size(); ++i) os << (i > 0 ? ", " : "") << coordinate.indices[i];
@@ -240,8 +244,8 @@ void print_location(llvm::raw_ostream& os, const Context& context, LocId loc) {
 }
 
 void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
-  if (data.kind == Data::Kind::bytes) {
-    os << "bytes(";
+  if (data.kind != Data::Kind::synthetic) {
+    os << (data.kind == Data::Kind::bytes ? "bytes(" : "arrays(");
     print_string(os, data.path);
     os << ", ";
   } else {

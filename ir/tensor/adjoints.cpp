@@ -49,11 +49,35 @@ class AdjointRule {
   /// A product over `dims`; without any, a pointwise one.
   ValueId product(ValueId a, ValueId b, const std::vector<Dim>& dims);
 
-  void binary();
+  /// The adjoint of each operand that is wanted, made on its behalf.
+  template <typename First>
+  void one(First first) { only(0, first); }
+  template <typename First, typename Second>
+  void two(First first, Second second) {
+    only(0, first);
+    only(1, second);
+  }
+  template <typename Make>
+  void only(std::size_t i, Make make) {
+    for_ = i;
+    if (wanted(i)) give(i, make());
+  }
+
+  /// Along the dimension of `slice`, `pad` and `concat`.
+  std::int64_t extent_of(ValueId value) const { return type(value).dims[*type(value).find(attrs_.dims[0])].extent; }
+  /// What cuts `value` out of something that it starts in at `from`.
+  Attrs part_of(ValueId value, std::int64_t from) const {
+    Attrs part;
+    part.dims = attrs_.dims;
+    part.from = from;
+    part.extent = extent_of(value);
+    return part;
+  }
+
   void extremum();
-  void unary();
   void contract();
   void attend();
+  void concat();
 
   const Graph& graph_;
   const AdjointRequest& request_;
@@ -81,89 +105,18 @@ ValueId AdjointRule::product(ValueId a, ValueId b, const std::vector<Dim>& dims)
   return op(Op::contract, {a, b}, std::move(names));
 }
 
-void AdjointRule::binary() {
-  for (for_ = 0; for_ < 2; ++for_) {
-    if (!wanted(for_)) continue;
-    switch (op_) {
-      case Op::add: give(for_, dy()); break;
-      case Op::sub: give(for_, for_ == 0 ? dy() : op(Op::neg, {dy()})); break;
-      case Op::mul: give(for_, op(Op::mul, {dy(), x(1 - for_)})); break;
-      case Op::div:
-        // d(a / b) / db = -y / b
-        give(for_, for_ == 0 ? op(Op::div, {dy(), x(1)}) : op(Op::neg, {op(Op::div, {op(Op::mul, {dy(), y()}), x(1)})}));
-        break;
-      default: break;
-    }
-  }
-}
-
 void AdjointRule::extremum() {
   // maximum takes a where a >= b; minimum takes a where b >= a.
   const ValueId upper = op_ == Op::maximum ? x(0) : x(1);
   const ValueId lower = op_ == Op::maximum ? x(1) : x(0);
-  for (for_ = 0; for_ < 2; ++for_) {
-    if (wanted(for_)) give(for_, op(for_ == 0 ? Op::select_ge : Op::select_lt, {upper, lower, dy()}));
-  }
-}
-
-void AdjointRule::unary() {
-  for_ = 0;
-  if (!wanted(0)) return;
-  switch (op_) {
-    case Op::neg: return give(0, op(Op::neg, {dy()}));
-    case Op::scale: return give(0, op(Op::scale, {dy()}, attrs_.scalar));
-    case Op::offset: return give(0, dy());
-    case Op::exp: return give(0, op(Op::mul, {dy(), y()}));
-    case Op::log: return give(0, op(Op::div, {dy(), x()}));
-    case Op::sqrt: return give(0, op(Op::div, {op(Op::scale, {dy()}, 0.5), y()}));
-    case Op::rsqrt: return give(0, op(Op::mul, {op(Op::scale, {dy()}, -0.5), op(Op::mul, {y(), op(Op::square, {y()})})}));
-    case Op::square: return give(0, op(Op::mul, {op(Op::scale, {dy()}, 2.0), x()}));
-    case Op::tanh: return give(0, op(Op::mul, {dy(), op(Op::offset, {op(Op::neg, {op(Op::square, {y()})})}, 1.0)}));
-    case Op::sigmoid: return give(0, op(Op::mul, {dy(), op(Op::mul, {y(), op(Op::offset, {op(Op::neg, {y()})}, 1.0)})}));
-    case Op::softplus: return give(0, op(Op::mul, {dy(), op(Op::sigmoid, {x()})}));
-    case Op::relu: return give(0, op(Op::relu_grad, {x(), dy()}));
-    case Op::gelu: return give(0, op(Op::gelu_grad, {x(), dy()}));
-    case Op::silu: return give(0, op(Op::silu_grad, {x(), dy()}));
-    case Op::dropout: return give(0, op(Op::dropout, {dy()}, attrs_));
-    case Op::cast: {
-      Attrs back;
-      back.dtype = type(x()).dtype;
-      return give(0, op(Op::cast, {dy()}, std::move(back)));
-    }
-    case Op::sum: {
-      Attrs spread;
-      spread.shape = type(x());
-      return give(0, attrs_.dims.empty() ? dy() : op(Op::broadcast, {dy()}, std::move(spread)));
-    }
-    case Op::max: return give(0, op(Op::max_grad, {x(), y(), dy()}, attrs_));
-    case Op::softmax: return give(0, op(Op::softmax_grad, {y(), dy()}, attrs_));
-    case Op::log_softmax: return give(0, op(Op::log_softmax_grad, {y(), dy()}, attrs_));
-    case Op::rms_norm: return give(0, op(Op::rms_norm_grad, {x(), dy()}, attrs_));
-    case Op::layer_norm: return give(0, op(Op::layer_norm_grad, {x(), dy()}, attrs_));
-    case Op::rename: {
-      Attrs back;
-      back.dims = attrs_.dims2;
-      back.dims2 = attrs_.dims;
-      return give(0, op(Op::rename, {dy()}, std::move(back)));
-    }
-    case Op::broadcast: case Op::permute: return give(0, dy());
-    case Op::cross_entropy: return give(0, op(Op::cross_entropy_grad, {x(0), x(1), dy()}, attrs_));
-    case Op::lookup: {
-      Attrs table;
-      table.shape = type(x(0));
-      return give(0, op(Op::lookup_grad, {x(1), dy()}, std::move(table)));
-    }
-    default: return;
-  }
+  two([&] { return op(Op::select_ge, {upper, lower, dy()}); }, [&] { return op(Op::select_lt, {upper, lower, dy()}); });
 }
 
 /// y[B, M, N] = a[B, M, K] b[B, K, N]. Each adjoint is a product again, its operands in the order that makes the memory order of the result that of the operand.
 void AdjointRule::contract() {
   const GemmForm form = gemm_form(type(x(0)), type(x(1)), attrs_.dims);
-  for_ = 0;
-  if (wanted(0)) give(0, form.a_summed_last ? product(dy(), x(1), form.rest_b) : product(x(1), dy(), form.rest_b));
-  for_ = 1;
-  if (wanted(1)) give(1, form.b_summed_last ? product(dy(), x(0), form.rest_a) : product(x(0), dy(), form.rest_a));
+  two([&] { return form.a_summed_last ? product(dy(), x(1), form.rest_b) : product(x(1), dy(), form.rest_b); },
+      [&] { return form.b_summed_last ? product(dy(), x(0), form.rest_a) : product(x(0), dy(), form.rest_a); });
 }
 
 void AdjointRule::attend() {
@@ -174,17 +127,103 @@ void AdjointRule::attend() {
   }
 }
 
+/// Each operand is a part of the result.
+void AdjointRule::concat() {
+  std::int64_t from = 0;
+  for (for_ = 0; for_ < 2; ++for_) {
+    const Attrs part = part_of(x(for_), from);
+    from += part.extent;
+    if (wanted(for_)) give(for_, op(Op::slice, {dy()}, part));
+  }
+}
+
 std::vector<ValueId> AdjointRule::run() {
   switch (op_) {
-    case Op::add: case Op::sub: case Op::mul: case Op::div: binary(); break;
-    case Op::maximum: case Op::minimum: extremum(); break;
-    case Op::select_ge: case Op::select_lt:
-      for_ = 2;
-      if (wanted(2)) give(2, op(op_, {x(0), x(1), dy()}));
+    case Op::add: two([&] { return dy(); }, [&] { return dy(); }); break;
+    case Op::sub: two([&] { return dy(); }, [&] { return op(Op::neg, {dy()}); }); break;
+    case Op::mul: two([&] { return op(Op::mul, {dy(), x(1)}); }, [&] { return op(Op::mul, {dy(), x(0)}); }); break;
+    case Op::div:  // d(a / b) / db = -y / b
+      two([&] { return op(Op::div, {dy(), x(1)}); }, [&] { return op(Op::neg, {op(Op::div, {op(Op::mul, {dy(), y()}), x(1)})}); });
       break;
+    case Op::maximum: case Op::minimum: extremum(); break;
+    case Op::neg: one([&] { return op(Op::neg, {dy()}); }); break;
+    case Op::scale: one([&] { return op(Op::scale, {dy()}, attrs_.scalar); }); break;
+    case Op::offset: one([&] { return dy(); }); break;
+    case Op::exp: one([&] { return op(Op::mul, {dy(), y()}); }); break;
+    case Op::log: one([&] { return op(Op::div, {dy(), x()}); }); break;
+    case Op::sqrt: one([&] { return op(Op::div, {op(Op::scale, {dy()}, 0.5), y()}); }); break;
+    case Op::rsqrt: one([&] { return op(Op::mul, {op(Op::scale, {dy()}, -0.5), op(Op::mul, {y(), op(Op::square, {y()})})}); }); break;
+    case Op::square: one([&] { return op(Op::mul, {op(Op::scale, {dy()}, 2.0), x()}); }); break;
+    case Op::sin: one([&] { return op(Op::mul, {dy(), op(Op::cos, {x()})}); }); break;
+    case Op::cos: one([&] { return op(Op::neg, {op(Op::mul, {dy(), op(Op::sin, {x()})})}); }); break;
+    case Op::tanh: one([&] { return op(Op::mul, {dy(), op(Op::offset, {op(Op::neg, {op(Op::square, {y()})})}, 1.0)}); }); break;
+    case Op::sigmoid: one([&] { return op(Op::mul, {dy(), op(Op::mul, {y(), op(Op::offset, {op(Op::neg, {y()})}, 1.0)})}); }); break;
+    case Op::softplus: one([&] { return op(Op::mul, {dy(), op(Op::sigmoid, {x()})}); }); break;
+    case Op::relu: one([&] { return op(Op::relu_grad, {x(), dy()}); }); break;
+    case Op::gelu: one([&] { return op(Op::gelu_grad, {x(), dy()}); }); break;
+    case Op::silu: one([&] { return op(Op::silu_grad, {x(), dy()}); }); break;
+    case Op::select_ge: case Op::select_lt: only(2, [&] { return op(op_, {x(0), x(1), dy()}); }); break;
+    case Op::dropout: one([&] { return op(Op::dropout, {dy()}, attrs_); }); break;
+    case Op::cast:
+      one([&] {
+        Attrs back;
+        back.dtype = type(x()).dtype;
+        return op(Op::cast, {dy()}, std::move(back));
+      });
+      break;
+    case Op::sum:
+      one([&] {
+        Attrs spread;
+        spread.shape = type(x());
+        return attrs_.dims.empty() ? dy() : op(Op::broadcast, {dy()}, std::move(spread));
+      });
+      break;
+    case Op::max: one([&] { return op(Op::max_grad, {x(), y(), dy()}, attrs_); }); break;
+    case Op::softmax: one([&] { return op(Op::softmax_grad, {y(), dy()}, attrs_); }); break;
+    case Op::log_softmax: one([&] { return op(Op::log_softmax_grad, {y(), dy()}, attrs_); }); break;
+    case Op::rms_norm: one([&] { return op(Op::rms_norm_grad, {x(), dy()}, attrs_); }); break;
+    case Op::layer_norm: one([&] { return op(Op::layer_norm_grad, {x(), dy()}, attrs_); }); break;
+    case Op::cross_entropy: one([&] { return op(Op::cross_entropy_grad, {x(0), x(1), dy()}, attrs_); }); break;
+    case Op::lookup:
+      one([&] {
+        Attrs table;
+        table.shape = type(x(0));
+        return op(Op::lookup_grad, {x(1), dy()}, std::move(table));
+      });
+      break;
+    case Op::slice:
+      one([&] {
+        Attrs whole = attrs_;
+        whole.extent = extent_of(x());
+        return op(Op::pad, {dy()}, std::move(whole));
+      });
+      break;
+    case Op::pad: one([&] { return op(Op::slice, {dy()}, part_of(x(), attrs_.from)); }); break;
+    case Op::shift:
+      one([&] {
+        Attrs back = attrs_;
+        back.from = -attrs_.from;
+        return op(Op::shift, {dy()}, std::move(back));
+      });
+      break;
+    case Op::concat: concat(); break;
+    // A rotation is undone by the opposite angle, whose cosine is the same.
+    case Op::rotary: one([&] { return op(Op::rotary, {dy(), x(1), op(Op::neg, {x(2)})}, attrs_); }); break;
+    case Op::rename:
+      one([&] {
+        Attrs back;
+        back.dims = attrs_.dims2;
+        back.dims2 = attrs_.dims;
+        return op(Op::rename, {dy()}, std::move(back));
+      });
+      break;
+    case Op::broadcast: case Op::permute: one([&] { return dy(); }); break;
     case Op::contract: contract(); break;
     case Op::attend: attend(); break;
-    default: unary(); break;
+    // None of these has an operand that is differentiable.
+    case Op::fill: case Op::iota: case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::max_grad: case Op::softmax_grad:
+    case Op::log_softmax_grad: case Op::rms_norm_grad: case Op::layer_norm_grad: case Op::cross_entropy_grad: case Op::lookup_grad:
+    case Op::attend_grad: break;
   }
   return std::move(adjoints_);
 }
@@ -195,11 +234,16 @@ bool is_differentiable(Op op, std::size_t operand) {
   switch (op) {
     case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::max_grad: case Op::softmax_grad: case Op::log_softmax_grad:
     case Op::rms_norm_grad: case Op::layer_norm_grad: case Op::cross_entropy_grad: case Op::lookup_grad: case Op::attend_grad:
-    case Op::fill: return false;
+    case Op::fill: case Op::iota: return false;
     case Op::select_ge: case Op::select_lt: return operand == 2;
-    case Op::cross_entropy: case Op::lookup: return operand == 0;
-    default: return operand < info(op).operands;
+    case Op::cross_entropy: case Op::lookup: case Op::rotary: return operand == 0;
+    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
+    case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
+    case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::dropout: case Op::cast: case Op::sum: case Op::max: case Op::softmax:
+    case Op::log_softmax: case Op::rms_norm: case Op::layer_norm: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rename:
+    case Op::broadcast: case Op::permute: case Op::contract: case Op::attend: return true;
   }
+  return false;
 }
 
 std::vector<ValueId> adjoints(const AdjointRequest& request, const Emit& emit) { return AdjointRule(request, emit).run(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/tensor/graph_text.h"
 #include "ir/tensor/loss_mask.h"
 
 namespace piper::tensor {
@@ -89,22 +90,96 @@ Built Builder::max(ValueId a, std::vector<Symbol> dims) {
 
 Symbol Builder::last_dim(ValueId a) const { return graph_.type(a).dims.empty() ? Symbol() : graph_.type(a).dims.back().name; }
 
-Built Builder::along(Op op, ValueId a, Symbol along, double epsilon) {
-  if (!along.valid()) along = last_dim(a);
-  if (!along.valid()) return Built::failed("`" + std::string(info(op).name) + "` goes along a dimension, and " + show(a) + " has none");
-  Attrs attrs;
+const Dim* Builder::dim_of(ValueId a, Symbol name) const {
+  const auto at = graph_.type(a).find(name);
+  return at ? &graph_.type(a).dims[*at] : nullptr;
+}
+
+Built Builder::along_one(Op op, std::vector<ValueId> operands, Symbol along, Attrs attrs) {
+  if (!along.valid()) along = last_dim(operands[0]);
+  if (!along.valid()) return Built::failed("`" + std::string(info(op).name) + "` goes along a dimension, and " + show(operands[0]) + " has none");
   attrs.dims = {along};
+  return this->op(op, std::move(operands), std::move(attrs));
+}
+
+Built Builder::along(Op op, ValueId a, Symbol along, double epsilon) {
+  Attrs attrs;
   if ((info(op).attributes & kScalar) != 0) attrs.scalar = epsilon;
-  return this->op(op, {a}, std::move(attrs));
+  return along_one(op, {a}, along, std::move(attrs));
 }
 
 Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along, std::optional<std::int32_t> ignore) {
-  if (!along.valid()) along = last_dim(logits);
-  if (!along.valid()) return Built::failed("`cross_entropy` goes along a dimension, and " + show(logits) + " has none");
   Attrs attrs;
-  attrs.dims = {along};
   attrs.ignore = ignore;
-  return op(Op::cross_entropy, {logits, targets}, std::move(attrs));
+  return along_one(Op::cross_entropy, {logits, targets}, along, std::move(attrs));
+}
+
+Built Builder::slice(ValueId a, std::int64_t from, std::int64_t to, Symbol along) {
+  if (!along.valid()) along = last_dim(a);
+  if (const Dim* dim = along.valid() ? dim_of(a, along) : nullptr; dim != nullptr && (from < 0 || to <= from || to > dim->extent)) {
+    return Built::failed("`slice` takes " + std::to_string(from) + ".." + std::to_string(to) + " of `" + std::string(graph_.context().text(along)) + "`, which has the positions 0.." +
+                         std::to_string(dim->extent) + ": " + show(a));
+  }
+  Attrs attrs;
+  attrs.from = from;
+  attrs.extent = to - from;
+  return along_one(Op::slice, {a}, along, std::move(attrs));
+}
+
+Built Builder::pad(ValueId a, std::int64_t before, std::int64_t after, Symbol along) {
+  Attrs attrs;
+  attrs.from = before;
+  const Dim* dim = dim_of(a, along.valid() ? along : last_dim(a));
+  if (before < 0 || after < 0) return Built::failed("`pad` adds " + std::to_string(before) + " before and " + std::to_string(after) + " after: neither may be below 0");
+  if (dim != nullptr && (__builtin_add_overflow(before, after, &attrs.extent) || __builtin_add_overflow(attrs.extent, dim->extent, &attrs.extent))) {
+    return Built::failed("`pad` of " + show(a) + " makes more elements than can be counted");
+  }
+  return along_one(Op::pad, {a}, along, std::move(attrs));
+}
+
+Built Builder::shift(ValueId a, std::int64_t places, Symbol along) {
+  Attrs attrs;
+  attrs.from = places;
+  return along_one(Op::shift, {a}, along, std::move(attrs));
+}
+
+Built Builder::concat(ValueId a, ValueId b, Symbol along) { return along_one(Op::concat, {a, b}, along); }
+
+Built Builder::ramp(Type type, double first, double step) {
+  Attrs attrs;
+  attrs.scalar = step;
+  attrs.scalar2 = first;
+  attrs.shape = std::move(type);
+  return op(Op::iota, {}, std::move(attrs));
+}
+
+Built Builder::iota(ValueId like, double first, double step, Symbol along) {
+  if (!along.valid()) along = last_dim(like);
+  const Dim* dim = along.valid() ? dim_of(like, along) : nullptr;
+  if (dim == nullptr) return Built::failed("`iota` goes along a dimension, and " + show(like) + " has no such");
+  return ramp({graph_.type(like).dtype, {*dim}}, first, step);
+}
+
+Built Builder::rotary(ValueId a, Symbol along, double base) {
+  const Type type = graph_.type(a);
+  const Dim* positions = dim_of(a, along);
+  if (positions == nullptr) return Built::failed("`rotary` needs positions, and " + show(a) + " has no dimension `" + std::string(graph_.context().text(along)) + "`: name theirs with `along`");
+  if (!(base > 0) || !std::isfinite(base)) return Built::failed("the base of `rotary` is a positive number, not " + number_text(base));
+  Dim pairs = type.dims.back();
+  if (pairs.name == along) return Built::failed("`rotary` turns pairs along the last dimension, which cannot be that of the positions: " + show(a));
+  if (pairs.extent % 2 != 0) return Built::failed("`rotary` turns pairs along `" + std::string(graph_.context().text(pairs.name)) + "`, which is " + std::to_string(pairs.extent) + " long, not even: " + show(a));
+  pairs.extent /= 2;
+  const Built position = ramp({DType::f64, {*positions}}, 0, 1);
+  if (!position) return position;
+  const Built exponent = ramp({DType::f64, {pairs}}, 0, -std::log(base) / static_cast<double>(pairs.extent));
+  if (!exponent) return exponent;
+  const ValueId angle = binary(Op::mul, position.value, unary(Op::exp, exponent.value).value).value;
+  const auto table = [&](Op op) {
+    const ValueId wide = unary(op, angle).value;
+    return type.dtype == DType::f64 ? wide : cast(wide, type.dtype).value;
+  };
+  const ValueId cosine = table(Op::cos), sine = table(Op::sin);
+  return along_one(Op::rotary, {a, cosine, sine}, {});
 }
 
 Built Builder::rename(ValueId a, std::vector<std::pair<Symbol, Symbol>> names) {

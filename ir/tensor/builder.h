@@ -74,6 +74,20 @@ class Builder {
   Built rename(ValueId a, std::vector<std::pair<Symbol, Symbol>> names);
   Built permute(ValueId a, std::vector<Symbol> dims);
 
+  // ---- parts of one dimension; `along` invalid: the last
+  /// The positions [from, to).
+  Built slice(ValueId a, std::int64_t from, std::int64_t to, Symbol along = {});
+  /// With so many zeros in front and behind.
+  Built pad(ValueId a, std::int64_t before, std::int64_t after, Symbol along = {});
+  /// Position i goes to i + places; what comes in is 0.
+  Built shift(ValueId a, std::int64_t places, Symbol along = {});
+  Built concat(ValueId a, ValueId b, Symbol along = {});
+  /// first, first + step, ...: as many as `like` has along the dimension, of its element type.
+  Built iota(ValueId like, double first, double step, Symbol along = {});
+  /// Rotary embedding: pair i of the last dimension (i, i + half) of position t along `along` is turned by t base^(-i / half).
+  /// Angles are computed in f64.
+  Built rotary(ValueId a, Symbol along, double base);
+
   // ---- products
   /// `a @ b`: sums over the shared names except the leading run common to both, which is batched.
   Built matmul(ValueId a, ValueId b);
@@ -89,6 +103,11 @@ class Builder {
 
  private:
   Symbol last_dim(ValueId a) const;
+  /// `op` along one dimension, by default the last of the first operand.
+  Built along_one(Op op, std::vector<ValueId> operands, Symbol along, Attrs attrs = {});
+  Built ramp(Type type, double first, double step);
+  /// The dimension of that name; nothing where `a` has none.
+  const Dim* dim_of(ValueId a, Symbol name) const;
   std::string show(ValueId a) const { return "`" + print(graph_.type(a), graph_.context().symbols) + "`"; }
 
   Graph& graph_;

@@ -10,18 +10,21 @@ namespace {
 /// polynomial of about ten steps, a division or root four.
 double flops_per_element(Op op) {
   switch (op) {
-    case Op::fill: case Op::rename: case Op::broadcast: case Op::permute: case Op::lookup: return 0;
+    case Op::fill: case Op::rename: case Op::broadcast: case Op::permute: case Op::lookup:
+    case Op::slice: case Op::pad: case Op::shift: case Op::concat: return 0;
     case Op::add: case Op::sub: case Op::mul: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
     case Op::square: case Op::relu: case Op::relu_grad: case Op::select_ge: case Op::select_lt: case Op::cast: case Op::sum:
     case Op::max: case Op::max_grad: case Op::lookup_grad: return 1;
+    case Op::iota: return 2;
     case Op::div: case Op::sqrt: case Op::rsqrt: return 4;
-    case Op::rms_norm: return 4;
+    case Op::rms_norm: case Op::rotary: return 4;
     case Op::layer_norm: return 6;
     case Op::rms_norm_grad: return 8;
     case Op::layer_norm_grad: return 12;
     case Op::softmax_grad: return 4;
     case Op::exp: case Op::log: return 10;
     case Op::tanh: case Op::sigmoid: case Op::gelu: case Op::silu: return 14;
+    case Op::sin: case Op::cos: return 24;
     case Op::softplus: case Op::gelu_grad: case Op::silu_grad: return 20;
     case Op::dropout: return 12;
     case Op::softmax: case Op::log_softmax: case Op::log_softmax_grad: return 14;
@@ -46,6 +49,8 @@ Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, 
   if (op == Op::lookup) {
     // Only the chosen rows of the table are read.
     cost.bytes = static_cast<double>(operands[1].bytes()) + 2.0 * static_cast<double>(results[0].bytes());
+  } else if (op == Op::slice) {
+    cost.bytes = 2.0 * static_cast<double>(results[0].bytes());
   } else if (op == Op::lookup_grad) {
     cost.flops = static_cast<double>(operands[1].elements());
   } else if (op == Op::contract) {

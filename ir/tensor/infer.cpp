@@ -87,10 +87,11 @@ Inferred ShapeRule::run() {
     return fail(show_op() + " takes " + std::to_string(info(op).operands) + " operands, not " + std::to_string(operands.size()));
   }
   if ((info(op).attributes & kScalar) != 0 && !std::isfinite(attrs.scalar)) return fail("the constant of " + show_op() + " is not finite");
+  if ((info(op).attributes & kScalar2) != 0 && !std::isfinite(attrs.scalar2)) return fail("the second constant of " + show_op() + " is not finite");
   switch (op) {
     case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum:
     case Op::neg: case Op::scale: case Op::offset: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square:
-    case Op::tanh: case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu:
+    case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu:
     case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::select_ge: case Op::select_lt:
       return pointwise();
     case Op::dropout:
@@ -114,6 +115,12 @@ Inferred ShapeRule::run() {
     case Op::cross_entropy_grad: return cross_entropy(true);
     case Op::lookup: return lookup();
     case Op::lookup_grad: return lookup_grad();
+    case Op::iota: return iota();
+    case Op::slice: return slice();
+    case Op::pad: return pad();
+    case Op::shift: return shift();
+    case Op::concat: return concat();
+    case Op::rotary: return rotary();
     case Op::rename: return rename();
     case Op::broadcast: return broadcast();
     case Op::permute: return permute();
@@ -183,28 +190,6 @@ Inferred ShapeRule::cross_entropy(bool gradient) {
   if (!gradient) return ok(std::move(rest));
   if (operands[2] != rest) return fail("`cross_entropy_grad` expects " + show(rest) + ", not " + show(operands[2]));
   return ok(logits);
-}
-
-Inferred ShapeRule::lookup() {
-  const Type& table = operands[0];
-  const Type& indices = operands[1];
-  if (auto why = all_floating(0, 1); !why.empty()) return fail(why);
-  if (indices.dtype != DType::i64) return fail("the indices of `lookup` are i64, not " + show(indices));
-  if (table.dims.empty()) return fail("the table of `lookup` has no dimension to choose from: " + show(table));
-  Type result{table.dtype, indices.dims};
-  result.dims.insert(result.dims.end(), table.dims.begin() + 1, table.dims.end());
-  if (auto why = check_type(result, symbols); !why.empty()) return fail("`lookup` of " + show_operands() + ": " + why);
-  return ok(std::move(result));
-}
-
-Inferred ShapeRule::lookup_grad() {
-  const Type& table = attrs.shape;
-  if (auto why = check_type(table, symbols); !why.empty()) return fail(why);
-  const Type made[] = {table, operands[0]};
-  const Inferred forward = infer(Op::lookup, made, {}, symbols);
-  if (!forward.error.empty()) return fail(forward.error);
-  if (forward.types[0] != operands[1]) return fail("`lookup_grad` for a table " + show(table) + " expects " + show(forward.types[0]) + ", not " + show(operands[1]));
-  return ok(table);
 }
 
 Inferred ShapeRule::rename() {

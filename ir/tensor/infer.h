@@ -40,16 +40,24 @@ class ShapeRule {
   // ---- checks: the reason why not, or empty
   std::string all_floating(std::size_t from, std::size_t to);
   std::string all_in(const std::vector<Symbol>& dims, const Type& type) const;
+  /// One dimension is named, operand `i` has it, and it counts no samples.
+  std::string goes_along_one(std::size_t i);
   std::string same_type(std::size_t a, std::size_t b) const;
   std::string same_dim(const Dim& a, const Dim& b) const;
 
-  // ---- rules by kind (infer.cpp, infer_library.cpp)
+  // ---- rules by kind (infer.cpp, infer_index.cpp, infer_library.cpp)
   Inferred pointwise();
   Inferred reduce();
   Inferred along_one();
   Inferred cross_entropy(bool gradient);
   Inferred lookup();
   Inferred lookup_grad();
+  Inferred iota();
+  Inferred slice();
+  Inferred pad();
+  Inferred shift();
+  Inferred concat();
+  Inferred rotary();
   Inferred rename();
   Inferred broadcast();
   Inferred permute();

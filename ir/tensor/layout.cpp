@@ -84,16 +84,19 @@ std::optional<ResultLayout> layout(Op op, std::span<const Type> operands, std::s
     }
     case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
     case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad:
-    case Op::cross_entropy: case Op::cross_entropy_grad:
+    case Op::cross_entropy: case Op::cross_entropy_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
       if (contains(attrs.dims, dim)) return std::nullopt;
       break;
     case Op::lookup: return lookup_layout(operands[0], cut);
     case Op::lookup_grad: return lookup_grad_layout(operands[0], cut);
     case Op::attend: return attend_layout(operands, cut, attrs, false);
     case Op::attend_grad: return attend_layout(operands, cut, attrs, true);
-    default: break;
+    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
+    case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
+    case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad:
+    case Op::select_ge: case Op::select_lt: case Op::dropout: case Op::cast: case Op::fill: case Op::iota: case Op::broadcast: case Op::permute: break;
   }
-  // Element by element along `dim`, in every op that is left.
+  // Element by element along `dim`.
   return cut_where_present(operands, cut, dim) ? cut_along(dim) : std::nullopt;
 }
 

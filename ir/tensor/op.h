@@ -23,16 +23,21 @@ enum class CodeClass : std::uint8_t { pointwise, reduction, view, index, library
 /// How the samples of a result depend on the samples of the operands; see ops.def.
 enum class Sampling : std::uint8_t { samplewise, by_dims, coupled, sums };
 
-enum AttrField : std::uint8_t { kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64, kIgnore = 128 };
+enum AttrField : std::uint16_t {
+  kNone = 0, kDims = 1, kDims2 = 2, kScalar = 4, kDType = 8, kCausal = 16, kShape = 32, kSeed = 64, kIgnore = 128, kScalar2 = 256, kFrom = 512, kExtent = 1024,
+};
 
 /// The attributes of one op; only the fields named in its row are set, printed and compared.
 struct Attrs {
   std::vector<Symbol> dims;
   std::vector<Symbol> dims2;
   double scalar = 0;
+  double scalar2 = 0;
+  std::int64_t from = 0;    // slice: the first position taken; pad, shift: where the first of the operand goes
+  std::int64_t extent = 0;  // slice, pad: of the result
   DType dtype = DType::f32;
   bool causal = false;
-  Type shape;   // fill, broadcast, lookup_grad: the result's type
+  Type shape;   // fill, iota, broadcast, lookup_grad: the result's type
   Symbol seed;  // dropout: the logical op name that keys its random numbers
   std::optional<std::int32_t> ignore;  // cross_entropy: positions with this target give 0 and no gradient
   friend bool operator==(const Attrs&, const Attrs&) = default;
@@ -43,7 +48,7 @@ struct OpInfo {
   std::string_view name;
   std::uint8_t operands;
   std::uint8_t results;
-  std::uint8_t attributes;  // AttrField bits
+  std::uint16_t attributes;  // AttrField bits
   CodeClass code_class;
   Sampling sampling;
 };

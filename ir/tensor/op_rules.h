@@ -73,6 +73,7 @@ using Emit = std::function<ValueId(Op op, std::vector<ValueId> operands, Attrs a
 /// `emit` appends one backward op, tagged by the operand it is for, and gives its result. The caller tags an op BI as soon as one operand
 /// that needs it asks for BI.
 std::vector<ValueId> adjoints(const AdjointRequest& request, const Emit& emit);
+using AdjointsOfOp = std::function<std::vector<ValueId>(const AdjointRequest& request, const Emit& emit)>;
 
 /// Whether the adjoint rule covers operand `i`: integer operands, conditions and the ops of the backward pass have no derivative.
 bool is_differentiable(Op op, std::size_t operand);

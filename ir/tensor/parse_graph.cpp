@@ -233,15 +233,16 @@ class GraphParser {
 
   Attrs attrs(Op op) {
     Attrs attrs;
-    const std::uint8_t fields = info(op).attributes;
+    const std::uint16_t fields = info(op).attributes;
     if (fields == 0) return attrs;
-    std::uint8_t seen = 0;
+    std::uint16_t seen = 0;
     in_.expect("{");
     while (!in_.failed()) {
       const Symbol field_name = in_.name();
       if (in_.failed()) return attrs;
       const std::string_view name = text(field_name);
-      const std::uint8_t field = name == "dims" ? kDims : name == "dims2" ? kDims2 : name == "scalar" ? kScalar : name == "dtype" ? kDType
+      const std::uint16_t field = name == "dims" ? kDims : name == "dims2" ? kDims2 : name == "scalar" ? kScalar : name == "scalar2" ? kScalar2
+                               : name == "from" ? kFrom : name == "extent" ? kExtent : name == "dtype" ? kDType
                                : name == "causal" ? kCausal : name == "shape" ? kShape : name == "seed" ? kSeed
                                : name == "ignore" ? kIgnore : kNone;
       if ((fields & field) == 0) return in_.fail("`{}` takes no attribute `{}`", info(op).name, name), attrs;
@@ -252,6 +253,9 @@ class GraphParser {
         case kDims: attrs.dims = dims(); break;
         case kDims2: attrs.dims2 = dims(); break;
         case kScalar: attrs.scalar = in_.number<double>(); break;
+        case kScalar2: attrs.scalar2 = in_.number<double>(); break;
+        case kFrom: attrs.from = in_.number<std::int64_t>(); break;
+        case kExtent: attrs.extent = in_.number<std::int64_t>(); break;
         case kShape: attrs.shape = type(); break;
         case kSeed: attrs.seed = in_.quoted(); break;
         case kIgnore: attrs.ignore = in_.number<std::int32_t>(); break;

@@ -147,7 +147,7 @@ class GraphPrinter {
   }
 
   void print_attrs(const Node& node) {
-    const std::uint8_t fields = info(node.op).attributes;
+    const std::uint16_t fields = info(node.op).attributes;
     if (fields == kNoFields) return;
     std::string_view separator = " {";
     const auto next = [&] {
@@ -158,6 +158,9 @@ class GraphPrinter {
     if ((fields & kDims) != 0) next(), print_dims("dims", attrs.dims);
     if ((fields & kDims2) != 0) next(), print_dims("dims2", attrs.dims2);
     if ((fields & kScalar) != 0) next(), text_ += "scalar: " + number_text(attrs.scalar);
+    if ((fields & kScalar2) != 0) next(), text_ += "scalar2: " + number_text(attrs.scalar2);
+    if ((fields & kFrom) != 0) next(), text_ += "from: " + std::to_string(attrs.from);
+    if ((fields & kExtent) != 0) next(), text_ += "extent: " + std::to_string(attrs.extent);
     if ((fields & kDType) != 0) next(), text_ += "dtype: " + std::string(dtype_name(attrs.dtype));
     if ((fields & kCausal) != 0) next(), text_ += attrs.causal ? "causal: true" : "causal: false";
     if ((fields & kShape) != 0) next(), text_ += "shape: ", print_type(attrs.shape);
@@ -165,7 +168,7 @@ class GraphPrinter {
     if ((fields & kIgnore) != 0 && attrs.ignore) next(), text_ += "ignore: " + std::to_string(*attrs.ignore);
     text_ += '}';
   }
-  static constexpr std::uint8_t kNoFields = static_cast<std::uint8_t>(AttrField::kNone);
+  static constexpr std::uint16_t kNoFields = AttrField::kNone;
 
   void print_node(const Node& node) {
     text_ += indent_;

@@ -146,7 +146,7 @@ class Completeness {
     std::uint16_t all_reduce = 0, update = 0, sum_squares = 0, other = 0;
   };
 
-  /// Counts the readers of every output; a message that nobody reads, and a gradient read by anything but a sum, are reported.
+  /// Counts the readers of every output; what is loaded, counted or brought and nobody reads, and a gradient read by anything but a sum, are reported.
   void reads() {
     reads_.resize(facts_.owner.size());
     for (const Node& node : dag_.nodes) {
@@ -161,15 +161,25 @@ class Completeness {
       }
     }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (facts_.kind[i] != NodeKind::recv && facts_.kind[i] != NodeKind::load) continue;
+      const bool passes_on = is_comm(facts_.kind[i]) || facts_.kind[i] == NodeKind::load || facts_.kind[i] == NodeKind::count;
+      if (!passes_on) continue;  // who reads the others is told where they are made complete
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
-        const Reads& reads = reads_[facts_.output_base[i] + k];
-        if (reads.all_reduce + reads.update + reads.sum_squares + reads.other > 0) continue;
-        facts_.sink.report(Code::wrong_edge, node.loc, "nothing reads output `{}` of `{}`", k, facts_.name(NodeId::at(i)));
+        if (!is_read(NodeId::at(i), k)) facts_.sink.report(Code::wrong_edge, node.loc, "nothing reads output `{}` of `{}`", k, facts_.name(NodeId::at(i)));
       }
     }
+  }
+
+  /// A collective gives all its members what one of them may need.
+  bool is_read(NodeId id, std::uint32_t output) const {
+    const auto read_at = [&](NodeId node) {
+      const Reads& reads = reads_[facts_.output_base[node.index()] + output];
+      return reads.all_reduce + reads.update + reads.sum_squares + reads.other > 0;
+    };
+    if (facts_.kind[id.index()] != NodeKind::all_reduce && facts_.kind[id.index()] != NodeKind::all_gather) return read_at(id);
+    const auto& members = dag_.comms[facts_.node(id).comm.index()].members;
+    return std::any_of(members.begin(), members.end(), [&](NodeId member) { return output < facts_.outputs_of(member) && read_at(member); });
   }
 
   // ---- parameters and gradients ------------------------------------------------------------------------------------------
@@ -214,7 +224,10 @@ class Completeness {
       }
       reduction(b);
       for (const NodeId update : updates_of_[b]) update_sources(b, update);
-      for (const NodeId sums : sums_of_[b]) update_sources(b, sums);
+      for (const NodeId sums : sums_of_[b]) {
+        update_sources(b, sums);
+        if (!reduced(b)) same_sums(updates_of_[b].front(), sums);
+      }
     }
   }
 
@@ -253,6 +266,16 @@ class Completeness {
         facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the reduced gradient of `{}`", facts_.name(id), facts_.text(dag_.params[params[sources[0].port].index()].name));
       }
     });
+  }
+
+  /// Contributions stand in memory as one sum, which is added up in one order.
+  void same_sums(NodeId update, NodeId squares) {
+    const std::span<const Input> added = dag_.inputs_of(facts_.node(update)), read = dag_.inputs_of(facts_.node(squares));
+    const bool same = read.size() <= added.size() &&
+                      std::equal(read.begin(), read.end(), added.begin(), [](const Input& a, const Input& b) { return a.source == b.source && a.port == b.port; });
+    if (same) return;
+    facts_.sink.report(Code::wrong_norm, facts_.loc(squares), "`{}` adds other contributions than `{}`, or in another order", facts_.name(squares), facts_.name(update))
+        .related(facts_.loc(update), "`{}` is here", facts_.name(update));
   }
 
   /// Every contribution to a gradient is read once by the sum that its parameter's update reads.
@@ -306,7 +329,7 @@ class Completeness {
         if (!once) {
           facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
         }
-        if (dag_.level >= Level::communicating && node.cut != dag_.buckets[b].reduce) {
+        if (dag_.level >= Level::placed && node.cut != dag_.buckets[b].reduce) {
           facts_.sink.report(Code::wrong_reduction, dag_.buckets[b].loc, "the gradient `{}` differs along other axes than bucket `{}` is reduced over", facts_.text(port), facts_.text(dag_.buckets[b].name));
         }
       }
@@ -399,7 +422,7 @@ class Completeness {
         if (++counted[facts_.output(origin)] > 1) {
           facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(id), facts_.text(origin));
         }
-        if (dag_.level >= Level::communicating && over != maker.cut) {
+        if ((dag_.level >= Level::communicating && over != maker.cut) || (dag_.level == Level::placed && node.cut != maker.cut)) {
           facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` is not added over exactly the devices that hold parts of the batch", facts_.text(origin));
         }
       });

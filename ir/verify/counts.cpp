@@ -127,7 +127,7 @@ class Counts {
     }
     std::sort(wanted.begin(), wanted.end());
     std::sort(given.begin(), given.end());
-    const bool cut = of.sums.empty() || !apart() || node.cut == facts_.node(of.sums.front()).cut;
+    const bool cut = of.sums.empty() || dag_.level < Level::placed || node.cut == facts_.node(of.sums.front()).cut;
     if (!loads || !cut || wanted != given) {
       wrong(node.loc, "`{}` does not count the targets `{}` of exactly the samples that are summed there", facts_.name(id),
             facts_.text(dag_.inputs[dag_.losses[l].mask->targets.index()].name));

@@ -101,6 +101,8 @@ void for_each_port(const Dag& dag, const Node& node, Visit visit) {
 
 /// Ids inside their tables, so that every later check may index freely. False: nothing else can be checked.
 bool check_tables(Facts& facts);
+/// Settings of the train, and what the header says of elements, samples and masks.
+void check_header(Facts& facts);
 /// Edges: acyclic, one source per port, classes, types, values and instances. Fills `origin`.
 void check_flow(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
@@ -114,6 +116,8 @@ Port loss_origin(const Facts& facts, Port source, AxisMask& over);
 /// Devices; no edge between device sets; matched communication.
 void check_placement(Facts& facts);
 void check_order(Facts& facts);
+/// The bounds on measures that the header requires, of a plan in which all else is right.
+void check_measures(const Facts& facts);
 /// Claims of ranks and the overlap groups of their orders.
 void check_claims(Facts& facts);
 

@@ -263,7 +263,7 @@ class Edges {
       case NodeKind::count:
       case NodeKind::report:
       case NodeKind::send:
-        if (expected == 0) needed = 1;
+        if (expected == 0 || (node.kind == NodeKind::report && node.subject == Node::kNormReport)) needed = 1;
         break;
       case NodeKind::all_gather:
         break;

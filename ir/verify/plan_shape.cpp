@@ -290,7 +290,7 @@ class Shape {
         }
         of_comm[id.index()] = c;
         number[id.index()] = k;
-        bool fits = pair == (first.kind == NodeKind::send) && comm.members.size() == communicator.members.size() && (pair || comm.axes == communicator.axes);
+        bool fits = pair == (first.kind == NodeKind::send) && comm.members.size() == communicator.members.size() && communicator.axes == (pair ? 0 : comm.axes);
         for (std::size_t m = 0; fits && m < comm.members.size(); ++m) {
           fits = facts_.node(comm.members[m]).devices == communicator.members[m] && facts_.node(comm.members[m]).stream == communicator.stream;
         }

@@ -50,6 +50,7 @@ class Tables {
         }
       }
     }
+    if (!ports_connect()) return false;
     std::map<std::pair<RegionId, std::uint32_t>, Symbol> parts;
     for (const dag::Chunk& chunk : dag_.chunks) {
       const auto [entry, fresh] = parts.try_emplace({chunk.region, chunk.piece}, chunk.name);
@@ -96,6 +97,27 @@ class Tables {
   }
   bool fail(NodeId id, const char* what) {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
+  }
+
+  /// Ports of what is passed on say which value they carry; those of a parameter and of its gradient are one value.
+  bool ports_connect() {
+    std::vector<tensor::ValueId> value_of(dag_.params.size());
+    for (const dag::Body& body : dag_.bodies) {
+      for (const std::vector<dag::BodyPort>* ports : {&body.inputs, &body.outputs}) {
+        for (const dag::BodyPort& port : *ports) {
+          if (port.kind == PortKind::loss_sum || port.kind == PortKind::count) continue;
+          const auto where = [&] { return "port `" + std::string(facts_.text(body.graph.value(port.value).name)) + "` of body `" + std::string(facts_.text(body.name)) + "`"; };
+          if (!port.global_value.valid()) return fail(where() + " carries a value that connects to nothing");
+          if (port.kind != PortKind::param && port.kind != PortKind::grad) continue;
+          tensor::ValueId& known = value_of[port.param.index()];
+          if (!known.valid()) known = port.global_value;
+          if (known != port.global_value) {
+            return fail(where() + " carries another value than the other ports of parameter `" + std::string(facts_.text(dag_.params[port.param.index()].name)) + "`");
+          }
+        }
+      }
+    }
+    return true;
   }
 
   /// The first that is wrong.

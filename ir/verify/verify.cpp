@@ -14,6 +14,7 @@ namespace {
 
 /// What the nodes and edges of a level say, without the plan.
 bool check_graph(Facts& facts) {
+  check_header(facts);
   check_completeness(facts);
   if (facts.ok()) check_instances(facts);
   if (facts.ok()) check_counts(facts);
@@ -134,7 +135,10 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
   Facts facts(dag, sink);
   if (!check_tables(facts)) return false;
   const bool planned = dag.level >= Level::planned && dag.plan != nullptr;
-  if (planned && facts.tables->all_on_devices_and_streams && holds(facts)) return true;
+  if (planned && facts.tables->all_on_devices_and_streams && holds(facts)) {
+    check_measures(facts);
+    return facts.ok();
+  }
 
   check_flow(facts);
   if (!facts.ok()) return false;
@@ -144,7 +148,9 @@ bool verify(const dag::Dag& dag, DiagnosticSink& sink) {
     return false;
   }
   PlanFacts plan(facts);
-  return check_plan_shape(plan) && tell_roles(plan, Sums(facts));
+  if (!check_plan_shape(plan) || !tell_roles(plan, Sums(facts))) return false;
+  check_measures(facts);
+  return facts.ok();
 }
 
 bool lint(const dag::Dag& dag, DiagnosticSink& sink) {

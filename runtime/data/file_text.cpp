@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <new>
 #include <system_error>
+#include <utility>
 
 namespace piper::runtime {
 namespace {
@@ -100,6 +101,22 @@ std::nullopt_t unreadable(const std::string& what, const std::string& reason, Fa
   return std::nullopt;
 }
 
+/// Why something in a folder is no text; empty for a file, and for a folder, whose files are text.
+std::string no_text(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::file_status status = entry.status(error);
+  switch (status.type()) {
+    case fs::file_type::regular: return {};
+    case fs::file_type::directory: return entry.is_symlink(error) ? "it is a link to a folder, which is not followed" : "";
+    case fs::file_type::not_found: return entry.is_symlink(error) ? "it is a link to nothing" : "it is gone";
+    case fs::file_type::fifo: return "it is a pipe, which is read only where the data line names it";
+    case fs::file_type::socket: return "it is a socket";
+    case fs::file_type::block:
+    case fs::file_type::character: return "it is a device";
+    default: return words(error.message());
+  }
+}
+
 /// The files of a text in their order.
 std::optional<std::vector<std::string>> files_of(const std::string& path, Failure& failure) {
   std::vector<std::string> files;
@@ -115,14 +132,26 @@ std::optional<std::vector<std::string>> files_of(const std::string& path, Failur
     files.push_back(path);
     return files;
   }
+  std::vector<std::pair<std::string, std::string>> refused;  // what is no text, and why: what is passed over in silence would be missed by nobody
   fs::recursive_directory_iterator it(path, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const bool hidden = it->path().filename().native().starts_with('.');
     std::error_code ignored;
     if (hidden && it->is_directory(ignored)) it.disable_recursion_pending();
-    if (!hidden && it->is_regular_file(ignored)) files.push_back(it->path().native());
+    if (hidden) continue;
+    if (std::string reason = no_text(*it); !reason.empty()) {
+      refused.emplace_back(it->path().native(), std::move(reason));
+    } else if (it->is_regular_file(ignored)) {
+      files.push_back(it->path().native());
+    }
   }
   if (error) return unreadable(path, words(error.message()), failure);
+  if (!refused.empty()) {
+    const auto& [name, reason] = *std::min_element(refused.begin(), refused.end());
+    unreadable(name, reason, failure);
+    failure.hint = "every file of a folder is text: remove what is none, or hide it behind a name that begins with a dot";
+    return std::nullopt;
+  }
   if (files.empty()) return unreadable(path, "the folder holds no files", failure);
   std::sort(files.begin(), files.end());
   return files;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/data/file_text.h"
+#include "runtime/data/table.h"
 #include "runtime/kernel_math.h"
 
 namespace piper::runtime {
@@ -27,6 +28,18 @@ std::uint64_t hash_of(std::string_view name) { return piper_name_hash(name.data(
 std::uint64_t below(std::uint64_t bits, std::uint64_t bound) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(bits) * bound) >> 64);
+}
+
+/// How many steps go over `things` once, in whole batches; at most `max_steps` (0: no limit).
+std::uint64_t steps_over(std::uint64_t things, std::uint64_t batch, std::uint64_t max_steps) {
+  const std::uint64_t steps = std::max<std::uint64_t>(1, things / batch);
+  return max_steps == 0 ? steps : std::min(steps, max_steps);
+}
+
+/// The `number`th of at most `most` things, spread evenly; side by side when all of them are taken. Less than one batch is gone over again.
+std::uint64_t spread(std::uint64_t things, std::uint64_t most, std::uint64_t number) {
+  const std::uint64_t taken = std::min(things, most);
+  return number % taken * things / taken;
 }
 
 InputShape shape_of(const PiperInput& input) {
@@ -78,14 +91,52 @@ class Synthetic final : public StepData {
   bool held_out_;
 };
 
+/// Lines of a table: drawn at random in training, in order on held-out data.
+class Arrays final : public StepData {
+ public:
+  Arrays(std::shared_ptr<const Table> table, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seed, DataUse use, std::uint64_t max_steps)
+      : table_(std::move(table)), inputs_(std::move(inputs)), batch_(batch), seed_(seed), use_(use), steps_(steps_over(table_->rows, batch, max_steps)) {}
+
+  void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
+    const InputShape& shape = inputs_[input];
+    const auto copy = [&](const auto& values, auto* out) {
+      for (std::uint64_t s = 0; s < samples; ++s) {
+        const auto* const from = values.data() + row(step, first + s) * shape.outer * shape.inner;
+        for (std::uint64_t o = 0; o < shape.outer; ++o) {
+          for (std::uint64_t i = 0; i < shape.inner; ++i) {
+            out[(o * samples + s) * shape.inner + i] = static_cast<std::remove_reference_t<decltype(*out)>>(from[o * shape.inner + i]);
+          }
+        }
+      }
+    };
+    switch (shape.dtype) {
+      case PIPER_F32: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<float*>(to));
+      case PIPER_F64: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<double*>(to));
+      default: return copy(std::get<std::vector<std::int64_t>>(table_->values[input]), static_cast<std::int64_t*>(to));
+    }
+  }
+  std::uint64_t covering_steps() const override { return use_ == DataUse::held_out ? steps_ : 0; }
+
+ private:
+  std::uint64_t row(std::uint64_t step, std::uint64_t sample) const {
+    if (use_ == DataUse::training) return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("row")), 0), table_->rows);
+    return spread(table_->rows, steps_ * batch_, step * batch_ + sample);
+  }
+
+  std::shared_ptr<const Table> table_;
+  std::vector<InputShape> inputs_;
+  std::uint64_t batch_, seed_;
+  DataUse use_;
+  std::uint64_t steps_;
+};
+
 class Bytes final : public StepData {
  public:
   Bytes(std::shared_ptr<const Text> text, std::vector<InputShape> inputs, std::uint64_t batch, std::uint64_t seq, std::uint64_t seed, DataUse use,
         std::uint64_t max_steps)
       : text_(std::move(text)), inputs_(std::move(inputs)), batch_(batch), seq_(seq), seed_(seed), use_(use) {
     windows_ = (text_->size() - 1) / seq_;
-    steps_ = std::max<std::uint64_t>(1, windows_ / batch_);
-    if (max_steps) steps_ = std::min(steps_, max_steps);
+    steps_ = steps_over(windows_, batch_, max_steps);
   }
 
   void load(std::uint32_t input, std::uint64_t step, std::uint64_t first, std::uint64_t samples, void* to) const override {
@@ -106,10 +157,7 @@ class Bytes final : public StepData {
     if (use_ == DataUse::training) {
       return below(piper_random_u64(piper_stream_key(seed_, PIPER_RANDOM_DATA, step, sample, hash_of("window")), 0), text_->size() - seq_);
     }
-    // Spread evenly; side by side when all of them are taken. A held-out text of less than one batch is gone over again.
-    const std::uint64_t taken = std::min(windows_, steps_ * batch_);
-    const std::uint64_t index = (step * batch_ + sample) % taken;
-    return index * windows_ / taken * seq_;
+    return spread(windows_, steps_ * batch_, step * batch_ + sample) * seq_;
   }
 
   std::shared_ptr<const Text> text_;
@@ -163,6 +211,27 @@ std::unique_ptr<StepData> open_bytes(const PiperData& data, std::span<const Pipe
                                  seed, use, max_steps);
 }
 
+std::unique_ptr<StepData> open_arrays(const PiperData& data, std::span<const PiperInput> inputs, std::vector<InputShape> shapes, std::uint64_t seed, DataUse use,
+                                      std::uint64_t max_steps, Failure& failure, TextFiles& texts) {
+  if (data.batch <= 0) {
+    failure = at(data, kDataMismatch, "`arrays` needs a positive `batch`", "write `arrays(\"points.csv\", batch: 32)`");
+    return nullptr;
+  }
+  std::vector<TableInput> wanted;
+  for (std::size_t i = 0; i < inputs.size(); ++i) wanted.push_back({inputs[i].name, shapes[i].outer * shapes[i].inner, shapes[i].dtype == PIPER_I64});
+  Failure found;
+  std::shared_ptr<const Table> table = texts.table(data.path ? data.path : "", wanted, found);
+  if (!table) {
+    failure = at(data, found.code, found.message, found.hint);
+    if (found.place.line > 0) {
+      failure.notes.push_back({"the data is read here", failure.place});
+      failure.place = found.place;
+    }
+    return nullptr;
+  }
+  return std::make_unique<Arrays>(std::move(table), std::move(shapes), static_cast<std::uint64_t>(data.batch), seed, use, max_steps);
+}
+
 }  // namespace
 
 std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const PiperInput> inputs, std::uint64_t seed, DataUse use,
@@ -172,6 +241,7 @@ std::unique_ptr<StepData> open_data(const PiperData& data, std::span<const Piper
   if (data.kind == 0) return std::make_unique<NoData>();
   TextFiles own;
   if (data.kind == 1) return open_bytes(data, inputs, std::move(shapes), seed, use, max_steps, failure, texts ? *texts : own);
+  if (data.kind == 3) return open_arrays(data, inputs, std::move(shapes), seed, use, max_steps, failure, texts ? *texts : own);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].dtype != PIPER_I64 || data.classes > 0) continue;
     failure = at(data, kDataMismatch, "the input `" + std::string(inputs[i].name) + "` holds integers and `synthetic` was not told their bound",

@@ -170,6 +170,7 @@ int attend_grad_call(const PiperAttend* call, const void* q, const void* k, cons
 
 constexpr LibraryCalls kCalls = {.abi_version = PIPER_ABI_VERSION,
                                  .name = "builtin",
+                                 .choose = [](Math) { return 0; },
                                  .begin_thread = [](std::uint32_t) {},
                                  .gemm = gemm_call,
                                  .attend = attend_call,

@@ -23,6 +23,8 @@ struct LibraryReport {
 struct LibraryCalls {
   std::uint32_t abi_version;
   const char* name;
+  /// First of all, once: whose products to take. Nonzero when this machine has none such.
+  int (*choose)(Math math);
   /// First thing in every device thread that computes.
   void (*begin_thread)(std::uint32_t threads);
   int (*gemm)(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report);
@@ -43,7 +45,8 @@ inline constexpr const char* kLibraryEntry = "piper_library_calls";
 /// Opens the library that the options ask for, once, at the first need.
 class LibrarySwitch {
  public:
-  explicit LibrarySwitch(const Options& options) : options_(options) {}
+  /// While no other thread reads the environment: threads that help inside a library call shall look only shortly for the next one.
+  explicit LibrarySwitch(const Options& options);
   /// Null with the reason in `failure`.
   const LibraryCalls* get(Failure& failure);
   bool skip_destructors() const { return calls_ && calls_->skip_destructors; }

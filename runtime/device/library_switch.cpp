@@ -1,7 +1,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <string>
 
 #include "runtime/device/library_calls.h"
@@ -17,7 +19,16 @@ std::string folder_of_executable() {
   return text.substr(0, text.rfind('/'));
 }
 
+// The OpenMP runtime reads this when LibTorch is loaded. Its own choice is to look 300,000 times, milliseconds, for the next product before a thread
+// sleeps; between products a rank computes alone, and on cores that have other work the looking takes it from the very thread that is waited for.
+// A sleeping thread is woken in some ten microseconds, about as long as this many looks take.
+void look_only_shortly_for_work() { setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0); }
+
 }  // namespace
+
+LibrarySwitch::LibrarySwitch(const Options& options) : options_(options) {
+  if (options_.math != Math::builtin && !options_.openmp_waits_as_told) look_only_shortly_for_work();
+}
 
 const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   const std::lock_guard lock(mutex_);
@@ -30,6 +41,14 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
                .hint = "name its folder in `PIPER_PLUGINS`, or run without LibTorch, slowly, with `PIPER_MATH=builtin`"};
     return nullptr;
   };
+  // The mathematics library inside LibTorch asks for it, and ends the process where there is none.
+  char folder[PATH_MAX];
+  if (!getcwd(folder, sizeof(folder)) && errno == ENOENT) {
+    failure = {.code = kPluginUnavailable,
+               .message = "LibTorch cannot be opened: the folder that the run was started in is gone",
+               .hint = "change to a folder that is there, and start it again"};
+    return nullptr;
+  }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* said = dlerror();
@@ -42,6 +61,12 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   if (!entry) return unavailable("it has no entry `" + std::string(kLibraryEntry) + "`");
   const LibraryCalls* calls = entry();
   if (calls->abi_version != PIPER_ABI_VERSION) return unavailable("it was built for another version");
+  if (calls->choose(options_.math) != 0) {
+    failure = {.code = kBadOption,
+               .message = "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512",
+               .hint = "unset it, and the faster library that this processor has is taken"};
+    return nullptr;
+  }
   return calls_ = calls;
 }
 

@@ -2,7 +2,8 @@
 //
 // Tensors are views of planned memory. Attention has no out-variant, so while it runs a hook serves LibTorch's allocations on this thread:
 // results at their planned addresses, the rest from the planned workspace. f64, grouped key heads and values of another width take the
-// written-out form, product by product, which is deterministic and allocates nothing.
+// written-out form, product by product, which is deterministic and allocates nothing. Products are MKL's or oneDNN's (product_choice.h); what oneDNN
+// allocates meanwhile comes from memory that the thread keeps, as how much that is only oneDNN knows, and it depends on the processor.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
@@ -17,14 +18,23 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <new>
 #include <optional>
 
 #include "runtime/device/library_calls.h"
+#include "runtime/device/product_choice.h"
+
+// Exported, and in no header.
+namespace at::native {
+void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& result, float beta, float alpha);
+}
 
 namespace piper::runtime {
 namespace {
@@ -76,6 +86,8 @@ class PlannedAllocator final : public c10::Allocator {
     void* const memory = planned->take(bytes);
     return {memory, memory, keep, c10::Device(c10::DeviceType::CPU)};
   }
+  // Of memory that is taken and given back within one call.
+  c10::DeleterFnPtr raw_deleter() const override { return planned ? keep : other_->raw_deleter(); }
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
  private:
@@ -149,23 +161,77 @@ void point(const at::Tensor& tensor, const void* data) {
   tensor.unsafeGetTensorImpl()->unsafe_storage().set_data_ptr_noswap({const_cast<void*>(data), c10::Device(c10::DeviceType::CPU)});
 }
 
+std::atomic<Math> math{Math::automatic};
+
+int choose(Math chosen) {
+  if (chosen == Math::onednn && !this_processor().avx512) return 1;
+  math.store(chosen, std::memory_order_relaxed);
+  return 0;
+}
+
+void multiply_mkl(const PiperGemm& call, const ProductViews& views, bool accumulate) {
+  at::Tensor c = views.c;
+  if (call.batch == 1) {
+    if (accumulate) {
+      at::_ops::addmm_out::call(c, views.a, views.b, 1, 1, c);
+    } else {
+      at::_ops::mm_out::call(views.a, views.b, c);
+    }
+  } else if (accumulate) {
+    at::_ops::baddbmm_out::call(c, views.a, views.b, 1, 1, c);
+  } else {
+    at::_ops::bmm_out::call(views.a, views.b, c);
+  }
+}
+
+// As much as the thread's hungriest product wanted.
+struct KeptMemory {
+  struct Free {
+    void operator()(unsigned char* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<unsigned char, Free> data;
+  std::uint64_t bytes = 0;
+
+  void grow(std::uint64_t missing) {
+    constexpr std::uint64_t kPage = 4096;
+    const std::uint64_t wanted = (bytes + missing + kPage) / kPage * kPage;
+    data.reset();
+    bytes = 0;
+    data.reset(static_cast<unsigned char*>(std::aligned_alloc(kPage, wanted)));
+    if (!data) throw std::bad_alloc();
+    bytes = wanted;
+  }
+};
+
+// oneDNN takes all memory before it writes anything, so a product that found too little of it is begun again.
+void multiply_onednn(const ProductViews& views, bool accumulate) {
+  thread_local KeptMemory kept;
+  for (;;) {
+    PlannedMemory memory{.next = kept.data.get(), .left = kept.bytes};
+    try {
+      const PlannedScope scope(memory);
+      at::native::mkldnn_matmul(views.a, views.b, views.c, accumulate ? 1 : 0, 1);
+      return;
+    } catch (const std::exception&) {
+      if (memory.missing == 0) throw;
+    }
+    kept.grow(memory.missing);
+  }
+}
+
 int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
   if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch multiplies f32 and f64", call->dtype);
   try {
+    static const Processor processor = this_processor();
+    const ProductLibrary library = choose_product(*call, math.load(std::memory_order_relaxed), processor);
     ProductViews& views = views_of(*call);
     point(views.a, a);
     point(views.b, b);
     point(views.c, c);
-    if (call->batch == 1) {
-      if (accumulate) {
-        at::_ops::addmm_out::call(views.c, views.a, views.b, 1, 1, views.c);
-      } else {
-        at::_ops::mm_out::call(views.a, views.b, views.c);
-      }
-    } else if (accumulate) {
-      at::_ops::baddbmm_out::call(views.c, views.a, views.b, 1, 1, views.c);
+    if (library == ProductLibrary::onednn) {
+      multiply_onednn(views, accumulate != 0);
     } else {
-      at::_ops::bmm_out::call(views.a, views.b, views.c);
+      multiply_mkl(*call, views, accumulate != 0);
     }
     if (views.c.const_data_ptr() != c) return refuse(report, "LibTorch moved the result of a matrix product");
     return kLibraryDone;
@@ -388,6 +454,7 @@ int attend_grad_call(const PiperAttend* call, const void* q, const void* k, cons
 
 constexpr LibraryCalls kCalls = {.abi_version = PIPER_ABI_VERSION,
                                  .name = "LibTorch",
+                                 .choose = choose,
                                  .begin_thread = begin_thread,
                                  .gemm = gemm_call,
                                  .attend = attend_call,

@@ -91,7 +91,7 @@ std::optional<Failure> check_members(const PiperJob& job, bool evaluation) {
       auto& [first, count] = seen.try_emplace(mine.id, &mine, 0u).first->second;
       ++count;
       bool same = first->num_members == mine.num_members && first->kind == mine.kind;
-      for (std::uint32_t m = 0; same && m < mine.num_members; ++m) same = first->members[m] == mine.members[m];
+      for (std::uint32_t m = 0; same && first->members != mine.members && m < mine.num_members; ++m) same = first->members[m] == mine.members[m];
       if (!same) return bad(rank.rank, "communicator `" + std::to_string(mine.id) + "` has other members on another rank");
     }
   }

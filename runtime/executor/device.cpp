@@ -94,7 +94,7 @@ void api_report(PiperRank* rank, std::uint32_t subject, const double* values, st
     return;
   }
   const std::uint64_t row = slot * reports.num_losses + subject;
-  std::memcpy(reports.values.data() + row * reports.capacity, values, count * sizeof(double));
+  std::memcpy(reports.values.get() + row * reports.capacity, values, count * sizeof(double));
   reports.counts[row] = count;
 }
 
@@ -179,6 +179,7 @@ void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t 
 
 void run_device(LocalRank& rank) {
   RunState& run = *rank.run;
+  run.started.wait(0);
   rank.library = nullptr;
   // The wall around generated code: what it calls may throw, and nothing may pass through a thread's end.
   try {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/executor/check_tables.h"
+#include "runtime/executor/device_limit.h"
 #include "runtime/executor/idle_time.h"
 #include "runtime/executor/progress.h"
 #include "runtime/executor/run_state.h"
@@ -40,6 +41,12 @@ Failure out_of_memory(std::uint32_t rank, std::uint64_t bytes) {
           .message = "no memory for the arena of `" + std::to_string(bytes) + "` bytes",
           .hint = "smaller microbatches, more stages or `replicate` need less per device",
           .rank = rank};
+}
+
+Failure no_more_threads(std::size_t ranks) {
+  return {.code = kOutOfMemory,
+          .message = "the system gives no more threads: a device is a thread here, and there are `" + std::to_string(ranks) + "`",
+          .hint = "train on fewer devices, or raise the limits on threads and mappings (`ulimit -u`, `vm.max_map_count`)"};
 }
 
 // Tables, counters and flight record of one rank; its arena is allocated but not initialised.
@@ -75,6 +82,21 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& 
   return std::nullopt;
 }
 
+/// The arenas' pages and the first values of all ranks, on as many threads as the machine has cores.
+template <typename Stopped>
+void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>> ranks, const Stopped& stopped) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
+      ranks[r]->arena.touch();
+      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->arena.base());
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 1; i < std::min<std::size_t>(ranks.size(), std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  work();
+}
+
 std::vector<StuckRank> snapshot(const RunState& run) {
   std::vector<StuckRank> ranks;
   for (LocalRank* rank : run.ranks) {
@@ -89,6 +111,12 @@ class Supervisor {
  public:
   /// Before any step begins: a stop asked for earlier holds for all of them.
   Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step) : run_(run), stop_(stop), on_step_(on_step), reports_(run) { obey_stop(); }
+
+  /// Whether the step that the ranks are in is the last one.
+  bool obey_stop() {
+    if ((stop_.load() || callback_failure_) && !(run_.gate.load() & RunState::kFrozen)) run_.gate.fetch_or(RunState::kFrozen);
+    return (run_.gate.load() & RunState::kFrozen) != 0;
+  }
 
   void watch() {
     while (!run_.cancelled.load() && !(run_.devices_done.load() && run_.engine_done.load())) {
@@ -116,9 +144,6 @@ class Supervisor {
     return changed || run_.cancelled.load() || (run_.devices_done.load() && run_.engine_done.load());
   }
 
-  void obey_stop() {
-    if ((stop_.load() || callback_failure_) && !(run_.gate.load() & RunState::kFrozen)) run_.gate.fetch_or(RunState::kFrozen);
-  }
 
   bool take_reports() {
     std::uint64_t ended = std::numeric_limits<std::uint64_t>::max();
@@ -186,23 +211,26 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
     if (!parts->data[0]) return nullptr;
     parts->data[1] = open_data(job.held_out, inputs, job.seed, DataUse::held_out, options.max_evaluation_steps, failure, options.texts);
     if (!parts->data[1]) return nullptr;
+    if (auto found = too_many_devices(job.num_ranks, options.out_folder.empty() ? 0 : job.num_ranks)) {
+      failure = std::move(*found);
+      return nullptr;
+    }
+    const auto stopped = [&] { return options.stopped && options.stopped(); };
     for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
+      if (stopped()) return nullptr;
       LocalRank& rank = *parts->ranks.emplace_back(std::make_unique<LocalRank>());
       if (auto found = prepare_rank(job, options, job.ranks[r], rank)) {
         failure = std::move(*found);
         return nullptr;
       }
     }
-    std::vector<std::jthread> threads;
-    for (auto& rank : parts->ranks) {
-      threads.emplace_back([&job, &rank] { initialise_parameters(*rank->job->program, job.seed, rank->arena.base()); });
-    }
-    threads.clear();
+    initialise(job, parts->ranks, stopped);
+    if (stopped()) return nullptr;
     return std::unique_ptr<Executor>(new Executor(std::move(parts)));
   } catch (const std::bad_alloc&) {
     failure = {.code = kOutOfMemory, .message = "no memory for the tables of the run"};
   } catch (const std::system_error&) {
-    failure = {.code = kOutOfMemory, .message = "the system gives no more threads"};
+    failure = no_more_threads(job.num_ranks);
   }
   return nullptr;
 }
@@ -247,25 +275,32 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
     for (LocalRank* rank : run.ranks) {
       rank->active().sleepers = run.delays.max_us ? &parts.always : engine.sleep().sleeping();
     }
-    run.devices_running.store(static_cast<std::uint32_t>(run.ranks.size()));
+    const auto start = [&run] {
+      run.started.store(1);
+      run.started.notify_all();
+    };
     try {
       Supervisor supervisor(run, stop_requested_, on_step);
       threads.reserve(run.ranks.size() + 1);
       threads.emplace_back([&engine] { engine.run(); });
       pthread_setname_np(threads.back().native_handle(), "piper comm");
       for (LocalRank* rank : run.ranks) {
+        if (supervisor.obey_stop()) break;  // no step begins any more
         threads.emplace_back([rank] { run_device(*rank); });
+        run.devices_running.fetch_add(1);
         pthread_setname_np(threads.back().native_handle(), ("piper rank " + std::to_string(rank->job->rank)).c_str());
       }
+      start();
       supervisor.watch();
       callback_failure = std::move(supervisor.callback_failure_);
     } catch (const std::system_error&) {
-      run.fail({.code = kOutOfMemory, .message = "the system gives no more threads"});
+      run.fail(no_more_threads(run.ranks.size()));
     } catch (const std::bad_alloc&) {
       run.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run"});
     } catch (...) {
       run.fail({.code = kBadJob, .message = "the callback of a step was left by an exception"});
     }
+    start();
     join();
   } catch (const std::bad_alloc&) {
     run.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run"};

@@ -47,6 +47,14 @@ struct RunResult {
   std::optional<Failure> failure = {};  // exactly when failed
 };
 
+/// How fast data is read: in tokens where an input has several integers per sample, as a text has, otherwise in samples.
+struct Throughput {
+  double per_second = 0;
+  bool tokens = false;
+  std::string unit() const { return tokens ? "tokens" : "samples"; }
+};
+Throughput throughput(const PiperJob& job, std::uint64_t steps, double seconds);
+
 /// What is known when a step has ended on all ranks. Valid during the callback.
 struct StepRecord {
   Phase phase = Phase::training;
@@ -60,7 +68,7 @@ struct StepRecord {
   std::optional<double> gradient_norm;                  // before clipping
   double learning_rate = 0;
   double seconds = 0;             // since the step before ended
-  double tokens_per_second = 0;
+  Throughput throughput = {};
 };
 
 /// Called in step order, on the thread that called `run`. A failure ends the run at the next step boundary.
@@ -87,6 +95,7 @@ struct ExecutorOptions {
   RandomDelays delays;
   std::shared_ptr<Transport> transport;  // null: local
   std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
+  std::function<bool()> stopped = {};      // once it is true `create` gives nothing, and no failure; it is asked on several threads
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
 };
 

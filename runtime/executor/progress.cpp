@@ -33,9 +33,9 @@ ProgressEngine::ProgressEngine(RunState& run, Transport& transport) : run_(run),
     }
   }
   std::stable_sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) { return a.stream->high_priority > b.stream->high_priority; });
-  for (const Cursor& cursor : cursors_) {
-    rank_index_.push_back(static_cast<std::uint32_t>(std::find(run.ranks.begin(), run.ranks.end(), cursor.rank) - run.ranks.begin()));
-  }
+  std::map<const LocalRank*, std::uint32_t> index_of;
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) index_of.emplace(run.ranks[r], static_cast<std::uint32_t>(r));
+  for (const Cursor& cursor : cursors_) rank_index_.push_back(index_of.at(cursor.rank));
 }
 
 void ProgressEngine::run() {

@@ -1,6 +1,7 @@
 #include "runtime/executor/run_state.h"
 
 #include <algorithm>
+#include <new>
 
 #include "runtime/executor/progress.h"
 
@@ -9,7 +10,9 @@ namespace piper::runtime {
 void ReportSlots::resize(std::uint32_t losses, std::uint64_t values_per_loss) {
   num_losses = losses;
   capacity = values_per_loss;
-  values.assign(kReportSlots * losses * values_per_loss, 0.0);
+  const std::size_t elements = kReportSlots * losses * values_per_loss;
+  values.reset(static_cast<double*>(std::calloc(elements, sizeof(double))));
+  if (!values && elements > 0) throw std::bad_alloc();
   counts.assign(kReportSlots * losses, 0);
   norms.assign(kReportSlots, 0.0);
   has_norm.assign(kReportSlots, 0);

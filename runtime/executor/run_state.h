@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -29,11 +30,15 @@ inline constexpr std::uint64_t kMaxReportValues = 65536;
 struct ReportSlots {
   std::uint64_t capacity = 0;         // values per loss
   std::uint32_t num_losses = 0;
-  std::vector<double> values;         // [slot][loss][capacity]
+  struct Free {
+    void operator()(double* values) const { std::free(values); }
+  };
+  std::unique_ptr<double[], Free> values;  // [slot][loss][capacity]; untouched until they are written: of many ranks most report little
   std::vector<std::uint32_t> counts;  // [slot][loss]; 0: this rank did not report it
   std::vector<double> norms;          // [slot]
   std::vector<std::uint8_t> has_norm;
 
+  /// Throws std::bad_alloc.
   void resize(std::uint32_t losses, std::uint64_t values_per_loss);
   void clear(std::uint64_t step);
 };
@@ -80,6 +85,7 @@ struct RunState {
   alignas(64) std::atomic<bool> cancelled{false};
   alignas(64) std::atomic<std::uint64_t> consumed{0};  // steps whose reports were taken
   std::atomic<std::uint32_t> devices_running{0};
+  std::atomic<int> started{0};  // all threads are there: until then none begins, for it would take the processor from those that are to come
   std::atomic<bool> devices_done{false};
   std::atomic<bool> engine_done{false};
 

@@ -45,7 +45,9 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t body = round_up(std::max<std::uint64_t>(bytes, 64), page);
   if (bytes > (std::uint64_t{1} << 46)) return false;
-  mapped_ = body + page + (options.huge_pages ? kHugePage : 0);
+  // Small arenas lie side by side in one mapping of the kernel: it gives a process only so many.
+  const bool huge_pages = options.huge_pages && body >= kHugePage;
+  mapped_ = body + page + (huge_pages ? kHugePage : 0);
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
@@ -53,7 +55,7 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   }
   bytes_ = bytes;
   unsigned char* start = static_cast<unsigned char*>(mapping_);
-  if (options.huge_pages) {
+  if (huge_pages) {
     start += round_up(reinterpret_cast<std::uintptr_t>(start), kHugePage) - reinterpret_cast<std::uintptr_t>(start);
     madvise(start, body, MADV_HUGEPAGE);
   }
@@ -66,6 +68,19 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
     poisoned_ = true;
   }
   return true;
+}
+
+void Arena::touch() {
+  const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  for (std::uint64_t at = 0; at < bytes_; at += page) {
+    volatile unsigned char& byte = base_[at];
+    byte = byte;
+  }
+  // The arena may begin in the middle of a page.
+  if (bytes_ > 0) {
+    volatile unsigned char& last = base_[bytes_ - 1];
+    last = last;
+  }
 }
 
 std::uint64_t Arena::touched_bytes() const {

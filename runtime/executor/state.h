@@ -6,6 +6,7 @@
 //
 //   Arena arena;
 //   if (!arena.allocate(program->arena_bytes, options)) ...;
+//   arena.touch();
 //   initialise_parameters(*program, seed, arena.base());
 
 #include <cstdint>
@@ -25,6 +26,8 @@ class Arena {
 
   /// Zeroed memory at a 64-byte boundary; with check_memory poisoned instead, its end guarded by a page that cannot be touched.
   bool allocate(std::uint64_t bytes, const Options& options);
+  /// Makes the system give all of the memory now, which the first writer of each page would otherwise wait for. Bytes stay as they are.
+  void touch();
   unsigned char* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
   /// One past the last byte that no longer has the poison; 0 without check_memory.

@@ -25,7 +25,7 @@ const StepRecord& StepReports::take(std::uint64_t step) {
       const ReportSlots& reports = rank->reports;
       const std::uint64_t row = slot * reports.num_losses + loss;
       if (reports.counts[row] == 0) continue;
-      const double* values = reports.values.data() + row * reports.capacity;
+      const double* values = reports.values.get() + row * reports.capacity;
       sums_[loss].assign(values, values + reports.counts[row]);
       double& count = counts_[loss];
       count = static_cast<double>(job.losses[loss].count);
@@ -52,9 +52,15 @@ const StepRecord& StepReports::take(std::uint64_t step) {
   record_.learning_rate = run_.phase == Phase::training ? scalars_of_step(job.optimizer, record_.step).learning_rate : 0;
   const auto now = std::chrono::steady_clock::now();
   record_.seconds = std::chrono::duration<double>(now - last_).count();
-  record_.tokens_per_second = record_.seconds > 0 ? static_cast<double>(job.tokens_per_step) / record_.seconds : 0;
+  record_.throughput = throughput(job, 1, record_.seconds);
   last_ = now;
   return record_;
+}
+
+Throughput throughput(const PiperJob& job, std::uint64_t steps, double seconds) {
+  const bool tokens = job.tokens_per_step > job.samples_per_step;
+  const std::uint64_t items = tokens ? job.tokens_per_step : job.samples_per_step;
+  return {seconds > 0 ? static_cast<double>(items) * static_cast<double>(steps) / seconds : 0, tokens};
 }
 
 }  // namespace piper::runtime

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <thread>
 
 #include "runtime/executor/executor.h"
@@ -13,7 +14,8 @@
 namespace piper::runtime {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM};
+constexpr int kSignals[] = {SIGHUP, SIGINT, SIGTERM};
+static_assert(std::size(kSignals) == Interrupt::kListened);
 std::atomic<bool> requested_flag{false};
 std::atomic<int> waiters{-1};
 std::atomic<Executor*> listener{nullptr};
@@ -47,14 +49,14 @@ Interrupt::Interrupt() : file_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (int i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < kListened; ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
     if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 }
 
 Interrupt::~Interrupt() {
-  for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  for (std::size_t i = 0; i < kListened; ++i) sigaction(kSignals[i], &before_[i], nullptr);
   waiters.store(-1);
   wait_for_handlers();
   if (file_ >= 0) close(file_);

@@ -1,5 +1,5 @@
 #pragma once
-// Ctrl-C and SIGTERM end a run at the next common step boundary, and what is done before a run; a second one ends the process at once, as if nobody
+// Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end a run at the next common step boundary, and what is done before a run; a second one ends the process at once, as if nobody
 // had listened. One that was ignored before, as a shell does for what it starts in the background, stays ignored.
 //
 //   const Interrupt interrupt;
@@ -8,6 +8,7 @@
 //   executor.run(...);            // Ended::stopped after Ctrl-C
 
 #include <csignal>
+#include <cstddef>
 
 namespace piper::runtime {
 
@@ -16,6 +17,8 @@ class Executor;
 /// Listens for its lifetime; one at a time in a process.
 class Interrupt {
  public:
+  static constexpr std::size_t kListened = 3;  // signals
+
   Interrupt();
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
@@ -26,7 +29,7 @@ class Interrupt {
   int file() const { return file_; }
 
  private:
-  struct sigaction before_[2];
+  struct sigaction before_[kListened];
   int file_;
 };
 

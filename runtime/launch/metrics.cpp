@@ -1,6 +1,7 @@
 #include "runtime/launch/metrics.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,8 @@ Failure unwritable(const std::string& path, const std::string& lost, const std::
           .message = "cannot write `" + path + "`: " + reason + "; " + lost,
           .hint = "give `--out` a folder that can be written, on a disk with space left"};
 }
+
+std::string metrics_path(const std::string& out_folder) { return out_folder + "/metrics.jsonl"; }
 
 std::string short_count(double value) {
   const char* const units[] = {"", " k", " M", " G"};
@@ -124,11 +127,34 @@ std::string metrics_json(const StepRecord& step, std::span<const std::string> lo
   }
   out += ",\"seconds\":";
   append_number(out, step.seconds);
-  out += ",\"tokens_per_second\":";
-  append_number(out, step.tokens_per_second);
+  out += ",\"" + step.throughput.unit() + "_per_second\":";
+  append_number(out, step.throughput.per_second);
   out += ",\"peak_bytes\":[";
   for (std::size_t i = 0; i < peak_bytes.size(); ++i) out += (i ? "," : "") + std::to_string(peak_bytes[i]);
   return out + "]}";
+}
+
+std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept) {
+  kept.clear();
+  const std::string path = metrics_path(out_folder);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return errno == ENOENT ? std::nullopt : std::optional(unwritable(path, "no metrics would be kept", std::strerror(errno)));
+  if (!S_ISREG(status.st_mode)) {
+    Failure failure = unwritable(path, "no metrics would be kept", "it is no plain file");
+    failure.hint = "remove it, or give `--out` another folder";
+    return failure;
+  }
+  // A link is moved like a file; where nothing was written there is nothing to keep.
+  for (unsigned number = 1; status.st_size > 0; ++number) {
+    const std::string aside = out_folder + "/metrics." + std::to_string(number) + ".jsonl";
+    struct stat taken {};
+    if (lstat(aside.c_str(), &taken) == 0) continue;
+    if (rename(path.c_str(), aside.c_str()) != 0) return unwritable(aside, "the metrics of the run before would be lost", std::strerror(errno));
+    kept = aside;
+    return std::nullopt;
+  }
+  if (unlink(path.c_str()) != 0) return unwritable(path, "no metrics would be kept", std::strerror(errno));
+  return std::nullopt;
 }
 
 MetricsFile::~MetricsFile() {
@@ -142,8 +168,8 @@ std::optional<Failure> MetricsFile::open(const std::string& out_folder, std::vec
   std::error_code error;
   std::filesystem::create_directories(out_folder, error);
   if (error) return unwritable(out_folder, "no metrics would be kept", error.message());
-  path_ = out_folder + "/metrics.jsonl";
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0644);
+  path_ = metrics_path(out_folder);
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_EXCL), 0644);
   if (file_ < 0) return unwritable(path_, "no metrics would be kept", std::strerror(errno));
   return std::nullopt;
 }
@@ -155,7 +181,7 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       const std::string reason = count < 0 ? std::strerror(errno) : "nothing was taken";
-      // Half a line is no JSON. What is not a file cannot be cut, and keeps it.
+      // Half a line is no JSON.
       [[maybe_unused]] const int cut = ftruncate(file_, lseek(file_, 0, SEEK_CUR) - static_cast<off_t>(written));
       return unwritable(path_, "the metrics from step `" + std::to_string(step.step + 1) + "` on are lost", reason);
     }
@@ -167,7 +193,7 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
 ProgressLine::ProgressLine(Write write, Columns columns, std::uint64_t peak_bytes)
     : write_(std::move(write)), columns_(std::move(columns)), peak_bytes_(peak_bytes) {}
 
-std::string ProgressLine::text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width) {
+std::string ProgressLine::text(const StepRecord& step, double per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width) {
   char number[64];
   const std::uint64_t first = step.step - step.local_step;
   struct Field {
@@ -186,7 +212,7 @@ std::string ProgressLine::text(const StepRecord& step, double tokens_per_second,
     std::snprintf(number, sizeof(number), "lr %.2e", step.learning_rate);
     fields.push_back({number, 2});
   }
-  fields.push_back({short_count(tokens_per_second) + " tokens/s", 4});
+  fields.push_back({short_count(per_second) + " " + step.throughput.unit() + "/s", 4});
   fields.push_back({short_bytes(peak_bytes), 1});
   fields.push_back({"left " + clock_text(seconds_left), 5});
   const auto length = [&] {
@@ -207,13 +233,13 @@ void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
   const double fade = std::max(0.9, std::exp(-step.seconds / 2));
   recent_steps_ = recent_steps_ * fade + 1;
   recent_seconds_ = recent_seconds_ * fade + step.seconds;
-  recent_tokens_ = recent_tokens_ * fade + step.tokens_per_second * step.seconds;
+  recent_items_ = recent_items_ * fade + step.throughput.per_second * step.seconds;
   const bool last = step.local_step + 1 == step.steps;
   const unsigned columns = columns_ ? columns_() : 0;
   const auto pause = columns ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
   if (shown_ && now - *shown_ < pause && !last) return;
   shown_ = now;
-  const double speed = recent_seconds_ > 0 ? recent_tokens_ / recent_seconds_ : 0;
+  const double speed = recent_seconds_ > 0 ? recent_items_ / recent_seconds_ : 0;
   const double left = recent_seconds_ / recent_steps_ * static_cast<double>(step.steps - step.local_step - 1);
   // The last column stays free: many terminals would begin a new line there.
   std::string line = text(step, speed, peak_bytes_, left, columns ? columns - 1 : std::string::npos);
@@ -230,7 +256,7 @@ void ProgressLine::finish() {
   if (drawn_) write_("\n");
   drawn_ = false;
   shown_.reset();
-  recent_steps_ = recent_seconds_ = recent_tokens_ = 0;
+  recent_steps_ = recent_seconds_ = recent_items_ = 0;
 }
 
 }  // namespace piper::runtime

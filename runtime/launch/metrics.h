@@ -1,6 +1,7 @@
 #pragma once
 // What a run shows and leaves behind: a progress line, and one JSON object per step in OUT/metrics.jsonl.
 //
+//   if (auto failure = keep_earlier_metrics("out", kept)) ...;
 //   MetricsFile file;
 //   if (auto failure = file.open("out")) ...;
 //   ProgressLine line(stderr_writer, columns_of_terminal, peak_bytes);
@@ -10,6 +11,7 @@
 // A record of a training step (numbers that are not finite are null):
 //   {"schema":1,"phase":"training","step":1,"loss":5.54,"losses":{"gpt.loss.0":5.54},"microbatches":{"gpt.loss.0":[1419.2,1418.9]},
 //    "norm":1.2,"lr":0.002,"seconds":0.41,"tokens_per_second":9990,"peak_bytes":[1048576]}
+// Where no input has several integers per sample there are no tokens, and `samples_per_second` stands instead.
 // `step` counts from 1; `microbatches` are sums, `losses` means over the batch.
 
 #include <chrono>
@@ -28,6 +30,9 @@ namespace piper::runtime {
 /// The object above, without the newline.
 std::string metrics_json(const StepRecord& step, std::span<const std::string> loss_names, std::span<const std::uint64_t> peak_bytes);
 
+/// Moves the metrics of an earlier run to OUT/metrics.1.jsonl, or the first number that is free, so that none are lost. Nobody else may write to the folder. `kept` is their new name, empty when there were none.
+std::optional<Failure> keep_earlier_metrics(const std::string& out_folder, std::string& kept);
+
 class MetricsFile {
  public:
   MetricsFile() = default;
@@ -35,7 +40,7 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
   ~MetricsFile();
 
-  /// Makes the folder and OUT/metrics.jsonl; lines of an earlier run are kept when `append`.
+  /// Makes the folder and OUT/metrics.jsonl, which must not be there unless this run's lines are to follow those in it (`append`).
   std::optional<Failure> open(const std::string& out_folder, std::vector<std::string> loss_names, std::vector<std::uint64_t> peak_bytes, bool append = false);
   /// Writes a line through to the system; the failure says from which step on the metrics are missing.
   std::optional<Failure> write(const StepRecord& step);
@@ -62,14 +67,14 @@ class ProgressLine {
   void finish();
 
   /// A line wider than `width` leaves out whole fields, the least telling first.
-  static std::string text(const StepRecord& step, double tokens_per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width = std::string::npos);
+  static std::string text(const StepRecord& step, double per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width = std::string::npos);
 
  private:
   Write write_;
   Columns columns_;
   std::uint64_t peak_bytes_;
   std::optional<Clock::time_point> shown_;
-  double recent_steps_ = 0, recent_seconds_ = 0, recent_tokens_ = 0;  // older ones fade
+  double recent_steps_ = 0, recent_seconds_ = 0, recent_items_ = 0;  // older ones fade
   bool drawn_ = false;                                                // something stands on the line
 };
 

@@ -60,7 +60,7 @@ TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& o
   line.finish();
   result.ended = run.ended;
   result.steps = run.steps;
-  if (result.seconds > 0) result.tokens_per_second = static_cast<double>(job.tokens_per_step) * static_cast<double>(run.steps) / result.seconds;
+  result.throughput = throughput(job, run.steps, result.seconds);
   if (run.failure) return fail(std::move(run.failure));
   if (run.ended != Ended::finished || executor.evaluation_steps() == 0) return result;
 

@@ -31,7 +31,7 @@ struct TrainResult {
   std::optional<double> held_out_loss = {};  // mean over the held-out data; none without it, or when training did not finish
   std::uint64_t held_out_steps = 0;
   double seconds = 0;                   // of training
-  double tokens_per_second = 0;         // over all of training
+  Throughput throughput = {};           // over all of training
 };
 
 TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& options);

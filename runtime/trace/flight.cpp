@@ -7,8 +7,22 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <vector>
 
 namespace piper::runtime {
+namespace {
+
+constexpr std::string_view kName = "flight.";  // and the rank
+
+Failure cannot_write(const std::string& path, int error) {
+  return {.code = kOutputUnwritable,
+          .message = "cannot write the flight record `" + path + "`: " + std::strerror(error),
+          .hint = "give `--out` a folder that can be written, on a disk with space left"};
+}
+
+}  // namespace
 
 FlightFile::~FlightFile() {
   if (record_) munmap(record_, sizeof(PiperFlight));
@@ -20,7 +34,9 @@ std::optional<Failure> FlightFile::open(const std::string& path, std::uint32_t r
     memory = mmap(nullptr, sizeof(PiperFlight), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return Failure{.code = kOutOfMemory, .message = "there is no memory for a flight record", .hint = {}, .rank = rank};
   } else {
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    // A file of its own: one that is cut while another process has it mapped ends that process.
+    unlink(path.c_str());
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     int error = file < 0 ? errno : posix_fallocate(file, 0, sizeof(PiperFlight));
     if (file >= 0 && error == 0) {
       memory = mmap(nullptr, sizeof(PiperFlight), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -28,10 +44,9 @@ std::optional<Failure> FlightFile::open(const std::string& path, std::uint32_t r
     }
     if (file >= 0) close(file);
     if (error != 0) {
-      return Failure{.code = kOutputUnwritable,
-                     .message = "cannot write the flight record `" + path + "`: " + std::strerror(error),
-                     .hint = "give `--out` a folder that can be written, on a disk with space left",
-                     .rank = rank};
+      Failure failure = cannot_write(path, error);
+      failure.rank = rank;
+      return failure;
     }
   }
   record_ = static_cast<PiperFlight*>(memory);
@@ -50,7 +65,23 @@ void FlightFile::begin_program(const PiperProgram& program) {
 }
 
 std::string flight_path(const std::string& out_folder, std::uint32_t rank) {
-  return out_folder.empty() ? std::string() : out_folder + "/flight." + std::to_string(rank);
+  return out_folder.empty() ? std::string() : out_folder + "/" + std::string(kName) + std::to_string(rank);
+}
+
+std::optional<Failure> remove_flights(const std::string& out_folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> records;
+  fs::directory_iterator it(out_folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    if (name.starts_with(kName) && name.size() > kName.size() && name.find_first_not_of("0123456789", kName.size()) == std::string::npos) records.push_back(it->path());
+  }
+  for (std::size_t i = 0; !error && i < records.size(); ++i) {
+    if (unlink(records[i].c_str()) != 0 && errno != ENOENT) return cannot_write(records[i], errno);
+  }
+  if (error) return cannot_write(out_folder, error.value());
+  return std::nullopt;
 }
 
 std::optional<PiperFlight> read_flight(const std::string& path) {

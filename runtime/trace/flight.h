@@ -34,6 +34,8 @@ class FlightFile {
 
 /// `OUT/flight.3`; empty for an empty folder.
 std::string flight_path(const std::string& out_folder, std::uint32_t rank);
+/// Removes the records of an earlier run, which may have had more ranks.
+std::optional<Failure> remove_flights(const std::string& out_folder);
 /// Nothing when the file is missing, too short, or of another version.
 std::optional<PiperFlight> read_flight(const std::string& path);
 

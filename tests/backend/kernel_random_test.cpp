@@ -123,6 +123,7 @@ class RandomGraph {
   ValueId pointwise();
   ValueId along();
   ValueId shapes();
+  ValueId parts();
   ValueId library();
 
   Context& context_;
@@ -138,7 +139,7 @@ class RandomGraph {
 
 ValueId RandomGraph::pointwise() {
   const ValueId a = any();
-  switch (random_.below(14)) {
+  switch (random_.below(15)) {
     case 0: return op(Op::add, {a, any()});
     case 1: return op(Op::sub, {a, any()});
     case 2: return op(Op::mul, {op(Op::tanh, {a}), any()});
@@ -156,6 +157,7 @@ ValueId RandomGraph::pointwise() {
       const ValueId b = any();
       return random_.chance(0.5) ? op(Op::maximum, {a, b}) : op(Op::select_lt, {a, b, any()});
     }
+    case 13: return op(random_.chance(0.5) ? Op::sin : Op::cos, {a});
     default: return op(Op::silu_grad, {a, partner(a)});
   }
 }
@@ -229,6 +231,43 @@ ValueId RandomGraph::shapes() {
   }
 }
 
+/// Parts of a dimension: what reads elements at other places than its own.
+ValueId RandomGraph::parts() {
+  const ValueId a = any();
+  const Type type = graph_.type(a);
+  std::vector<Dim> unsampled;
+  for (const Dim& dim : type.dims) {
+    if (!dim.sampled) unsampled.push_back(dim);
+  }
+  if (unsampled.empty()) return {};
+  const Dim dim = random_.pick(unsampled);
+  switch (random_.below(6)) {
+    case 0: {
+      const std::int64_t from = random_.between(0, static_cast<int>(dim.extent) - 1);
+      return give(build_.slice(a, from, random_.between(static_cast<int>(from) + 1, static_cast<int>(dim.extent)), dim.name));
+    }
+    case 1: return give(build_.pad(a, random_.between(0, 3), random_.between(0, 17), dim.name));
+    case 2: return give(build_.shift(a, random_.between(-static_cast<int>(dim.extent), static_cast<int>(dim.extent)), dim.name));
+    case 3: {
+      Type other = type;
+      other.dims[*other.find(dim.name)].extent = random_.between(1, 20);
+      return give(build_.concat(a, random_.chance(0.5) ? a : leaf(other), dim.name));
+    }
+    case 4: return give(build_.iota(a, 0.5, random_.chance(0.5) ? 0.25 : -1, dim.name));
+    default: {
+      Type table{dtype_, {}};
+      for (const Dim& each : type.dims) {
+        if (each.name == dim.name || random_.chance(0.5)) table.dims.push_back(each);
+      }
+      Attrs attrs;
+      attrs.dims = {dim.name};
+      table.dims[*table.find(dim.name)].extent /= 2;
+      if (dim.extent % 2 != 0) return {};
+      return op(Op::rotary, {a, leaf(table), leaf(table)}, attrs);
+    }
+  }
+}
+
 ValueId RandomGraph::library() {
   const ValueId a = any();
   const Type type = graph_.type(a);
@@ -257,9 +296,10 @@ ValueId RandomGraph::library() {
 
 ValueId RandomGraph::step() {
   const double kind = random_.unit();
-  if (kind < 0.5) return pointwise();
-  if (kind < 0.75) return along();
-  return kind < 0.88 ? shapes() : library();
+  if (kind < 0.45) return pointwise();
+  if (kind < 0.67) return along();
+  if (kind < 0.8) return parts();
+  return kind < 0.9 ? shapes() : library();
 }
 
 TEST(KernelRandom, Graphs) {

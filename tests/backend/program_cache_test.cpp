@@ -1,8 +1,11 @@
 // The cache of built programs: cold, warm, damaged, not writable; compilers that are missing or wrong.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -94,6 +97,60 @@ TEST_F(ProgramCache, ADamagedObjectIsBuiltAgain) {
   damage("no object", "hello");
 }
 
+// Whatever lies where a file belongs: nobody is waited for.
+TEST_F(ProgramCache, APipeWhereAnObjectBelongs) {
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  const std::string object = loaded[0].path();
+  loaded.clear();
+  for (const char* ending : {".so", ".cpp"}) {
+    const std::string path = fs::path(object).replace_extension(ending);
+    fs::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  }
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+  EXPECT_TRUE(sink->empty());
+}
+
+// Whole, but another program: a cache that was copied or put together by hand.
+TEST_F(ProgramCache, AnObjectUnderAnotherNameIsBuiltAgain) {
+  ASSERT_EQ(build({{"a", source("one")}, {"b", source("two")}}), Built::done);
+  const std::string first = loaded[0].path(), second = loaded[1].path();
+  loaded.clear();
+  fs::copy_file(first, second, fs::copy_options::overwrite_existing);
+  ASSERT_EQ(build({{"a", source("one")}, {"b", source("two")}}), Built::done);
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+  EXPECT_TRUE(loaded[0].from_cache());
+  EXPECT_STREQ(loaded[1].program()->hash, "two");
+  EXPECT_FALSE(loaded[1].from_cache());
+  EXPECT_TRUE(sink->empty());
+}
+
+// A process that was killed removes nothing; the next one does, unless a third one may be writing.
+TEST_F(ProgramCache, WhatWasLeftInTheMakingIsRemoved) {
+  const std::vector<std::string> left = {"cache/a-12.so.4711.0.part", "cache/empty.4711.3.part.cpp", "cache/include-0123/runtime/abi.h.4711.1.part"};
+  const std::vector<std::string> kept = {"cache/a-12.so", "cache/notes.part", "cache/v1.2.partial", "cache/wheels/torch.1.2.part"};
+  for (const auto* names : {&left, &kept}) {
+    for (const std::string& name : *names) folder.write(name, "x");
+  }
+  const auto there = [&](const std::vector<std::string>& names) { return std::count_if(names.begin(), names.end(), [&](const std::string& name) { return fs::exists(folder.path() / name); }); };
+  {
+    const backend::ObjectCache writer((folder.path() / "other").string());
+    EXPECT_EQ(there(left), 3) << "another folder";
+  }
+  fs::create_directories(folder.path() / "cache");
+  {
+    const int lock = open((folder.path() / "cache/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    ASSERT_EQ(flock(lock, LOCK_SH), 0);
+    ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+    EXPECT_EQ(there(left), 3) << "somebody is writing";
+    close(lock);
+  }
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_EQ(there(left), 0);
+  EXPECT_EQ(there(kept), 4);
+}
+
 TEST_F(ProgramCache, TwoBuildersAtOneTime) {
   std::vector<std::thread> threads;
   std::atomic<int> good{0};
@@ -154,6 +211,24 @@ TEST_F(ProgramCache, ACompilerThatCompilesNothing) {
   EXPECT_EQ(codes(), std::vector{Code::no_host_compiler});
 }
 
+// Neither memory nor the log holds more of its words than somebody could read.
+TEST_F(ProgramCache, ACompilerThatSaysTooMuch) {
+  options.compiler = compiler("endless", "exec yes 'error: no end'");
+  EXPECT_EQ(build({{"a", source("one")}}), Built::failed);
+  ASSERT_EQ(codes(), std::vector{Code::compiler_did_not_finish});
+  EXPECT_NE(sink->sorted()[0].message.find("it had said 64 MiB and was ended"), std::string::npos) << sink->sorted()[0].message;
+  options.compiler = compiler("long", "echo the beginning; yes 'error: much' | head -n 50000; echo the end; exit 1");
+  EXPECT_EQ(build({{"a", "this is not C++\n"}}), Built::no_compiler);
+  const std::string hint = sink->sorted()[0].hint;
+  const std::size_t log = hint.find(options.cache_folder);
+  ASSERT_NE(log, std::string::npos) << hint;
+  const std::string words = read_text(hint.substr(log, hint.find('`', log) - log)).value_or("");
+  EXPECT_LT(words.size(), std::size_t{200'000});
+  EXPECT_TRUE(words.starts_with("the beginning\nerror: much\n"));
+  EXPECT_TRUE(words.ends_with("\nerror: much\nthe end\n"));
+  EXPECT_NE(words.find("bytes are left out here]"), std::string::npos);
+}
+
 // A driver that lives on when a part of it is killed says so and exits with 1; so does one whose own process is killed, by the shell that ran it or not.
 TEST_F(ProgramCache, ACompilerThatIsEnded) {
   const auto failed_with = [&](const std::string& name, const std::string& script) {
@@ -202,6 +277,14 @@ TEST_F(ProgramCache, ACacheThatFills) {
   write_text(aside, "hello");
   ASSERT_FALSE(cache.store_object(aside, fs::path(object).filename()));
   built_elsewhere({{"a", source("one")}});
+  EXPECT_STREQ(loaded[0].program()->hash, "one");
+}
+
+// A cache that somebody clears while programs are built is no fault of theirs.
+TEST_F(ProgramCache, ACacheThatIsRemoved) {
+  options.compiler = compiler("removing", "rm -rf " + options.cache_folder + "; exec g++ \"$@\"");
+  ASSERT_EQ(build({{"a", source("one")}}), Built::done);
+  EXPECT_EQ(codes(), std::vector{Code::cache_not_writable});
   EXPECT_STREQ(loaded[0].program()->hash, "one");
 }
 

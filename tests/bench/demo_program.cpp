@@ -21,6 +21,13 @@ bool DemoProgram::open() {
   return subject_.has_value();
 }
 
+void DemoProgram::use_one_device() {
+  directive::Strategy& strategy = subject_->lowered.strategy;
+  strategy.directives.clear();
+  strategy.device_sets = {};
+  strategy.mesh.axes = {{session_->context().symbol("device"), 1}};
+}
+
 std::string DemoProgram::error() {
   session_->finish();
   return err_.str().empty() ? "the demo's program could not be made" : err_.str();

@@ -20,6 +20,8 @@ class DemoProgram {
 
   /// Lowers the program; false: `error` says why. The working directory is the project's root.
   bool open();
+  /// The same model and settings on one device, with nothing cut, split or ordered.
+  void use_one_device();
 
   tools::Session& session() { return *session_; }
   tools::Session::Subject& subject() { return *subject_; }

@@ -1,4 +1,5 @@
-// What a step of the demo costs, on four local devices of one thread each, beside the same step in eager LibTorch.
+// What a step of the demo costs beside the same step in eager LibTorch: on four local devices of one thread each, and on one device with as many threads
+// as the eager one.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -25,8 +26,8 @@ struct Step {
 /// Both trains, in turns of kStepsPerTurn steps on the same samples from the same first values.
 class Duel {
  public:
-  /// False: `error` says why.
-  bool open();
+  /// The demo on its four devices, or, with `threads`, on one that has so many. False: `error` says why.
+  bool open(std::uint32_t threads);
   /// One turn of each; false: `error` says why.
   bool turn(Cost& piper, Cost& eager);
 
@@ -42,10 +43,12 @@ class Duel {
   std::vector<std::int64_t> tokens_ = std::vector<std::int64_t>(kBatch * kSizes.seq), targets_ = tokens_;
 };
 
-bool Duel::open() {
+bool Duel::open(std::uint32_t threads_of_one) {
   if (demo_.open()) {
-    const auto options = tools::prepare_train(demo_.session(), demo_.subject());
-    if (options) job_ = tools::make_train_job(demo_.session(), demo_.subject(), false, *options, nullptr);
+    if (threads_of_one != 0) demo_.use_one_device();
+    auto options = tools::prepare_train(demo_.session(), demo_.subject());
+    if (options && threads_of_one != 0) options->threads = threads_of_one;
+    if (options) job_ = tools::make_train_job(demo_.session(), demo_.subject(), false, *options, "", nullptr);
   }
   if (!job_ || !job_->job->generated()) {
     error = demo_.error();
@@ -64,7 +67,7 @@ bool Duel::open() {
     return false;
   }
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  threads = static_cast<int>(std::min<unsigned>(job.num_ranks, cores));
+  threads = static_cast<int>(threads_of_one != 0 ? threads_of_one : std::min<unsigned>(job.num_ranks, cores));
   eager_ = std::make_unique<EagerGpt>(kSizes, threads, [&](const std::string& name) {
     const auto read = job_->executor->read_parameter(name, runtime::Part::values);
     return read ? read->values : std::vector<double>();
@@ -100,11 +103,12 @@ bool Duel::turn(Cost& piper, Cost& eager) {
   return false;
 }
 
+/// The argument: threads of the one device, or 0 for the demo's four devices.
 void BM_DemoStep(benchmark::State& state) {
   Duel duel;
   Cost piper, eager;
   // The first turn touches all memory and starts all threads.
-  if (!duel.open() || !duel.turn(piper, eager)) return state.SkipWithError(duel.error.c_str());
+  if (!duel.open(static_cast<std::uint32_t>(state.range(0))) || !duel.turn(piper, eager)) return state.SkipWithError(duel.error.c_str());
   std::vector<double> piper_wall, piper_cpu, eager_wall, eager_cpu, wall_ratio, cpu_ratio;
   for (auto _ : state) {
     if (!duel.turn(piper, eager)) return state.SkipWithError(duel.error.c_str());
@@ -127,7 +131,7 @@ void BM_DemoStep(benchmark::State& state) {
   state.counters["largest_loss_difference"] = duel.loss_difference;
 }
 
-BENCHMARK(BM_DemoStep)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(7);
+BENCHMARK(BM_DemoStep)->ArgName("threads")->Arg(0)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(7);
 
 }  // namespace
 }  // namespace piper::bench

@@ -1,9 +1,12 @@
 // What a matrix product and an attention cost through the plugin, beside the arithmetic itself.
 #include <benchmark/benchmark.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/library_calls.h"
+#include "runtime/device/product_choice.h"
 
 namespace piper::runtime {
 namespace {
@@ -19,13 +22,35 @@ const LibraryCalls* torch() {
   return calls;
 }
 
-void BM_Gemm(benchmark::State& state) {
+enum Form : std::int64_t { nn, nt, tn, tn_adding };
+constexpr const char* kFormNames[] = {"nn", "nt", "tn", "tn +="};
+
+void BM_Gemm(benchmark::State& state, Math math) {
   if (!torch()) return state.SkipWithError("no plugin");
-  const PiperGemm call{.batch = 1, .m = state.range(0), .n = state.range(1), .k = state.range(2), .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
-  std::vector<float> a(static_cast<std::size_t>(call.m * call.k), 1.0f), b(static_cast<std::size_t>(call.k * call.n), 1.0f), c(static_cast<std::size_t>(call.m * call.n));
+  if (torch()->choose(math) != 0) return state.SkipWithError("LibTorch does not multiply with oneDNN on this processor");
+  const std::int64_t form = state.range(4);
+  const PiperGemm call{.batch = state.range(0), .m = state.range(1), .n = state.range(2), .k = state.range(3), .transpose_a = form >= tn, .transpose_b = form == nt,
+                       .dtype = PIPER_F32};
+  const auto elements = [&](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(call.batch * rows * columns); };
+  std::vector<float> a(elements(call.m, call.k), 1.0f), b(elements(call.k, call.n), 1.0f), c(elements(call.m, call.n));
   LibraryReport report;
-  for (auto _ : state) torch()->gemm(&call, a.data(), b.data(), c.data(), static_cast<std::uint32_t>(state.range(3)), &report);
-  state.counters["flops"] = benchmark::Counter(2.0 * static_cast<double>(call.m * call.n * call.k * state.iterations()), benchmark::Counter::kIsRate);
+  for (auto _ : state) torch()->gemm(&call, a.data(), b.data(), c.data(), form == tn_adding, &report);
+  const double flops = 2.0 * static_cast<double>(call.batch * call.m * call.n * call.k);
+  state.counters["flops"] = benchmark::Counter(flops * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.SetLabel(std::string(kFormNames[form]) + "; taken: " + name_of(choose_product(call, Math::automatic, this_processor())));
+  torch()->choose(Math::automatic);
+}
+
+/// What the demo multiplies in a microbatch of four sequences and in its whole batch, and smaller ones.
+void products(benchmark::internal::Benchmark* bench) {
+  for (const std::int64_t rows : {512, 4096}) {
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{256, 256}, {1024, 256}, {256, 1024}}) {
+      bench->Args({1, rows, n, k, nn})->Args({1, rows, k, n, nt})->Args({1, k, n, rows, tn})->Args({1, k, n, rows, tn_adding});
+    }
+  }
+  for (const std::int64_t n : {16, 32, 64, 96, 128, 256, 512}) bench->Args({1, n, n, n, nn});
+  bench->Args({32, 128, 128, 32, nt})->Args({32, 128, 32, 128, nn})->Args({32, 128, 32, 128, tn});
+  bench->ArgNames({"batch", "m", "n", "k", "form"})->Unit(benchmark::kMicrosecond);
 }
 
 template <typename T>
@@ -44,7 +69,8 @@ void BM_Attend(benchmark::State& state) {
   }
 }
 
-BENCHMARK(BM_Gemm)->Args({8, 8, 8, 0})->Args({8, 8, 8, 1})->Args({512, 1024, 256, 0})->Args({512, 1024, 256, 1})->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_Gemm, mkl, Math::mkl)->Apply(products);
+BENCHMARK_CAPTURE(BM_Gemm, onednn, Math::onednn)->Apply(products);
 BENCHMARK(BM_Attend<float>)->Arg(1)->Arg(4)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_Attend<double>)->Arg(4)->Unit(benchmark::kMicrosecond);
 

@@ -265,6 +265,34 @@ TEST(LowerRobust, ValuesAreConvertedWhereTheyGo) {
   EXPECT_EQ(lowered.strategy(), "place stage[5] on mesh[p: 1]\n");
 }
 
+TEST(LowerRobust, ASelectorInAListIsOneElement) {
+  Lowered lowered(
+      "schedule s(p: axis) {\n"
+      "    require len([stage[0] mb[0..4]]) == 1 and len([stage[0] mb[0..4], stage[1, 2]]) == 2\n"
+      "    require len([for i in 0..3: stage[i] mb[0..4]]) == 3 and len([[stage[0]], [stage[1] mb[0, 1]]]) == 2\n"
+      "    order { rank r in p { cursor a = [stage[r] mb[0..4]]; require left(F a) == 4; repeat 4 { F a; B a } } }\n"
+      "}\n");
+  ASSERT_TRUE(lowered.program.ok) << lowered.report();
+  EXPECT_TRUE(lowered.schedule("s", {{"p", "2"}})) << lowered.report();
+}
+
+TEST(LowerRobust, WhatIsTooLongIsRefusedBeforeItIsMade) {
+  for (const char* body : {"let x = sum(0..9000000000000000000); require x > 0", "let x = max(0..9000000000000000000); require x > 0", "let x = len(reversed(0..9000000000000000000)); require x > 0",
+                           "let x = len([0..9000000000000000000]); require x > 0", "let x = [for i in 0..9000000000000000000: i]; require len(x) > 0",
+                           "var x = 0; repeat 9000000000000000000 { x = x + 1 }; require x < 0", "var x = 0; for i in 0..9000000000000000000 { x = i }; require x < 0",
+                           "place stage[0..9000000000000000000] on p", "order { rank r in p[0..9000000000000000000] { F stage[r] } }",
+                           "order { rank r in p { cursor a = stage[r] mb[0..9000000000000000000]; F a } }", "order { rank r in p { repeat 9000000000000000000 { F stage[r] } } }"}) {
+    Lowered lowered("schedule s(p: axis) { " + std::string(body) + " }\n");
+    ASSERT_TRUE(lowered.program.ok) << lowered.report();
+    EXPECT_FALSE(lowered.schedule("s", {{"p", "2"}}));
+    ASSERT_EQ(lowered.codes(), std::vector<Code>{Code::evaluation_too_long}) << lowered.report();
+    EXPECT_NE(lowered.sink.sorted()[0].message.find("9000000000000000000"), std::string::npos) << lowered.report();
+  }
+  // Its length is known without it, and so is each element.
+  Lowered lowered("schedule s(p: axis) { require len(0..9000000000000000000) == 9000000000000000000 and (5..9000000000000000000)[7] == 12 }\n");
+  EXPECT_TRUE(lowered.schedule("s", {{"p", "2"}})) << lowered.report();
+}
+
 /// Damaged programs: lowering ends, and fails only with an error.
 TEST(LowerFuzz, DamagedPrograms) {
   std::vector<std::string> texts;

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 
+#include "frontend/parse/foreign_forms.h"
+#include "ir/diagnostics/forward.h"
 #include "tests/diagnostics/findings.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
@@ -102,6 +105,39 @@ TEST(ParseDocumentation, ExamplesOfDiagnosticPagesAreWhatTheySay) {
           << code_text(info.code) << '\n' << example << parsed.report();
     }
   }
+}
+
+/// One error each, at the form, with its hint filled in; what stands around it parses.
+TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
+  for (const parse::ForeignForm& form : parse::foreign_forms()) {
+    const bool item = form.where == parse::ForeignForm::Where::item || form.example.starts_with("def");
+    const std::string text = item ? "mesh m(p: 2)\n" + std::string(form.example) + "\nmesh n(q: 2)\n"
+                                  : "def g() -> steps {\n    F stage[0]\n    " + std::string(form.example) + "\n    B stage[0]\n}\nmesh n(q: 2)\n";
+    SCOPED_TRACE(form.example);
+    Parsed parsed(text);
+    ASSERT_EQ(parsed.codes(), std::vector<Code>{Code::foreign_form}) << parsed.report();
+    const Diagnostic& diagnostic = parsed.sink.sorted().front();
+    EXPECT_EQ(text.substr(diagnostic.range.begin, diagnostic.range.end - diagnostic.range.begin), form.text);
+    EXPECT_FALSE(diagnostic.hint.empty());
+    EXPECT_EQ(diagnostic.hint.find('$'), std::string::npos) << diagnostic.hint;
+    EXPECT_EQ(parsed.module.items.back()->kind, ast::ItemKind::mesh);
+  }
+}
+
+TEST(ParseForeign, WhatIsOfTheLanguageIsLeftAlone) {
+  for (const char* text : {"def g(f: int, b: int) -> int {\n    let x = [for i in 0..4: i]\n    let y = f // the forward part\n    return b // of both\n}",
+                           "def g(lambda: int, elif: int) -> int { return lambda + elif }", "def g(while: int) -> int {\n    var loop = while\n    loop = loop + 1\n    return loop\n}",
+                           "def g(m: int) -> [int] {\n    let y = [\n        for i in 0..m: i]\n    return y\n}", "def g(f: cursor) -> steps { F f & B f; F is[0] mb[1] }", "model g(x: tensor[a]) -> tensor[a] { weight w[a, b: 2*a], v[b]; return x }",
+                           "train t = n() on m {\n    steps: 4  // steps\n    seed: 3 // steps\n}", "def g() -> steps {\n    cursor a = stage[0] mb[0..4]\n      backward stage[0] mb[reversed(0..4)]\n    F a\n}"}) {
+    Parsed parsed(text);
+    EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  }
+}
+
+TEST(ParseForeign, ACommentThatLooksLikeADivisorIsAWarning) {
+  Parsed parsed("def g(a: int, b: int) -> int {\n    let x = a // b\n    return x //2\n}");
+  EXPECT_EQ(parsed.codes(), (std::vector<Code>{Code::divides_by_comment, Code::divides_by_comment})) << parsed.report();
+  EXPECT_FALSE(parsed.sink.has_errors());
 }
 
 TEST(ParseExpression, OperatorsBindAsTheReferenceSays) {
@@ -216,6 +252,20 @@ TEST(ParseText, WhatIsNotDeepIsNotRefused) {
   for (const std::string& text : {list + "]", lines + "}\n", statements + "    return x\n}\n"}) {
     Parsed parsed(text);
     EXPECT_TRUE(parsed.sink.empty()) << parsed.report();
+  }
+}
+
+/// On one line and on many: the time grows with the number of mistakes and not with its square (a minute), and 20 of them are shown.
+TEST(ParseText, ThousandsOfStrayBrackets) {
+  for (const char* separator : {"", "\n", ";"}) {
+    std::string text;
+    for (int i = 0; i < 80000; ++i) text += std::string("}") + separator;
+    const std::clock_t start = std::clock();
+    const Parsed parsed(text);
+    EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20) << "seconds of the processor";
+    std::vector<Code> expected(kShownErrors, Code::unmatched_bracket);
+    expected.push_back(Code::errors_not_shown);
+    EXPECT_EQ(parsed.codes(), expected);
   }
 }
 

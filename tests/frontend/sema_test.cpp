@@ -10,6 +10,7 @@
 #include "tests/diagnostics/findings.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
+#include "tests/support/library_declarations.h"
 #include "tests/support/random_cases.h"
 
 namespace piper {
@@ -22,8 +23,8 @@ struct Analysed {
   sema::Program program;
 
   explicit Analysed(std::string text, const std::string& name = "test.pipe",
-                    const source::FileSystem& file_system = source::MemoryFileSystem())
-      : file(context.locations.files().add(name, std::move(text))), program(sema::analyse(file, file_system, context, sink)) {}
+                    const source::FileSystem& file_system = source::MemoryFileSystem(), std::size_t shown_errors = kShownErrors)
+      : file(context.locations.files().add(name, std::move(text))), program(sema::analyse(file, file_system, context, sink, shown_errors)) {}
 
   std::string report() const { return render_text(sink.sorted(), context.locations.files()); }
   std::vector<Code> codes() const {
@@ -42,8 +43,10 @@ struct Analysed {
 
 PIPER_FILE_TEST(SemaErrors, "tests/frontend/testdata/sema/errors", ".pipe", [](const test::FileTest& test) {
   test::expect_findings(test, [&](const std::string& path, const std::string& source) {
-    Analysed analysed(source, path, source::RealFileSystem());
-    return test::findings(analysed.sink, analysed.file);
+    Analysed analysed(source, path, source::RealFileSystem(), SIZE_MAX);  // files of many mistakes
+    std::vector<test::Finding> found = test::findings(analysed.sink, analysed.file);
+    for (test::Finding& each : found) each.message = test::without_library(std::move(each.message));
+    return found;
   });
 });
 
@@ -168,6 +171,29 @@ TEST(SemaFiles, DiagnosticsOfAUsedFileAreReportedThere) {
   EXPECT_FALSE(analysed.program.ok);
 }
 
+/// 20 of thousands of mistakes are told, with their number and the last place, in a time that does not grow with their square.
+TEST(SemaRobust, ThousandsOfMistakesFitOnAPage) {
+  constexpr std::size_t kMistakes = 4000;
+  const auto repeated = [&](const std::string& before, const std::string& after) {
+    std::string text;
+    for (std::size_t i = 0; i < kMistakes; ++i) text += before + std::to_string(i) + after;
+    return text;
+  };
+  for (const auto& [code, text] : std::vector<std::pair<Code, std::string>>{{Code::unreadable_file, repeated("use lost.file", "\n")},
+                                                                            {Code::unknown_module, repeated("use std.lost", "\n")},
+                                                                            {Code::unknown_name, repeated("mesh pair", "(p: lost)\n")},
+                                                                            {Code::unknown_name, "schedule s() {\n" + repeated("place model on lost", "\n") + "}\n"}}) {
+    const Analysed analysed(text);
+    std::vector<Code> expected(kShownErrors, code);
+    expected.push_back(Code::errors_not_shown);
+    EXPECT_EQ(analysed.codes(), expected);
+    EXPECT_FALSE(analysed.program.ok);
+    const std::vector<Diagnostic> told = analysed.sink.sorted();
+    EXPECT_EQ(told.back().message, "3980 further errors are not shown, the last one is here");
+    EXPECT_GT(told.back().range.begin, text.size() - 60);
+  }
+}
+
 TEST(SemaBuiltins, SignaturesAreRead) {
   const sema::Signature& attend = sema::signature(sema::Builtin::attend);
   ASSERT_EQ(attend.params.size(), 5u);
@@ -201,6 +227,23 @@ std::vector<std::string> blocks_of(std::string_view markdown, const std::string&
 bool belongs_here(Code code) {
   const auto number = static_cast<unsigned>(code);
   return (number >= 2000 && number < 2300) || code == Code::not_available;
+}
+
+/// One error each, with the table's hint, as a value and as a type.
+TEST(SemaForeign, NamesOfOtherLanguagesHaveHints) {
+  static constexpr std::pair<std::string_view, std::string_view> kRows[] = {
+#define FOREIGN(name, instead) {#name, instead},
+#include "frontend/sema/foreign_names.def"
+#undef FOREIGN
+  };
+  for (const auto& [name, instead] : kRows) {
+    SCOPED_TRACE(name);
+    for (const bool type : {false, true}) {
+      Analysed analysed(type ? "def f(x: " + std::string(name) + ") -> int { return 1 }\n" : "def f() -> int { return " + std::string(name) + " }\n");
+      ASSERT_EQ(analysed.codes(), std::vector<Code>{type ? Code::unknown_type : Code::unknown_name}) << analysed.report();
+      EXPECT_EQ(analysed.sink.sorted().front().hint, instead);
+    }
+  }
 }
 
 TEST(SemaPages, ExamplesAreWhatTheySay) {

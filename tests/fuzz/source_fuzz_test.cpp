@@ -6,6 +6,7 @@
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/fuzz_step.h"
+#include "tests/support/library_declarations.h"
 #include "tests/support/damage.h"
 #include "tests/support/random_programs.h"
 
@@ -130,13 +131,14 @@ TEST(SourceFuzz, NestingOfAnyDepth) {
 }
 
 TEST(SourceFuzz, ValuesFromTheCommandLine) {
-  const std::string names[] = {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zbv", "dual_pipe", "dual_pipe_v"};
+  const std::vector<LibraryDeclaration> schedules = library_schedules();
+  ASSERT_GE(schedules.size(), 7u);
   const std::vector<std::string> values = {"0", "1", "2", "3", "4", "5", "8", "-1", "", " ", "2 ", "0x10", "1e3", "1.5", "nan", "true", "\"a\"", "[1, 2]", "p", "4;", "9223372036854775807",
                                            "9223372036854775808", "-9223372036854775808", "4294967296", "100000000000", "1KiB", std::string(5000, '7'), std::string("\0\xff", 2)};
   for_each_case(150, [&](Random& random) {
     Context context;
     DiagnosticSink sink(context.locations);
-    const std::string& name = names[random.below(std::size(names))];
+    const std::string& name = schedules[random.below(schedules.size())].name;
     const auto file = sema::open_library("std.schedules." + name, context.locations.files());
     ASSERT_TRUE(file);
     const sema::Program program = sema::analyse(*file, source::MemoryFileSystem(), context, sink);

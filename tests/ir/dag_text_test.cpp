@@ -111,7 +111,7 @@ TEST(DagNames, AreThoseOfTheText) {
   const std::optional<dag::Dag> dag = dag::parse(legal("replicated"), context, sink);
   ASSERT_TRUE(dag);
   EXPECT_EQ(dag->name(dag::NodeId(0)), "load.x.mb0.line");
-  EXPECT_EQ(dag->name(dag::NodeId(3)), "BI.net.mb0");
+  EXPECT_EQ(dag->name(dag::NodeId(3)), "BI.net0.mb0");
   EXPECT_EQ(dag->name(dag::NodeId(7)), "all_reduce.net.loss.0.line");
   EXPECT_EQ(dag->name(dag::NodeId(12)), "all_reduce.net.0");
 }

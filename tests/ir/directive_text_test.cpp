@@ -25,6 +25,7 @@ directives {
   split batch into mb: 4 in stage[0] loc("t.pipe":4:1-4:6), stage[1] loc("t.pipe":4:8-4:9)
   place stage[0], BW stage[1] mb[0, 1] on cluster[pp: 0]
   place model on cluster[]
+  place model .rest, F block[1] .rest[0, 1] mb[0] on cluster[pp: 1]
   replicate model over pp, dp with zero: 1, bucket: 26214400, prefetch: 2
   replicate stage[0] over dp with zero: 0
   stream grads: model .reduce, stage[0] .send with window: 4, priority: high
@@ -37,6 +38,8 @@ directives {
       { F stage[0] mb[1]; ( B stage[0] mb[0] & { BW stage[0] mb; BI "F"[1] } ) loc("t.pipe":8:1-8:6) }
       B stage[0] mb[2], B stage[1] mb[2] loc("t.pipe":8:8-8:9)
       F stage[1] .gather
+      F .rest[1] mb[0]
+      B stage[1] .rest mb[0] .send
     }
     rank cluster[pp: 1] {
     }
@@ -57,7 +60,7 @@ TEST(DirectiveText, EveryKindReadsBack) {
   std::vector<directive::Directive> directives;
   const std::optional<dag::Dag> dag = dag::parse(file, context, sink, &directives);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
-  EXPECT_EQ(directives.size(), 13u);
+  EXPECT_EQ(directives.size(), 14u);
   EXPECT_EQ(dag->settings.seed, ~std::uint64_t{0});
   EXPECT_EQ(print(*dag, directives), kText);
 }

@@ -18,12 +18,12 @@ TEST(TorchLaws, ThePluginsProductsAndAttentionKeepTheLawOfValues) {
     LawProgram unsplit = law.unsplit();
     ASSERT_TRUE(unsplit);
     LawRunOptions options;
-    options.math = runtime::Math::torch;
+    options.math = runtime::Math::mkl;
     if (random.chance(0.3)) options.delays = {random.next(), 200};
     const LawRun run = law.program.run(options);
     // The plugin turns recording off in the threads that it serves; this one judges by autograd.
     LawRun sequential;
-    std::thread([&] { sequential = law.program.run_sequential(runtime::Math::torch); }).join();
+    std::thread([&] { sequential = law.program.run_sequential(runtime::Math::mkl); }).join();
     EXPECT_EQ(first_bit_difference(run, sequential), "");
     EXPECT_EQ(first_difference(run, unsplit.run({}), 1e-10), "");
   });
@@ -33,7 +33,7 @@ TEST(TorchLaws, GeneratedCodeComputesTheInterpretersBits) {
   const TemporaryFolder cache;
   for_each_law(1, {}, [&](DrawnLaw& law, Random&) {
     LawRunOptions options;
-    options.math = runtime::Math::torch;
+    options.math = runtime::Math::mkl;
     const LawRun interpreted = law.program.run(options);
     options.engine = backend::Engine::generated;
     options.cache_folder = cache.path();

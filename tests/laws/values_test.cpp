@@ -118,10 +118,10 @@ train drawn = net(wide: 3) on grid {
                 BI stage[2] mb[1]
                 BW stage[2] mb[1]
                 B stage[0] mb[1]
-                BI stage[1] mb[0]
                 F stage[0] mb[0]
                 F stage[2] mb[0]
                 B stage[3] mb[0]
+                BI stage[1] mb[0]
                 BW stage[1] mb[0]
             } else {
                 F stage[1] mb[0]

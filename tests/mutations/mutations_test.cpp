@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/mutations/text_changes.h"
+#include "tests/support/file_test.h"
 #include "tests/support/golden.h"
 
 namespace piper::test {
@@ -22,6 +24,15 @@ TEST(Mutations, ASendThatAnOrderNames) { expect_all_refused("named_send", 500); 
 TEST(Mutations, ChunksThatShareABody) { expect_all_refused("shared_bodies", 1000); }
 TEST(Mutations, ForwardAndBackwardApart) { expect_all_refused("apart", 1000); }
 TEST(Mutations, ForwardAlone) { expect_all_refused("held_out", 80); }
+
+/// The changes of these texts alone; every kind occurs in some of them.
+PIPER_FILE_TEST(TextMutations, "tests/verify/testdata/legal", ".pir", [](const FileTest& test) {
+  const std::vector<TextChange> changes = text_changes(test.text);
+  EXPECT_GE(changes.size(), 15u);
+  for (const TextChange& change : changes) {
+    if (is_legal(change.text)) ADD_FAILURE() << "not refused: " << change.what;
+  }
+});
 
 TEST(Mutations, AnIllegalTextIsNoBase) { EXPECT_EQ(run_mutations("pir 1 planned\ngraph {\n}\n").tried, 0u); }
 

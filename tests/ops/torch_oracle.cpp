@@ -125,6 +125,8 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::
     case Op::sqrt: return {at::sqrt(x(0))};
     case Op::rsqrt: return {at::rsqrt(x(0))};
     case Op::square: return {at::square(x(0))};
+    case Op::sin: return {at::sin(x(0))};
+    case Op::cos: return {at::cos(x(0))};
     case Op::tanh: return {at::tanh(x(0))};
     case Op::sigmoid: return {at::sigmoid(x(0))};
     case Op::softplus: return {at::softplus(x(0), 1, 500)};  // LibTorch's default takes x itself from 20 on, which is off by 2e-9 there
@@ -143,6 +145,28 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::
     }
     case Op::cast: return {x(0).to(scalar_type(attrs.dtype))};
     case Op::fill: return {at::full(sizes(attrs.shape), attrs.scalar, scalar_type(attrs.shape.dtype))};
+    case Op::iota: return {at::arange(attrs.shape.elements(), scalar_type(attrs.shape.dtype)) * attrs.scalar + attrs.scalar2};
+    case Op::slice: return {at::slice(raw(0), dim(), attrs.from, attrs.from + attrs.extent)};
+    case Op::pad: {
+      const std::int64_t behind = attrs.extent - attrs.from - raw(0).size(dim());
+      return {at::constant_pad_nd(raw(0).movedim(dim(), -1), {attrs.from, behind}).movedim(-1, dim())};
+    }
+    case Op::shift: {  // `roll` brings in at one end what leaves at the other; the padding keeps them apart
+      const std::int64_t size = raw(0).size(dim());
+      return {at::slice(at::roll(at::constant_pad_nd(raw(0).movedim(dim(), -1), {size, size}), attrs.from, -1), -1, size, 2 * size).movedim(-1, dim())};
+    }
+    case Op::concat: {
+      std::vector<std::int64_t> order;
+      for (const Dim& each : in[0].type.dims) order.push_back(in[1].position(each.name));
+      return {at::cat({raw(0), raw(1).permute(order)}, dim())};
+    }
+    case Op::rotary: {
+      const std::vector<at::Tensor> halves = at::chunk(raw(0), 2, dim());
+      Type half = in[0].type;
+      half.dims[static_cast<std::size_t>(dim())].extent /= 2;
+      const at::Tensor cosine = in[1].aligned(half), sine = in[2].aligned(half);
+      return {at::cat({halves[0] * cosine - halves[1] * sine, halves[1] * cosine + halves[0] * sine}, dim())};
+    }
     case Op::sum: return {attrs.dims.empty() ? raw(0) : at::sum(raw(0), in[0].positions(attrs.dims))};
     case Op::max: return {at::amax(raw(0), in[0].positions(attrs.dims))};
     case Op::max_grad: return derivative(Op::max, {in[0]}, {in[1].type}, attrs, raw(2), {0});

@@ -296,8 +296,8 @@ TEST(OrderErrors, Missing) {
 TEST(OrderErrors, BackwardBeforeForward) {
   Program program;
   program.build.add(program.order({{program.rank(1), {program.op(Pass::F, 1, 1), program.op(Pass::B, 1, 0), program.op(Pass::B, 1, 1), program.op(Pass::F, 1, 0)}}}));
-  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`B stage[1] mb[0]` waits for `F stage[1] mb[0]`, which the order puts after it");
-  ASSERT_EQ(found.related.size(), 1u);
+  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`B stage[1] mb[0]` waits for `F stage[1] mb[0]`, which the order of `pp[1]` puts after it");
+  ASSERT_GE(found.related.size(), 1u);
   EXPECT_EQ(found.related[0].message, "`F stage[1] mb[0]` comes only here");
 }
 
@@ -305,14 +305,16 @@ TEST(OrderErrors, CycleOverTwoRanks) {
   Program program;
   program.build.add(program.order({{program.rank(0), {program.op(Pass::F, 0, 0), program.op(Pass::B, 0, 0), program.op(Pass::F, 0, 1), program.op(Pass::B, 0, 1)}},
                                    {program.rank(1), {program.op(Pass::F, 1, 1), program.op(Pass::F, 1, 0), program.op(Pass::B, 1, 0), program.op(Pass::B, 1, 1)}}}));
-  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`B stage[0] mb[0]` waits for itself: the orders of the ranks and the data flow form a cycle");
+  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`pp[0]` and `pp[1]` wait for each other");
   std::string story;
   for (const Related& related : found.related) story += related.message + "\n";
   EXPECT_EQ(story,
-            "the order puts `F stage[0] mb[1]` after `B stage[0] mb[0]`\n"
-            "`F stage[1] mb[1]` waits for `F stage[0] mb[1]`\n"
-            "the order puts `B stage[1] mb[0]` after `F stage[1] mb[1]`\n"
-            "`B stage[0] mb[0]` waits for `B stage[1] mb[0]`\n");
+            "`pp[0]` is at `B stage[0] mb[0]` and waits for `B stage[1] mb[0]` of `pp[1]`\n"
+            "`pp[1]` is at `F stage[1] mb[1]` and waits for `F stage[0] mb[1]` of `pp[0]`\n"
+            "the grid up to there; in brackets what each rank is at:\n"
+            "  pp[0]  F0   [B0]\n"
+            "  pp[1]  [F1]\n");
+  EXPECT_EQ(found.hint, "in the order of `pp[1]`, move `F stage[1] mb[1]` behind `B stage[1] mb[0]`");
 }
 
 TEST(OrderErrors, MessageAsTheRankNamesIt) {
@@ -326,8 +328,8 @@ TEST(OrderErrors, MessageAsTheRankNamesIt) {
   late.part = Part::recv;
   const SourceRange place = program.context.locations.range(late.loc);
   program.build.add(order);
-  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`F stage[1] mb[0]` waits for `F stage[1].recv mb[0]`, which the order puts after it");
-  ASSERT_EQ(found.related.size(), 1u);
+  const Diagnostic found = expect_error(program, Code::order_contradicts_data, "`F stage[1] mb[0]` waits for `F stage[1].recv mb[0]`, which the order of `pp[1]` puts after it");
+  ASSERT_GE(found.related.size(), 1u);
   EXPECT_EQ(found.related[0].message, "`F stage[1].recv mb[0]` comes only here");
   EXPECT_EQ(found.related[0].range, place);
 }

@@ -98,7 +98,19 @@ TEST(Partition, UnitsAreRegionsWithTheLooseOperationsBefore) {
 
 TEST(Partition, TakesTheRegionsThatTheModelMarks) {
   const auto mlp = [](Context& context) { return mlp_chain(context, {.layers = 3}); };
-  EXPECT_EQ(partitioned(mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }), partitioned(mlp, [](StrategyBuilder&) {}));
+  const std::string model = partitioned(mlp, [](StrategyBuilder&) {});
+  std::string expected = model;
+  for (std::size_t at; (at = expected.find("mlp[0]  ")) != std::string::npos;) expected.insert(at + std::string_view("mlp[0]").size(), ".layer[2]");
+  EXPECT_NE(expected, model);
+  EXPECT_EQ(partitioned(mlp, [](StrategyBuilder& b) { b.partition("layer", 3); }), expected) << "what follows the last region goes with it";
+  const auto with_rest = [](StrategyBuilder& b) {
+    directive::Place place{{b.selector({{"mlp", 0}})}, b.devices({}), b.next_line()};
+    directive::Coordinate rest = place.targets[0].coordinates[0];
+    rest.all = rest.rest = true;
+    place.targets[0].coordinates.push_back(rest);
+    b.partition("layer", 3).add(place);
+  };
+  EXPECT_EQ(partitioned(mlp, with_rest), model) << "what a directive names stays outside";
 }
 
 TEST(Partition, OrderOfTheLinesDoesNotMatter) {

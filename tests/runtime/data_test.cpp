@@ -217,6 +217,31 @@ TEST(Texts, AreReadOnce) {
   EXPECT_TRUE(texts.read(path + ".missing", failure)) << "a failure is not kept";
 }
 
+// What would be passed over in silence is missed by nobody until a model has not learned it.
+TEST(Texts, WhatIsNoTextInAFolderIsRefused) {
+  const test::TemporaryFolder elsewhere;
+  const auto told = [&](const std::string& made, const auto& make) {
+    const test::TemporaryFolder folder;
+    folder.write("a/text", "one");
+    folder.write("z.txt", "two");
+    const std::string path = folder.path() / made;
+    make(path);
+    Failure of_text, of_size;
+    EXPECT_EQ(read_text(folder.path(), of_text).has_value(), text_size(folder.path(), of_size).has_value()) << made;
+    EXPECT_EQ(of_text.message, of_size.message);
+    const std::string start = "cannot read `" + path + "`: ";
+    return of_text.message.starts_with(start) ? of_text.message.substr(start.size()) : of_text.message;
+  };
+  const auto link_to = [](const std::string& target) { return [target](const std::string& path) { std::filesystem::create_symlink(target, path); }; };
+  const auto pipe = [](const std::string& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); };
+  EXPECT_EQ(told("a/link", link_to("nowhere")), "it is a link to nothing");
+  EXPECT_EQ(told("link", link_to(elsewhere.path())), "it is a link to a folder, which is not followed");
+  EXPECT_EQ(told("link", link_to("/dev/zero")), "it is a device");
+  EXPECT_EQ(told("a/pipe", pipe), "it is a pipe, which is read only where the data line names it");
+  EXPECT_EQ(told("a/link", link_to("text")), "") << "a link to a file is one";
+  EXPECT_EQ(told(".link", link_to("nowhere")), "") << "what is hidden is left out";
+}
+
 // Neither what has no end nor what does not fit takes the machine's memory before it is refused.
 TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   const test::TemporaryFolder folder;

@@ -1,7 +1,9 @@
+#include "runtime/executor/device_limit.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/idle_time.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +32,61 @@ TEST(Executor, RunsAPipelineOverManySteps) {
   EXPECT_EQ(result.steps, 300u);
   EXPECT_EQ(losses, expected);
   EXPECT_EQ(executor->read_parameter("w", Part::values)->values, std::vector<double>{w});
+}
+
+// What is more than the system has is told before minutes have passed, and a start that takes long can be stopped.
+TEST(Executor, TooManyDevicesAreRefusedBeforeTheyStart) {
+  EXPECT_FALSE(too_many_devices(4, 4));
+  const auto failure = too_many_devices(std::uint64_t{1} << 32, 0);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, kOutOfMemory);
+  EXPECT_NE(failure->message.find("`4294967296` devices are as many threads of this process"), std::string::npos) << failure->message;
+}
+
+TEST(Executor, AStartCanBeStopped) {
+  HandJob job(2);
+  add_pipeline(job);
+  int asked = 0;
+  ExecutorOptions options;
+  options.stopped = [&] { return ++asked > 1; };
+  Failure failure;
+  EXPECT_FALSE(Executor::create(job.finish(), options, failure));
+  EXPECT_EQ(failure.message, "");
+  EXPECT_EQ(asked, 2) << "it went on";
+}
+
+// A stop that has come before lets no device begin, and nobody waits for one.
+TEST(Executor, AStopEndsTheStartOfDevices) {
+  HandJob job(64);
+  for (std::uint32_t rank = 0; rank < 64; ++rank) {
+    job.rank(rank).compute("F", {}, [](Step&) { return 0; });
+  }
+  auto executor = create(job.finish());
+  executor->request_stop();
+  const RunResult result = executor->run(Phase::training, 5);
+  EXPECT_EQ(result.ended, Ended::stopped);
+  EXPECT_EQ(result.steps, 0u);
+}
+
+// Else the first step waits for pages, and what is said of its speed is wrong.
+TEST(Executor, AllMemoryIsThereBeforeTheFirstStep) {
+  for (const bool huge_pages : {false, true}) {
+    HandJob job(1);
+    HandProgram& program = job.rank(0);
+    program.allocate<double>(1 << 20);
+    std::vector<unsigned char> resident;
+    program.compute("F", {}, [&resident](Step& step) {
+      const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = step.rank->program->arena_bytes;
+      resident.assign((bytes + page - 1) / page, 0);
+      return mincore(step.rank->arena, bytes, resident.data());
+    });
+    ExecutorOptions options;
+    options.runtime.huge_pages = huge_pages;
+    const RunResult result = create(job.finish(), options)->run(Phase::training, 1);
+    ASSERT_EQ(result.ended, Ended::finished) << (result.failure ? describe(*result.failure) : "");
+    ASSERT_GE(resident.size(), 2048u);
+    EXPECT_EQ(std::count_if(resident.begin(), resident.end(), [](unsigned char flags) { return (flags & 1) == 0; }), 0) << huge_pages;
+  }
 }
 
 TEST(Executor, GivesTheSameUnderEveryTiming) {

@@ -55,7 +55,7 @@ TEST(Launch, TrainsThenEvaluates) {
   EXPECT_EQ(result.last_loss, expected.back());
   EXPECT_EQ(result.held_out_steps, 1u);
   EXPECT_EQ(result.held_out_loss, 1.0);
-  EXPECT_GT(result.tokens_per_second, 0);
+  EXPECT_GT(result.throughput.per_second, 0);
   EXPECT_EQ(lines_of(folder.path() / "metrics.jsonl").size(), 11u);
   EXPECT_NE(shown.find("step 10/10"), std::string::npos);
   EXPECT_NE(shown.find("held out 1/1"), std::string::npos);

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 
 #include "runtime/trace/flight.h"
 #include "tests/runtime/sample_jobs.h"
@@ -31,7 +33,7 @@ struct Sample {
     record.gradient_norm = 0.826;
     record.learning_rate = 1.9e-3;
     record.seconds = 0.5;
-    record.tokens_per_second = 9876;
+    record.throughput = {9876, true};
   }
 };
 
@@ -53,6 +55,10 @@ TEST(Metrics, TheLineOfProgress) {
   Sample sample;
   EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  42 MiB  left 1:55");
   EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 7322), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  1.0 MiB  left 2:02:02");
+  sample.record.throughput.tokens = false;  // features of a sample are no tokens
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 samples/s  1.0 MiB  left 0:00");
+  EXPECT_NE(metrics_json(sample.record, kNames, {}).find(R"("samples_per_second":9876,)"), std::string::npos);
+  sample.record.throughput.tokens = true;
   EXPECT_EQ(ProgressLine::text(sample.record, 123, 12'083, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  12 KiB  left 0:00");
 }
 
@@ -121,6 +127,56 @@ TEST(Metrics, AFolderOfTheRun) {
   EXPECT_GE(record->ring[1].begin_ns, record->ring[0].end_ns);
   EXPECT_STREQ(record->hash, "0123456789abcdef");
   EXPECT_FALSE(read_flight(out + "/metrics.jsonl"));
+}
+
+// A record is never cut while another process has it mapped, which would end that process.
+TEST(Metrics, ARecordIsAFileOfItsOwn) {
+  const test::TemporaryFolder folder;
+  const std::string path = flight_path(folder.path(), 0);
+  FlightFile first, second;
+  ASSERT_FALSE(first.open(path, 0));
+  first.record()->step = 7;
+  ASSERT_FALSE(second.open(path, 0));
+  second.record()->step = 1;
+  EXPECT_EQ(first.record()->step, 7u);
+  EXPECT_EQ(read_flight(path)->step, 1u);
+  for (const char* name : {"flight.12", "flight.", "flight.1x", "metrics.jsonl"}) folder.write(name, "");
+  ASSERT_FALSE(remove_flights(folder.path()));
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) left.insert(entry.path().filename());
+  EXPECT_EQ(left, (std::set<std::string>{"flight.", "flight.1x", "metrics.jsonl"}));
+}
+
+TEST(Metrics, ThoseOfAnEarlierRunAreKept) {
+  const test::TemporaryFolder folder;
+  const auto kept = [&] {
+    std::string name;
+    EXPECT_FALSE(keep_earlier_metrics(folder.path(), name));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "metrics.jsonl"));
+    return name;
+  };
+  EXPECT_EQ(kept(), "");
+  folder.write("metrics.jsonl", "");
+  EXPECT_EQ(kept(), "") << "there is nothing to keep";
+  folder.write("metrics.jsonl", "one");
+  EXPECT_EQ(kept(), folder.path() / "metrics.1.jsonl");
+  folder.write("metrics.jsonl", "two");
+  EXPECT_EQ(kept(), folder.path() / "metrics.2.jsonl");
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "metrics.1.jsonl"), 3u);
+  folder.write("metrics.jsonl", "three");
+  MetricsFile file;
+  ASSERT_TRUE(file.open(folder.path(), kNames, {})) << "what is there is not written over";
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "metrics.jsonl"), 5u);
+}
+
+TEST(Metrics, WhatIsNoFileIsRefused) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() / "metrics.jsonl";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string name;
+  const auto failure = keep_earlier_metrics(folder.path(), name);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->message, "cannot write `" + path + "`: it is no plain file; no metrics would be kept");
 }
 
 TEST(Metrics, AFolderThatCannotBeMade) {

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <vector>
 
 #include "runtime/executor/state.h"
 #include "runtime/options.h"
@@ -8,6 +12,18 @@
 
 namespace piper::runtime {
 namespace {
+
+// The kernel gives a process only so many mappings, and devices are many.
+TEST(State, SmallArenasShareMappings) {
+  const auto mappings = [] {
+    std::ifstream file("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  const auto before = mappings();
+  std::vector<Arena> arenas(200);
+  for (Arena& arena : arenas) ASSERT_TRUE(arena.allocate(5000, {}));
+  EXPECT_LT(mappings() - before, 20);
+}
 
 TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
   constexpr std::uint64_t kElements = 10000;
@@ -111,6 +127,11 @@ TEST(Options, ReadTheEnvironment) {
   EXPECT_EQ(options.math, Math::builtin);
   EXPECT_EQ(options.stall_seconds, 0);
   EXPECT_TRUE(options.check_memory);
+  for (const auto& [text, math] : {std::pair{"PIPER_MATH=mkl", Math::mkl}, {"PIPER_MATH=onednn", Math::onednn}, {"PIPER_MATH=auto", Math::automatic}}) {
+    const char* const environment[] = {text, nullptr};
+    EXPECT_FALSE(options.read_environment(environment));
+    EXPECT_EQ(options.math, math) << text;
+  }
   for (const char* bad : {"PIPER_THREADS=0", "PIPER_THREADS=x", "PIPER_THREADS=3 ", "PIPER_MATH=", "PIPER_HUGE_PAGES=yes", "PIPER_SPIN=-1", "PIPER_STALL_SECONDS=1e9", "PIPER_PLUGINS="}) {
     const char* const environment[] = {bad, nullptr};
     const auto failure = Options().read_environment(environment);

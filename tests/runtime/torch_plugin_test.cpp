@@ -1,11 +1,16 @@
 // The plugin against our own loops: same values, results where they were asked for, nothing outside the planned workspace.
 #include <gtest/gtest.h>
 
+#include <time.h>
+
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/device/library_calls.h"
+#include "runtime/device/product_choice.h"
 #include "runtime/kernel_math.h"
 #include "tests/runtime/counting_new.h"
 #include "tests/runtime/sample_jobs.h"
@@ -48,7 +53,7 @@ constexpr double kBound = sizeof(T) == 8 ? 1e-13 : 1e-5;
 
 template <typename T>
 void check_gemm() {
-  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}}) {
+  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}, {1, 160, 130, 132}, {3, 96, 128, 96}}) {
     for (std::uint32_t form = 0; form < 8; ++form) {
       const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = dtype_of<T>()};
       const auto a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * k * n, 2);
@@ -65,9 +70,53 @@ void check_gemm() {
   }
 }
 
+// Whichever library multiplies. What LibTorch asks before it uses oneDNN is what we ask.
 TEST(TorchPlugin, MultipliesMatrices) {
-  check_gemm<float>();
-  check_gemm<double>();
+  EXPECT_EQ(torch().choose(Math::onednn) == 0, this_processor().avx512);
+  for (const Math math : {Math::onednn, Math::mkl, Math::automatic}) {
+    if (torch().choose(math) != 0) continue;
+    check_gemm<float>();
+    check_gemm<double>();
+  }
+}
+
+TEST(TorchPlugin, SaysWhenTheProcessorLacksWhatWasAskedFor) {
+  Options options;
+  options.math = Math::onednn;
+  LibrarySwitch library(options);
+  Failure failure;
+  const bool found = library.get(failure) != nullptr;
+  torch().choose(Math::automatic);
+  ASSERT_EQ(found, this_processor().avx512);
+  EXPECT_EQ(failure.message, found ? "" : "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512");
+}
+
+TEST(ProductChoice, FollowsTheProcessorAndTheShape) {
+  constexpr Processor kIntel{.intel = true, .avx512 = true}, kOther{.intel = false, .avx512 = true}, kPlain{};
+  constexpr ProductLibrary mkl = ProductLibrary::mkl, onednn = ProductLibrary::onednn;
+  const struct {
+    std::int64_t batch, m, n, k;
+    PiperDType dtype;
+    ProductLibrary intel, other, plain;
+  } rows[] = {
+      {1, 512, 1024, 256, PIPER_F32, mkl, onednn, mkl},
+      {1, 128, 128, 128, PIPER_F32, mkl, onednn, mkl},
+      {8, 128, 128, 32, PIPER_F32, mkl, onednn, mkl},
+      {1, 64, 64, 64, PIPER_F32, mkl, mkl, mkl},          // quicker done than begun
+      {1, 4096, 4096, 1, PIPER_F32, mkl, mkl, mkl},       // thin
+      {4096, 16, 16, 16, PIPER_F32, mkl, mkl, mkl},       // many small ones
+      {1, 512, 1024, 256, PIPER_F64, mkl, mkl, mkl},
+  };
+  for (const auto& row : rows) {
+    for (std::uint32_t form = 0; form < 4; ++form) {
+      const PiperGemm call{.batch = row.batch, .m = row.m, .n = row.n, .k = row.k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = row.dtype};
+      EXPECT_EQ(choose_product(call, Math::automatic, kIntel), row.intel) << row.m;
+      EXPECT_EQ(choose_product(call, Math::automatic, kOther), row.other) << row.m;
+      EXPECT_EQ(choose_product(call, Math::automatic, kPlain), row.plain) << row.m;
+      EXPECT_EQ(choose_product(call, Math::mkl, kOther), mkl);
+      EXPECT_EQ(choose_product(call, Math::onednn, kIntel), row.dtype == PIPER_F32 ? onednn : mkl);
+    }
+  }
 }
 
 TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
@@ -193,6 +242,36 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   ASSERT_EQ(torch().gemm(&other, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
   EXPECT_GT(allocations() - before, 0u);
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Between two products a rank does other things for much longer than it takes to wake a thread.
+TEST(TorchPlugin, AThreadThatHelpsDoesNotSpinBetweenProducts) {
+  constexpr std::int64_t n = 256;
+  const std::vector<float> a(n * n, 1.0f), b(n * n, 1.0f);
+  const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  std::thread device([&] {
+    torch().begin_thread(2);
+    std::vector<float> c(n * n);
+    LibraryReport report;
+    const auto cpu_of = [&](std::chrono::milliseconds pause) {
+      const double before = cpu_seconds();
+      for (int i = 0; i < 30; ++i) {
+        EXPECT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
+        std::this_thread::sleep_for(pause);
+      }
+      return cpu_seconds() - before;
+    };
+    cpu_of({});  // starts the thread
+    const double products = cpu_of({}), with_pauses = cpu_of(std::chrono::milliseconds(10));
+    EXPECT_LT(with_pauses - products, 0.06) << products;
+  });
+  device.join();
 }
 
 TEST(TorchPlugin, RefusesWithoutAnException) {

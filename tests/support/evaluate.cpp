@@ -73,6 +73,8 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::sqrt: return std::sqrt(x[0]);
     case Op::rsqrt: return 1 / std::sqrt(x[0]);
     case Op::square: return x[0] * x[0];
+    case Op::sin: return std::sin(x[0]);
+    case Op::cos: return std::cos(x[0]);
     case Op::tanh: return std::tanh(x[0]);
     case Op::sigmoid: return sigmoid(x[0]);
     case Op::softplus: return std::max(x[0], 0.0) + std::log1p(std::exp(-std::abs(x[0])));
@@ -86,8 +88,36 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::select_lt: return x[0] < x[1] ? x[2] : 0;
     case Op::cast: case Op::broadcast: case Op::permute: return x[0];
     case Op::fill: return attrs.scalar;
-    default: assert(false && "no pointwise op"); return 0;
+    // What `evaluate_op` does itself.
+    case Op::dropout: case Op::iota: case Op::sum: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax:
+    case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
+    case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
+    case Op::rename: case Op::contract: case Op::attend: case Op::attend_grad: break;
   }
+  assert(false && "no pointwise op");
+  return 0;
+}
+
+/// Position i of `x` along dims[0] goes to i + places of `y`, as far as `y` has that.
+void put(const Array& x, Array& y, Symbol dim, std::int64_t places) {
+  const std::int64_t extent = y.type.dims[*y.type.find(dim)].extent;
+  each_at(x.type.dims, {}, [&](const At& from) {
+    At to = from;
+    to[dim] += places;
+    if (to[dim] >= 0 && to[dim] < extent) write(y, to) = read(x, from);
+  });
+}
+
+/// Element by element: (a, b) -> (a cos - b sin, b cos + a sin).
+void rotary(std::span<const Array> in, Array& y, Symbol dim) {
+  const std::int64_t half = y.type.dims[*y.type.find(dim)].extent / 2;
+  each_at(y.type.dims, {}, [&](const At& at) {
+    const bool first = at.at(dim) < half;
+    At pair = at, table = at;
+    pair[dim] += first ? half : -half;
+    table[dim] = at.at(dim) % half;
+    write(y, at) = read(in[0], at) * read(in[1], table) + (first ? -1 : 1) * read(in[0], pair) * read(in[2], table);
+  });
 }
 
 /// Ops along the dimension dims[0], one row at a time: `x` and `dy` (empty without) are the rows of the operands.
@@ -271,6 +301,16 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       });
       break;
     }
+    case Op::iota:
+      for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] = attrs.scalar2 + attrs.scalar * static_cast<double>(i);
+      break;
+    case Op::slice: put(in[0], y, attrs.dims[0], -attrs.from); break;
+    case Op::pad: case Op::shift: put(in[0], y, attrs.dims[0], attrs.from); break;
+    case Op::concat:
+      put(in[0], y, attrs.dims[0], 0);
+      put(in[1], y, attrs.dims[0], in[0].type.dims[*in[0].type.find(attrs.dims[0])].extent);
+      break;
+    case Op::rotary: rotary(in, y, attrs.dims[0]); break;
     case Op::rename: y.data = in[0].data; break;
     case Op::contract:
       each_at(y.type.dims, {}, [&](const At& at) {

@@ -40,6 +40,46 @@ std::vector<Symbol> names(Context& context, std::string_view text) {
   return symbols;
 }
 
+/// How far the numbers of an op's operands go. Drawn is a mix: small ones, moderate ones, and ones up to `most`, so that an op that saturates
+/// or bends anywhere below it is met on both sides. An op without a row has the default.
+struct Reach {
+  Op op;
+  double most = 8;
+  bool positive = false;    // the first operand; down to 1/20
+  double divisor = 0;       // the second operand stands no closer to 0
+};
+constexpr Reach kReaches[] = {
+    {.op = Op::exp, .most = 6},  // beyond, one element hides the differences of all others; runtime/kernel_math.h is tested alone
+    {.op = Op::log, .most = 30, .positive = true},
+    {.op = Op::sqrt, .most = 30, .positive = true},
+    {.op = Op::rsqrt, .most = 30, .positive = true},
+    {.op = Op::div, .divisor = 0.3},
+    {.op = Op::sin, .most = 100},
+    {.op = Op::cos, .most = 100},
+    {.op = Op::tanh, .most = 25},
+    {.op = Op::sigmoid, .most = 40},
+    {.op = Op::softplus, .most = 40},
+    {.op = Op::silu, .most = 40},
+    {.op = Op::silu_grad, .most = 40},
+    {.op = Op::log_softmax_grad, .most = 4},  // it takes exponentials of what are logarithms of probabilities
+    {.op = Op::attend, .most = 3},            // scores are products of two
+    {.op = Op::attend_grad, .most = 3},
+};
+
+Reach reach_of(Op op) {
+  for (const Reach& reach : kReaches) {
+    if (reach.op == op) return reach;
+  }
+  return {.op = op};
+}
+
+/// A fifth each near 0 and up to 1.5, the rest up to `most`; none closer than 0.05 to zero.
+double mixed(Random& random, double most) {
+  const double kind = random.unit(), sign = random.chance(0.5) ? 1 : -1;
+  const double bound = kind < 0.2 ? 0.2 : kind < 0.4 ? 1.5 : most;
+  return sign * (0.05 + random.unit() * (bound - 0.05));
+}
+
 struct Row {
   Op op;
   const char* what;
@@ -71,6 +111,8 @@ constexpr Row kRows[] = {
     {Op::sqrt, "matrix", "f64[batch: 4*, dim: 6]", ""},
     {Op::rsqrt, "matrix", "f64[batch: 4*, dim: 6]", ""},
     {Op::square, "matrix", "f64[batch: 4*, dim: 6]", ""},
+    {Op::sin, "matrix", "f64[batch: 4*, dim: 6]", ""},
+    {Op::cos, "matrix", "f64[batch: 4*, dim: 6]", ""},
     {Op::tanh, "matrix", "f64[batch: 4*, dim: 6]", ""},
     {Op::sigmoid, "matrix", "f64[batch: 4*, dim: 6]", ""},
     {Op::softplus, "matrix", "f64[batch: 4*, dim: 6]", ""},
@@ -85,6 +127,23 @@ constexpr Row kRows[] = {
     {Op::dropout, "matrix", "f64[batch: 4*, dim: 6]", "scalar: 0.25; seed: mlp.0.dropout.0"},
     {Op::cast, "to itself", "f64[batch: 4*, dim: 6]", "dtype: f64"},
     {Op::fill, "matrix", "", "scalar: 0.125; shape: f64[batch: 4*, dim: 6]"},
+    {Op::iota, "positions", "", "scalar: 1; scalar2: 0; shape: f64[seq: 6]"},
+    {Op::iota, "downwards", "", "scalar: -0.5; scalar2: 3.25; shape: f64[dim: 2]"},
+    {Op::slice, "last", "f64[batch: 4*, dim: 6]", "dims: dim; from: 1; extent: 4"},
+    {Op::slice, "middle", "f64[batch: 4*, seq: 6, dim: 2]", "dims: seq; from: 4; extent: 2"},
+    {Op::slice, "one", "f64[batch: 4*, seq: 6, dim: 2]", "dims: seq; from: 3; extent: 1"},
+    {Op::slice, "all", "f64[batch: 4*, dim: 6]", "dims: dim; from: 0; extent: 6"},
+    {Op::pad, "last", "f64[batch: 4*, dim: 2]", "dims: dim; from: 1; extent: 6"},
+    {Op::pad, "front", "f64[batch: 4*, seq: 2, dim: 4]", "dims: seq; from: 2; extent: 4"},
+    {Op::pad, "behind", "f64[batch: 4*, seq: 2, dim: 4]", "dims: seq; from: 0; extent: 6"},
+    {Op::shift, "forward", "f64[batch: 4*, seq: 4, dim: 2]", "dims: seq; from: 1"},
+    {Op::shift, "backward", "f64[batch: 4*, dim: 6]", "dims: dim; from: -2"},
+    {Op::shift, "nowhere", "f64[batch: 4*, dim: 6]", "dims: dim; from: 0"},
+    {Op::concat, "last", "f64[batch: 4*, dim: 2]; f64[batch: 4*, dim: 4]", "dims: dim"},
+    {Op::concat, "first", "f64[seq: 2, batch: 4*]; f64[seq: 6, batch: 4*]", "dims: seq"},
+    {Op::concat, "another memory order", "f64[batch: 4*, seq: 2, dim: 4]; f64[dim: 4, batch: 4*, seq: 4]", "dims: seq"},
+    {Op::rotary, "heads", "f64[batch: 2*, seq: 4, heads: 2, width: 6]; f64[seq: 4, width: 3]; f64[seq: 4, width: 3]", "dims: width"},
+    {Op::rotary, "not the last", "f64[batch: 2*, width: 4, seq: 2]; f64[width: 2, seq: 2]; f64[width: 2, seq: 2]", "dims: width"},
     {Op::sum, "inner", "f64[batch: 4*, seq: 2, dim: 6]", "dims: seq"},
     {Op::sum, "all", "f64[batch: 4*, dim: 6]", "dims: batch, dim"},
     {Op::sum, "none", "f64[]", "dims:"},
@@ -176,6 +235,9 @@ Attrs make_attrs(Context& context, std::string_view text) {
     if (field == "dims") attrs.dims = names(context, value);
     else if (field == "dims2") attrs.dims2 = names(context, value);
     else if (field == "scalar") std::from_chars(value.data(), value.data() + value.size(), attrs.scalar);
+    else if (field == "scalar2") std::from_chars(value.data(), value.data() + value.size(), attrs.scalar2);
+    else if (field == "from") std::from_chars(value.data(), value.data() + value.size(), attrs.from);
+    else if (field == "extent") std::from_chars(value.data(), value.data() + value.size(), attrs.extent);
     else if (field == "dtype") attrs.dtype = *parse_dtype(value);
     else if (field == "causal") attrs.causal = value == "true";
     else if (field == "shape") attrs.shape = make_type(context, value);
@@ -214,22 +276,23 @@ Array random_array(const Type& type, Random& random, double bound) {
 }
 
 std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& symbols, Random& random) {
+  const Reach reach = reach_of(op_case.op);
   std::vector<Array> operands;
   for (const Type& type : op_case.operands) {
-    Array array = random_array(type, random);
-    if (type.dtype == DType::i64) {
+    Array array{type, {}};
+    for (std::int64_t i = 0; i < type.elements(); ++i) {
       // Class and row numbers: below the smallest table in the cases.
-      for (double& number : array.data) number = static_cast<double>(random.below(6));
+      array.data.push_back(type.dtype == DType::i64 ? static_cast<double>(random.below(6)) : mixed(random, reach.most));
     }
     operands.push_back(std::move(array));
   }
+  if (reach.positive) {
+    for (double& number : operands[0].data) number = std::abs(number);
+  }
+  if (reach.divisor > 0) {
+    for (double& number : operands[1].data) number += number < 0 ? -reach.divisor : reach.divisor;
+  }
   switch (op_case.op) {
-    case Op::log: case Op::sqrt: case Op::rsqrt:
-      for (double& number : operands[0].data) number = 0.2 + std::abs(number);
-      break;
-    case Op::div:
-      for (double& number : operands[1].data) number += number < 0 ? -0.5 : 0.5;
-      break;
     case Op::max_grad: {
       const OpCase forward{Op::max, "", {op_case.operands[0]}, op_case.attrs};
       operands[1] = evaluate_op(Op::max, std::span(operands).first(1), result_types(forward, symbols), op_case.attrs)[0];

@@ -24,8 +24,8 @@ tensor::Attrs make_attrs(Context& context, std::string_view text);
 /// All cases of an op, in f64; extents are even, so that every dimension can be cut in two.
 std::vector<OpCase> cases_of(tensor::Op op, Context& context);
 
-/// Random numbers for the operands of a case: inside the op's domain, away from its kinks, indices within their table; an operand of an
-/// adjoint op that must be the forward op's result is.
+/// Random numbers for the operands of a case: inside the op's domain and in all parts of it (`Reach` in op_cases.cpp), away from its kinks,
+/// indices within their table; an operand of an adjoint op that must be the forward op's result is.
 std::vector<Array> random_operands(const OpCase& op_case, const SymbolTable& symbols, Random& random);
 
 /// The result types of a case.

@@ -35,15 +35,15 @@ class ModelWriter {
  private:
   // ---- expressions ---------------------------------------------------------------------------------------------------
 
-  std::string activation(const std::string& x) { return random_.pick(std::vector<std::string>{"tanh", "sigmoid", "gelu", "silu", "softplus", "relu"}) + "(" + x + ")"; }
+  std::string activation(const std::string& x) { return random_.pick(std::vector<std::string>{"tanh", "sigmoid", "gelu", "silu", "softplus", "relu", "sin", "cos"}) + "(" + x + ")"; }
   std::string normal() { return " = " + random_.pick(std::vector<std::string>{"normal(0.4)", "uniform(0.6)", "normal(0.2)"}) + "\n"; }
   std::string normed(const std::string& x) { return random_.chance(0.5) ? x : random_.pick(std::vector<std::string>{"layer_norm(", "rms_norm("}) + x + ")"; }
 
   /// Element by element, or along the last dimension; bounded growth.
   std::string expression(std::uint32_t depth) {
-    if (depth == 0) return random_.pick(std::vector<std::string>{"x", "gain * x", "(x + shift)", "0.5 * x"});
+    if (depth == 0) return random_.pick(std::vector<std::string>{"x", "gain * x", "(x + offset)", "0.5 * x"});
     const std::string a = expression(depth - 1);
-    switch (random_.below(9)) {
+    switch (random_.below(11)) {
       case 0: return activation(a);
       case 1: return random_.pick(std::vector<std::string>{"softmax(", "log_softmax(", "layer_norm(", "rms_norm("}) + a + ")";
       case 2: return "(" + a + " - mean(" + a + "))";
@@ -53,7 +53,19 @@ class ModelWriter {
       // A factor of its own for each: where two operands tie, conventions about the derivative differ.
       case 6: return random_.pick(std::vector<std::string>{"maximum(", "minimum("}) + a + ", 0." + number(21 + next_factor_++) + " * " + expression(depth - 1) + " + 0.1)";
       case 7: return "(" + a + ") / (1.5 + sqrt(square(" + expression(depth - 1) + ") + 0.5))";
+      case 8: return parts(a, expression(depth - 1));
+      case 9: return "(" + a + " + 0.1 * iota(" + a + ", first: -1, step: 0.75))";
       default: return "(-(" + a + ") + max(" + a + ") * log(1.0 + exp(-square(x))))";
+    }
+  }
+
+  /// Parts of the last dimension, or of the sequence: what reads elements at other places than its own.
+  std::string parts(const std::string& a, const std::string& b) {
+    const std::string cut = number(1 + random_.below(wide_ - 1)), wide = number(wide_);
+    switch (random_.below(3)) {
+      case 0: return "concat(slice(" + a + ", " + cut + ".." + wide + "), slice(" + b + ", 0.." + cut + "))";
+      case 1: return "slice(pad(" + a + ", before: 1, after: 2), " + (random_.chance(0.5) ? "0.." + wide : "2.." + number(wide_ + 2)) + ")";
+      default: return "shift(" + a + (random_.chance(0.5) ? ", 1" : ", -1") + (sequence_ && random_.chance(0.5) ? ", along: seq)" : ")");
     }
   }
 
@@ -84,7 +96,7 @@ class ModelWriter {
         break;
       case 3:
       case 4:
-        body = "    weight gain[wide] = ones\n    weight shift[wide] = normal(0.2)\n    return gain * " + expression(2) + " + shift\n";
+        body = "    weight gain[wide] = ones\n    weight offset[wide] = normal(0.2)\n    return gain * " + expression(2) + " + offset\n";
         break;
       case 5:
         body = "    weight w[wide, other: " + number(wide_) + "]" + normal() + "    return " + (random_.chance(0.5) ? "x + " : "") + "rename(" + activation("x @ w") +
@@ -100,8 +112,10 @@ class ModelWriter {
         break;
       }
       default:
+        const bool turned = (inner == "2" || inner == "4") && random_.chance(0.5);
+        const std::string q = turned ? "rotary(x @ q)" : "x @ q", k = turned ? "rotary(x @ k, base: 100)" : "x @ k";
         body = "    weight q[wide, heads: 2, width: " + inner + "], k[wide, heads, width], v[wide, heads, width]" + normal() +
-               "    weight out[heads, width, wide]" + normal() + "    return x + attend(x @ q, x @ k, x @ v, causal: " + (random_.chance(0.5) ? "true" : "false") + ") @ out\n";
+               "    weight out[heads, width, wide]" + normal() + "    return x + attend(" + q + ", " + k + ", x @ v, causal: " + (random_.chance(0.5) ? "true" : "false") + ") @ out\n";
         break;
     }
     return declare(nested ? "inner" : "layer", "x: " + shape_, body);

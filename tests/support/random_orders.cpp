@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "ir/dag/piece_text.h"
 #include "passes/pipeline.h"
 #include "passes/work_graph.h"
 
@@ -15,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-/// One operation: all chunks of a region, pass and instance on one rank, or the one message that they send, or the one reduction of their gradients.
+/// One operation: a piece of a region in one pass and instance, or all that is on one rank, or the one message that they send, or the one reduction of their gradients.
 struct Operation {
   Pass pass = Pass::F;
   std::string work;  // `stage[0] mb[1]`
@@ -97,10 +99,6 @@ class OrderDrawer {
     }
   }
 
-  static bool has_loose_work(const dag::Dag& dag) {
-    return std::any_of(dag.chunks.begin(), dag.chunks.end(), [](const dag::Chunk& chunk) { return !chunk.region.valid(); });
-  }
-
   /// A node's coordinate on the axis of the work; an axis of one device singles none out.
   static std::int32_t rank_of(const dag::Dag& dag, const dag::Node& node, std::size_t axis) {
     return dag.mesh.axes[axis].size == 1 ? 0 : dag.device_sets[node.devices].at[axis];
@@ -110,16 +108,16 @@ class OrderDrawer {
   void name_halves(const dag::Dag& dag, std::size_t axis, directive::Strategy& strategy) {
     directive::Order order;
     const LocId loc;
-    const bool loose = has_loose_work(dag);
     std::set<std::pair<RegionId, dag::Instance>> decided;
     for (const dag::Node& node : dag.nodes) {
       if (node.kind != dag::NodeKind::chunk || node.pass != Pass::B) continue;
       const std::int32_t rank = rank_of(dag, node, axis);
       if (rank != DeviceSet::kWhole && !claimed_[static_cast<std::size_t>(rank)]) continue;
-      const RegionId region = loose ? RegionId() : dag.chunks[node.chunk.index()].region;
+      const RegionId region = dag.chunks[node.chunk.index()].region;
       if (!decided.emplace(region, node.instance).second || random_.chance(0.5)) continue;
       directive::OrderOp op{Pass::BW, directive::Part::none, static_cast<std::uint32_t>(order.coordinates.size()), 0, loc};
       if (region.valid()) order.coordinates.push_back({dag.regions.name(region), dag.regions.index(region), false});
+      if (!region.valid()) order.coordinates.push_back({context_.symbol("model"), 0, true, loc, true});
       for (std::size_t d = 0; d < dag.dims.size(); ++d) order.coordinates.push_back({dag.dims[d].name, static_cast<std::uint32_t>(node.instance.at[d]), false});
       op.num_coordinates = static_cast<std::uint32_t>(order.coordinates.size()) - op.first_coordinate;
       order.steps.push_back({directive::OrderStep::Kind::op, static_cast<std::uint32_t>(order.ops.size()), 1, loc});
@@ -131,8 +129,7 @@ class OrderDrawer {
     if (!order.ops.empty()) strategy.directives.push_back(std::move(order));
   }
 
-  /// A vertex per operation and per other unit of the work graph. Work outside every region can only be named with all that is on its rank;
-  /// `coarsen`: some other ranks name everything too.
+  /// A vertex per operation and per other unit of the work graph. `coarsen`: some ranks name everything that is on them.
   bool contract(const dag::Dag& dag, std::size_t axis, bool coarsen) {
     const passes::WorkGraph graph(dag);
     operations_.clear();
@@ -143,9 +140,9 @@ class OrderDrawer {
       const std::int32_t rank = rank_of(dag, node, axis);
       const auto [found, added] = coarse.try_emplace(rank, false);
       if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
-      if (!dag.chunks[node.chunk.index()].region.valid()) found->second = true;
     }
-    std::map<std::tuple<std::int32_t, Pass, RegionId, dag::Instance>, std::uint32_t> vertices;
+    const dag::PieceTexts texts(dag);
+    std::map<std::tuple<std::int32_t, Pass, dag::ChunkId, dag::Instance>, std::uint32_t> vertices;
     std::vector<std::uint32_t> vertex_of(graph.units());
     std::uint32_t count = 0;
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
@@ -156,13 +153,13 @@ class OrderDrawer {
       }
       const std::int32_t rank = rank_of(dag, node, axis);
       if (rank == DeviceSet::kWhole) return false;
-      const RegionId region = coarse[rank] ? RegionId() : dag.chunks[node.chunk.index()].region;
-      const auto [found, added] = vertices.try_emplace({rank, node.pass, region, node.instance}, count);
+      const dag::ChunkId chunk = coarse[rank] ? dag::ChunkId() : node.chunk;
+      const auto [found, added] = vertices.try_emplace({rank, node.pass, chunk, node.instance}, count);
       vertex_of[unit] = found->second;
       if (!added) continue;
       ++count;
       Operation operation{node.pass, "", "", rank, found->second};
-      if (region.valid()) operation.region = std::string(context_.text(dag.regions.name(region))) + "[" + std::to_string(dag.regions.index(region)) + "]";
+      if (chunk.valid()) operation.region = texts.of(chunk);
       operation.work = operation.region;
       for (std::size_t d = 0; d < dag.dims.size(); ++d) {
         operation.work += (operation.work.empty() ? "" : " ") + std::string(context_.text(dag.dims[d].name)) + "[" + std::to_string(node.instance.at[d]) + "]";
@@ -171,19 +168,54 @@ class OrderDrawer {
       operations_.push_back(std::move(operation));
     }
     readers_.assign(count, {});
-    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-      for (const std::uint32_t to : graph.successors(unit)) {
-        if (vertex_of[unit] != vertex_of[to]) readers_[vertex_of[unit]].push_back(vertex_of[to]);
+    for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      const std::uint32_t to = vertex_of[graph.unit_of(dag::NodeId::at(i))];
+      for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
+        if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
+        const std::uint32_t from = vertex_of[graph.unit_of(input.source.node)];
+        if (from != to) readers_[from].push_back(to);
       }
     }
     if (options_.named && random_.chance(0.5)) name_communication(dag, graph, vertex_of);
-    // The queue of weight gradients wants `BI` first, whether or not `BW` reads what it makes.
-    for (const Operation& bi : operations_) {
-      for (const Operation& bw : operations_) {
-        if (!bi.named && bi.pass == Pass::BI && bw.pass == Pass::BW && bi.rank == bw.rank && bi.work == bw.work) readers_[bi.vertex].push_back(bw.vertex);
+    order_passes(dag, [&](dag::NodeId node) { return vertex_of[graph.unit_of(node)]; });
+    return true;
+  }
+
+  /// What an order keeps whether or not a value flows: F of an instance, then its B or BI, then its BW; and where a forward reads what another makes, their backwards follow
+  /// each other the other way around. Read from each instance for itself.
+  template <typename VertexOf>
+  void order_passes(const dag::Dag& dag, VertexOf vertex_of) {
+    std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, dag::NodeId> nodes;
+    for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      if (dag.nodes[i].kind == dag::NodeKind::chunk) nodes[{dag.nodes[i].chunk, dag.nodes[i].instance, dag.nodes[i].pass}] = dag::NodeId::at(i);
+    }
+    const auto follow = [&](dag::ChunkId before, std::initializer_list<Pass> first, dag::ChunkId after, std::initializer_list<Pass> then, const dag::Instance& instance) {
+      for (const Pass p : first) {
+        for (const Pass q : then) {
+          const auto from = nodes.find({before, instance, p}), to = nodes.find({after, instance, q});
+          if (from == nodes.end() || to == nodes.end()) continue;
+          const std::uint32_t x = vertex_of(from->second), y = vertex_of(to->second);
+          if (x != y) readers_[x].push_back(y);
+        }
+      }
+    };
+    for (const auto& [key, id] : nodes) {
+      const auto& [chunk, instance, pass] = key;
+      if (pass != Pass::F) continue;
+      follow(chunk, {Pass::F}, chunk, {Pass::B, Pass::BI}, instance);
+      follow(chunk, {Pass::BI}, chunk, {Pass::BW}, instance);
+      for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
+        if (input.cls != dag::EdgeClass::data) continue;
+        dag::Port made = input.source;
+        if (const dag::Node& node = dag.node(made.node); node.kind == dag::NodeKind::recv) {
+          for (const dag::NodeId member : dag.comms[node.comm.index()].members) {
+            if (dag.node(member).kind == dag::NodeKind::send) made = dag.inputs_of(dag.node(member))[made.index].source;
+          }
+        }
+        const dag::Node& maker = dag.node(made.node);
+        if (maker.kind == dag::NodeKind::chunk) follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
       }
     }
-    return true;
   }
 
   /// Communication that is issued where the walk comes to it and not as soon as it can be: messages of operations that send one, and reductions of regions whose whole

@@ -212,7 +212,6 @@ StrategyBuilder::StrategyBuilder(Context& context, std::vector<Index> mesh) : co
   strategy_.mesh.name = context.symbol("cluster");
   for (const auto& [name, size] : mesh) strategy_.mesh.axes.push_back({context.symbol(name), size});
   strategy_.mesh.loc = next_line();
-  strategy_.settings.train = "sample";
   strategy_.settings.steps = 3;
   strategy_.settings.dtype = DType::f64;
   strategy_.settings.loc = next_line();

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <sstream>
 #include <thread>
@@ -399,7 +400,7 @@ TEST(Json, OfRunsIsAllOfStandardOutput) {
   EXPECT_EQ(train.getString("train"), "tiny");
   EXPECT_EQ(train.getInteger("steps"), 3);
   EXPECT_EQ(train.getBoolean("interrupted"), false);
-  for (const char* field : {"seconds", "tokens_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
+  for (const char* field : {"seconds", "samples_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
   const llvm::json::Object reference = object(run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
   ASSERT_EQ(reference.getArray("reference")->size(), 2u);
   for (const llvm::json::Value& comparison : *reference.getArray("reference")) {
@@ -507,7 +508,7 @@ TEST(Reference, ADifferenceIsSeen) {
 
 // The ranks of both programs compute, and the one-device run, on the thread of the driver, cannot.
 TEST(Reference, ALibraryThatFailsIsToldApart) {
-  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--reference"}, kFiles, {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("failing_library")}});
+  const ToolResult run = run_tool({"train", "tiny.pipe", "--interpret", "--reference"}, kFiles, {{"PIPER_MATH", "auto"}, {"PIPER_PLUGINS", program_path("failing_library")}});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out, HasSubstr("3 steps in f64"));
   EXPECT_THAT(run.err, testing::StartsWith("tiny.pipe:5:7: error P6105: the one-device run failed: this thread cannot be served\n"));
@@ -566,6 +567,26 @@ TEST(Build, WritesSourcesPerRole) {
   EXPECT_TRUE(std::filesystem::exists(out + "/runtime/abi.h"));
   EXPECT_TRUE(std::filesystem::exists(out + "/runtime/kernel_math.h"));
   EXPECT_THAT(built.out, HasSubstr(read_text(out + "/kernels.txt").value_or("missing")));
+  // Small products are MKL's on every processor.
+  for (const auto& [math, library] : {std::pair{"builtin", "builtin"}, {"auto", "MKL"}, {"mkl", "MKL"}, {"onednn", "oneDNN"}}) {
+    EXPECT_THAT(run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", math}}).out, testing::ContainsRegex("4 x 6 x 4 nn f32 +[0-9]+ +0\\.[0-9]+  " + std::string(library) + "\n")) << math;
+  }
+  const ToolResult refused = run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", "torch"}});
+  EXPECT_THAT(refused.err, HasSubstr("error P6013: the environment variable `PIPER_MATH` is `torch`\n"));
+}
+
+/// One stage of many layers is one body, whose operations are all in one graph.
+TEST(Check, AStageTakesTimeInProportionToItsLayers) {
+  const auto seconds = [](int layers) {
+    const std::string text = "use std.models.mlp\nmesh one(p: 1)\ntrain deep = mlp(layers: " + std::to_string(layers) +
+                             ", features: 4, hidden: 8, classes: 4) on one { data: synthetic(batch: 4, classes: 4); optim: sgd(lr: 0.1); steps: 1 }\n";
+    const std::clock_t begin = std::clock();
+    EXPECT_EQ(run_tool({"check", "deep.pipe"}, {{"deep.pipe", text}}).exit_code, 0);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  seconds(50);  // warms the allocator up
+  const double small = seconds(250), large = seconds(2000);
+  EXPECT_LT(large, 16 * small) << "eight times the work; quadratic fusion took 21 times as long";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/tools/shell.h"
 #include "tests/tools/transcript.h"
 
 namespace piper::test {
@@ -56,24 +57,6 @@ TEST(Program, FullOutputIsADiagnostic) {
   EXPECT_EQ(shown.exit_code, 1);
   EXPECT_THAT(shown.err, HasSubstr("error P6102"));
 }
-
-/// A command of the shell: $0 is the program. The exit code of what stands before a pipe goes to the file `code`.
-ProcessResult shell(const TemporaryFolder& folder, const std::string& script) {
-  ProcessOptions options;
-  options.environment = {{"PIPER_MATH", "builtin"}};
-  options.working_directory = folder.path().string();
-  return run_process({"/bin/sh", "-c", script, program_path("piper")}, options);
-}
-
-constexpr const char* kTiny =
-    "use std.models.mlp\n"
-    "mesh pair(pp: 2)\n"
-    "train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {\n"
-    "    data:  synthetic(batch: 8, classes: 3)\n"
-    "    optim: sgd(lr: 0.1)\n"
-    "    steps: 3\n"
-    "    place model on pp[0]\n"
-    "}\n";
 
 /// Three lines of metrics and nothing else.
 void expect_metrics(const TemporaryFolder& folder) {
@@ -173,7 +156,7 @@ llvm::json::Object interrupted_comparison(const std::string& when, int exit_code
                "    place model on d[0]\n"
                "}\n");
   ProcessOptions options;
-  options.environment = {{"PIPER_MATH", "torch"}, {"PIPER_PLUGINS", program_path("interrupting_library")}, {"INTERRUPT", when}};
+  options.environment = {{"PIPER_MATH", "auto"}, {"PIPER_PLUGINS", program_path("interrupting_library")}, {"INTERRUPT", when}};
   options.working_directory = folder.path().string();
   const ProcessResult run = run_process({program_path("piper"), "train", "products.pipe", "--interpret", "--reference", "--format", "json"}, options);
   EXPECT_EQ(run.exit_code, exit_code) << when << run.err;
@@ -211,7 +194,7 @@ void write_compiler(const TemporaryFolder& folder, const std::string& signal, co
 /// Trains with that compiler; the shell waits until no part of it is there.
 ProcessResult train_with_compiler(const TemporaryFolder& folder, const std::string& more) {
   folder.write("tiny.pipe", kTiny);
-  return shell(folder, "rm -rf once parts; CXX=./compiler PIPER_CACHE=cache \"$0\" train tiny.pipe --format json " + more + "; code=$?\n"
+  return shell(folder, "ulimit -c 0; rm -rf once parts; CXX=./compiler PIPER_CACHE=cache \"$0\" train tiny.pipe --format json " + more + "; code=$?\n"
                        "for part in $(cat parts); do while grep -q 'State:.[^ZX]' /proc/$part/status 2>/dev/null; do sleep 0.02; done; done\n"
                        "exit $code");
 }
@@ -225,12 +208,25 @@ TEST(Program, CtrlCEndsTheBuild) {
     EXPECT_EQ(run.exit_code, 130) << run.err;
     EXPECT_FALSE(run.timed_out) << "a part of the compiler lives on";
     EXPECT_EQ(run.err, "stopped before step 1\n");
-    EXPECT_EQ(run.out, "{\"interrupted\":true,\"schema\":1,\"seconds\":0,\"steps\":0,\"tokens_per_second\":0,\"train\":\"tiny\"}\n");
+    EXPECT_EQ(run.out, "{\"interrupted\":true,\"schema\":1,\"seconds\":0,\"steps\":0,\"train\":\"tiny\"}\n");
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache")) EXPECT_NE(entry.path().extension(), ".part") << entry.path();
     run = train_with_compiler(folder, "--reference");
     EXPECT_EQ(run.exit_code, 130) << run.err;
     EXPECT_EQ(run.err, "stopped before step 1 in f64\n");
     EXPECT_EQ(run.out, "{\"interrupted\":true,\"reference\":[],\"schema\":1,\"train\":\"tiny\"}\n");
+  }
+}
+
+// However the program ends, its compilers end with it; what they were making is removed by the next run.
+TEST(Program, CompilersEndWithTheProgram) {
+  for (const auto& [signal, exit_code] : {std::pair{"HUP", 130}, std::pair{"QUIT", 131}, std::pair{"PIPE", 141}, std::pair{"KILL", 137}}) {
+    const TemporaryFolder folder;
+    write_compiler(folder, signal, "for last; do :; done; echo half >\"$last\"; wait");
+    const ProcessResult run = train_with_compiler(folder, "");
+    EXPECT_FALSE(run.timed_out) << signal << ": a part of the compiler lives on";
+    EXPECT_EQ(run.exit_code, exit_code) << signal << run.err;
+    EXPECT_EQ(shell(folder, "PIPER_CACHE=cache exec \"$0\" train tiny.pipe").exit_code, 0);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "cache")) EXPECT_NE(entry.path().extension(), ".part") << entry.path();
   }
 }
 
@@ -276,6 +272,39 @@ TEST(Program, ALimitOnTheSizeOfFilesIsADiagnostic) {
   EXPECT_THAT(run.out, HasSubstr("interpreted"));
 }
 
+// A library would end the process with words of its own.
+TEST(Program, AFolderThatIsGoneIsADiagnostic) {
+  const TemporaryFolder folder;
+  folder.write("tiny.pipe", kTiny);
+  const ProcessResult run = shell(folder, "mkdir gone; cd gone; rmdir ../gone; PIPER_MATH=mkl exec \"$0\" train ../tiny.pipe --interpret");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("error P6009: LibTorch cannot be opened: the folder that the run was started in is gone"));
+}
+
+// Each is a thread: what the system has no room for is refused before anything is compiled.
+TEST(Program, TooManyDevicesAreADiagnostic) {
+  const TemporaryFolder folder;
+  std::string text = kTiny;
+  text.replace(text.find("pp: 2"), 5, "pp: 1000000");
+  folder.write("wide.pipe", text);
+  const ProcessResult run = shell(folder, "exec \"$0\" train wide.pipe --interpret");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("error P6005: `1000000` devices are as many threads of this process, for which the system is too small"));
+}
+
+// What a thread needs is the program's own matter.
+TEST(Program, ASmallStackIsEnough) {
+  const TemporaryFolder folder;
+  folder.write("tiny.pipe", kTiny);
+  ProcessResult run = shell(folder, "ulimit -s 64; exec \"$0\" train tiny.pipe --interpret");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("3 steps in "));
+  // A compiler has only what the shell leaves it.
+  run = shell(folder, "ulimit -s 64; PIPER_CACHE=cache exec \"$0\" train tiny.pipe");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("hint: `ulimit -s` leaves compilers too small a stack"));
+}
+
 std::set<std::string> example_files() {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("examples")) {
@@ -299,7 +328,7 @@ TEST(Examples, AllAreClean) {
 }
 
 TEST(Examples, SmallOnesTrain) {
-  for (const char* file : {"examples/mlp/mlp.pipe", "examples/two_towers/two_towers.pipe", "examples/tied/tied.pipe"}) {
+  for (const char* file : {"examples/mlp/mlp.pipe", "examples/two_towers/two_towers.pipe", "examples/tied/tied.pipe", "examples/points/points.pipe"}) {
     const ToolResult run = run_tool({"train", file, "--steps", "2", "--interpret"});
     EXPECT_EQ(run.exit_code, 0) << file << ": " << run.err;
     EXPECT_THAT(run.out, HasSubstr("2 steps in ")) << file;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "frontend/tools/driver.h"
+#include "tests/support/library_declarations.h"
 
 namespace piper::test {
 namespace {
@@ -34,8 +35,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 /// What differs from one run to the next.
 std::string without_times(const std::string& text) {
-  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? tokens/s"), left("left [0-9:]+");
-  return std::regex_replace(std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# tokens/s"), left, "left #");
+  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"), left("left [0-9:]+");
+  return std::regex_replace(std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s"), left, "left #");
 }
 
 void append_lines(std::string& to, const std::string& text) {
@@ -88,7 +89,7 @@ std::string replay_transcript(std::string_view text, const std::filesystem::path
     append_lines(printed, run.out);
     if (!run.err.empty()) printed += "-- err\n";
     append_lines(printed, run.err);
-    result += line + "\n" + replaced(without_times(printed), temporary_folder.string(), "TMP") + "-- exit " + std::to_string(run.exit_code) + "\n";
+    result += line + "\n" + replaced(without_library(without_times(printed)), temporary_folder.string(), "TMP") + "-- exit " + std::to_string(run.exit_code) + "\n";
   }
   return result;
 }

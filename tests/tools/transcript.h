@@ -9,7 +9,7 @@
 //   ...
 //   -- exit 0
 //
-// Guarantees: times and speeds are printed as `#`; everything else is compared as it stands.
+// Guarantees: times and speeds are printed as `#`, and a list of the whole library as such; everything else is compared as it stands.
 
 #include <filesystem>
 #include <map>

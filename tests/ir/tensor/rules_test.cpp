@@ -40,6 +40,26 @@ std::string describe(const OpCase& c, const std::vector<Symbol>& cut, const Cont
   return text;
 }
 
+/// An op that saturates, or bends, beyond 3 is met there too, on both sides, and near 0.
+TEST(OpCases, OperandsReachWhereOpsBendAndSaturate) {
+  for (const OpInfo& op : all_ops()) {
+    Context context;
+    double low = INFINITY, high = -INFINITY, nearest = INFINITY;
+    for (const OpCase& c : cases_of(op.op, context)) {
+      Random random(5);
+      for (const Array& operand : random_operands(c, context.symbols, random)) {
+        if (!is_floating(operand.type.dtype)) continue;
+        for (const double number : operand.data) low = std::min(low, number), high = std::max(high, number), nearest = std::min(nearest, std::abs(number));
+      }
+    }
+    if (low > high) continue;  // no operands, or integers
+    const bool positive = op.op == Op::log || op.op == Op::sqrt || op.op == Op::rsqrt, products = op.op == Op::attend || op.op == Op::attend_grad;
+    EXPECT_GT(high, products ? 2.5 : 3.5) << op.name;
+    EXPECT_LT(low, positive ? 0.2 : products ? -2.5 : -3.5) << op.name;
+    EXPECT_LT(nearest, 0.2) << op.name;
+  }
+}
+
 TEST(TensorLayout, CutOperandsGiveTheCutResult) {
   std::string accepted;
   for (const OpInfo& op : all_ops()) {

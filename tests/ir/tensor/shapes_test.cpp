@@ -58,7 +58,7 @@ PIPER_FILE_TEST(TensorShapes, "tests/ir/testdata/tensor_shapes", ".shapes", [](c
 TEST(TensorShapes, EveryOpHasALegalAndAnIllegalLine) {
   std::set<Op> legal, illegal;
   Context context;
-  for (const char* name : {"pointwise", "reduction", "library"}) {
+  for (const char* name : {"pointwise", "reduction", "parts", "library"}) {
     const auto text = read_text("tests/ir/testdata/tensor_shapes/" + std::string(name) + ".shapes");
     ASSERT_TRUE(text);
     for (const ShapeLine& line : infer_lines(*text, context)) {

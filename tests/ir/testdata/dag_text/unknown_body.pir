@@ -1,5 +1,5 @@
 pir 1 built
-chunk net of model F @net.F
-//                    ^^^^^ error P4151: `net.F` is not a body of this text
+chunk model of model F @net.F
+//                      ^^^^^ error P4151: `net.F` is not a body of this text
 graph {
 }

@@ -1,5 +1,5 @@
 pir 1 placed
-train sample loc("sample.pipe":2:1-2:9) {
+train "" loc("sample.pipe":2:1-2:9) {
   steps 3
   dtype f64
   seed 0

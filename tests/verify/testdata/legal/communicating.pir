@@ -14,8 +14,8 @@ param net.second: f32[hidden: 16, out: 16] = normal(0.02) loc("two.pipe":6:5-6:2
 input x: f32[batch: 8*, dim: 16] loc("two.pipe":2:11-2:12)
 input y: f32[batch: 8*, out: 16] loc("two.pipe":2:14-2:15)
 loss net.loss.0: 128 loc("two.pipe":7:5-7:20)
-chunk stage0 of net[0].stage[0] F @stage0.F B @stage0.B loc("two.pipe":13:5-13:30)
-chunk stage1 of net[0].stage[1] F @stage1.F B @stage1.B loc("two.pipe":13:5-13:30)
+chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("two.pipe":13:5-13:30)
+chunk stage1 of stage[1] F @stage1.F B @stage1.B loc("two.pipe":13:5-13:30)
 bucket stage0.0 (net.first) on line[pp: 0] loc("two.pipe":3:5-3:20)
 bucket stage1.0 (net.second) on line[pp: 1] loc("two.pipe":6:5-6:20)
 body @stage0.F(%x: data f32[batch: 4*, dim: 16] input x,

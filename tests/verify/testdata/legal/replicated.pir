@@ -14,7 +14,7 @@ param net.b: f32[out: 16] = zeros(0)
 input x: f32[batch: 8*, dim: 16]
 input y: f32[batch: 8*, out: 16]
 loss net.loss.0: 128
-chunk net of net[0] F @net.F BI @net.BI BW @net.BW
+chunk net0 of net[0] F @net.F BI @net.BI BW @net.BW
 bucket net.0 (net.w, net.b) on line[] over dp
 stream compute
 stream grads high_priority
@@ -37,17 +37,17 @@ body @net.BW(%x.kept: saved f32[batch: 2*, dim: 16],
 graph {
   load.x.mb0.line = load x [mb: 0] on line[] cut dp stream compute
   load.y.mb0.line = load y [mb: 0] on line[] cut dp stream compute
-  F.net.mb0 = F net [mb: 0] @net.F (load.x.mb0.line, param update.net.0, param update.net.0:1, load.y.mb0.line) on line[] cut dp stream compute
-  BI.net.mb0 = BI net [mb: 0] @net.BI (F.net.mb0:1) on line[] cut dp stream compute
+  F.net0.mb0 = F net0 [mb: 0] @net.F (load.x.mb0.line, param update.net.0, param update.net.0:1, load.y.mb0.line) on line[] cut dp stream compute
+  BI.net0.mb0 = BI net0 [mb: 0] @net.BI (F.net0.mb0:1) on line[] cut dp stream compute
   load.x.mb1.line = load x [mb: 1] on line[] cut dp stream compute
   load.y.mb1.line = load y [mb: 1] on line[] cut dp stream compute
-  F.net.mb1 = F net [mb: 1] @net.F (load.x.mb1.line, param update.net.0, param update.net.0:1, load.y.mb1.line) on line[] cut dp stream compute group 0 after BI.net.mb0
-  all_reduce.net.loss.0.line = all_reduce loss net.loss.0 (F.net.mb0, F.net.mb1) over dp on line[] stream losses
+  F.net0.mb1 = F net0 [mb: 1] @net.F (load.x.mb1.line, param update.net.0, param update.net.0:1, load.y.mb1.line) on line[] cut dp stream compute group 0 after BI.net0.mb0
+  all_reduce.net.loss.0.line = all_reduce loss net.loss.0 (F.net0.mb0, F.net0.mb1) over dp on line[] stream losses
   report.net.loss.0 = report loss net.loss.0 (all_reduce.net.loss.0.line, all_reduce.net.loss.0.line:1) on line[] stream compute
-  BW.net.mb0 = BW net [mb: 0] @net.BW (F.net.mb0:2, BI.net.mb0) on line[] cut dp stream compute group 0
-  BI.net.mb1 = BI net [mb: 1] @net.BI (F.net.mb1:1) on line[] cut dp stream compute
-  BW.net.mb1 = BW net [mb: 1] @net.BW (F.net.mb1:2, BI.net.mb1) on line[] cut dp stream compute
-  all_reduce.net.0 = all_reduce bucket net.0 (grad BW.net.mb0 + BW.net.mb1, grad BW.net.mb0:1 + BW.net.mb1:1) over dp on line[] stream grads
+  BW.net0.mb0 = BW net0 [mb: 0] @net.BW (F.net0.mb0:2, BI.net0.mb0) on line[] cut dp stream compute group 0
+  BI.net0.mb1 = BI net0 [mb: 1] @net.BI (F.net0.mb1:1) on line[] cut dp stream compute
+  BW.net0.mb1 = BW net0 [mb: 1] @net.BW (F.net0.mb1:2, BI.net0.mb1) on line[] cut dp stream compute
+  all_reduce.net.0 = all_reduce bucket net.0 (grad BW.net0.mb0 + BW.net0.mb1, grad BW.net0.mb0:1 + BW.net0.mb1:1) over dp on line[] stream grads
   sum_squares.net.0 = sum_squares bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1) on line[] stream compute
   norm.line = norm (sum_squares.net.0) on line[] stream compute
   update.net.0 = update bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1, norm.line) on line[] stream compute
@@ -68,31 +68,31 @@ role line at line[] arena 6016 live 5568 {
   buffer %load.y.mb0.line:0 = activations at 4544 bytes 128
   buffer %load.x.mb1.line:0 = activations at 4416 bytes 128
   buffer %load.y.mb1.line:0 = activations at 4544 bytes 128
-  buffer %F.net.mb0:0 = activations at 4672 bytes 4
-  buffer %F.net.mb0:1 = activations at 4736 bytes 128
-  buffer %F.net.mb0:2 = activations at 4864 bytes 128
-  buffer %F.net.mb1:0 = activations at 4992 bytes 4
-  buffer %F.net.mb1:1 = activations at 5056 bytes 128
-  buffer %F.net.mb1:2 = activations at 5184 bytes 128
-  buffer %BI.net.mb0:0 = activations at 5312 bytes 128
-  buffer %BI.net.mb1:0 = activations at 5440 bytes 128
+  buffer %F.net0.mb0:0 = activations at 4672 bytes 4
+  buffer %F.net0.mb0:1 = activations at 4736 bytes 128
+  buffer %F.net0.mb0:2 = activations at 4864 bytes 128
+  buffer %F.net0.mb1:0 = activations at 4992 bytes 4
+  buffer %F.net0.mb1:1 = activations at 5056 bytes 128
+  buffer %F.net0.mb1:2 = activations at 5184 bytes 128
+  buffer %BI.net0.mb0:0 = activations at 5312 bytes 128
+  buffer %BI.net0.mb1:0 = activations at 5440 bytes 128
   buffer %all_reduce.net.loss.0.line:1 = communication at 5568 bytes 4
   buffer %sum_squares.net.0:0 = activations at 5632 bytes 16
   buffer %norm.line:0 = activations at 5696 bytes 16
   buffer %workspace = workspace at 5760 bytes 256
   load.x.mb0.line on compute writes (%load.x.mb0.line:0)
   load.y.mb0.line on compute writes (%load.y.mb0.line:0)
-  F.net.mb0 on compute reads (%load.x.mb0.line:0, %parameters.net.0, %parameters.net.0 + 1024, %load.y.mb0.line:0) writes (%F.net.mb0:0, %F.net.mb0:1, %F.net.mb0:2) uses (%workspace)
-  BI.net.mb0 on compute reads (%F.net.mb0:1) writes (%BI.net.mb0:0)
+  F.net0.mb0 on compute reads (%load.x.mb0.line:0, %parameters.net.0, %parameters.net.0 + 1024, %load.y.mb0.line:0) writes (%F.net0.mb0:0, %F.net0.mb0:1, %F.net0.mb0:2) uses (%workspace)
+  BI.net0.mb0 on compute reads (%F.net0.mb0:1) writes (%BI.net0.mb0:0)
   load.x.mb1.line on compute writes (%load.x.mb1.line:0)
   load.y.mb1.line on compute writes (%load.y.mb1.line:0)
-  F.net.mb1 on compute reads (%load.x.mb1.line:0, %parameters.net.0, %parameters.net.0 + 1024, %load.y.mb1.line:0) writes (%F.net.mb1:0, %F.net.mb1:1, %F.net.mb1:2) uses (%workspace)
-  all_reduce.net.loss.0.line on losses via group.line after F.net.mb1 reads (%F.net.mb0:0, %F.net.mb1:0) writes (%F.net.mb0:0, %all_reduce.net.loss.0.line:1)
-  report.net.loss.0 on compute after all_reduce.net.loss.0.line reads (%F.net.mb0:0, %all_reduce.net.loss.0.line:1)
-  BW.net.mb0 on compute reads (%F.net.mb0:2, %BI.net.mb0:0) writes (%gradients.net.0, %gradients.net.0 + 1024)
-  BI.net.mb1 on compute reads (%F.net.mb1:1) writes (%BI.net.mb1:0)
-  BW.net.mb1 on compute reads (%F.net.mb1:2, %BI.net.mb1:0) writes (+%gradients.net.0, +%gradients.net.0 + 1024)
-  all_reduce.net.0 on grads via group.line.no2 after BW.net.mb1 reads (%gradients.net.0, %gradients.net.0 + 1024) writes (%gradients.net.0, %gradients.net.0 + 1024)
+  F.net0.mb1 on compute reads (%load.x.mb1.line:0, %parameters.net.0, %parameters.net.0 + 1024, %load.y.mb1.line:0) writes (%F.net0.mb1:0, %F.net0.mb1:1, %F.net0.mb1:2) uses (%workspace)
+  all_reduce.net.loss.0.line on losses via group.line after F.net0.mb1 reads (%F.net0.mb0:0, %F.net0.mb1:0) writes (%F.net0.mb0:0, %all_reduce.net.loss.0.line:1)
+  report.net.loss.0 on compute after all_reduce.net.loss.0.line reads (%F.net0.mb0:0, %all_reduce.net.loss.0.line:1)
+  BW.net0.mb0 on compute reads (%F.net0.mb0:2, %BI.net0.mb0:0) writes (%gradients.net.0, %gradients.net.0 + 1024)
+  BI.net0.mb1 on compute reads (%F.net0.mb1:1) writes (%BI.net0.mb1:0)
+  BW.net0.mb1 on compute reads (%F.net0.mb1:2, %BI.net0.mb1:0) writes (+%gradients.net.0, +%gradients.net.0 + 1024)
+  all_reduce.net.0 on grads via group.line.no2 after BW.net0.mb1 reads (%gradients.net.0, %gradients.net.0 + 1024) writes (%gradients.net.0, %gradients.net.0 + 1024)
   sum_squares.net.0 on compute after all_reduce.net.0 reads (%gradients.net.0, %gradients.net.0 + 1024) writes (%sum_squares.net.0:0)
   norm.line on compute reads (%sum_squares.net.0:0) writes (%norm.line:0)
   update.net.0 on compute reads (%gradients.net.0, %gradients.net.0 + 1024, %norm.line:0) writes (%parameters.net.0, %parameters.net.0 + 1024)

@@ -1,0 +1,348 @@
+#include "frontend/parse/foreign_forms.h"
+
+#include <algorithm>
+#include <set>
+
+#include "antlr4-runtime.h"
+#include "grammar_generated/PipeLexer.h"
+
+namespace piper::parse {
+
+namespace {
+
+using Lexer = generated::PipeLexer;
+using Where = ForeignForm::Where;
+
+// A form that begins like another stands before it.
+constexpr ForeignForm kForms[] = {
+    // operators
+    {"&&", Where::anywhere, "and", "write `and`; steps are overlapped by one `&`", "let x = a && b"},
+    {"||", Where::anywhere, "or", "write `or`", "let x = a || b"},
+    {"===", Where::anywhere, "==", "write `==`", "let x = a === b"},
+    {"!==", Where::anywhere, "!=", "write `!=`", "let x = a !== b"},
+    {"<>", Where::anywhere, "!=", "write `!=`", "let x = a <> b"},
+    {"!", Where::anywhere, "not", "write `not`, or `!=` where two values differ", "let x = !a"},
+    {"**", Where::anywhere, "*", "there is no power: write `x * x`, or a loop", "let x = a ** 2"},
+    {"^", Where::operand, "*", "there are no powers and no operations on bits", "let x = a ^ 2"},
+    {"...", Where::anywhere, "..", "a range leaves its end out: write `0..4` for 0, 1, 2 and 3", "let x = mb[0...3]"},
+    {"..=", Where::anywhere, "..", "a range leaves its end out: write `..$next`", "let x = mb[0..=3]"},
+    {"=>", Where::anywhere, "->", "write `->` before the type of a result, `>=` to compare", "def f() => int { return 1 }"},
+    {"?", Where::operand, "then", "write `if condition then a else b`", "let x = a ? 1 : 2"},
+    {"if", Where::operand, "then", "write `if condition then a else b`; a statement stands inside, `if condition { ... }`", "let x = 1 if a else 2"},
+    {"is", Where::operand, "==", "write `==`", "let x = a is 3"},
+    {"lambda", Where::anywhere, "", "a function has a name: write `def f(x: int) -> int { return ... }` beside the other declarations", "let x = lambda y: y + 1"},
+    {":", Where::index, "..", "write `$left..$right$by`", "let x = mb[0:4]"},
+    // statements
+    {"+=", Where::declared, "=", "write `$name = $name + $rest`", "x += 1"},
+    {"-=", Where::declared, "=", "write `$name = $name - $rest`", "x -= a + b"},
+    {"*=", Where::declared, "=", "write `$name = $name * $rest`", "x *= 2"},
+    {"/=", Where::declared, "=", "write `$name = $name / $rest`", "x /= 2"},
+    {"%=", Where::declared, "=", "write `$name = $name % $rest`", "x %= 2"},
+    {"++", Where::declared, "", "write `$name = $name + 1`", "x++"},
+    {"--", Where::declared, "", "write `$name = $name - 1`", "x--"},
+    {":=", Where::declared, "=", "write `let $name = $rest`", "x := a"},
+    {":=", Where::let, "=", "write `=`", "let x := a"},
+    {"==", Where::let, "=", "`==` compares; a name is given its value with `=`", "let x == a"},
+    {"int", Where::statement, "let", "write `let`, or `var` for what changes; the type follows from the value", "int x = a"},
+    {"float", Where::statement, "let", "write `let`, or `var` for what changes; the type follows from the value", "float x = a"},
+    {"auto", Where::statement, "let", "write `let`, or `var` for what changes", "auto x = a"},
+    {"const", Where::statement, "let", "write `let`", "const x = a"},
+    {"val", Where::statement, "let", "write `let`", "val x = a"},
+    {"elif", Where::clause, "else if", "write `} else if ... {`", "if a { let x = 1 } elif b { let x = 2 }"},
+    {"elseif", Where::clause, "else if", "write `} else if ... {`", "if a { let x = 1 } elseif b { let x = 2 }"},
+    {"while", Where::clause, "if", "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`", "while a > 0 { F c }"},
+    {"loop", Where::clause, "if true", "every loop is counted: write `repeat n { ... }` or `for i in 0..n { ... }`", "loop { F c }"},
+    // steps
+    {"f", Where::statement, "F", "a pass is a capital letter: write `F $rest`", "f a"},
+    {"b", Where::statement, "B", "a pass is a capital letter: write `B $rest`", "b stage[0] mb[1]"},
+    {"bi", Where::statement, "BI", "a pass is written in capital letters: `BI $rest`", "bi a"},
+    {"bw", Where::statement, "BW", "a pass is written in capital letters: `BW $rest`", "bw a"},
+    {"fwd", Where::statement, "F", "write `F $rest`", "fwd a"},
+    {"bwd", Where::statement, "B", "write `B $rest`", "bwd a"},
+    {",", Where::step, ";", "steps are separated by `;` or line ends, and `&` overlaps them", "F a, B a"},
+    // declarations
+    {"fn", Where::item, "def", "write `def`", "fn f() -> int { return 1 }"},
+    {"func", Where::item, "def", "write `def`", "func f() -> int { return 1 }"},
+    {"function", Where::item, "def", "write `def`", "function f() -> int { return 1 }"},
+    {"import", Where::item, "use", "write `use std.schedules.zbv`", "import std.schedules.zbv"},
+    {"from", Where::item, "use", "write `use std.schedules.zbv`", "from std.schedules import zbv"},
+};
+
+bool ends_operand(std::size_t type) {
+  switch (type) {
+    case Lexer::NAME: case Lexer::NUMBER: case Lexer::STRING: case Lexer::TRUE: case Lexer::FALSE: case Lexer::RPAREN: case Lexer::RBRACKET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The types of the tokens of `words`, which are ours.
+std::vector<std::size_t> types_of(std::string_view words) {
+  antlr4::ANTLRInputStream input{std::string(words)};
+  Lexer lexer(&input);
+  std::vector<std::size_t> types;
+  for (auto token = lexer.nextToken(); token->getType() != antlr4::Token::EOF; token = lexer.nextToken()) types.push_back(token->getType());
+  return types;
+}
+
+bool is_word(std::string_view text) { return (text[0] | 0x20) >= 'a' && (text[0] | 0x20) <= 'z'; }
+
+class Replacer {
+ public:
+  Replacer(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) : tokens_(tokens), text_(text), file_(file), sink_(sink) {}
+
+  void run() {
+    for (next_ = 0; next_ < tokens_.size();) {
+      begin_statement();
+      const std::size_t count = replace();
+      if (count == 0) {
+        track_brackets(tokens_[next_]);
+        result_.push_back(tokens_[next_]);
+      }
+      next_ += std::max<std::size_t>(count, 1);
+    }
+    tokens_ = std::move(result_);
+  }
+
+ private:
+  struct Bracket {
+    std::size_t type;
+    std::size_t first;      // the token behind it
+    bool index;             // behind a name or an index
+    std::uint32_t from;     // where the element began
+    std::size_t colons = 0;
+  };
+
+  std::string_view text(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
+  bool in_brackets() const { return !brackets_.empty(); }
+  const RawToken* at(std::size_t position) const { return position < tokens_.size() ? &tokens_[position] : nullptr; }
+  /// The token before the next one, as the parser will read it, on the same line.
+  const RawToken* before() const { return result_.empty() || tokens_[next_].first_on_line ? nullptr : &result_.back(); }
+  bool at_statement() const { return next_ == statement_; }
+  std::size_t statement_type() const { return statement_ < tokens_.size() ? tokens_[statement_].type : antlr4::Token::EOF; }
+
+  void begin_statement() {
+    const RawToken& token = tokens_[next_];
+    if (token.first_on_line && brackets_end_before(token.type)) brackets_.clear();
+    if (in_brackets()) return;
+    const std::size_t previous = result_.empty() ? std::size_t{Lexer::SEMI} : result_.back().type;
+    const bool behind = previous == Lexer::SEMI || previous == Lexer::LBRACE || previous == Lexer::AMPERSAND;
+    const bool behind_slot = previous == Lexer::COLON && statement_type() == Lexer::AT;
+    if (behind || behind_slot || (token.first_on_line && (ends_operand(previous) || previous == Lexer::MODEL || previous == Lexer::PASS || previous == Lexer::RBRACE))) {
+      statement_ = next_;
+    }
+  }
+
+  /// A bracket that is left open must not hide what follows it.
+  static bool brackets_end_before(std::size_t type) {
+    switch (type) {
+      case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::RANK: case Lexer::CURSOR: case Lexer::PLACE: case Lexer::RBRACE:
+      case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MESH: case Lexer::USE: case Lexer::PARAM:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void track_brackets(const RawToken& token) {
+    if (token.type == Lexer::LPAREN || token.type == Lexer::LBRACKET) {
+      const bool index = token.type == Lexer::LBRACKET && !result_.empty() && (result_.back().type == Lexer::NAME || result_.back().type == Lexer::RBRACKET);
+      brackets_.push_back({token.type, next_ + 1, index, token.end});
+    } else if ((token.type == Lexer::RPAREN || token.type == Lexer::RBRACKET) && in_brackets()) {
+      brackets_.pop_back();
+    } else if (token.type == Lexer::LBRACE || token.type == Lexer::RBRACE) {
+      brackets_.clear();
+      if (token.type == Lexer::LBRACE) ++depth_;
+      if (token.type == Lexer::RBRACE && depth_ > 0) --depth_;
+    } else if (token.type == Lexer::COMMA && in_brackets()) {
+      brackets_.back().from = token.end;
+      brackets_.back().colons = 0;
+    }
+  }
+
+  /// The number of tokens from the next one that `form` consists of; 0: it does not stand here.
+  std::size_t matches(const ForeignForm& form) const {
+    const RawToken& first = tokens_[next_];
+    if (!text_.substr(first.begin).starts_with(form.text)) return 0;
+    const std::uint32_t end = first.begin + static_cast<std::uint32_t>(form.text.size());
+    std::size_t count = 0;
+    while (next_ + count < tokens_.size() && tokens_[next_ + count].begin < end) ++count;
+    return tokens_[next_ + count - 1].end == end ? count : 0;
+  }
+
+  bool stands_on_line(const RawToken* token) const { return token != nullptr && !token->first_on_line; }
+
+  bool line_opens_block() const {
+    const RawToken* last = &tokens_[next_];
+    for (std::size_t i = next_; stands_on_line(at(i + 1)); ++i) {
+      if (tokens_[i + 1].type == Lexer::LBRACE) return true;
+      last = &tokens_[i + 1];
+    }
+    return last->type == Lexer::COLON;
+  }
+
+  bool fits(const ForeignForm& form, std::size_t count) const {
+    const RawToken* previous = before();
+    const RawToken* behind = at(next_ + count);
+    if (!stands_on_line(behind)) behind = nullptr;
+    switch (form.where) {
+      case Where::anywhere: return !is_word(form.text) || takes_parameters(behind, at(next_ + count + 1));
+      case Where::item: return depth_ == 0 && at_statement() && behind != nullptr && behind->type == Lexer::NAME;
+      case Where::statement: {
+        if (!at_statement() || behind == nullptr || behind->type != Lexer::NAME) return false;
+        const RawToken* further = at(next_ + count + 1);
+        const bool gives_value = stands_on_line(further) && further->type == Lexer::ASSIGN;
+        return gives_value == (form.instead == "let");
+      }
+      case Where::clause: return behind != nullptr && behind->type != Lexer::ASSIGN && (at_statement() || (previous != nullptr && previous->type == Lexer::RBRACE)) && line_opens_block();
+      case Where::operand:
+        return previous != nullptr && ends_operand(previous->type) && !at_statement() && behind != nullptr && behind->type != Lexer::LBRACKET &&
+               behind->type != Lexer::ASSIGN;
+      case Where::declared: return next_ == statement_ + 1 && tokens_[statement_].type == Lexer::NAME;
+      case Where::let: return next_ == statement_ + 2 && (statement_type() == Lexer::LET || statement_type() == Lexer::VAR);
+      case Where::step: return depth_ > 0 && !in_brackets() && statement_type() == Lexer::PASS && behind != nullptr && behind->type == Lexer::PASS;
+      case Where::index: return fits_index();
+    }
+    return false;
+  }
+
+  /// `x:` or `x, y:`.
+  static bool takes_parameters(const RawToken* behind, const RawToken* further) {
+    return behind != nullptr && behind->type == Lexer::NAME && further != nullptr && (further->type == Lexer::COLON || further->type == Lexer::COMMA);
+  }
+
+  /// A colon in an index; not that of `for`, and not that of a dimension `w[dim: 4]`.
+  bool fits_index() const {
+    if (!in_brackets() || !brackets_.back().index || tokens_[brackets_.back().first].type == Lexer::FOR) return false;
+    switch (statement_type()) {
+      case Lexer::WEIGHT: case Lexer::INPUT: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::MODEL: return false;
+      default: return depth_ > 0;
+    }
+  }
+
+  /// From `begin` to the end of the statement, without a comment.
+  std::string_view rest(std::size_t position) const {
+    if (!stands_on_line(at(position))) return {};
+    std::size_t last = position;
+    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i))); ++i) {
+      if (tokens_[i].type == Lexer::SEMI || tokens_[i].type == Lexer::RBRACE) break;
+      last = i;
+    }
+    return text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
+  }
+
+  /// The part of an index behind the form.
+  std::string_view right(std::size_t position) const {
+    std::size_t depth = 0, last = position;
+    for (std::size_t i = position; at(i) != nullptr && (i == position || stands_on_line(at(i))); ++i) {
+      const std::size_t type = tokens_[i].type;
+      if (depth == 0 && (type == Lexer::RBRACKET || type == Lexer::RPAREN || type == Lexer::COMMA || type == Lexer::COLON || type == Lexer::SEMI ||
+                         type == Lexer::LBRACE || type == Lexer::RBRACE)) {
+        if (i == position) return {};
+        break;
+      }
+      if (type == Lexer::LPAREN || type == Lexer::LBRACKET) ++depth;
+      if ((type == Lexer::RPAREN || type == Lexer::RBRACKET) && depth > 0) --depth;
+      last = i;
+    }
+    return at(position) == nullptr ? std::string_view() : text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
+  }
+
+  std::string_view left() const {
+    if (!in_brackets()) return {};
+    std::string_view text = text_.substr(brackets_.back().from, tokens_[next_].begin - brackets_.back().from);
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
+  }
+
+  std::string hint(const ForeignForm& form, std::size_t count) const {
+    std::string out(form.hint);
+    const auto fill = [&](std::string_view word, const std::string& value) {
+      for (std::size_t at = 0; (at = out.find(word, at)) != std::string::npos; at += value.size()) out.replace(at, word.size(), value);
+    };
+    const std::string_view behind = rest(next_ + count), to = right(next_ + count);
+    // Behind all operators but `+` a sum needs its parentheses.
+    const bool several = form.where == Where::declared && form.text != "+=" && form.text != ":=" && behind.find_first_of(" +-*/%@") != std::string_view::npos;
+    fill("$rest", behind.empty() ? "..." : several ? "(" + std::string(behind) + ")" : std::string(behind));
+    fill("$name", result_.empty() ? "x" : std::string(text(result_.back())));
+    const std::string from(left());
+    fill("$left", from.empty() ? "0" : from);
+    const bool number = !to.empty() && to.size() < 10 && to.find_first_not_of("0123456789") == std::string_view::npos;
+    fill("$next", number ? std::to_string(std::stoul(std::string(to)) + 1) : std::string(to) + " + 1");
+    std::string by;
+    for (std::size_t i = next_ + count; form.where == Where::index && at(i) != nullptr && tokens_[i].begin <= tokens_[next_ + count].begin + to.size(); ++i) {
+      if (tokens_[i].type == Lexer::COLON) by = " by " + std::string(right(i + 1));
+    }
+    fill("$by", by);
+    fill("$right", to.empty() ? "n" : std::string(to));
+    return out;
+  }
+
+  std::size_t replace() {
+    for (const ForeignForm& form : kForms) {
+      const std::size_t count = matches(form);
+      if (count == 0 || !fits(form, count)) continue;
+      const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
+      const bool step_of_range = form.where == Where::index && brackets_.back().colons++ > 0;  // the second colon of `0:8:2`
+      if (!step_of_range) sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text).hint("{}", hint(form, count));
+      bool first = tokens_[next_].first_on_line;
+      for (const std::size_t type : types_of(step_of_range ? "by" : form.instead)) {
+        RawToken& token = result_.emplace_back();
+        token.type = type;
+        token.begin = begin;
+        token.end = end;
+        token.replaced = true;
+        token.first_on_line = std::exchange(first, false);
+      }
+      if (first && at(next_ + count) != nullptr) tokens_[next_ + count].first_on_line = true;
+      return count;
+    }
+    return 0;
+  }
+
+  RawTokens& tokens_;
+  std::string_view text_;
+  FileId file_;
+  SelectedReports& sink_;
+  RawTokens result_;
+  std::vector<Bracket> brackets_;  // `(` and `[` that are open
+  std::size_t depth_ = 0;          // of `{`
+  std::size_t next_ = 0;
+  std::size_t statement_ = 0;  // the first token of the statement
+};
+
+}  // namespace
+
+std::span<const ForeignForm> foreign_forms() { return kForms; }
+
+void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) { Replacer(tokens, text, file, sink).run(); }
+
+void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink) {
+  std::set<std::string_view> names;
+  for (const RawToken& token : tokens) {
+    if (token.type == Lexer::NAME) names.insert(text.substr(token.begin, token.end - token.begin));
+  }
+  bool gives_value = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const RawToken& token = tokens[i];
+    if (token.first_on_line) gives_value = token.type == Lexer::LET || token.type == Lexer::VAR || token.type == Lexer::RETURN;
+    gives_value = gives_value || token.type == Lexer::ASSIGN;
+    const bool last = i + 1 == tokens.size() || tokens[i + 1].first_on_line;
+    if (!last || !gives_value || !ends_operand(token.type)) continue;
+    std::string_view behind = text.substr(token.end, text.find('\n', token.end) - token.end);
+    const std::uint32_t slashes = token.end + (behind.starts_with(' ') ? 1 : 0);
+    if (behind.starts_with(' ')) behind.remove_prefix(1);
+    if (!behind.starts_with("//")) continue;
+    behind.remove_prefix(2);
+    if (behind.starts_with(' ')) behind.remove_prefix(1);
+    while (behind.ends_with(' ') || behind.ends_with('\r')) behind.remove_suffix(1);
+    const bool number = !behind.empty() && behind.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!number && !names.contains(behind)) continue;
+    sink.report(Code::divides_by_comment, {file, slashes, slashes + 2}, "`//` begins a comment: this line does not divide by `{}`", behind)
+        .hint("write `/`, which floors where both sides are integers; for a comment put two spaces before it");
+  }
+}
+
+}  // namespace piper::parse

@@ -1,0 +1,41 @@
+#pragma once
+// What people type who come from another language: reported with what to write instead, and replaced by that, so that one mistake is one message.
+//
+//   let first = r == 0 && p > 1     ->   error P1018 at `&&`, hint: write `and`; the parser reads `and`
+
+#include <span>
+#include <string_view>
+
+#include "frontend/parse/raw_token.h"
+#include "frontend/source/selected_reports.h"
+
+namespace piper::parse {
+
+struct ForeignForm {
+  enum class Where : std::uint8_t {
+    anywhere,
+    item,       // begins a declaration
+    statement,  // begins a statement or a step
+    clause,     // as `statement`, or behind `}`; its line opens a block
+    operand,    // behind a value, on its line
+    declared,   // behind the first name of a statement
+    let,        // behind the name of a `let` or `var`
+    step,       // behind an operation, before another
+    index,      // inside the brackets of an index
+  };
+  std::string_view text;
+  Where where;
+  std::string_view instead;  // what the parser reads in its place; it may be nothing
+  std::string_view hint;     // $name: the name before it; $rest: the statement behind it; $left, $right: an index around it; $next: one more than $right
+  std::string_view example;  // a declaration where the form is one, a statement otherwise
+};
+
+/// The table. A row is all that a new form needs: a test goes through the examples.
+std::span<const ForeignForm> foreign_forms();
+
+void replace_foreign_forms(RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
+
+/// `let x = a // b`: a comment that looks like an operand.
+void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId file, SelectedReports& sink);
+
+}  // namespace piper::parse

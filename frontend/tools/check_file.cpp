@@ -1,0 +1,144 @@
+// What `check FILE` looks at beside the trains: params, meshes, and each schedule that no train of the file applies, at small default sizes.
+
+#include <set>
+
+#include "frontend/tools/session.h"
+#include "ir/diagnostics/forward.h"
+#include "ir/verify/verify.h"
+
+namespace piper::tools {
+namespace {
+
+/// Sizes of the parameters that have no default: the first that meet what the schedule requires are taken.
+struct DefaultSizes {
+  std::int64_t axis, integer;
+};
+constexpr DefaultSizes kDefaultSizes[] = {{4, 8}, {16, 2}};
+
+/// Adds the functions that a body calls as statements, with those that they call.
+void add_applied(const sema::Program& program, const ast::Block& body, std::set<sema::FunctionId>& applied) {
+  for (const ast::Stmt* stmt : body.statements) {
+    if (const auto* loop = llvm::dyn_cast<ast::ForStmt>(stmt)) add_applied(program, *loop->body, applied);
+    if (const auto* repeat = llvm::dyn_cast<ast::RepeatStmt>(stmt)) add_applied(program, *repeat->body, applied);
+    if (const auto* conditional = llvm::dyn_cast<ast::IfStmt>(stmt)) {
+      for (const ast::Branch& branch : conditional->branches) add_applied(program, *branch.body, applied);
+      if (conditional->otherwise != nullptr) add_applied(program, *conditional->otherwise, applied);
+    }
+    const auto* statement = llvm::dyn_cast<ast::ExprStmt>(stmt);
+    const auto* call = statement != nullptr ? llvm::dyn_cast<ast::CallExpr>(statement->value) : nullptr;
+    if (call == nullptr || call->referent != ast::Referent::function) continue;
+    const sema::FunctionId callee(call->target);
+    if (applied.insert(callee).second) add_applied(program, *program.functions[callee.index()].syntax->body, applied);
+  }
+}
+
+bool has_parameter(const sema::Function& function, std::string_view name) {
+  return std::any_of(function.syntax->params.begin(), function.syntax->params.end(), [&](const ast::Param& param) { return param.name.name == name; });
+}
+
+bool declares_param(const sema::Program& program, std::string_view name) {
+  return std::any_of(program.params.begin(), program.params.end(),
+                     [&](const sema::Param& param) { return param.module.index() == 0 && param.syntax->name.name == name; });
+}
+
+}  // namespace
+
+std::vector<sema::FunctionId> Session::schedules_without_train() const {
+  std::set<sema::FunctionId> applied;
+  for (const sema::Train& train : program_->trains) {
+    if (train.module.index() == 0) add_applied(*program_, *train.syntax->body, applied);
+  }
+  std::vector<sema::FunctionId> schedules;
+  for (std::size_t i = 0; i < program_->functions.size(); ++i) {
+    const sema::Function& function = program_->functions[i];
+    const auto id = sema::FunctionId::at(i);
+    if (function.module.index() == 0 && function.sort() == ast::FunctionSort::schedule && function.runnable && !applied.contains(id)) schedules.push_back(id);
+  }
+  return schedules;
+}
+
+void Session::check_file() {
+  if (!library_schedule_.empty()) return;
+  const std::vector<sema::FunctionId> schedules = schedules_without_train();
+  // What gives a parameter of a schedule is no mistake of the trains.
+  const std::vector<lower::Override> given = overrides_;
+  std::erase_if(overrides_, [&](const lower::Override& override) {
+    const auto takes = [&](sema::FunctionId id) { return has_parameter(program_->functions[id.index()], override.name); };
+    return !declares_param(*program_, override.name) && std::any_of(schedules.begin(), schedules.end(), takes);
+  });
+  if (program_->complete) lower::lower_declarations(*program_, overrides_, context_, sink_);
+  for (const sema::FunctionId schedule : schedules) check_schedule(schedule, given);
+  const auto stands_here = [](const auto& declared) { return declared.module.index() == 0; };
+  const bool trains = std::any_of(program_->trains.begin(), program_->trains.end(), stands_here);
+  if (sink_.has_errors() || trains || !schedules.empty()) return;
+  const SourceRange begin{program_->modules.front()->syntax.file, 0, 0};
+  sink_.report(Code::nothing_to_compile, begin, "the file has no train and no schedule: beyond names, types and the values of params and meshes nothing was checked")
+      .hint("check the file that uses it, or add a train that calls its models");
+}
+
+void Session::check_schedule(sema::FunctionId id, std::span<const lower::Override> all) {
+  const sema::Function& function = program_->functions[id.index()];
+  std::vector<lower::Override> given;
+  for (const lower::Override& override : all) {
+    if (has_parameter(function, override.name) || declares_param(*program_, override.name)) given.push_back(override);
+  }
+  const auto is_given = [&](std::string_view name) {
+    return std::any_of(given.begin(), given.end(), [&](const lower::Override& override) { return override.name == name; });
+  };
+  std::vector<std::size_t> open;  // parameters that need a size
+  for (std::size_t i = 0; i < function.params.size(); ++i) {
+    const ast::Param& param = function.syntax->params[i];
+    if (param.default_value != nullptr || is_given(param.name.name)) continue;
+    const sema::Type type = function.params[i];
+    if (!type.is(sema::TypeKind::axis) && !type.is(sema::TypeKind::integer)) {
+      sink_
+          .report(Code::schedule_not_compiled, param.name.range, "`{}` was not compiled: its parameter `{}: {}` has no default", function.name(), param.name.name,
+                  sema::type_name(type))
+          .hint("give it a default, or check a train that applies `{}`", function.name());
+      return;
+    }
+    open.push_back(i);
+  }
+  std::string tried, asked;
+  for (const std::size_t i : open) asked += " -D " + std::string(function.syntax->params[i].name.name) + "=...";
+  for (const DefaultSizes& sizes : kDefaultSizes) {
+    std::vector<lower::Override> overrides = given;
+    for (const std::size_t i : open) {
+      const bool axis = function.params[i].is(sema::TypeKind::axis);
+      overrides.push_back({std::string(function.syntax->params[i].name.name), std::to_string(axis ? sizes.axis : sizes.integer)});
+    }
+    std::string text;
+    for (const lower::Override& override : overrides) {
+      if (has_parameter(function, override.name)) text += (text.empty() ? "" : " ") + override.name + "=" + override.value;
+    }
+    DiagnosticSink trial(context_.locations);
+    compile_schedule(id, overrides, trial);
+    if (trial.reported(Code::unknown_region)) {
+      sink_.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled by itself: it names regions of a model", function.name())
+          .hint("check a train that applies it");
+      return;
+    }
+    const bool unmet = trial.reported(Code::requirement_not_met) || trial.reported(Code::measure_out_of_bounds);
+    if (unmet && !open.empty()) {
+      tried += (tried.empty() ? "`" : " nor `") + text + "`";
+      continue;
+    }
+    forward(trial, sink_);
+    words() << "schedule " << function.name() << ": checked" << (text.empty() ? "" : " at " + text) << "\n";
+    return;
+  }
+  sink_.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled: neither {} meets what it requires", function.name(), tried)
+      .hint("give it sizes that do: `piper check {} {}{}`", arguments_.positional[0], function.name(), asked);
+}
+
+void Session::compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
+  std::optional<lower::Lowered> remains;
+  auto lowered = lower::lower_schedule(*program_, id, overrides, context_, sink, &remains);
+  const passes::Options options = options_of_passes(dag::Level::planned);
+  if (remains) passes::check_rest(remains->model, remains->strategy, sink, options);
+  if (!lowered) return;
+  const auto dag = passes::compile(lowered->model, lowered->strategy, sink, options);
+  if (dag) verify::verify(*dag, sink);
+}
+
+}  // namespace piper::tools

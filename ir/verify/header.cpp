@@ -1,0 +1,186 @@
+#include <cmath>
+#include <limits>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+using tensor::Op;
+
+/// Whether a run can follow the settings of the train, and whether the header says of elements, samples and masks what the bodies compute.
+class Header {
+ public:
+  explicit Header(Facts& facts) : facts_(facts), dag_(facts.dag), settings_(dag_.settings) {}
+
+  void check() {
+    if (!settings_.train.empty()) complete();  // a schedule alone has no settings
+    if (settings_.optimizer) optimizer(*settings_.optimizer);
+    for (const auto& [name, data] : {std::pair{"data", &settings_.data}, {"held_out", &settings_.held_out}}) {
+      if (*data) this->data(name, **data);
+    }
+    elements();
+    masks();
+  }
+
+ private:
+  template <typename... Args>
+  void wrong(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    facts_.sink.report(Code::wrong_setting, loc.valid() ? loc : settings_.loc, pattern, args...);
+  }
+  std::string show(const tensor::Type& type) const { return print(type, dag_.context->symbols); }
+
+  // ---- settings ----------------------------------------------------------------------------------------------------------
+
+  void complete() {
+    const bool reads = !dag_.inputs.empty();
+    if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` says no `optim`", settings_.train);
+    if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs and says no `data`", settings_.train);
+    if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs and says no `held_out`", settings_.train);
+  }
+
+  /// Whether `value` lies in [low, high]; NaN lies nowhere.
+  void within(const directive::Optimizer& optimizer, const char* name, double value, double low, double high, const char* rule) {
+    if (!(value >= low && value <= high)) wrong(optimizer.loc, "`{}` of the optimizer is `{}`; it must be {}", name, value, rule);
+  }
+
+  void optimizer(const directive::Optimizer& optimizer) {
+    const double largest = std::numeric_limits<double>::max(), below_one = std::nextafter(1.0, 0.0);
+    const directive::LearningRate& rate = optimizer.lr;
+    within(optimizer, "lr", rate.base, 0, largest, "at least 0 and finite");
+    if (rate.kind != directive::LearningRate::Kind::constant) within(optimizer, "floor", rate.floor, 0, rate.base, "between 0 and the base");
+    within(optimizer, "momentum", optimizer.momentum, 0, below_one, "at least 0 and below 1");
+    within(optimizer, "beta1", optimizer.beta1, 0, below_one, "at least 0 and below 1");
+    within(optimizer, "beta2", optimizer.beta2, 0, below_one, "at least 0 and below 1");
+    within(optimizer, "eps", optimizer.eps, 0, largest, "at least 0 and finite");
+    within(optimizer, "weight_decay", optimizer.weight_decay, 0, largest, "at least 0 and finite");
+    if (optimizer.clip) within(optimizer, "clip", *optimizer.clip, std::numeric_limits<double>::min(), largest, "positive and finite");
+  }
+
+  /// Its extents are those of the inputs' dimensions of that name, each of which an input has.
+  void data(const char* which, const directive::Data& data) {
+    for (const auto& [name, extent] : data.extents) {
+      bool found = false;
+      for (std::size_t i = 0; i < dag_.inputs.size(); ++i) {
+        for (const tensor::Dim& dim : dag_.input_types[i].dims) {
+          if (dim.name != name) continue;
+          found = true;
+          if (dim.extent == extent) continue;
+          wrong(data.loc, "`{}` says that `{}` is `{}`, and the input `{}` is `{}`", which, facts_.text(name), extent, facts_.text(dag_.inputs[i].name), show(dag_.input_types[i]));
+        }
+      }
+      if (!found) wrong(data.loc, "`{}` says how large `{}` is, and no input has such a dimension", which, facts_.text(name));
+    }
+    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::synthetic; ++i) {
+      if (dag_.input_types[i].dtype != tensor::DType::i64 || data.classes > 0) continue;
+      wrong(data.loc, "`{}` draws the integers of `{}` from no classes", which, facts_.text(dag_.inputs[i].name));
+    }
+  }
+
+  // ---- what the bodies compute -------------------------------------------------------------------------------------------
+
+  /// Parameters, floating inputs and sums of losses have the element type of the train.
+  void elements() {
+    const auto differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != settings_.dtype; };
+    const auto tell = [&](LocId loc, std::string_view what, Symbol name, const tensor::Type& type) {
+      facts_.sink.report(Code::header_differs, loc, "the train computes in `{}`, and {} `{}` is `{}`", tensor::dtype_name(settings_.dtype), what, facts_.text(name), show(type));
+    };
+    for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
+      if (differs(dag_.param_types[p].dtype)) tell(dag_.params[p].loc, "parameter", dag_.params[p].name, dag_.param_types[p]);
+    }
+    for (std::size_t i = 0; i < dag_.inputs.size() && !facts_.enough(); ++i) {
+      if (differs(dag_.input_types[i].dtype)) tell(dag_.inputs[i].loc, "input", dag_.inputs[i].name, dag_.input_types[i]);
+    }
+    for (const dag::Body& body : dag_.bodies) {
+      for (const dag::BodyPort& port : body.outputs) {
+        if (facts_.enough()) return;
+        if (port.kind != PortKind::loss_sum || !differs(body.graph.type(port.value).dtype)) continue;
+        tell(dag_.losses[port.loss.index()].loc, "the sum of loss", dag_.losses[port.loss.index()].name, body.graph.type(port.value));
+      }
+    }
+  }
+
+  /// What a sum of a loss leaves out, as its body says it.
+  struct Masked {
+    const tensor::Node* by = nullptr;  // the `cross_entropy` that ignores a target
+    bool whole = true;                 // nothing of it is computed in another body
+  };
+
+  static tensor::NodeId maker(const tensor::Graph& graph, tensor::ValueId value) { return graph.value(value).def; }
+
+  /// Walks back from a sum through what keeps ignored elements 0.
+  void find_mask(const tensor::Graph& graph, tensor::ValueId value, Masked& found) const {
+    const tensor::NodeId def = maker(graph, value);
+    if (!def.valid()) {
+      found.whole = found.whole && graph.type(value).dims.empty();
+      return;
+    }
+    const tensor::Node& node = graph.node(def);
+    switch (node.op) {
+      case Op::cross_entropy:
+        if (node.attrs.ignore) found.by = &node;
+        return;
+      case Op::mul:
+        find_mask(graph, graph.operands(node)[1], found);
+        [[fallthrough]];
+      case Op::sum:
+      case Op::div:
+      case Op::scale:
+      case Op::neg:
+      case Op::cast:
+      case Op::rename:
+      case Op::broadcast:
+      case Op::permute: return find_mask(graph, graph.operands(node)[0], found);
+      default: return;
+    }
+  }
+
+  /// The target that a loss ignores is the one that its bodies leave out.
+  void masks() {
+    std::vector<bool> told(dag_.losses.size(), false);
+    for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
+      const dag::Body& body = dag_.bodies[b];
+      if (body.graph.nodes().empty()) continue;  // a signature alone
+      for (const dag::BodyPort& port : body.outputs) {
+        if (port.kind != PortKind::loss_sum || told[port.loss.index()]) continue;
+        Masked found;
+        find_mask(body.graph, port.value, found);
+        told[port.loss.index()] = !agrees(body, dag_.losses[port.loss.index()], found, facts_.shared_body[b]);
+      }
+    }
+  }
+
+  bool agrees(const dag::Body& body, const tensor::Loss& loss, const Masked& found, bool shared) {
+    const auto differ = [&](std::string_view header, std::string_view text) {
+      facts_.sink.report(Code::header_differs, loss.loc, "the header says that loss `{}` ignores {}, and body `{}` ignores {}", facts_.text(loss.name), header, facts_.text(body.name), text);
+      return false;
+    };
+    const auto target = [&](std::int32_t number, std::string_view of) { return "target `" + std::to_string(number) + "` of `" + std::string(of) + "`"; };
+    if (found.by == nullptr) {
+      if (!loss.mask || !found.whole) return true;
+      return differ(target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)), "none");
+    }
+    tensor::ValueId targets = body.graph.operands(*found.by)[1];
+    while (maker(body.graph, targets).valid()) targets = body.graph.operands(body.graph.node(maker(body.graph, targets)))[0];  // integers are only renamed
+    tensor::InputId input;
+    for (const dag::BodyPort& port : body.inputs) {
+      if (port.value == targets) input = port.input;
+    }
+    const std::string body_target = target(*found.by->attrs.ignore, input.valid() ? facts_.text(dag_.inputs[input.index()].name) : "a value of its own");
+    if (!loss.mask) return differ("none", body_target);
+    // Ports of a shared body are called after the inputs of one of its chunks.
+    if (*found.by->attrs.ignore == loss.mask->ignore && (shared || input == loss.mask->targets)) return true;
+    return differ(target(loss.mask->ignore, facts_.text(dag_.inputs[loss.mask->targets.index()].name)), body_target);
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  const directive::Settings& settings_;
+};
+
+}  // namespace
+
+void check_header(Facts& facts) { Header(facts).check(); }
+
+}  // namespace piper::verify

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "ir/verify/plan_facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+using directive::Compare;
+using directive::Measure;
+using dag::EdgeClass;
+
+/// The measures that a `require` of the header bounds, from the actions and messages of the plan.
+class Measures {
+ public:
+  explicit Measures(const Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  double of(Measure measure) const {
+    switch (measure) {
+      case Measure::peak_memory: return peak_memory();
+      case Measure::traffic: return traffic();
+      case Measure::bubble: return bubble();
+    }
+    return 0;
+  }
+
+ private:
+  /// The largest arena.
+  double peak_memory() const {
+    std::int64_t most = 0;
+    for (const dag::Role& role : dag_.plan->roles) most = std::max(most, role.arena_bytes);
+    return static_cast<double>(most);
+  }
+
+  /// The bytes of one device's values that a member brings: each input port once.
+  std::int64_t brought(const Node& member) const {
+    std::int64_t bytes = 0;
+    for_each_port(dag_, member, [&](std::span<const Input> sources) { bytes += facts_.output_bytes[facts_.output(sources[0].source)]; });
+    return bytes;
+  }
+
+  /// The bytes that all devices send. In a ring of n devices each sends what the n hold, to gather it n - 1 times, to add it 2 (n - 1) / n times.
+  double traffic() const {
+    std::int64_t total = 0;
+    for (const dag::Comm& comm : dag_.comms) {
+      const Node& first = facts_.node(comm.members.front());
+      std::int64_t bytes = 0;
+      for (const NodeId member : comm.members) bytes += brought(facts_.node(member));
+      const auto devices = static_cast<std::int64_t>(dag_.device_sets[first.devices].devices(dag_.mesh));
+      if (first.kind == NodeKind::send) {
+        total += bytes * devices;
+        continue;
+      }
+      std::int64_t joined = 1;
+      for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) joined *= (comm.axes >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
+      const auto sets = static_cast<std::int64_t>(comm.members.size());
+      const std::int64_t rings = devices / joined, in_ring = joined * sets;
+      total += first.kind == NodeKind::all_gather ? rings * joined * bytes * (in_ring - 1) : rings * 2 * (in_ring - 1) * (bytes / sets);
+    }
+    return static_cast<double>(total);
+  }
+
+  struct Clock {
+    std::int64_t first = -1, last = 0, work = 0;
+  };
+
+  /// The part of the longest span in which ranks are idle on average: F, BI and BW take one unit, B two, all else nothing.
+  double bubble() const {
+    const std::vector<dag::Role>& roles = dag_.plan->roles;
+    std::vector<std::vector<std::uint32_t>> runs(dag_.nodes.size());  // per node: the roles that run it
+    for (std::uint32_t r = 0; r < roles.size(); ++r) {
+      for (const Action& action : roles[r].actions) runs[action.node.index()].push_back(r);
+    }
+    std::vector<std::int64_t> end(dag_.nodes.size(), 0);
+    const auto fed = [&](const Node& node) {
+      std::int64_t time = 0;
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.cls != EdgeClass::param) time = std::max(time, end[input.source.node.index()]);
+      }
+      return time;
+    };
+    std::vector<Clock> clocks(roles.size());
+    for (const NodeId id : dag_.order) {
+      const Node& node = facts_.node(id);
+      std::int64_t& ends = end[id.index()];
+      ends = fed(node);
+      if (is_comm(node.kind)) {
+        for (const NodeId member : dag_.comms[node.comm.index()].members) ends = std::max(ends, fed(facts_.node(member)));
+      }
+      if (node.kind != NodeKind::chunk) continue;
+      for (const std::uint32_t r : runs[id.index()]) ends = std::max(ends, clocks[r].last);
+      const std::int64_t units = node.pass == Pass::B ? 2 : 1;
+      for (const std::uint32_t r : runs[id.index()]) {
+        if (clocks[r].first < 0) clocks[r].first = ends;
+        clocks[r].last = ends + units;
+        clocks[r].work += units;
+      }
+      ends += units;
+    }
+    std::int64_t span = 0, work = 0, busy = 0;
+    for (const Clock& clock : clocks) {
+      if (clock.first < 0) continue;
+      span = std::max(span, clock.last - clock.first);
+      work += clock.work;
+      ++busy;
+    }
+    return span == 0 ? 0 : 1 - static_cast<double>(work) / (static_cast<double>(busy) * static_cast<double>(span));
+  }
+
+  const Facts& facts_;
+  const Dag& dag_;
+};
+
+bool holds(double found, Compare compare, double bound) {
+  switch (compare) {
+    case Compare::less: return found < bound;
+    case Compare::less_equal: return found <= bound;
+    case Compare::greater: return found > bound;
+    case Compare::greater_equal: return found >= bound;
+    case Compare::equal: return found == bound;
+    case Compare::not_equal: return found != bound;
+  }
+  return false;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+}  // namespace
+
+void check_measures(const Facts& facts) {
+  if (facts.dag.forward_only) return;  // the bounds are those of training
+  constexpr const char* kNames[] = {"peak_memory", "bubble", "traffic"};
+  constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
+  const Measures measures(facts);
+  for (const directive::Require& require : facts.dag.requirements) {
+    const double found = measures.of(require.measure);
+    if (holds(found, require.compare, require.bound)) continue;
+    facts.sink.report(Code::measure_out_of_bounds, require.loc, "`{}` of this plan is {}, but {} {} is required{}", kNames[static_cast<std::size_t>(require.measure)], number(found),
+                      kCompares[static_cast<std::size_t>(require.compare)], number(require.bound), require.message.empty() ? "" : ": " + require.message);
+  }
+}
+
+}  // namespace piper::verify

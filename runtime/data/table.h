@@ -1,0 +1,37 @@
+#pragma once
+// Numbers of a text file: a header line that names the columns, and below it a line of numbers per sample. Columns are parted by commas, or by white space
+// where the header has no comma.
+//
+// An input of one number per sample has the column of its name, one of n numbers the columns `x.0` to `x.n-1`, in row-major order; other columns are passed over.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/data/file_text.h"
+#include "runtime/failure.h"
+
+namespace piper::runtime {
+
+/// What a model asks of a table.
+struct TableInput {
+  std::string_view name;
+  std::uint64_t numbers = 1;  // per sample
+  bool integers = false;
+};
+
+struct Table {
+  std::uint64_t rows = 0;
+  /// Per input: its numbers, row by row.
+  std::vector<std::variant<std::vector<double>, std::vector<std::int64_t>>> values;
+};
+
+/// Null with the reason and the place in the file in `failure`: what is no number, a line with too few or too many, a column that is missing or occurs
+/// twice, no line at all. `path` is what the failure calls the file.
+std::shared_ptr<const Table> read_table(const std::string& path, const Text& text, std::span<const TableInput> inputs, Failure& failure);
+
+}  // namespace piper::runtime

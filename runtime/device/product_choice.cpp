@@ -1,0 +1,34 @@
+#include "runtime/device/product_choice.h"
+
+#include <algorithm>
+
+namespace piper::runtime {
+namespace {
+
+// A call of oneDNN takes some 15 us before it multiplies, as long as MKL takes for a product of 90 x 90 x 90; and it wants matrices that fill its blocks.
+constexpr std::int64_t kLeastExtent = 32;
+constexpr std::int64_t kLeastWork = 128 * 128 * 128;
+
+}  // namespace
+
+Processor this_processor() {
+#if defined(__x86_64__)
+  return {.intel = __builtin_cpu_is("intel") != 0,
+          .avx512 = __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0};
+#else
+  return {};
+#endif
+}
+
+ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor) {
+  if (call.dtype != PIPER_F32) return ProductLibrary::mkl;  // oneDNN has no other that we use
+  if (math != Math::automatic) return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
+  if (processor.intel || !processor.avx512) return ProductLibrary::mkl;
+  const std::int64_t least = std::min({call.m, call.n, call.k});
+  const bool large = least >= kLeastExtent && call.batch * call.m * call.n * call.k >= kLeastWork;
+  return large ? ProductLibrary::onednn : ProductLibrary::mkl;
+}
+
+const char* name_of(ProductLibrary library) { return library == ProductLibrary::onednn ? "oneDNN" : "MKL"; }
+
+}  // namespace piper::runtime

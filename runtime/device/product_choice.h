@@ -1,0 +1,30 @@
+#pragma once
+// Which of the two libraries of matrix products inside LibTorch multiplies: a rule, so that every rank and every run on one kind of processor has the
+// same bits.
+//
+//   choose_product(call, Math::automatic, this_processor()) == ProductLibrary::mkl
+
+#include <cstdint>
+
+#include "runtime/abi.h"
+#include "runtime/options.h"
+
+namespace piper::runtime {
+
+enum class ProductLibrary : std::uint8_t { mkl, onednn };
+
+/// What the rule asks of a processor.
+struct Processor {
+  bool intel = false;
+  bool avx512 = false;  // the parts that LibTorch wants before it multiplies with oneDNN
+};
+Processor this_processor();
+
+/// MKL uses AVX-512 on processors of its own maker only, oneDNN wherever it is. Elsewhere both use the same instructions and are about as fast, and MKL
+/// is quicker to start. `math` is neither Math::builtin nor, on a processor without AVX-512, Math::onednn.
+ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor);
+
+/// `MKL`, `oneDNN`.
+const char* name_of(ProductLibrary library);
+
+}  // namespace piper::runtime

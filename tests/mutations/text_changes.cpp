@@ -1,0 +1,111 @@
+#include "tests/mutations/text_changes.h"
+
+#include <regex>
+
+namespace piper::test {
+
+namespace {
+
+/// Each place of a kind of line that `find` matches is replaced; `$1` is a group of it.
+struct Rule {
+  const char* what;
+  const char* line;  // how a line begins that has it
+  const char* find;
+  const char* replacement;
+};
+
+constexpr Rule kRules[] = {
+    {"another element type", "  dtype ", "f32", "f64"},
+    {"another element type", "  dtype f64", "f64", "f32"},
+    {"no number", "  optim ", R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)", "$1nan"},
+    {"a negative number", "  optim ", R"((lr: \w+\(|floor: |momentum: |beta1: |beta2: |eps: |weight_decay: |clip: )[^,)]*)", "$1-1"},
+    {"a number above its range", "  optim ", R"((floor: |momentum: |beta1: |beta2: )[^,)]*)", "${1}2"},
+    {"another extent of the samples", "  data ", R"((batch: )(\d+))", "${1}1$2"},
+    {"another extent of the samples", "  data ", R"((seq: )(\d+))", "${1}1$2"},
+    {"an extent that no input has", "  data ", R"((batch: \d+))", "$1, nothing: 3"},
+    {"another target is ignored", "loss ", R"( ignore (\d+))", " ignore 1$1"},
+    {"no target is ignored", "loss ", R"( ignore \d+ of \w+)", ""},
+    {"another region", "chunk ", R"( of (\w+)\[(\d)\])", " of $1[1$2]"},
+    {"another piece", "chunk ", R"( of (\S+))", " of $1 piece 7"},
+    {"not reduced", "bucket ", R"( over \w+)", ""},
+    {"another element type", "param ", ": f32", ": f64"},
+    {"another element type", "param ", ": f64", ": f32"},
+    {"another element type", "input ", ": f32", ": f64"},
+    {"the other way", "require ", " < ", " > "},
+    {"the other way", "require ", " <= ", " > "},
+    {"connects to nothing", "", R"((%\S+: (?:data|saved|param|grad) \w+\[[^\]]*\](?: (?:param|input) [\w.]+)?)(?: as \w+)?([,)]))", "$1 as _$2"},
+    {"undivided samples", "  ", R"( cut \w+)", ""},
+    {"another order", "  sum_squares.", R"(grad ([^ ,)]+) \+ ([^ ,)]+))", "grad $2 + $1"},
+    {"written twice", "  ", R"( = ([\w ]+?(?:\[[^\]]*\])? ?(?:@\S+ )?)\(([^,)+]+))", " = $1($2, $2"},
+    {"written twice", "  ", R"(grad ([^ ,)]+))", "grad $1 + $1"},
+};
+
+/// Settings without a default, written once a text.
+constexpr const char* kSettings[] = {"  steps ", "  dtype ", "  seed ", "  data ", "  optim "};
+
+class Changes {
+ public:
+  explicit Changes(std::string_view text) {
+    std::size_t begin = 0;
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string_view::npos; begin = end + 1) lines_.emplace_back(text.substr(begin, end - begin));
+  }
+
+  std::vector<TextChange> all() {
+    for (std::size_t i = 0; i < lines_.size() && lines_[i] != "}"; ++i) {
+      for (const char* setting : kSettings) {
+        // A schedule alone has neither data nor an optimizer.
+        if (lines_[i].starts_with(setting)) add("left out", i, "");
+      }
+    }
+    for (const Rule& rule : kRules) {
+      const std::regex find(rule.find);
+      for (std::size_t i = 0; i < lines_.size(); ++i) {
+        if (lines_[i].starts_with(rule.line)) replace(rule, find, i);
+      }
+    }
+    pairs();
+    return std::move(changes_);
+  }
+
+ private:
+  /// Every match of a line on its own; what a location says is no part of it.
+  void replace(const Rule& rule, const std::regex& find, std::size_t line) {
+    const std::string text = lines_[line].substr(0, lines_[line].find(" loc(")), rest = lines_[line].substr(text.size());
+    for (std::sregex_iterator match(text.begin(), text.end(), find), end; match != end; ++match) {
+      add(rule.what, line, std::string(match->prefix()) + match->format(rule.replacement) + std::string(match->suffix()) + rest);
+    }
+  }
+
+  /// A message joins no axis.
+  void pairs() {
+    std::string axis;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      std::smatch found;
+      if (lines_[i].starts_with("mesh ") && std::regex_search(lines_[i], found, std::regex(R"(\((\w+):)"))) axis = found[1];
+      const std::size_t stream = lines_[i].find(" stream ");
+      if (lines_[i].starts_with("communicator ") && lines_[i].find(" pair (") != std::string::npos) {
+        add("joins an axis", i, lines_[i].substr(0, stream) + " over " + axis + lines_[i].substr(stream));
+      }
+    }
+  }
+
+  /// Another line in the place of one; empty: none.
+  void add(const std::string& what, std::size_t line, const std::string& replacement) {
+    if (replacement == lines_[line]) return;
+    TextChange change{what + ": " + lines_[line] + "\n  becomes: " + replacement, {}};
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (i != line) change.text += lines_[i] + '\n';
+      if (i == line && !replacement.empty()) change.text += replacement + '\n';
+    }
+    changes_.push_back(std::move(change));
+  }
+
+  std::vector<std::string> lines_;
+  std::vector<TextChange> changes_;
+};
+
+}  // namespace
+
+std::vector<TextChange> text_changes(std::string_view text) { return Changes(text).all(); }
+
+}  // namespace piper::test

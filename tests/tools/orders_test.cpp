@@ -1,0 +1,119 @@
+// Orders and grids: what a schedule by itself says of them holds with every model, and what pages show of grids is what is printed.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/support/golden.h"
+#include "tests/tools/transcript.h"
+
+namespace piper::test {
+namespace {
+
+// ---- a schedule is legal or not by itself
+
+struct OrderCase {
+  const char* what;
+  const char* steps;  // of rank r
+  bool legal;
+};
+constexpr OrderCase kOrders[] = {
+    {"one forward, one half of a backward", "cursor a = stage[r] mb[0..m]; repeat p - 1 - r { F a }; repeat left(F a) { F a; BI a }; repeat left(B a) { BI a }; repeat left(BW a) { BW a }", true},
+    {"the same without the input gradients of later stages", "cursor a = stage[r] mb[0..m]; repeat r { F a }; repeat left(F a) { F a; BI a }; repeat left(B a) { BI a }; repeat left(BW a) { BW a }", false},
+    {"all forwards first", "cursor a = stage[r] mb[0..m]; repeat left(F a) { F a }; repeat left(B a) { BI a; BW a }", true},
+    {"whole backwards beside halves", "cursor a = stage[r] mb[0..m]; repeat left(F a) { F a }; for i in 0..m { if r == 0 { B a } else { BI a } }; if r > 0 { repeat left(BW a) { BW a } }", true},
+    {"the last microbatch goes back first on one rank", "for i in 0..m { F stage[r] mb[i] }; for i in 0..m { let k = if r == 0 then m - 1 - i else i; BI stage[r] mb[k] }; repeat m { BW }", true},
+};
+
+/// How the model is cut, and which model.
+struct ModelCase {
+  const char* model;  // empty: the schedule by itself
+  const char* sizes;
+};
+constexpr ModelCase kModels[] = {
+    {"", ""},
+    {"", " with sizes: [1, 3]"},
+    {"mlp(layers: 2, features: 4, hidden: 4, classes: 2)", ""},
+    {"mlp(layers: 2, features: 4, hidden: 4, classes: 2)", " with sizes: [1, 3]"},
+    {"mlp(layers: 2, features: 4, hidden: 4, classes: 2)", " with sizes: [3, 1]"},
+    {"mlp(layers: 0, features: 4, hidden: 4, classes: 2)", ""},
+};
+
+TEST(Schedules, AreLegalOrNotWhateverTheModel) {
+  for (const OrderCase& order : kOrders) {
+    std::string first;
+    for (const ModelCase& model : kModels) {
+      std::string steps = order.steps;
+      for (std::size_t at = 0; (at = steps.find("; ", at)) != std::string::npos;) steps.replace(at, 2, "\n");
+      std::string text = "use std.models.mlp\nmesh pair(pp: 2)\nschedule own(p: axis, m: int) {\n    partition model into stage: p" + std::string(model.sizes) +
+                         "\n    split batch into mb: m\n    for s in 0..p { place stage[s] on p[s] }\n    order { rank r in p {\n" + steps +
+                         "\n    } }\n}\n";
+      std::vector<std::string> words = {"check", "a.pipe", "own", "-D", "p=2", "-D", "m=4"};
+      if (*model.model != '\0') {
+        text += "train net = " + std::string(model.model) + " on pair {\n    data: synthetic(batch: 4, classes: 2)\n    optim: sgd(lr: 0.1)\n    steps: 1\n    own(pp, 4)\n}\n";
+        words = {"check", "a.pipe"};
+      }
+      const ToolResult run = run_tool(words, {{"a.pipe", text}});
+      const std::string where = std::string(order.what) + ", " + model.model + model.sizes;
+      EXPECT_EQ(run.exit_code, order.legal ? 0 : 1) << where << "\n" << run.err;
+      EXPECT_EQ(run.err.find("error P3108: ") != std::string::npos, !order.legal) << where << "\n" << run.err;
+    }
+  }
+}
+
+// ---- grids of pages
+
+std::string stripped(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of("/ ");
+  return begin == std::string_view::npos ? "" : std::string(line.substr(begin));
+}
+
+/// A grid without the legend below it.
+std::string rows(const std::string& printed) {
+  std::string text;
+  std::istringstream lines(printed);
+  for (std::string line; std::getline(lines, line) && line.starts_with("rank ");) text += line + "\n";
+  return text;
+}
+
+/// All pages and all schedules and models of the tree.
+std::vector<std::filesystem::path> pages() {
+  std::vector<std::filesystem::path> found = {"README.md", "tests/README.md"};
+  for (const char* folder : {"backend", "examples", "frontend", "grammar", "ir", "passes", "runtime", "stdlib"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() == ".md" || entry.path().extension() == ".pipe") found.push_back(entry.path());
+    }
+  }
+  return found;
+}
+
+TEST(Grids, OfPagesAreWhatIsPrinted) {
+  int compared = 0;
+  for (const std::filesystem::path& page : pages()) {
+    const std::string text = read_text(page).value_or("");
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(stripped(line));
+    int grids = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (!lines[i].starts_with("rank 0  ")) continue;
+      ++grids;
+      const std::string above = i == 0 ? "" : lines[i - 1];
+      EXPECT_TRUE(above.starts_with("$ piper show grid ")) << page << ":" << i + 1 << ": a grid stands below the command that prints it";
+      std::istringstream command(above.substr(std::min<std::size_t>(above.size(), 8)));
+      std::vector<std::string> words;
+      for (std::string word; command >> word;) words.push_back(word);
+      if (words.size() < 3 || words[2].ends_with(".pipe")) continue;  // a program of the page: `Readme` runs those
+      std::string shown;
+      for (std::size_t k = i; k < lines.size() && lines[k].starts_with("rank "); ++k) shown += lines[k] + "\n";
+      EXPECT_EQ(rows(run_tool(words).out), shown) << page << ":" << i + 1;
+      ++compared;
+    }
+    if (page.parent_path() != "stdlib/schedules") continue;
+    EXPECT_EQ(grids > 0, text.find("\n    order ") != std::string::npos) << page << ": a schedule with an order shows a grid";
+  }
+  EXPECT_GE(compared, 7);
+}
+
+}  // namespace
+}  // namespace piper::test
