@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/bench/measure.h"
@@ -38,6 +39,21 @@ void BM_CheckProcess(benchmark::State& state, const std::string& schedule) {
 
 BENCHMARK_CAPTURE(BM_CheckProcess, one_f_one_b, std::string("one_f_one_b"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(15);
 BENCHMARK_CAPTURE(BM_CheckProcess, zbv, std::string("zbv"))->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(15);
+
+/// One stage of many layers is one body, whose operations are all in one graph. From one row to the next the work doubles.
+void BM_CheckLayers(benchmark::State& state) {
+  const std::string file = (std::filesystem::temp_directory_path() / "piper_bench_layers.pipe").string();
+  std::ofstream(file) << "use std.models.mlp\nparam layers = 1\nmesh one(p: 1)\ntrain deep = mlp(layers: layers, features: 4, hidden: 8, classes: 4) on one {\n"
+                         "data: synthetic(batch: 4, classes: 4); optim: sgd(lr: 0.1); steps: 1 }\n";
+  for (auto _ : state) {
+    const ProcessRun run = measure_process({piper_path(), "check", file, "-D", "layers=" + std::to_string(state.range(0))});
+    if (!run.ok) return state.SkipWithError("`piper check` failed");
+    state.SetIterationTime(run.cost.cpu);
+  }
+  std::filesystem::remove(file);
+}
+
+BENCHMARK(BM_CheckLayers)->Arg(1000)->Arg(2000)->Arg(4000)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
 
 }  // namespace
 }  // namespace piper::bench

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <filesystem>
 
 #include "frontend/parse/foreign_forms.h"
@@ -256,13 +255,12 @@ TEST(ParseText, WhatIsNotDeepIsNotRefused) {
 }
 
 /// On one line and on many: the time grows with the number of mistakes and not with its square (a minute), and 20 of them are shown.
+// So many that only what takes time in proportion to them ends before ctest does.
 TEST(ParseText, ThousandsOfStrayBrackets) {
   for (const char* separator : {"", "\n", ";"}) {
     std::string text;
-    for (int i = 0; i < 80000; ++i) text += std::string("}") + separator;
-    const std::clock_t start = std::clock();
+    for (int i = 0; i < 250000; ++i) text += std::string("}") + separator;
     const Parsed parsed(text);
-    EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20) << "seconds of the processor";
     std::vector<Code> expected(kShownErrors, Code::unmatched_bracket);
     expected.push_back(Code::errors_not_shown);
     EXPECT_EQ(parsed.codes(), expected);

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <filesystem>
 #include <sstream>
 #include <thread>
@@ -573,20 +572,6 @@ TEST(Build, WritesSourcesPerRole) {
   }
   const ToolResult refused = run_tool({"build", "tiny.pipe", "-o", out}, kFiles, {{"PIPER_MATH", "torch"}});
   EXPECT_THAT(refused.err, HasSubstr("error P6013: the environment variable `PIPER_MATH` is `torch`\n"));
-}
-
-/// One stage of many layers is one body, whose operations are all in one graph.
-TEST(Check, AStageTakesTimeInProportionToItsLayers) {
-  const auto seconds = [](int layers) {
-    const std::string text = "use std.models.mlp\nmesh one(p: 1)\ntrain deep = mlp(layers: " + std::to_string(layers) +
-                             ", features: 4, hidden: 8, classes: 4) on one { data: synthetic(batch: 4, classes: 4); optim: sgd(lr: 0.1); steps: 1 }\n";
-    const std::clock_t begin = std::clock();
-    EXPECT_EQ(run_tool({"check", "deep.pipe"}, {{"deep.pipe", text}}).exit_code, 0);
-    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  };
-  seconds(50);  // warms the allocator up
-  const double small = seconds(250), large = seconds(2000);
-  EXPECT_LT(large, 16 * small) << "eight times the work; quadratic fusion took 21 times as long";
 }
 
 }  // namespace
