@@ -80,6 +80,11 @@ void ModelBuilder::input(const ast::InputStmt& stmt, Frame& frame) {
       if (!evaluator.resume()) return;
       continue;
     }
+    if (!state_->fits(*type)) {
+      evaluator.fail(Code::tensor_too_large, param.range, frame, "the input `{}` has more than 2^48 elements", param.name.name);
+      if (!evaluator.resume()) return;
+      continue;
+    }
     state_->place(stmt.range, frame);
     const tensor::ValueId value = state_->build.input(param.name.name, *type);
     frame.slots[param.name.binding] = Value(TensorValue{value});
@@ -120,7 +125,7 @@ Value ModelBuilder::State::weight(const ast::WeightDecl& decl, const tensor::Ini
     type.dims.push_back({evaluator.context().symbol(dim.name.name), extent, false});
   }
   if (!fits(type)) {
-    evaluator.fail(Code::tensor_too_large, decl.range, frame, "the weight `{}` has more than 2^60 bytes", decl.name.name);
+    evaluator.fail(Code::tensor_too_large, decl.range, frame, "the weight `{}` has more than 2^48 elements", decl.name.name);
     return {};
   }
   const std::string name = calls.back().path + std::string(decl.name.name);

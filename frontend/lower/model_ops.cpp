@@ -78,7 +78,7 @@ Value ModelBuilder::builtin(Builtin id, const ast::CallExpr& expr, Frame& frame)
     built = build.unary(*op, tensor(0));
     return state_->check(built, expr.range, frame);
   }
-  if (id == Builtin::maximum || id == Builtin::minimum) {
+  if (id == Builtin::maximum || id == Builtin::minimum || id == Builtin::mean_squared) {
     state_->look_for_pairs(signature.name, *expr.args[static_cast<std::size_t>(expr.matched[0])].value, tensor(0), tensor(1), expr.range, frame);
   }
   switch (id) {

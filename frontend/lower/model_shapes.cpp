@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/lower/model_state.h"
+#include "ir/tensor/infer.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/diagnostics/suggestion.h"
 
@@ -41,16 +42,16 @@ Value ModelBuilder::State::check(const tensor::Built& built, SourceRange range, 
     return {};
   }
   if (!fits(graph.type(built.value))) {
-    evaluator.fail(Code::tensor_too_large, range, frame, "the result `{}` has more than 2^60 bytes", show(built.value));
+    evaluator.fail(Code::tensor_too_large, range, frame, "the result `{}` has more than 2^48 elements", show(built.value));
     return {};
   }
   return Value(TensorValue{built.value});
 }
 
 bool ModelBuilder::State::fits(const tensor::Type& type) const {
-  double bytes = static_cast<double>(tensor::dtype_bytes(type.dtype));
-  for (const tensor::Dim& dim : type.dims) bytes *= static_cast<double>(dim.extent);
-  return bytes <= 0x1p60;
+  double elements = 1;
+  for (const tensor::Dim& dim : type.dims) elements *= static_cast<double>(dim.extent);
+  return elements <= static_cast<double>(tensor::kMostElements);
 }
 
 tensor::DType ModelBuilder::State::dtype_of(sema::Type type) const {

@@ -22,7 +22,6 @@ Type without(const Type& type, std::span<const Symbol> dims) {
 }
 
 std::string check_type(const Type& type, const SymbolTable& symbols) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
   for (std::size_t i = 0; i < type.dims.size(); ++i) {
     const Dim& dim = type.dims[i];
     const std::string name = "`" + std::string(symbols.text(dim.name)) + "`";

@@ -68,6 +68,9 @@ class ShapeRule {
   bool mixes_dtypes_ = false;  // what a check has found
 };
 
+/// A value with more is refused: sizes in bytes and offsets stay far below 2^63.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+
 /// Why `type` can be no value's type (a repeated name, an extent below 1, more elements than can be counted), or empty.
 std::string check_type(const Type& type, const SymbolTable& symbols);
 

@@ -34,6 +34,11 @@ class Header {
   // ---- settings ----------------------------------------------------------------------------------------------------------
 
   void complete() {
+    if (settings_.steps_given && settings_.steps < 1) wrong({}, "train `{}` runs no step: `steps` is at least 1", settings_.train);
+    for (const tensor::Param& param : dag_.params) {
+      if (std::isfinite(param.init.scale) && (param.init.scale >= 0 || param.init.kind == tensor::Init::Kind::constant)) continue;
+      wrong(param.loc, "parameter `{}` begins with `{}`; that must be finite, and of `normal` and `uniform` at least 0", facts_.text(param.name), param.init.scale);
+    }
     const bool reads = !dag_.inputs.empty();
     if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` says no `optim`", settings_.train);
     if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs and says no `data`", settings_.train);

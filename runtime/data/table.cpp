@@ -9,6 +9,17 @@
 namespace piper::runtime {
 namespace {
 
+/// Text of the file as a message shows it: its beginning, and no byte that a terminal would act on.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  std::string shown(text.substr(0, kMost));
+  for (char& each : shown) {
+    if (static_cast<unsigned char>(each) < 0x20 || static_cast<unsigned char>(each) > 0x7e) each = '?';
+  }
+  return text.size() > kMost ? shown + "..." : shown;
+}
+
+
 /// One field of a line, with the column of its first character, counted from 1.
 struct Field {
   std::string_view text;
@@ -117,7 +128,7 @@ class TableReader {
       std::string_view name = header_[c].text;
       if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
       if (column_of_.emplace(std::string(name), c).second) continue;
-      fail(kDataMismatch, header_[c], "two columns are called `" + std::string(name) + "`", "give each column a name of its own");
+      fail(kDataMismatch, header_[c], "two columns are called `" + quoted(name) + "`", "give each column a name of its own");
       return false;
     }
     return true;
@@ -149,7 +160,9 @@ class TableReader {
   bool lacks(const TableInput& input, std::uint64_t k, bool alone) {
     const std::string name(input.name), wanted = input.numbers == 1 ? name : name + "." + std::to_string(k);
     const std::string all = input.numbers == 1 ? "`" + name + "`" : "`" + name + ".0` to `" + name + "." + std::to_string(input.numbers - 1) + "`";
-    fail(kDataMismatch, {line_, 1}, "no column is called `" + wanted + "`",
+    std::string found;
+    for (std::size_t c = 0; c < std::min<std::size_t>(columns_, 8); ++c) found += (c == 0 ? "`" : ", `") + quoted(header_[c].text) + "`";
+    fail(kDataMismatch, {line_, 1}, "no column is called `" + wanted + "`: the first line names " + found + (columns_ > 8 ? " and more" : ""),
          alone ? "the input `" + name + "` has `" + std::to_string(input.numbers) + "` numbers per sample, in columns " + all
                : "the input `" + name + "` is read from " + (input.numbers == 1 ? "the column " : "the columns ") + all);
     return false;
@@ -158,10 +171,11 @@ class TableReader {
   template <typename Number>
   bool number(const Field& field, const TableInput& input, std::vector<Number>& values) {
     Number value{};
-    bool good = parse(field.text, value);
-    if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(value);
+    const bool parsed = parse(field.text, value);
+    bool good = parsed;
+    if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(input.single ? static_cast<float>(value) : value);
     if (!good) {
-      fail(kDataMismatch, field, "`" + std::string(field.text) + "` is no " + (input.integers ? "integer" : "finite number"),
+      fail(kDataMismatch, field, "`" + quoted(field.text) + "` is no " + (input.integers ? "integer" : input.single && parsed ? "finite number in f32" : "finite number"),
            "every line holds a number for each column; the input `" + std::string(input.name) + "` takes " + (input.integers ? "integers" : "numbers"));
       return false;
     }
@@ -188,7 +202,7 @@ std::shared_ptr<const Table> read_table(const std::string& path, const Text& tex
 
 std::shared_ptr<const Table> TextFiles::table(const std::string& path, std::span<const TableInput> inputs, Failure& failure) {
   std::string key = path;
-  for (const TableInput& input : inputs) key += "\n" + std::string(input.name) + " " + std::to_string(input.numbers) + (input.integers ? "i" : "f");
+  for (const TableInput& input : inputs) key += "\n" + std::string(input.name) + " " + std::to_string(input.numbers) + (input.integers ? "i" : input.single ? "s" : "d");
   std::shared_ptr<const Table>& table = tables_[key];
   if (table) return table;
   std::error_code error;

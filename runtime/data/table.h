@@ -22,6 +22,7 @@ struct TableInput {
   std::string_view name;
   std::uint64_t numbers = 1;  // per sample
   bool integers = false;
+  bool single = false;  // taken as f32: a number beyond its range is none
 };
 
 struct Table {

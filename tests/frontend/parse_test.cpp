@@ -115,7 +115,7 @@ TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
     SCOPED_TRACE(form.example);
     Parsed parsed(text);
     ASSERT_EQ(parsed.codes(), std::vector<Code>{Code::foreign_form}) << parsed.report();
-    const Diagnostic& diagnostic = parsed.sink.sorted().front();
+    const Diagnostic diagnostic = parsed.sink.sorted().front();
     EXPECT_EQ(text.substr(diagnostic.range.begin, diagnostic.range.end - diagnostic.range.begin), form.text);
     EXPECT_FALSE(diagnostic.hint.empty());
     EXPECT_EQ(diagnostic.hint.find('$'), std::string::npos) << diagnostic.hint;

@@ -84,13 +84,14 @@ TEST(Arrays, RefusesWhatIsNoTableOfTheInputs) {
   const test::TemporaryFolder folder;
   for (const Refusal& each : {Refusal{"", "6007 1:1 the file is empty"},
                               Refusal{"y\n\n", "6007 2:1 there is no line of numbers below the header"},
-                              Refusal{"x,z\n1,2\n", "6008 1:1 no column is called `y`"},
+                              Refusal{"x,z\n1,2\n", "6008 1:1 no column is called `y`: the first line names `x`, `z`"},
                               Refusal{"y,y\n1,2\n", "6008 1:3 two columns are called `y`"},
                               Refusal{"y.0,y.1\n1,2\n", "6008 1:5 the input `y` has `1` numbers per sample, and there is a column `y.1`"},
                               Refusal{"y,z\n1,2\n3, nan\n4, 5\n6\n", "6008 5:1 the line has `1` numbers, and the header names `2` columns"},
                               Refusal{"y,z\n1,2,3\n", "6008 2:5 the line has `3` numbers, and the header names `2` columns"},
                               Refusal{"z,y\n1,2\n3, nan\n", "6008 3:4 `nan` is no finite number"},
                               Refusal{"y\n1\n1.5e\n", "6008 3:1 `1.5e` is no finite number"},
+                              Refusal{"y\n1\n\x1b[2J7777777777777777777777777777777777777777\n", "6008 3:1 `?[2J777777777777777777777777777777777777...` is no finite number"},
                               Refusal{"y,z\n1,2\n,3\n", "6008 3:1 `` is no finite number"}}) {
     const std::string path = folder.write("points.csv", each.text);
     Failure failure;
@@ -105,6 +106,9 @@ TEST(Arrays, RefusesWhatIsNoTableOfTheInputs) {
   const std::string path = folder.write("points.csv", "x.0,x.1,x.2,x.3,label\n1,2,3,4,5\n1,2,3,4,2.5\n");
   EXPECT_FALSE(open_data(arrays(path), kInputs, 0, DataUse::training, 0, failure));
   EXPECT_EQ(failure.message, "`2.5` is no integer");
+  constexpr PiperInput kSingle[] = {{.name = "y", .dtype = PIPER_F32, .num_dims = 1, .dims = kLine, .sample_dim = 0}};
+  EXPECT_FALSE(open_data(arrays(folder.write("large.csv", "y\n1\n1e39\n")), kSingle, 0, DataUse::training, 0, failure));
+  EXPECT_EQ(failure.message, "`1e39` is no finite number in f32");
   EXPECT_FALSE(open_data(arrays(folder.path()), kInputs, 0, DataUse::training, 0, failure));
   EXPECT_EQ(failure.message, "cannot read `" + std::string(folder.path()) + "`: it is a folder");
   EXPECT_EQ(failure.place.file, "a.pipe");
