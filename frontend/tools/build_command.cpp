@@ -4,6 +4,7 @@
 #include "backend/emit_cpp/emit_program.h"
 #include "embedded/program_headers.h"
 #include "frontend/tools/commands.h"
+#include "frontend/tools/product_view.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "frontend/tools/train_job.h"
@@ -33,13 +34,18 @@ int run_build(Console& console, const Arguments& arguments) {
     files.push_back((folder / (role.role + ".cpp")).string());
     session.words() << (folder / (role.role + ".cpp")).string() << "\n";
   }
-  const std::string products = product_table(*dag, options->math);
-  const std::string table = kernel_table(*dag) + (products.empty() ? "" : "\n") + products;
+  std::vector<ProductRow> products = products_of(programs, options->math);
+  runtime::LibrarySwitch library(*options);
+  runtime::Failure failure;
+  const runtime::LibraryCalls* const calls = products.empty() ? nullptr : library.get(failure);
+  if (calls) measure(products, *calls);
+  std::string table = kernel_table(programs) + (products.empty() ? "" : "\n") + product_table(products);
+  if (!calls && !products.empty()) table += "rates not measured: " + failure.message + "\n";
   if (!session.write_file((folder / "kernels.txt").string(), table)) return session.finish();
   session.words() << table;
   if (arguments.format == "json") {
     std::string text;
-    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"files", std::move(files)}, {"kernels", table}});
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"files", std::move(files)}, {"kernels", kernel_table(programs)}, {"products", product_json(products)}});
     console.out << text << "\n";
   }
   return session.finish();

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "backend/device_program/device_program.h"
 #include "ir/dag/plan.h"
-#include "runtime/options.h"
 
 namespace piper::tools {
 
@@ -12,9 +12,6 @@ namespace piper::tools {
 std::string program_text(const dag::Dag& dag);
 
 /// The table that `build` prints: kernels, library calls and bytes moved per body.
-std::string kernel_table(const dag::Dag& dag);
-
-/// Below it: the shapes of matrix products, largest first, how many places multiply so, and who multiplies there on this machine. Empty without products.
-std::string product_table(const dag::Dag& dag, runtime::Math math);
+std::string kernel_table(const backend::ProgramSet& programs);
 
 }  // namespace piper::tools

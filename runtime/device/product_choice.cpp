@@ -9,6 +9,10 @@ namespace {
 constexpr std::int64_t kLeastExtent = 32;
 constexpr std::int64_t kLeastWork = 128 * 128 * 128;
 
+// Rows of a call, and the most that they may take: second caches have 512 KiB to 2 MiB.
+constexpr std::int64_t kPanelRows = 256;
+constexpr std::int64_t kPanelBytes = 1 << 20;
+
 }  // namespace
 
 Processor this_processor() {
@@ -27,6 +31,12 @@ ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor&
   const std::int64_t least = std::min({call.m, call.n, call.k});
   const bool large = least >= kLeastExtent && call.batch * call.m * call.n * call.k >= kLeastWork;
   return large ? ProductLibrary::onednn : ProductLibrary::mkl;
+}
+
+std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads) {
+  const std::int64_t bytes = call.dtype == PIPER_F64 ? 8 : 4;
+  const bool whole = threads > 1 || call.batch != 1 || call.transpose_a || call.n > kPanelBytes / (kPanelRows * bytes);
+  return whole ? call.m : std::min(call.m, kPanelRows);
 }
 
 const char* name_of(ProductLibrary library) { return library == ProductLibrary::onednn ? "oneDNN" : "MKL"; }

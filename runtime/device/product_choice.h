@@ -24,6 +24,11 @@ Processor this_processor();
 /// is quicker to start. `math` is neither Math::builtin nor, on a processor without AVX-512, Math::onednn.
 ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor);
 
+/// Rows of the result that MKL shall compute in one call on so many threads, at most `call.m`. MKL comes back to each element once per block of the sum, so a
+/// call writes no more than a core's second cache holds, unless rows are so long that packing `b` for few of them would cost more than that saves. Several
+/// threads share the rows themselves and would wait for each other after every call (measured in tests/bench/README.md).
+std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads);
+
 /// `MKL`, `oneDNN`.
 const char* name_of(ProductLibrary library);
 

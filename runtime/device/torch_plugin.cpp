@@ -169,9 +169,20 @@ int choose(Math chosen) {
   return 0;
 }
 
-void multiply_mkl(const PiperGemm& call, const ProductViews& views, bool accumulate) {
+// The views of `call` at these addresses; the next call of this thread may change them.
+const ProductViews& at_addresses(const PiperGemm& call, const void* a, const void* b, void* c) {
+  ProductViews& views = views_of(call);
+  point(views.a, a);
+  point(views.b, b);
+  point(views.c, c);
+  return views;
+}
+
+struct Moved : std::exception {};
+
+void multiply_one(const ProductViews& views, bool accumulate) {
   at::Tensor c = views.c;
-  if (call.batch == 1) {
+  if (views.call.batch == 1) {
     if (accumulate) {
       at::_ops::addmm_out::call(c, views.a, views.b, 1, 1, c);
     } else {
@@ -182,6 +193,24 @@ void multiply_mkl(const PiperGemm& call, const ProductViews& views, bool accumul
   } else {
     at::_ops::bmm_out::call(views.a, views.b, c);
   }
+}
+
+// Row by row of panels, where that is faster.
+void multiply_mkl(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
+  const std::int64_t rows = rows_per_call(call, static_cast<std::uint32_t>(at::get_num_threads()));
+  const std::int64_t element = call.dtype == PIPER_F64 ? 8 : 4;
+  const auto* from = static_cast<const unsigned char*>(a);
+  auto* to = static_cast<unsigned char*>(c);
+  std::int64_t done = 0;
+  do {
+    PiperGemm panel = call;
+    panel.m = std::min(rows, call.m - done);
+    unsigned char* const result = to + done * call.n * element;
+    const ProductViews& views = at_addresses(panel, from + done * call.k * element, b, result);
+    multiply_one(views, accumulate);
+    if (views.c.const_data_ptr() != result) throw Moved();
+    done += rows;
+  } while (done < call.m);
 }
 
 // As much as the thread's hungriest product wanted.
@@ -204,14 +233,18 @@ struct KeptMemory {
 };
 
 // oneDNN takes all memory before it writes anything, so a product that found too little of it is begun again.
-void multiply_onednn(const ProductViews& views, bool accumulate) {
+void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
+  const ProductViews& views = at_addresses(call, a, b, c);
   thread_local KeptMemory kept;
   for (;;) {
     PlannedMemory memory{.next = kept.data.get(), .left = kept.bytes};
     try {
       const PlannedScope scope(memory);
       at::native::mkldnn_matmul(views.a, views.b, views.c, accumulate ? 1 : 0, 1);
+      if (views.c.const_data_ptr() != c) throw Moved();
       return;
+    } catch (const Moved&) {
+      throw;
     } catch (const std::exception&) {
       if (memory.missing == 0) throw;
     }
@@ -224,17 +257,14 @@ int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std:
   try {
     static const Processor processor = this_processor();
     const ProductLibrary library = choose_product(*call, math.load(std::memory_order_relaxed), processor);
-    ProductViews& views = views_of(*call);
-    point(views.a, a);
-    point(views.b, b);
-    point(views.c, c);
     if (library == ProductLibrary::onednn) {
-      multiply_onednn(views, accumulate != 0);
+      multiply_onednn(*call, a, b, c, accumulate != 0);
     } else {
-      multiply_mkl(*call, views, accumulate != 0);
+      multiply_mkl(*call, a, b, c, accumulate != 0);
     }
-    if (views.c.const_data_ptr() != c) return refuse(report, "LibTorch moved the result of a matrix product");
     return kLibraryDone;
+  } catch (const Moved&) {
+    return refuse(report, "LibTorch moved the result of a matrix product");
   } catch (const std::bad_alloc&) {
     return refuse(report, "LibTorch found no memory for a matrix product");
   } catch (const std::exception&) {

@@ -50,7 +50,7 @@ constexpr double kBound = sizeof(T) == 8 ? 1e-13 : 1e-5;
 
 template <typename T>
 void check_gemm() {
-  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}, {1, 160, 130, 132}, {3, 96, 128, 96}}) {
+  for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}, {1, 160, 130, 132}, {3, 96, 128, 96}, {1, 600, 40, 20}}) {
     for (std::uint32_t form = 0; form < 8; ++form) {
       const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = dtype_of<T>()};
       const auto a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * k * n, 2);
@@ -113,6 +113,24 @@ TEST(ProductChoice, FollowsTheProcessorAndTheShape) {
       EXPECT_EQ(choose_product(call, Math::mkl, kOther), mkl);
       EXPECT_EQ(choose_product(call, Math::onednn, kIntel), row.dtype == PIPER_F32 ? onednn : mkl);
     }
+  }
+}
+
+TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {
+  const struct {
+    std::int64_t batch, m, n;
+    std::uint32_t transpose_a;
+    PiperDType dtype;
+    std::int64_t rows;
+  } cases[] = {
+      {1, 4096, 256, 0, PIPER_F32, 256},  {1, 4096, 1024, 0, PIPER_F32, 256},  {1, 100, 256, 0, PIPER_F32, 100},  {1, 4096, 512, 0, PIPER_F64, 256},
+      {1, 4096, 1025, 0, PIPER_F32, 4096}, {1, 4096, 513, 0, PIPER_F64, 4096},  // rows too long
+      {2, 4096, 256, 0, PIPER_F32, 4096}, {1, 4096, 256, 1, PIPER_F32, 4096},
+  };
+  for (const auto& row : cases) {
+    const PiperGemm call{.batch = row.batch, .m = row.m, .n = row.n, .k = 256, .transpose_a = row.transpose_a, .transpose_b = 0, .dtype = row.dtype};
+    EXPECT_EQ(rows_per_call(call, 1), row.rows) << row.n;
+    EXPECT_EQ(rows_per_call(call, 2), row.m) << row.n;
   }
 }
 

@@ -35,8 +35,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 /// What differs from one run to the next.
 std::string without_times(const std::string& text) {
-  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"), left("left [0-9:]+");
-  return std::regex_replace(std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s"), left, "left #");
+  static const std::regex seconds("[0-9.]+ s,"), speed("[0-9.]+ ?[kMG]? (tokens|samples)/s"), left("left [0-9:]+"), rate("(builtin|MKL|oneDNN) +[0-9.]+\n");
+  const std::string without_speeds = std::regex_replace(std::regex_replace(text, seconds, "# s,"), speed, "# $1/s");
+  return std::regex_replace(std::regex_replace(without_speeds, left, "left #"), rate, "$1 #\n");
 }
 
 void append_lines(std::string& to, const std::string& text) {

@@ -1,0 +1,108 @@
+#include "frontend/tools/product_view.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+
+#include "runtime/device/product_choice.h"
+
+namespace piper::tools {
+namespace {
+
+constexpr double kMostOperations = 1e10;
+constexpr double kMostBytes = 1 << 30;
+constexpr double kSeconds = 0.02;
+
+double operations(const PiperGemm& call) {
+  return 2 * static_cast<double>(call.batch) * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
+}
+
+/// `nn`, `nt`, `tn`, `tt`: which of the two is stored transposed.
+std::string form_of(const PiperGemm& call) { return std::string(call.transpose_a != 0 ? "t" : "n") + (call.transpose_b != 0 ? "t" : "n"); }
+const char* dtype_of(const PiperGemm& call) { return call.dtype == PIPER_F64 ? "f64" : "f32"; }
+
+/// `8 of 128 x 32 x 128 tn f32`: rows, columns, terms of each sum.
+std::string shape_text(const PiperGemm& call) {
+  const std::string batch = call.batch == 1 ? "" : std::to_string(call.batch) + " of ";
+  return batch + std::to_string(call.m) + " x " + std::to_string(call.n) + " x " + std::to_string(call.k) + " " + form_of(call) + " " + dtype_of(call);
+}
+
+template <typename T>
+std::optional<double> rate(const PiperGemm& call, const runtime::LibraryCalls& library) {
+  const double elements = static_cast<double>(call.batch) * (static_cast<double>(call.m) * static_cast<double>(call.k) +
+                                                             static_cast<double>(call.k) * static_cast<double>(call.n) +
+                                                             static_cast<double>(call.m) * static_cast<double>(call.n));
+  if (operations(call) > kMostOperations || elements * sizeof(T) > kMostBytes) return std::nullopt;
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns) { return std::vector<T>(static_cast<std::size_t>(call.batch * rows * columns), T(1)); };
+  const std::vector<T> a = matrix(call.m, call.k), b = matrix(call.k, call.n);
+  std::vector<T> c = matrix(call.m, call.n);
+  runtime::LibraryReport report;
+  const auto multiply = [&] { return library.gemm(&call, a.data(), b.data(), c.data(), 0, &report) == runtime::kLibraryDone; };
+  if (!multiply()) return std::nullopt;  // the first one prepares what the shape needs
+  const auto start = std::chrono::steady_clock::now();
+  double seconds = 0;
+  int times = 0;
+  while (seconds < kSeconds) {
+    if (!multiply()) return std::nullopt;
+    ++times;
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return 1e-9 * operations(call) * times / seconds;
+}
+
+}  // namespace
+
+std::vector<ProductRow> products_of(const backend::ProgramSet& programs, runtime::Math math) {
+  const runtime::Processor processor = runtime::this_processor();
+  std::map<std::string, ProductRow> by_shape;
+  for (const backend::KernelBody& body : programs.bodies) {
+    for (const backend::KernelStep& step : body.steps) {
+      const auto* const call = std::get_if<backend::LibraryCall>(&step);
+      if (call == nullptr || call->kind != PIPER_CALL_GEMM) continue;
+      ProductRow& row = by_shape.try_emplace(shape_text(call->gemm), ProductRow{.call = call->gemm, .gflops = {}}).first->second;
+      row.library = math == runtime::Math::builtin ? "builtin" : runtime::name_of(runtime::choose_product(row.call, math, processor));
+      ++row.places;
+    }
+  }
+  std::vector<ProductRow> rows;
+  for (const auto& [shape, row] : by_shape) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [](const ProductRow& a, const ProductRow& b) { return operations(a.call) > operations(b.call); });
+  return rows;
+}
+
+void measure(std::vector<ProductRow>& rows, const runtime::LibraryCalls& library) {
+  library.begin_thread(1);
+  for (ProductRow& row : rows) row.gflops = row.call.dtype == PIPER_F64 ? rate<double>(row.call, library) : rate<float>(row.call, library);
+}
+
+std::string product_table(const std::vector<ProductRow>& rows) {
+  if (rows.empty()) return "";
+  std::size_t width = std::string("product").size();
+  for (const ProductRow& row : rows) width = std::max(width, shape_text(row.call).size());
+  const int columns = static_cast<int>(width);
+  char line[256];
+  std::snprintf(line, sizeof line, "%-*s  %7s %13s  %-7s  %8s\n", columns, "product", "places", "Mflop", "library", "GFLOP/s");
+  std::string text = line;
+  for (const ProductRow& row : rows) {
+    char measured[32] = "-";
+    if (row.gflops) std::snprintf(measured, sizeof measured, "%.1f", *row.gflops);
+    std::snprintf(line, sizeof line, "%-*s  %7d %13.3f  %-7s  %8s\n", columns, shape_text(row.call).c_str(), row.places, 1e-6 * operations(row.call), row.library,
+                  measured);
+    text += line;
+  }
+  return text;
+}
+
+llvm::json::Array product_json(const std::vector<ProductRow>& rows) {
+  llvm::json::Array products;
+  for (const ProductRow& row : rows) {
+    llvm::json::Object product{{"batch", row.call.batch}, {"m", row.call.m},           {"n", row.call.n},         {"k", row.call.k},
+                               {"form", form_of(row.call)}, {"dtype", dtype_of(row.call)}, {"places", row.places}, {"library", row.library}};
+    if (row.gflops) product["gflops"] = *row.gflops;
+    products.push_back(std::move(product));
+  }
+  return products;
+}
+
+}  // namespace piper::tools
