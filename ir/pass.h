@@ -1,6 +1,8 @@
 #pragma once
 // The passes of training: forward, backward, and the two halves of a backward (input gradients, weight gradients).
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -8,18 +10,19 @@
 namespace piper {
 
 enum class Pass : std::uint8_t { F, B, BI, BW };
+inline constexpr std::array kAllPasses = {Pass::F, Pass::B, Pass::BI, Pass::BW};
+inline constexpr std::size_t kPasses = kAllPasses.size();
 
 /// `F`, `B`, `BI`, `BW`.
 constexpr std::string_view pass_name(Pass pass) {
-  constexpr std::string_view kNames[] = {"F", "B", "BI", "BW"};
+  constexpr std::array<std::string_view, kPasses> kNames = {"F", "B", "BI", "BW"};
   return kNames[static_cast<std::size_t>(pass)];
 }
 
 constexpr std::optional<Pass> parse_pass(std::string_view text) {
-  if (text == "F") return Pass::F;
-  if (text == "B") return Pass::B;
-  if (text == "BI") return Pass::BI;
-  if (text == "BW") return Pass::BW;
+  for (const Pass pass : kAllPasses) {
+    if (text == pass_name(pass)) return pass;
+  }
   return std::nullopt;
 }
 

@@ -289,13 +289,13 @@ class Application {
       const ChunkId chunk = dag_.node(node).chunk;
       if (op.part == Part::recv) {
         for (const Input& input : dag_.inputs_of(dag_.node(node))) {
-          if (input.cls == EdgeClass::data && dag_.node(input.source.node).kind == NodeKind::recv) named.push_back({input.source.node, chunk});
+          if (input.cls == EdgeClass::data && is_recv(dag_.node(input.source.node).kind)) named.push_back({input.source.node, chunk});
         }
         continue;
       }
       for (const std::uint32_t unit : graph.successors(graph.unit_of(node))) {
         const Node& to = dag_.node(graph.front(unit));
-        if (op.part == Part::send ? to.kind != NodeKind::send : to.kind != NodeKind::all_reduce || !to.bucket.valid()) continue;
+        if (op.part == Part::send ? !is_send(to.kind) : !to.reduces_gradients()) continue;
         for (const NodeId member : graph.members(unit)) {
           if (dag_.node(member).kind == to.kind && roles_.contains(dag_.node(member).devices, rank_->devices)) named.push_back({member, chunk});
         }

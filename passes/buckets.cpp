@@ -41,7 +41,7 @@ std::vector<std::vector<Use>> uses_of(const Dag& dag) {
   std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk take turns, but their devices rarely change
   llvm::DenseSet<std::uint64_t> seen;
   for (const Node& node : dag.nodes) {
-    if (node.kind != NodeKind::chunk) break;
+    if (!runs_body(node.kind)) continue;
     if (node.devices.valid() && node.devices == last[node.body.index()]) continue;
     last[node.body.index()] = node.devices;
     if (!seen.insert(std::uint64_t{node.body.value()} << 32 | (node.devices.valid() ? node.devices.value() : 0)).second) continue;

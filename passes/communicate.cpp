@@ -61,8 +61,7 @@ void Communicator::reduce_gradients() {
       }
       if (reduced) {
         Node reduce = node_of(NodeKind::all_reduce, bucket.homes[h], bucket.loc);
-        reduce.bucket = id;
-        reduce.subject = Node::kNormReport;
+        reduce.subject = Subject::of_bucket(id);
         reduce.comm = comm;
         reduce.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
         const NodeId node = dag_.add(reduce, inputs);
@@ -102,7 +101,7 @@ bool Communicator::add_norm() {
   for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
     const Bucket& bucket = dag_.buckets[b];
     Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
-    sums.bucket = BucketId::at(b);
+    sums.subject = Subject::of_bucket(BucketId::at(b));
     sums.num_outputs = 1;
     const NodeId node = dag_.add(sums, grads_[b][0]);
     const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[0]) - norm_sets_.begin());
@@ -119,7 +118,7 @@ bool Communicator::add_norm() {
     if (gathered) {
       Node node = node_of(NodeKind::all_gather, norm_sets_[s], loc);
       node.comm = comm;
-      node.subject = Node::kNormReport;
+      node.subject = Subject::of_norm();
       node.num_outputs = offset.back();
       gather = dag_.add(node, of_set[s]);
       dag_.comms[comm.index()].members.push_back(gather);
@@ -135,7 +134,7 @@ bool Communicator::add_norm() {
   }
   if (norms_.empty()) return true;
   Node report = node_of(NodeKind::report, norm_sets_[0], loc);
-  report.subject = Node::kNormReport;
+  report.subject = Subject::of_norm();
   const Input norm{{norms_[0], 0}, 0, EdgeClass::data};
   dag_.add(report, {&norm, 1});
   return true;
@@ -153,7 +152,7 @@ void Communicator::add_updates() {
         inputs.push_back({{norms_[set], 0}, static_cast<std::uint32_t>(bucket.params.size()), EdgeClass::data});
       }
       Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
-      update.bucket = BucketId::at(b);
+      update.subject = Subject::of_bucket(BucketId::at(b));
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
       updates[b].push_back(dag_.add(update, inputs));
     }
@@ -194,7 +193,7 @@ std::optional<Port> Communicator::count_loss(tensor::LossId loss, std::span<cons
   }
   for (std::size_t s = 0; reduced && s < sets.size(); ++s) {
     Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
-    reduce.subject = Node::kCounts + loss.value();
+    reduce.subject = Subject::of_count(loss);
     reduce.comm = comm;
     reduce.num_outputs = 1;
     Port& count = counts[sets[s].index()];
@@ -226,7 +225,7 @@ bool Communicator::report_loss(tensor::LossId loss) {
     const AxisMask cut = dag_.node(of_set[s].front().source.node).cut;
     if (cut == 0) continue;
     Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
-    reduce.subject = loss.value();
+    reduce.subject = Subject::of_loss(loss);
     reduce.comm = CommId::at(dag_.comms.size());
     reduce.num_outputs = static_cast<std::uint32_t>(of_set[s].size());
     const NodeId node = dag_.add(reduce, of_set[s]);
@@ -240,7 +239,7 @@ bool Communicator::report_loss(tensor::LossId loss) {
     dag_.comms.push_back({{}, 0, loc});
     for (std::size_t s = 0; s < sets.size(); ++s) {
       Node gather = node_of(NodeKind::all_gather, sets[s], loc);
-      gather.subject = loss.value();
+      gather.subject = Subject::of_loss(loss);
       gather.comm = comm;
       gather.num_outputs = offset.back();
       dag_.comms[comm.index()].members.push_back(dag_.add(gather, of_set[s]));
@@ -258,7 +257,7 @@ bool Communicator::report_loss(tensor::LossId loss) {
   }
   for (std::uint32_t i = 0; i < at.size(); ++i) inputs.push_back({at[i], i, EdgeClass::data});
   Node report = node_of(NodeKind::report, sets.empty() ? DeviceSetId() : sets[0], loc);
-  report.subject = loss.value();
+  report.subject = Subject::of_loss(loss);
   dag_.add(report, inputs);
   return true;
 }

@@ -11,7 +11,7 @@ namespace piper::passes {
 using namespace dag;
 
 std::int64_t unit_cost(const Node& node) {
-  if (node.kind != NodeKind::chunk) return 0;
+  if (!runs_body(node.kind)) return 0;
   return node.pass == Pass::B ? 2 : 1;
 }
 
@@ -41,7 +41,7 @@ std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph,
   for (const std::uint32_t unit : topological) {
     const Node& node = dag.node(graph.front(unit));
     if (node.pass != Pass::F) continue;
-    if (node.kind == NodeKind::chunk) {
+    if (runs_body(node.kind)) {
       ++level[unit];
       depth[node.chunk.index()] = std::max(depth[node.chunk.index()], level[unit]);
     }
@@ -51,7 +51,7 @@ std::vector<Priority> default_priorities(const Dag& dag, const WorkGraph& graph,
   for (std::size_t i = 0; i < topological.size(); ++i) {
     const std::uint32_t unit = topological[i];
     const Node& node = dag.node(graph.front(unit));
-    if (node.kind != NodeKind::chunk) continue;
+    if (!runs_body(node.kind)) continue;
     // The last dimension is the fastest over the samples: first all copies' microbatch 0, then all copies' microbatch 1.
     std::uint64_t microbatch = 0;
     for (std::size_t d = dag.dims.size(); d-- > 0;) {
@@ -142,7 +142,7 @@ class Simulation {
     while (!released_.empty()) {
       const std::uint32_t unit = released_.back();
       released_.pop_back();
-      if (dag_.node(graph_.front(unit)).kind != NodeKind::chunk) {
+      if (!runs_body(dag_.node(graph_.front(unit)).kind)) {
         complete(unit);
         continue;
       }

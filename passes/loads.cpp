@@ -21,7 +21,7 @@ Port Loads::of(tensor::InputId input, const Node& reader) {
   node.instance = reader.instance;
   node.devices = reader.devices;
   node.cut = reader.cut;
-  node.subject = input.value();
+  node.subject = Subject::of_input(input);
   node.num_outputs = 1;
   node.loc = dag_.inputs[input.index()].loc;
   const NodeId made = dag_.add(node, {});
@@ -55,7 +55,8 @@ std::vector<Port> loss_sums(const Dag& dag, tensor::LossId loss) {
       if (port.kind == PortKind::loss_sum && port.loss == loss) output[b] = static_cast<std::int32_t>(o);
     }
   }
-  for (std::size_t n = 0; n < dag.nodes.size() && dag.nodes[n].kind == NodeKind::chunk; ++n) {
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    if (!runs_body(dag.nodes[n].kind)) continue;
     const std::int32_t o = output[dag.nodes[n].body.index()];
     if (o >= 0) found.push_back({dag.nodes[n].instance, {NodeId::at(n), static_cast<std::uint32_t>(o)}});
   }
@@ -73,7 +74,7 @@ Port add_count(Dag& dag, Loads& loads, tensor::LossId loss, std::span<const Port
   }
   Node count;
   count.kind = NodeKind::count;
-  count.subject = loss.value();
+  count.subject = Subject::of_count(loss);
   count.num_outputs = 1;
   count.loc = dag.losses[loss.index()].loc;
   if (!sums.empty()) {

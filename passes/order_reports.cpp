@@ -64,17 +64,17 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
 
 std::string work_text(const Dag& dag, NodeId id) {
   const Node& node = dag.node(id);
-  if (node.kind == NodeKind::all_reduce && node.bucket.valid()) {
+  if (node.reduces_gradients()) {
     // Of the bucket's contributions the first: a reduction is of all its microbatches.
     const Node& source = dag.node(dag.inputs_of(node).front().source.node);
     return chunk_text(PieceTexts(dag), source) + ".reduce";
   }
-  if (node.kind != NodeKind::chunk && (!node.chunk.valid() || (node.kind != NodeKind::send && node.kind != NodeKind::recv))) return dag.name(id);
+  if (!runs_body(node.kind) && (!node.chunk.valid() || !is_message(node.kind))) return dag.name(id);
   const std::string quoted = list_text(dag, {id});
   std::string text = quoted.substr(1, quoted.size() - 2);
-  if (node.kind == NodeKind::chunk) return text;
+  if (runs_body(node.kind)) return text;
   const std::size_t region = text.find(' ') + 1;
-  return text.insert(std::min(text.find(' ', region), text.size()), node.kind == NodeKind::send ? ".send" : ".recv");
+  return text.insert(std::min(text.find(' ', region), text.size()), is_send(node.kind) ? ".send" : ".recv");
 }
 
 void OrderReports::trim_unknown(const Order::Transform& transform) {

@@ -42,7 +42,7 @@ class Table {
     placed_.assign(copies, {});
     for (const NodeId id : dag_.order) {
       const Node& node = dag_.node(id);
-      if (node.kind != NodeKind::chunk) continue;
+      if (!runs_body(node.kind)) continue;
       const RegionId region = dag_.chunks[node.chunk.index()].region;
       OrdersTable::Op op;
       op.pass = node.pass;
@@ -89,7 +89,7 @@ class Table {
     const std::size_t claimed = rows.size();
     std::vector<bool> used(dag_.device_sets.size(), false);
     for (const Node& node : dag_.nodes) {
-      if (node.kind == NodeKind::chunk) used[node.devices.index()] = true;
+      if (runs_body(node.kind)) used[node.devices.index()] = true;
     }
     const auto set = [&](DeviceSetId id) -> const DeviceSet& { return dag_.device_sets[id]; };
     for (std::size_t s = 0; s < used.size(); ++s) {

@@ -45,7 +45,7 @@ class Placer {
   Selection selection_;
   std::vector<Rule> rules_;
   bool unmatched_ = false;                 // a selector matched nothing
-  std::vector<std::uint32_t> by_pass_[4];  // rule per (chunk, instance); empty where no rule names the pass
+  std::vector<std::uint32_t> by_pass_[kPasses];  // rule per (chunk, instance); empty where no rule names the pass
 };
 
 /// On an axis with one device a fixed coordinate and the whole axis are the same set; it is written as whole, so that equal sets are equal.
@@ -181,7 +181,7 @@ bool Placer::run() {
   if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
   if (!good) return false;
   for (Node& node : dag_.nodes) {
-    if (node.kind == NodeKind::chunk) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), node.pass);
+    if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), node.pass);
   }
   return finish();
 }
@@ -217,7 +217,7 @@ Places Placer::places() {
   if (!check_places(strategy_, *dag_.context, sink_)) return places;
   collect();
   decide();
-  for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+  for (const Pass pass : kAllPasses) {
     std::vector<DeviceSetId>& of_pass = places[static_cast<std::size_t>(pass)];
     for (std::size_t at = 0; at < of_pass.size(); ++at) of_pass[at] = place_of(at, pass);
   }

@@ -18,7 +18,7 @@
 namespace piper::passes {
 
 /// By pass: where the lines of a strategy put it of every chunk and instance, row-major; invalid where no line says it.
-using Places = std::array<std::vector<DeviceSetId>, 4>;
+using Places = std::array<std::vector<DeviceSetId>, kPasses>;
 /// For passes before this one; reports nothing.
 Places places_of(dag::Dag& dag, const directive::Strategy& strategy);
 

@@ -117,7 +117,7 @@ class RoleProjection {
   }
 
   bool is_gradient(const Node& node, std::uint32_t output) const {
-    return node.kind == NodeKind::chunk && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
+    return runs_body(node.kind) && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
   }
 
   // ---- values of the step
@@ -139,8 +139,8 @@ class RoleProjection {
       const NodeId id = nodes_[a];
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
-        if (node.kind == NodeKind::update || is_gradient(node, i) || (node.kind == NodeKind::all_reduce && node.bucket.valid())) continue;
-        if (node.kind == NodeKind::all_reduce && !inputs(a).empty()) {
+        if (writes_state(node.kind) || is_gradient(node, i) || node.reduces_gradients()) continue;
+        if (adds_members(node.kind) && !inputs(a).empty()) {
           // In place where nothing else reads the operand.
           const Source& source = inputs(a)[i];
           const std::uint32_t operand = value_of(source.action, source.output);
@@ -208,11 +208,11 @@ class RoleProjection {
       const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
       return {param_offset(param), gradients_[facts_.params[param.index()].bucket.index()], false};
     }
-    if (node.bucket.valid() && node.kind == NodeKind::all_reduce) {
-      return {facts_.buckets[node.bucket.index()].offsets[output], gradients_[node.bucket.index()], false};
+    if (node.reduces_gradients()) {
+      return {facts_.buckets[node.subject.bucket().index()].offsets[output], gradients_[node.subject.bucket().index()], false};
     }
-    if (node.kind == NodeKind::update) {
-      return {facts_.buckets[node.bucket.index()].offsets[output], parameters_[node.bucket.index()], false};
+    if (writes_state(node.kind)) {
+      return {facts_.buckets[node.subject.bucket().index()].offsets[output], parameters_[node.subject.bucket().index()], false};
     }
     return {0, values_[value_of(action, output)].buffer, false};
   }
@@ -263,9 +263,9 @@ class RoleProjection {
     reduction_.assign(dag_.buckets.size(), kNone);
     update_.assign(dag_.buckets.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      if (!node(a).bucket.valid()) continue;
-      if (node(a).kind == NodeKind::all_reduce) reduction_[node(a).bucket.index()] = a;
-      if (node(a).kind == NodeKind::update) update_[node(a).bucket.index()] = a;
+      if (!node(a).subject.bucket().valid()) continue;
+      if (adds_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
+      if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     needs_.clear();
@@ -280,8 +280,8 @@ class RoleProjection {
         if (input.cls == EdgeClass::grad && i + 1 < inputs.size() && inputs[i + 1].port == input.port) continue;
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
-      if (node.kind == NodeKind::recv) need_window(a);
-      if (node.kind == NodeKind::all_reduce && node.bucket.valid() && node.num_inputs == 0) need(a, update_[node.bucket.index()], 1);
+      if (is_recv(node.kind)) need_window(a);
+      if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {

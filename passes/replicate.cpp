@@ -141,7 +141,7 @@ bool Replicator::set_cuts() {
   bool good = true;
   std::uint64_t last = ~0ull;
   for (Node& node : dag_.nodes) {
-    if (node.kind != NodeKind::chunk) break;
+    if (!runs_body(node.kind)) continue;
     const AxisMask fits = asked[node.chunk.index()] & whole_[node.devices.index()];
     node.cut = fits & ~single;
     const std::uint64_t key = std::uint64_t{node.chunk.value()} << 32 | node.devices.value();
@@ -178,10 +178,10 @@ bool Replicator::check_edges() const {
     const Node *maker, *reader;
   };
   std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
-  for (std::size_t n = 0; n < dag_.nodes.size() && dag_.nodes[n].kind == NodeKind::chunk; ++n) {
-    const Node& reader = dag_.nodes[n];
+  for (const Node& reader : dag_.nodes) {
+    if (!runs_body(reader.kind)) continue;
     for (const Input& input : dag_.inputs_of(reader)) {
-      if (input.cls != EdgeClass::data || !input.source.node.valid() || dag_.node(input.source.node).kind != NodeKind::chunk) continue;
+      if (input.cls != EdgeClass::data || !input.source.node.valid() || !runs_body(dag_.node(input.source.node).kind)) continue;
       const Node& maker = dag_.node(input.source.node);
       if (pair_up(maker.devices, reader.devices) && maker.cut == reader.cut) continue;
       const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk), Misfit{&maker, &reader});
@@ -213,7 +213,7 @@ void Replicator::warn_of_repeated_work() const {
   const Node* repeated = nullptr;
   AxisMask axes_repeated = 0;
   for (const Node& node : dag_.nodes) {
-    if (node.kind != NodeKind::chunk) break;
+    if (!runs_body(node.kind)) continue;
     const AxisMask whole = whole_[node.devices.index()];
     used |= node.cut | ~whole;
     if ((whole & ~node.cut) != 0 && repeated == nullptr) repeated = &node;
@@ -242,7 +242,7 @@ void Replicator::divide_bodies() {
   };
   std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
   for (Node& node : dag_.nodes) {
-    if (node.kind != NodeKind::chunk) break;
+    if (!runs_body(node.kind)) continue;
     Last& known = last[node.body.index()];
     if (known.variant.valid() && known.cut == node.cut) {
       node.body = known.variant;

@@ -35,7 +35,7 @@ double bubble_of(const Dag& dag) {
     }
     std::int64_t start = inputs_end(node);
     const std::int64_t cost = unit_cost(node);
-    if (node.kind == NodeKind::chunk) {
+    if (runs_body(node.kind)) {
       for (const std::uint32_t role : roles.roles_of(node.devices)) start = std::max(start, free[role]);
       for (const std::uint32_t role : roles.roles_of(node.devices)) {
         if (first[role] < 0) first[role] = start;
@@ -68,20 +68,18 @@ std::int64_t traffic_of(const Dag& dag) {
     }
     const Node& front = dag.node(comm.members.front());
     const std::int64_t devices = static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
-    if (front.kind == NodeKind::send) {
-      bytes += contributed * devices;
-      continue;
-    }
     std::int64_t joined = 1;  // devices of one set that take part together
     for (std::size_t i = 0; i < dag.mesh.axes.size(); ++i) {
       if ((comm.axes >> i & 1) != 0) joined *= dag.mesh.axes[i].size;
     }
     const std::int64_t groups = devices / joined;
     const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
-    if (front.kind == NodeKind::all_gather) {
-      bytes += groups * joined * contributed * (members - 1);
-    } else {  // a ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much
-      bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size()));
+    switch (traits(front.kind).members) {
+      case Members::alone: break;
+      case Members::pair: bytes += contributed * devices; break;
+      case Members::gather: bytes += groups * joined * contributed * (members - 1); break;
+      // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
+      case Members::add: bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size())); break;
     }
   }
   return bytes;

@@ -11,9 +11,10 @@ using namespace dag;
 WorkTable::WorkTable(const Dag& dag) : chunks_(dag.chunks.size()) {
   const Instances instances(dag);
   instances_ = instances.size();
-  nodes_.resize(4 * chunks_ * instances_);
-  for (std::size_t n = 0; n < dag.nodes.size() && dag.nodes[n].kind == NodeKind::chunk; ++n) {
+  nodes_.resize(kPasses * chunks_ * instances_);
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
     const Node& node = dag.nodes[n];
+    if (!runs_body(node.kind)) continue;
     nodes_[(static_cast<std::size_t>(node.pass) * chunks_ + node.chunk.index()) * instances_ + instances.position(node.instance)] = NodeId::at(n);
   }
 }
@@ -340,7 +341,7 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
   if (selector.part == directive::Part::none) {
     for (const ChunkId chunk : found->chunks) {
       for (const std::uint32_t instance : found->instances) {
-        for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+        for (const Pass pass : kAllPasses) {
           if (const NodeId node = work().at(chunk, pass, instance); of_pass(pass) && node.valid()) out.push_back(node);
         }
       }
@@ -354,14 +355,14 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
     bool in = false;
-    if (node.kind == NodeKind::send) {
+    if (is_send(node.kind)) {
       in = selector.part == directive::Part::send && is_in(node);
-    } else if (node.kind == NodeKind::recv) {
+    } else if (is_recv(node.kind)) {
       in = selector.part == directive::Part::recv && is_in(node);
-    } else if (node.kind == NodeKind::all_reduce && selector.part == directive::Part::reduce && node.bucket.valid()) {
+    } else if (adds_members(node.kind) && selector.part == directive::Part::reduce && node.subject.bucket().valid()) {
       for (const Input& input : dag_.inputs_of(node)) {
         const Node& source = dag_.node(input.source.node);
-        in = in || (source.kind == NodeKind::chunk && is_in(source));
+        in = in || (runs_body(source.kind) && is_in(source));
       }
     }
     if (in) out.push_back(NodeId::at(n));

@@ -25,15 +25,15 @@ void measure_ports(const Dag& dag, Sizes& sizes) {
   const auto measure = [&](NodeId id, std::uint32_t output) { sizes.port_bytes.push_back(dag.output_type({id, output}).bytes()); };
   for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
     const Node& node = dag.nodes[i];
-    if (node.kind == NodeKind::chunk) {
+    if (runs_body(node.kind)) {
       const std::vector<std::int64_t>& bytes = body_bytes[node.body.index()];
       sizes.port_bytes.insert(sizes.port_bytes.end(), bytes.begin(), bytes.end());
-    } else if (node.kind == NodeKind::update || (node.kind == NodeKind::all_reduce && node.bucket.valid())) {
+    } else if (writes_state(node.kind) || node.reduces_gradients()) {
       sizes.port_bytes.resize(sizes.port_bytes.size() + node.num_outputs, 0);  // state
-    } else if (node.kind == NodeKind::recv) {
+    } else if (is_recv(node.kind)) {
       for (const Input& input : dag.inputs_of(dag.node(dag.comms[node.comm.index()].members.front()))) {
         const std::uint32_t source = input.source.node.value();
-        if (source < i && dag.nodes[source].kind == NodeKind::chunk) {
+        if (source < i && runs_body(dag.nodes[source].kind)) {
           sizes.port_bytes.push_back(sizes.port_bytes[sizes.first_port[source] + input.source.index]);
         } else {
           measure(input.source.node, input.source.index);
@@ -64,7 +64,7 @@ class Workspaces {
       case NodeKind::sum_squares:
       case NodeKind::update: {
         std::vector<tensor::Type> types;
-        for (const tensor::ParamId param : dag_.buckets[node.bucket.index()].params) types.push_back(dag_.param_types[param.index()]);
+        for (const tensor::ParamId param : dag_.buckets[node.subject.bucket().index()].params) types.push_back(dag_.param_types[param.index()]);
         for (const auto& [kind, known, bytes] : buckets_) {
           if (kind == node.kind && known == types) return bytes;
         }

@@ -299,7 +299,7 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
     for (std::uint32_t i = 0; i < instances.size(); ++i) {
       node.instance = instances.at(i);
       const bool halves = backward[c * instances.size() + i] == Backward::halves;  // of one named both ways the whole stands
-      for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+      for (const Pass pass : kAllPasses) {
         if (pass != Pass::F && halves == (pass == Pass::B)) continue;
         node.pass = pass;
         node.body = chunk.bodies[static_cast<std::size_t>(pass)];

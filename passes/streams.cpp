@@ -85,7 +85,7 @@ class Assignment {
   void report_conflict(const directive::Stream& directive, const directive::Selector& target, NodeId node) {
     const Stream& other = dag_.streams[stream_of(dag_.node(node).comm).index()];
     const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
-    if (dag_.node(node).kind == NodeKind::all_reduce) {
+    if (adds_members(dag_.node(node).kind)) {
       // A bucket is reduced as one, and its regions may have been named apart.
       const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other);
       const std::string text = region_text(dag_, here.front());
@@ -93,7 +93,7 @@ class Assignment {
         auto report = sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but one bucket holds its gradients and those of `{}`, and is on `{}` already", text,
                                    name, region_text(dag_, there.front()), other_name);
         report.related(other.loc, "put on `{}` here", other_name);
-        const std::vector<tensor::ParamId>& params = dag_.buckets[dag_.node(node).bucket.index()].params;
+        const std::vector<tensor::ParamId>& params = dag_.buckets[dag_.node(node).subject.bucket().index()].params;
         if (params.size() > 1) {
           report.hint("a bucket is reduced as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
         } else {
@@ -117,7 +117,7 @@ class Assignment {
     for (const NodeId member : dag_.comms[reduction.index()].members) {
       for (const Input& input : dag_.inputs_of(dag_.node(member))) {
         const Node& source = dag_.node(input.source.node);
-        if (source.kind == NodeKind::chunk) chunks.push_back(source.chunk);
+        if (runs_body(source.kind)) chunks.push_back(source.chunk);
       }
     }
     std::ranges::sort(chunks);
@@ -162,7 +162,7 @@ class Assignment {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
-      const char* purpose = node.kind == NodeKind::all_gather ? "gather." : node.bucket.valid() ? "reduce." : "sum.";
+      const char* purpose = gathers_members(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
       return purpose + place(communicator.members.front());
     }
     std::string name = node.pass == Pass::F ? "act." : "grad.";

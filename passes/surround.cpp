@@ -45,7 +45,7 @@ void add_loss_reports(Dag& dag, Loads& loads) {
     for (std::size_t i = 0; i < sums.size(); ++i) inputs.push_back({sums[i], static_cast<std::uint32_t>(i), EdgeClass::data});
     Node report;
     report.kind = NodeKind::report;
-    report.subject = static_cast<std::uint32_t>(l);
+    report.subject = Subject::of_loss(tensor::LossId::at(l));
     report.loc = dag.losses[l].loc;
     if (!sums.empty()) {
       report.devices = dag.node(sums[0].node).devices;
@@ -132,7 +132,7 @@ void surround(Dag& dag) {
     for (std::size_t h = 0; h < homes; ++h) {
       Node update;
       update.kind = NodeKind::update;
-      update.bucket = BucketId::at(b);
+      update.subject = Subject::of_bucket(BucketId::at(b));
       if (!bucket.homes.empty()) update.devices = bucket.homes[h];
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
       update.loc = bucket.loc;

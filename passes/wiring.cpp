@@ -11,15 +11,15 @@ using namespace dag;
 
 Producers::Producers(const Dag& dag) {
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
-    for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
+    for (const Pass pass : kAllPasses) {
       const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)];
       if (!body.valid()) continue;
       const std::vector<BodyPort>& outputs = dag.bodies[body.index()].outputs;
       for (std::size_t o = 0; o < outputs.size(); ++o) {
         if (outputs[o].kind != PortKind::data && outputs[o].kind != PortKind::saved) continue;
         const auto [entry, fresh] = position_.try_emplace(outputs[o].global_value, static_cast<std::uint32_t>(producers_.size()));
-        if (fresh) producers_.push_back({ChunkId::at(c), {-1, -1, -1, -1}});
-        producers_[entry->second].output[static_cast<std::size_t>(pass)] = static_cast<std::int32_t>(o);
+        if (fresh) producers_.push_back({ChunkId::at(c), {}});
+        producers_[entry->second].output[static_cast<std::size_t>(pass)] = static_cast<std::uint32_t>(o);
       }
     }
   }
@@ -31,7 +31,7 @@ const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
 }
 
 std::size_t num_work_nodes(const Dag& dag) {
-  const auto end = std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return node.kind == NodeKind::chunk; });
+  const auto end = std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return runs_body(node.kind); });
   return static_cast<std::size_t>(end - dag.nodes.begin());
 }
 
@@ -45,7 +45,7 @@ struct Wire {
     std::uint32_t output = 0;
   };
   std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
-  std::array<Maker, 4> makers = {};
+  std::array<Maker, kPasses> makers = {};
 };
 
 std::vector<Wire> wires_of(const Body& body, const Producers& producers, const WorkTable& work) {
@@ -56,9 +56,9 @@ std::vector<Wire> wires_of(const Body& body, const Producers& producers, const W
     wire.input.cls = port.kind == PortKind::param ? EdgeClass::param : EdgeClass::data;
     const Producers::Producer* producer = port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value);
     if (producer == nullptr) continue;
-    for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) {
-      const std::int32_t output = producer->output[static_cast<std::size_t>(pass)];
-      if (output >= 0) wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), static_cast<std::uint32_t>(output)};
+    for (const Pass pass : kAllPasses) {
+      const std::optional<std::uint32_t> output = producer->output[static_cast<std::size_t>(pass)];
+      if (output) wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), *output};
     }
   }
   return wires;

@@ -2,7 +2,9 @@
 // Wiring: the edges of compute nodes follow from their bodies. A port reads the port that carries the same value of the model, of the
 // same instance; a producer feeds all its readers directly, whatever lies between.
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/dag/dag.h"
@@ -15,7 +17,7 @@ class Producers {
  public:
   struct Producer {
     dag::ChunkId chunk;
-    std::int32_t output[4] = {-1, -1, -1, -1};  // by pass
+    std::array<std::optional<std::uint32_t>, kPasses> output;  // by pass
   };
   explicit Producers(const dag::Dag& dag);
   /// Null for inputs of the model and parameters.

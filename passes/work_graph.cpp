@@ -27,12 +27,12 @@ std::vector<std::vector<ChunkId>> forward_sources(const Dag& dag, const WorkTabl
     for (const Input& input : dag.inputs_of(dag.node(forward))) {
       if (input.cls != EdgeClass::data || !input.source.node.valid()) continue;
       const Node* source = &dag.node(input.source.node);
-      if (source->kind == NodeKind::recv) {
+      if (is_recv(source->kind)) {
         for (const NodeId member : dag.comms[source->comm.index()].members) {
-          if (dag.node(member).kind == NodeKind::send) source = &dag.node(member);
+          if (is_send(dag.node(member).kind)) source = &dag.node(member);
         }
       }
-      if (source->kind == NodeKind::chunk || source->kind == NodeKind::send) own.push_back(source->chunk);
+      if (runs_body(source->kind) || is_send(source->kind)) own.push_back(source->chunk);
     }
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());

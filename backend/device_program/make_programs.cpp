@@ -194,14 +194,14 @@ class Projection {
       case NodeKind::chunk: run_chunk(action, node, num_inputs, made); break;
       case NodeKind::load:
         made.kind = Instruction::Kind::load;
-        made.subject = node.subject;
+        made.subject = node.subject.input().value();
         share_of_batch(node, made);
         operand(offset(action, 0));
         break;
       case NodeKind::count:
         made.kind = Instruction::Kind::count;
-        made.subject = node.subject;
-        made.ignore = dag_.losses[node.subject].mask->ignore;
+        made.subject = node.subject.count().value();
+        made.ignore = dag_.losses[node.subject.count().index()].mask->ignore;
         if (!inputs.empty()) made.elements = static_cast<std::uint64_t>(dag_.output_type(inputs.front().source).elements());
         for (std::uint32_t i = 0; i <= num_inputs; ++i) operand(offset(action, i));
         break;
@@ -210,8 +210,8 @@ class Projection {
       case NodeKind::update: run_update(action, node, num_inputs, made); break;
       case NodeKind::report:
         made.kind = Instruction::Kind::report;
-        made.subject = node.subject == Node::kNormReport ? PIPER_NORM : node.subject;
-        made.counted = node.subject != Node::kNormReport && dag_.losses[node.subject].mask.has_value();
+        made.subject = node.subject.is_norm() ? PIPER_NORM : node.subject.loss().value();
+        made.counted = !node.subject.is_norm() && dag_.losses[node.subject.loss().index()].mask.has_value();
         if (!inputs.empty()) made.dtype = abi_dtype(dag_.output_type(inputs.front().source).dtype);
         for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
         break;
@@ -251,7 +251,7 @@ class Projection {
     for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
     const std::uint64_t sums = offset(action, num_inputs);
     for (std::uint32_t i = 0; i < num_inputs; ++i) operand(sums + i * kScalar);
-    const std::uint32_t body = bodies_.sum_squares(dag_.buckets[node.bucket.index()]);
+    const std::uint32_t body = bodies_.sum_squares(dag_.buckets[node.subject.bucket().index()]);
     if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + node.num_outputs));
     finish_run(made, body);
   }
@@ -268,7 +268,7 @@ class Projection {
 
   /// The whole bucket at once: parameters, gradients and slots are flat, with the same gaps.
   void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
-    const dag::Bucket& bucket = dag_.buckets[node.bucket.index()];
+    const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const bool clipped = num_inputs > bucket.params.size();
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
@@ -278,7 +278,7 @@ class Projection {
     const std::uint64_t factor = clipped ? offset(action, num_inputs - 1) + kScalar : scalars + offsetof(PiperScalars, one);
     for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
     const std::uint32_t slots = optimizer_slots(bodies_.optimizer());
-    const std::uint64_t first_slot = optimizer_state(node.bucket);
+    const std::uint64_t first_slot = optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().kind == directive::Optimizer::Kind::adamw) {
       operand(scalars + offsetof(PiperScalars, bias1));
@@ -297,10 +297,20 @@ class Projection {
     return 0;
   }
 
+  static PiperCommOp comm_op_of(NodeKind kind) {
+    switch (traits(kind).members) {
+      case dag::Members::alone:
+      case dag::Members::pair: break;
+      case dag::Members::add: return PIPER_ALL_REDUCE;
+      case dag::Members::gather: return PIPER_ALL_GATHER;
+    }
+    return is_send(kind) ? PIPER_SEND : PIPER_RECV;
+  }
+
   void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     made.kind = Instruction::Kind::communicate;
     PiperCommAction comm{};
-    comm.op = node.kind == NodeKind::send ? PIPER_SEND : node.kind == NodeKind::recv ? PIPER_RECV : node.kind == NodeKind::all_reduce ? PIPER_ALL_REDUCE : PIPER_ALL_GATHER;
+    comm.op = comm_op_of(node.kind);
     const auto found = std::lower_bound(out_.communicators.begin(), out_.communicators.end(), action.communicator);
     comm.communicator = static_cast<std::uint32_t>(found - out_.communicators.begin());
     comm.identity = message_numbers_[node.comm.index()];
@@ -312,13 +322,13 @@ class Projection {
       const tensor::Type& type = dag_.output_type(port);
       out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype))});
     };
-    if (node.kind == NodeKind::send) {
+    if (is_send(node.kind)) {
       const auto inputs = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
     } else {
       // Where the own contribution stands among the outputs of a gather.
       std::uint32_t own = 0;
-      if (node.kind == NodeKind::all_gather) {
+      if (gathers_members(node.kind)) {
         for (const dag::NodeId member : dag_.comms[node.comm.index()].members) {
           if (member == action.node) break;
           const auto inputs = dag_.inputs_of(dag_.node(member));
@@ -326,7 +336,7 @@ class Projection {
         }
       }
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        const bool contributes = node.kind != NodeKind::recv && i >= own && i < own + num_inputs;
+        const bool contributes = !is_recv(node.kind) && i >= own && i < own + num_inputs;
         part(contributes ? offset(action, i - own) : PIPER_NO_OFFSET, offset(action, num_inputs + i), {action.node, i});
       }
     }

@@ -13,7 +13,7 @@ std::int64_t workspace_bytes(const dag::Dag& dag, const dag::Node& node) {
       return scratch_bytes(norm_body(*dag.context, count, dag.settings.optimizer ? dag.settings.optimizer->clip : std::nullopt));
     }
     case dag::NodeKind::sum_squares: {
-      const dag::Bucket& bucket = dag.buckets[node.bucket.index()];
+      const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
       std::vector<std::int64_t> elements;
       for (const tensor::ParamId param : bucket.params) elements.push_back(dag.param_types[param.index()].elements());
       return scratch_bytes(sum_squares_body(*dag.context, dag.param_types[bucket.params.front().index()].dtype, elements));

@@ -124,7 +124,7 @@ struct SequentialRun::State : RankMemory {
   tensor::ParamId input_param(const Node& node, const dag::Body& body, std::size_t port) const {
     for (const dag::Input& input : dag.inputs_of(node)) {
       if (input.port != port || input.cls != dag::EdgeClass::param || !input.source.node.valid()) continue;
-      return dag.buckets[dag.node(input.source.node).bucket.index()].params[input.source.index];
+      return dag.buckets[dag.node(input.source.node).subject.bucket().index()].params[input.source.index];
     }
     return body.inputs[port].param;
   }
@@ -133,12 +133,12 @@ struct SequentialRun::State : RankMemory {
     if (grad_targets.empty()) {
       grad_targets.resize(dag.nodes.size());
       for (const Node& node : dag.nodes) {
-        if (!node.bucket.valid()) continue;
+        if (!node.subject.bucket().valid()) continue;
         for (const dag::Input& input : dag.inputs_of(node)) {
-          if (input.cls != dag::EdgeClass::grad || dag.node(input.source.node).kind != NodeKind::chunk) continue;
+          if (input.cls != dag::EdgeClass::grad || !runs_body(dag.node(input.source.node).kind)) continue;
           auto& targets = grad_targets[input.source.node.index()];
           if (targets.size() <= input.source.index) targets.resize(input.source.index + 1);
-          targets[input.source.index] = dag.buckets[node.bucket.index()].params[input.port];
+          targets[input.source.index] = dag.buckets[node.subject.bucket().index()].params[input.port];
         }
       }
     }
@@ -165,7 +165,7 @@ struct SequentialRun::State : RankMemory {
 
   unsigned char* collective_input(dag::NodeId member, const dag::Input& input, std::uint64_t r) {
     const Node& node = dag.node(member);
-    if (input.cls == dag::EdgeClass::grad) return gradient_at(dag.buckets[node.bucket.index()].params[input.port], r);
+    if (input.cls == dag::EdgeClass::grad) return gradient_at(dag.buckets[node.subject.bucket().index()].params[input.port], r);
     return value(input.source, r);
   }
 
@@ -209,7 +209,7 @@ struct SequentialRun::State : RankMemory {
     }
     for (const auto& [other, id] : group) {
       const Node& node = dag.node(id);
-      unsigned char* to = node.bucket.valid() ? gradient_at(dag.buckets[node.bucket.index()].params[p], other) : output(id, p, other);
+      unsigned char* to = node.subject.bucket().valid() ? gradient_at(dag.buckets[node.subject.bucket().index()].params[p], other) : output(id, p, other);
       std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
     }
   }
@@ -248,7 +248,7 @@ struct SequentialRun::State : RankMemory {
   }
 
   bool sum_squares(dag::NodeId id, const Node& node, std::uint64_t r) {
-    const dag::Bucket& bucket = dag.buckets[node.bucket.index()];
+    const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
     std::vector<void*> operands;
     for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     // Kernel operands start at 64-byte boundaries; the sums lie side by side, so they pass through a place of their own.
@@ -258,7 +258,7 @@ struct SequentialRun::State : RankMemory {
       operands.push_back(places.back().get());
     }
     const std::vector<std::uint8_t> writes(bucket.params.size(), 0);
-    if (!run(squares[node.bucket.index()], operands, writes)) return false;
+    if (!run(squares[node.subject.bucket().index()], operands, writes)) return false;
     unsigned char* sums = output(id, 0, r);
     for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(sums + i * 8, places[i].get(), 8);
     return true;
@@ -285,7 +285,7 @@ struct SequentialRun::State : RankMemory {
   }
 
   bool update(const Node& node, std::uint64_t r, PiperScalars& scalars) {
-    const dag::Bucket& bucket = dag.buckets[node.bucket.index()];
+    const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
     double one = 1;
     double* factor = &one;
     for (const dag::Input& input : dag.inputs_of(node)) {
@@ -321,7 +321,7 @@ struct SequentialRun::State : RankMemory {
     std::int64_t counted = 0;
     for (const dag::Input& input : dag.inputs_of(node)) {
       const auto* targets = reinterpret_cast<const std::int64_t*>(value(input.source, r));
-      for (std::int64_t i = 0; i < dag.output_type(input.source).elements(); ++i) counted += targets[i] != dag.losses[node.subject].mask->ignore;
+      for (std::int64_t i = 0; i < dag.output_type(input.source).elements(); ++i) counted += targets[i] != dag.losses[node.subject.count().index()].mask->ignore;
     }
     const auto number = static_cast<double>(counted);
     std::memcpy(output(id, 0, r), &number, 8);
@@ -341,11 +341,11 @@ struct SequentialRun::State : RankMemory {
       }
       sums.push_back(number);
     }
-    if (node.subject == Node::kNormReport) {
+    if (node.subject.is_norm()) {
       gradient_norm = sums.empty() ? 0 : sums[0];
     } else {
-      if (dag.losses[node.subject].mask) sums.pop_back();  // the count
-      losses[node.subject] = std::move(sums);
+      if (dag.losses[node.subject.loss().index()].mask) sums.pop_back();  // the count
+      losses[node.subject.loss().index()] = std::move(sums);
     }
   }
 
@@ -354,12 +354,11 @@ struct SequentialRun::State : RankMemory {
     if (node.comm.valid()) {
       if (std::exchange(matched[node.comm.index()], std::uint8_t{1})) return true;
       const dag::Comm& comm = dag.comms[node.comm.index()];
-      if (node.kind == NodeKind::all_reduce) {
-        all_reduce(comm);
-      } else if (node.kind == NodeKind::all_gather) {
-        all_gather(comm);
-      } else {
-        transfer(comm);
+      switch (traits(node.kind).members) {
+        case dag::Members::alone: break;
+        case dag::Members::pair: transfer(comm); break;
+        case dag::Members::add: all_reduce(comm); break;
+        case dag::Members::gather: all_gather(comm); break;
       }
       return true;
     }
@@ -373,7 +372,7 @@ struct SequentialRun::State : RankMemory {
         case NodeKind::load: {
           std::uint64_t first = 0, count = 0;
           samples_of(node, r, first, count);
-          host.load(node.subject, steps, first, count, output(id, 0, r));
+          host.load(node.subject.input().value(), steps, first, count, output(id, 0, r));
           break;
         }
         case NodeKind::count: count(id, node, r); break;

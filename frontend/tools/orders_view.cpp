@@ -113,7 +113,7 @@ class Labels {
         if (indices[way += "." + each.name].size() > 1) text += each.index;
       }
       short_[region] = text;
-      for (const Pass pass : {Pass::F, Pass::B, Pass::BI, Pass::BW}) distinct = taken.insert(std::string(pass_name(pass)) + text).second && distinct;
+      for (const Pass pass : kAllPasses) distinct = taken.insert(std::string(pass_name(pass)) + text).second && distinct;
     }
     if (distinct) return;
     words_.clear();
@@ -136,7 +136,7 @@ struct Times {
       const std::uint32_t unit = graph.unit_of(id);
       const dag::Node& node = dag.node(id);
       double& time = ready[unit];
-      if (node.kind == dag::NodeKind::chunk) {
+      if (runs_body(node.kind)) {
         time = std::max(time, free[node.devices.index()]);
         start[id.index()] = time;
         time += node.pass == Pass::B ? 2 : 1;

@@ -17,17 +17,18 @@ std::string_view level_name(Level level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
-std::string_view kind_name(NodeKind kind) {
-  constexpr std::string_view kNames[] = {"chunk",  "load", "count", "sum_squares", "norm",      "update",
-                                         "report", "send", "recv",  "all_reduce",  "all_gather"};
-  return kNames[static_cast<std::size_t>(kind)];
+std::optional<NodeKind> parse_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kNodeTraits.size(); ++i) {
+    if (kNodeTraits[i].name == name) return static_cast<NodeKind>(i);
+  }
+  return std::nullopt;
 }
 
 /// Types of outputs that no body or parameter declares; few, since they depend on extents alone.
 struct Dag::DerivedTypes {
   explicit DerivedTypes(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")) {}
   Symbol scalar, param;  // interned before several threads look at the DAG
-  std::map<std::tuple<NodeKind, std::uint32_t, std::int64_t>, tensor::Type> types;
+  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
 };
 
 Dag::Dag(Context& context) : context(&context), derived_types_(std::make_unique<DerivedTypes>(context)) {}
@@ -70,6 +71,18 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
   return parts;
 }
 
+Symbol Dag::subject_symbol(Subject subject) const {
+  if (subject.input().valid()) return inputs[subject.input().index()].name;
+  if (subject.loss().valid()) return losses[subject.loss().index()].name;
+  if (subject.count().valid()) return losses[subject.count().index()].name;
+  return subject.bucket().valid() ? buckets[subject.bucket().index()].name : Symbol();
+}
+
+std::string_view Dag::subject_name(Subject subject) const {
+  const Symbol symbol = subject_symbol(subject);
+  return symbol.valid() ? context->text(symbol) : subject.is_norm() ? "norm" : "";
+}
+
 const Node& Dag::adding_member(const Node& reduction) const {
   if (reduction.num_inputs > 0 || !reduction.comm.valid()) return reduction;
   for (const NodeId member : comms[reduction.comm.index()].members) {
@@ -98,7 +111,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         const std::int64_t parts = samples_divisor(node);
         const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, node.subject, parts});
         if (fresh) {
-          entry->second = input_types[node.subject];
+          entry->second = input_types[node.subject.input().index()];
           for (tensor::Dim& dim : entry->second.dims) {
             if (dim.sampled) dim.extent /= parts;
           }
@@ -108,8 +121,8 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::sum_squares:
       case NodeKind::norm: {
         const bool norm = node.kind == NodeKind::norm;
-        const std::int64_t extent = norm ? 2 : static_cast<std::int64_t>(buckets[node.bucket.index()].params.size());
-        const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, 0, extent});
+        const std::int64_t extent = norm ? 2 : static_cast<std::int64_t>(buckets[node.subject.bucket().index()].params.size());
+        const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, Subject(), extent});
         if (fresh) entry->second = {tensor::DType::f64, {{norm ? derived_types_->scalar : derived_types_->param, extent, false}}};
         return entry->second;
       }
@@ -118,7 +131,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         return kCount;
       }
       case NodeKind::update:
-        return param_types[buckets[node.bucket.index()].params[port.index].index()];
+        return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
         break;
@@ -185,13 +198,13 @@ std::string Dag::name(NodeId id) const {
       break;
     case NodeKind::load:
       text = "load.";
-      text += context->text(inputs[node.subject].name);
+      text += subject_name(node.subject);
       append_instance(text, *this, node.instance);
       append_devices(text, *this, node.devices);
       break;
     case NodeKind::count:
       text = "count.";
-      text += context->text(losses[node.subject].name);
+      text += subject_name(node.subject);
       append_devices(text, *this, node.devices);
       break;
     case NodeKind::norm:
@@ -202,12 +215,12 @@ std::string Dag::name(NodeId id) const {
     case NodeKind::update:
       text = kind_name(node.kind);
       text += '.';
-      text += context->text(buckets[node.bucket.index()].name);
-      if (buckets[node.bucket.index()].homes.size() > 1) append_devices(text, *this, node.devices);
+      text += subject_name(node.subject);
+      if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
       break;
     case NodeKind::report:
       text = "report.";
-      text += node.subject == Node::kNormReport ? std::string_view("norm") : context->text(losses[node.subject].name);
+      text += subject_name(node.subject);
       append_instance(text, *this, node.instance);
       break;
     case NodeKind::send:
@@ -234,19 +247,11 @@ std::string Dag::name(NodeId id) const {
     case NodeKind::all_gather:
       text = kind_name(node.kind);
       text += '.';
-      if (node.bucket.valid()) {
-        text += context->text(buckets[node.bucket.index()].name);
-      } else if (node.subject < losses.size()) {
-        text += context->text(losses[node.subject].name);
-      } else if (node.sums_counts() && node.subject - Node::kCounts < losses.size()) {
-        text += "count.";
-        text += context->text(losses[node.subject - Node::kCounts].name);
-      } else {
-        text += "norm";
-      }
+      if (node.subject.count().valid()) text += "count.";
+      text += subject_name(node.subject);
       append_instance(text, *this, node.instance);
       // A bucket has one reduction; of losses and norms every device set may have one.
-      if (!node.bucket.valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);
+      if (!node.subject.bucket().valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);
       break;
   }
   return text;

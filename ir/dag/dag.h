@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/dag/body.h"
+#include "ir/dag/node_kind.h"
 #include "ir/directive/directive.h"
 #include "ir/mesh.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,23 +30,7 @@ using NodeId = Id<struct DagNodeTag>;
 using ChunkId = Id<struct ChunkTag>;
 using StreamId = Id<struct StreamTag>;
 using CommId = Id<struct CommTag>;
-using BucketId = Id<struct BucketTag>;
 using CommunicatorId = Id<struct CommunicatorTag>;
-
-enum class NodeKind : std::uint8_t {
-  chunk,       // runs a body
-  load,        // reads this rank's share of one model input for one microbatch; output 0
-  count,       // a masked loss: how many elements of its inputs, the loads of its targets for all instances, count; output 0: f64[]
-  sum_squares, // bucket: per-parameter sums of squares of reduced gradients; inputs: grads in bucket order, output 0: f64[params of the bucket]
-  norm,        // all per-parameter sums -> clip factor; inputs: sums of all buckets in bucket order; output 0: scalars {norm, factor}
-  update,      // optimizer step of one bucket at one home; inputs: grads in bucket order, then the norm's output when clipping; output i: parameter i
-  report,      // one loss: inputs are loss sums per microbatch (reduced ones when replicated), then the count of a masked one; or the norm
-  send,        // inputs travel to the matching recv
-  recv,        // output i is input i of the matching send
-  all_reduce,  // output i is the sum of input i over the members of its comm, in rank order
-  all_gather,  // outputs: the inputs of all members one after the other, in set order; a member may contribute none
-};
-std::string_view kind_name(NodeKind kind);
 
 /// Indices along the split dimensions (Dag::dims), in their order; kNone where the node is not split along one.
 inline constexpr std::size_t kMaxSplitDims = 4;
@@ -82,24 +67,21 @@ struct Input {
 /// One cache line: tables of 10^6 nodes are walked, and visited in no order.
 struct alignas(64) Node {
   NodeKind kind = NodeKind::chunk;
-  Pass pass = Pass::F;     // chunk; comm nodes: the pass whose values they carry
+  Pass pass = Pass::F;     // chunk; messages: the pass whose values they carry
   AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
-  ChunkId chunk;           // chunk; comm nodes: the chunk that made (send) or reads (recv) the values
+  ChunkId chunk;           // chunk; messages: the chunk that made (send) or reads (recv) the values
   BodyId body;             // chunk
   Instance instance;
   DeviceSetId devices;     // from level placed on
   StreamId stream;         // from level ordered on
-  CommId comm;             // send, recv, all_reduce, all_gather
-  BucketId bucket;         // sum_squares, update, all_reduce of gradients
-  // load: position of the input; count, report, all_reduce and all_gather of a loss: its position; all_reduce of its count: kCounts more; of the norm: kNormReport
-  std::uint32_t subject = 0;
+  CommId comm;             // communications
+  Subject subject;         // what kind says of it: an input, a loss, a count, a bucket, the norm
   LocId loc;               // the directive or model line that made it
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
   std::uint32_t num_outputs = 0;
 
-  static constexpr std::uint32_t kNormReport = 0xFFFFFFFFu;
-  static constexpr std::uint32_t kCounts = 0x80000000u;
-  bool sums_counts() const { return kind == NodeKind::all_reduce && !bucket.valid() && subject != kNormReport && subject >= kCounts; }
+  /// It adds up what devices contribute to the gradients of a bucket.
+  bool reduces_gradients() const { return adds_members(kind) && subject.bucket().valid(); }
 };
 static_assert(sizeof(Node) == 64);
 
@@ -108,7 +90,7 @@ struct Chunk {
   RegionId region;          // of the model's region table, cut to the selected names
   std::uint32_t piece = 0;  // number among the convex pieces of that region
   Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for piece 1
-  BodyId bodies[4];         // by Pass; invalid where there is none. B = BI and BW in one
+  std::array<BodyId, kPasses> bodies;  // by Pass; invalid where there is none. B = BI and BW in one
   LocId loc;
 };
 
@@ -181,8 +163,12 @@ struct Dag {
 
   std::span<const Input> inputs_of(const Node& node) const { return {edges.data() + node.first_input, node.num_inputs}; }
   const Node& node(NodeId id) const { return nodes[id.index()]; }
-  /// Of an all_reduce: itself, or where it adds nothing the first member of its communication that does.
+  /// Of a collective that adds: itself, or where it adds nothing the first member of its communication that does.
   const Node& adding_member(const Node& reduction) const;
+  /// Of the norm and of nothing: invalid.
+  Symbol subject_symbol(Subject subject) const;
+  /// `tokens`, `gpt.loss.0`, `stage0.0`, `norm`; nothing of nothing.
+  std::string_view subject_name(Subject subject) const;
   NodeId add(const Node& node, std::span<const Input> inputs);
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);

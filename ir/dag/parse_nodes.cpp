@@ -90,42 +90,40 @@ class NodesParser {
       node.pass = *pass;
       node.chunk = ChunkId(names_.find(reader_, names_.chunks, "a chunk"));
     } else {
-      std::size_t i = 1;
-      while (i <= static_cast<std::size_t>(NodeKind::all_gather) && kind != kind_name(static_cast<NodeKind>(i))) ++i;
-      if (i > static_cast<std::size_t>(NodeKind::all_gather)) {
-        return reader_.fail(Code::unknown_dag_name, where, "`{}` is neither a pass nor a kind of node", where.text);
-      }
-      node.kind = static_cast<NodeKind>(i);
+      const std::optional<NodeKind> named = parse_kind(kind);
+      if (!named || runs_body(*named)) return reader_.fail(Code::unknown_dag_name, where, "`{}` is neither a pass nor a kind of node", where.text);
+      node.kind = *named;
       subject(node);
     }
     instance(node);
     if (reader_.accept("@")) body(node);
-    if (node.kind == NodeKind::chunk && !node.body.valid()) reader_.expect("@");
+    if (runs_body(node.kind) && !node.body.valid()) reader_.expect("@");
   }
 
   /// What a node that is no chunk is about: an input, a loss, a chunk whose values move, a bucket.
   void subject(Node& node) {
-    const bool collective = node.kind == NodeKind::all_reduce || node.kind == NodeKind::all_gather;
-    if (collective) node.subject = kNone;
-    if (node.kind == NodeKind::load) {
-      node.subject = names_.find(reader_, names_.inputs, "an input");
-    } else if (node.kind == NodeKind::report && reader_.accept("norm")) {
-      node.subject = Node::kNormReport;
-    } else if (node.kind == NodeKind::report || (collective && reader_.at("loss"))) {
+    const auto loss = [&] { return tensor::LossId(names_.find(reader_, names_.losses, "a loss")); };
+    const auto may = [&](std::uint8_t subjects) { return may_speak_of(node.kind, subjects); };
+    if (may(Subjects::input)) {
+      node.subject = Subject::of_input(tensor::InputId(names_.find(reader_, names_.inputs, "an input")));
+    } else if (may(Subjects::loss) && reader_.accept("loss")) {
+      node.subject = Subject::of_loss(loss());
+    } else if (may(Subjects::count) && (!is_collective(node.kind) || reader_.accept("count"))) {
+      node.subject = Subject::of_count(loss());
+    } else if (may(Subjects::bucket) && reader_.accept("bucket")) {
+      node.subject = Subject::of_bucket(BucketId(names_.find(reader_, names_.buckets, "a bucket")));
+    } else if (may(Subjects::norm) && (is_collective(node.kind) || reader_.accept("norm"))) {
+      node.subject = Subject::of_norm();
+    } else if (may(Subjects::loss)) {
       reader_.expect("loss");
-      node.subject = names_.find(reader_, names_.losses, "a loss");
-    } else if (node.kind == NodeKind::count) {
-      node.subject = names_.find(reader_, names_.losses, "a loss");
-    } else if (node.kind == NodeKind::all_reduce && reader_.accept("count")) {
-      node.subject = Node::kCounts + names_.find(reader_, names_.losses, "a loss");
+    } else if (may(Subjects::bucket)) {
+      reader_.expect("bucket");
     }
     if (const std::optional<Pass> pass = parse_pass(reader_.peek().text); pass && reader_.peek().kind == TextReader::Kind::name) {
       reader_.next();
       node.pass = *pass;
       node.chunk = ChunkId(names_.find(reader_, names_.chunks, "a chunk"));
     }
-    if (reader_.accept("bucket")) node.bucket = BucketId(names_.find(reader_, names_.buckets, "a bucket"));
-    if ((node.kind == NodeKind::update || node.kind == NodeKind::sum_squares) && !node.bucket.valid()) reader_.expect("bucket");
   }
 
   void instance(Node& node) {
@@ -195,7 +193,7 @@ class NodesParser {
     peers.first = static_cast<std::uint32_t>(peers_.size());
     if (reader_.accept("to") || reader_.accept("from")) {
       const bool to = reader_.previous().text == "to";
-      if ((node.kind != NodeKind::send || !to) && (node.kind != NodeKind::recv || to)) {
+      if ((!is_send(node.kind) || !to) && (!is_recv(node.kind) || to)) {
         reader_.fail(Code::malformed_dag_text, reader_.previous(), "a send goes `to` a recv, a recv comes `from` a send");
       }
       const std::uint32_t other = names_.reference(reader_, "a node");
@@ -203,7 +201,7 @@ class NodesParser {
       peers_.push_back(to ? other : self);
       peers.any = true;
     } else if (reader_.accept("over")) {
-      if (node.kind != NodeKind::all_reduce && node.kind != NodeKind::all_gather) {
+      if (!is_collective(node.kind)) {
         reader_.fail(Code::malformed_dag_text, reader_.previous(), "only an `all_reduce` or an `all_gather` is `over` axes");
       }
       if (reader_.accept("(")) {
@@ -248,7 +246,7 @@ class NodesParser {
       if (!own.empty()) {
         const std::uint32_t first = own[0];
         const std::span<const std::uint32_t> other = list(peers_of_[first]);
-        const bool pair = dag_.nodes[i].kind == NodeKind::recv && dag_.nodes[first].kind == NodeKind::send;
+        const bool pair = is_recv(dag_.nodes[i].kind) && is_send(dag_.nodes[first].kind);
         if (dag_.nodes[first].comm.valid() && (pair || (dag_.nodes[first].kind == dag_.nodes[i].kind && peers_of_[first].axes == peers_of_[i].axes &&
                                                         std::equal(own.begin(), own.end(), other.begin(), other.end())))) {
           dag_.nodes[i].comm = dag_.nodes[first].comm;

@@ -133,7 +133,7 @@ class Printer : NamePrinter {
     os_ << " of ";
     region(chunk.region);
     if (chunk.piece > 0) os_ << " piece " << chunk.piece;
-    for (std::size_t pass = 0; pass < 4; ++pass) {
+    for (std::size_t pass = 0; pass < kPasses; ++pass) {
       if (!chunk.bodies[pass].valid()) continue;
       os_ << ' ' << ref(pass_name(static_cast<Pass>(pass))) << " @";
       symbol(dag_.bodies[chunk.bodies[pass].index()].name);
@@ -247,48 +247,30 @@ class Printer : NamePrinter {
     symbol(dag_.chunks[node.chunk.index()].name);
   }
 
+  /// A kind that speaks of one sort of subject alone needs no word for it; collectives that name nothing gather norms.
+  void subject(const Node& node) {
+    const Subject subject = node.subject;
+    const bool collective = is_collective(node.kind);
+    if (subject.kind() == 0 || (collective && subject.is_norm())) return;
+    os_ << ' ';
+    if (subject.is_norm()) {
+      os_ << "norm";
+      return;
+    }
+    if (subject.bucket().valid()) os_ << "bucket ";
+    if (subject.loss().valid()) os_ << "loss ";
+    if (subject.count().valid() && collective) os_ << "count ";
+    symbol(dag_.subject_symbol(subject));
+  }
+
   void head(const Node& node) {
-    if (node.kind == NodeKind::chunk) {
+    if (runs_body(node.kind)) {
       os_ << ref(pass_name(node.pass)) << ' ';
       symbol(dag_.chunks[node.chunk.index()].name);
     } else {
       os_ << ref(kind_name(node.kind));
-      switch (node.kind) {
-        case NodeKind::load:
-          os_ << ' ';
-          symbol(dag_.inputs[node.subject].name);
-          break;
-        case NodeKind::report:
-          os_ << ' ';
-          if (node.subject == Node::kNormReport) {
-            os_ << "norm";
-          } else {
-            os_ << "loss ";
-            symbol(dag_.losses[node.subject].name);
-          }
-          break;
-        case NodeKind::all_reduce:
-        case NodeKind::all_gather:
-          if (!node.bucket.valid() && node.subject < dag_.losses.size()) {
-            os_ << " loss ";
-            symbol(dag_.losses[node.subject].name);
-          } else if (node.sums_counts()) {
-            os_ << " count ";
-            symbol(dag_.losses[node.subject - Node::kCounts].name);
-          }
-          break;
-        case NodeKind::count:
-          os_ << ' ';
-          symbol(dag_.losses[node.subject].name);
-          break;
-        default:
-          break;
-      }
+      subject(node);
       if (node.chunk.valid()) chunk_of(node);
-      if (node.bucket.valid()) {
-        os_ << " bucket ";
-        symbol(dag_.buckets[node.bucket.index()].name);
-      }
     }
     bool any = false;
     for (std::size_t i = 0; i < dag_.dims.size() && i < kMaxSplitDims; ++i) {
@@ -338,8 +320,8 @@ class Printer : NamePrinter {
 
   void members(NodeId id, const Node& node) {
     const Comm& comm = dag_.comms[node.comm.index()];
-    if (node.kind == NodeKind::send || node.kind == NodeKind::recv) {
-      const bool send = node.kind == NodeKind::send;
+    if (is_message(node.kind)) {
+      const bool send = is_send(node.kind);
       const std::size_t peer = send ? 1 : 0;
       if (comm.members.size() > peer) {
         os_ << (send ? " to " : " from ");

@@ -29,7 +29,7 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::norm:
       return 1;
     case NodeKind::update:
-      return node.bucket.valid() ? count(dag.buckets[node.bucket.index()].params.size()) : 0;
+      return node.subject.bucket().valid() ? count(dag.buckets[node.subject.bucket().index()].params.size()) : 0;
     case NodeKind::report:
     case NodeKind::send:
       return 0;
@@ -41,7 +41,7 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
       std::uint32_t total = 0;
       for (const NodeId member : dag.comms[node.comm.index()].members) {
         const Node& other = dag.nodes[member.index()];
-        if (node.kind == NodeKind::all_gather || other.kind == NodeKind::send) total += input_ports(dag, other);
+        if (gathers_members(node.kind) || is_send(other.kind)) total += input_ports(dag, other);
       }
       return total;
     }

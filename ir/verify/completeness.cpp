@@ -65,7 +65,7 @@ class Completeness {
     std::vector<Cell> cells;  // of the chunk nodes
     cells.reserve(dag_.nodes.size());
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (facts_.kind[i] != NodeKind::chunk) continue;
+      if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
       if (!loss_sums_[node.body.index()].empty()) summing_.push_back(NodeId::at(i));
       cells.push_back({node.chunk.value(), 0, node.pass});
@@ -104,7 +104,7 @@ class Completeness {
       }
       base[c + 1] = base[c] + count;
     }
-    std::vector<std::array<std::uint8_t, 4>> seen(base[n]);
+    std::vector<std::array<std::uint8_t, kPasses>> seen(base[n]);
     for (const Cell& cell : cells) {
       std::uint8_t& count = seen[base[cell.chunk] + cell.index][static_cast<std::size_t>(cell.pass)];
       if (count < 2) ++count;
@@ -150,8 +150,8 @@ class Completeness {
   void reads() {
     reads_.resize(facts_.owner.size());
     for (const Node& node : dag_.nodes) {
-      std::uint16_t Reads::*const reader = node.kind == NodeKind::all_reduce    ? &Reads::all_reduce
-                                           : node.kind == NodeKind::update      ? &Reads::update
+      std::uint16_t Reads::*const reader = adds_members(node.kind)    ? &Reads::all_reduce
+                                           : writes_state(node.kind)      ? &Reads::update
                                            : node.kind == NodeKind::sum_squares ? &Reads::sum_squares
                                                                                 : &Reads::other;
       for (const Input& input : dag_.inputs_of(node)) {
@@ -161,7 +161,7 @@ class Completeness {
       }
     }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      const bool passes_on = is_comm(facts_.kind[i]) || facts_.kind[i] == NodeKind::load || facts_.kind[i] == NodeKind::count;
+      const bool passes_on = is_communication(facts_.kind[i]) || facts_.kind[i] == NodeKind::load || facts_.kind[i] == NodeKind::count;
       if (!passes_on) continue;  // who reads the others is told where they are made complete
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
@@ -177,7 +177,7 @@ class Completeness {
       const Reads& reads = reads_[facts_.output_base[node.index()] + output];
       return reads.all_reduce + reads.update + reads.sum_squares + reads.other > 0;
     };
-    if (facts_.kind[id.index()] != NodeKind::all_reduce && facts_.kind[id.index()] != NodeKind::all_gather) return read_at(id);
+    if (!is_collective(facts_.kind[id.index()])) return read_at(id);
     const auto& members = dag_.comms[facts_.node(id).comm.index()].members;
     return std::any_of(members.begin(), members.end(), [&](NodeId member) { return output < facts_.outputs_of(member) && read_at(member); });
   }
@@ -202,10 +202,10 @@ class Completeness {
     sums_of_.assign(dag_.buckets.size(), {});
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
-      if (!node.bucket.valid()) continue;
-      if (node.kind == NodeKind::update) updates_of_[node.bucket.index()].push_back(id);
-      if (node.kind == NodeKind::all_reduce) reduce_of_[node.bucket.index()].push_back(id);
-      if (node.kind == NodeKind::sum_squares) sums_of_[node.bucket.index()].push_back(id);
+      if (!node.subject.bucket().valid()) continue;
+      if (writes_state(node.kind)) updates_of_[node.subject.bucket().index()].push_back(id);
+      if (adds_members(node.kind)) reduce_of_[node.subject.bucket().index()].push_back(id);
+      if (node.kind == NodeKind::sum_squares) sums_of_[node.subject.bucket().index()].push_back(id);
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
@@ -249,7 +249,7 @@ class Completeness {
     bool fits = comm.axes == bucket.reduce && comm.members.size() == bucket.homes.size();
     for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
-      fits = member.kind == NodeKind::all_reduce && member.bucket.index() == b && member.devices == bucket.homes[k];
+      fits = adds_members(member.kind) && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
     }
     if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's homes and axes", facts_.text(bucket.name));
   }
@@ -261,7 +261,7 @@ class Completeness {
     for_each_port(dag_, node, [&](std::span<const Input> sources) {
       if (sources[0].port >= params.size() || !reduced(b)) return;
       const Node& maker = facts_.node(sources[0].source.node);
-      const bool fits = sources.size() == 1 && maker.kind == NodeKind::all_reduce && maker.bucket == node.bucket && sources[0].source.index == sources[0].port;
+      const bool fits = sources.size() == 1 && adds_members(maker.kind) && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
       if (!fits) {
         facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the reduced gradient of `{}`", facts_.name(id), facts_.text(dag_.params[params[sources[0].port].index()].name));
       }
@@ -286,16 +286,16 @@ class Completeness {
     for (const NodeId id : facts_.around) {
       if (facts_.enough()) break;
       const Node& node = facts_.node(id);
-      const bool sum = node.bucket.valid() && (node.kind == NodeKind::all_reduce || node.kind == NodeKind::update || node.kind == NodeKind::sum_squares);
+      const bool sum = node.subject.bucket().valid() && (adds_members(node.kind) || writes_state(node.kind) || node.kind == NodeKind::sum_squares);
       if (!sum) continue;
-      const std::vector<tensor::ParamId>& params = dag_.buckets[node.bucket.index()].params;
+      const std::vector<tensor::ParamId>& params = dag_.buckets[node.subject.bucket().index()].params;
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         if (sources[0].port >= params.size()) return;
         for (const Input& source : sources) {
           const Node& maker = facts_.node(source.source.node);
-          if (maker.kind == NodeKind::all_reduce) {
-            if (maker.bucket == node.bucket && source.source.index == sources[0].port && node.kind != NodeKind::all_reduce) continue;
-          } else if (maker.kind == NodeKind::chunk && body_of(maker).outputs[source.source.index].kind == PortKind::grad) {
+          if (adds_members(maker.kind)) {
+            if (maker.subject.bucket() == node.subject.bucket() && source.source.index == sources[0].port && !adds_members(node.kind)) continue;
+          } else if (runs_body(maker.kind) && body_of(maker).outputs[source.source.index].kind == PortKind::grad) {
             const dag::BodyPort& port = body_of(maker).outputs[source.source.index];
             std::uint32_t& to = added_to[facts_.output(source.source)];
             const std::uint32_t param = params[sources[0].port].value();
@@ -310,7 +310,7 @@ class Completeness {
       });
     }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (facts_.kind[i] != NodeKind::chunk) continue;
+      if (!runs_body(facts_.kind[i])) continue;
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       const std::vector<dag::BodyPort>& outputs = body_of(node).outputs;
@@ -360,7 +360,7 @@ class Completeness {
       if (node.kind != NodeKind::norm) continue;
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         const Node& maker = facts_.node(facts_.origin_of(sources[0].source).node);
-        if (maker.kind == NodeKind::sum_squares && maker.bucket.index() == sources[0].port) return;
+        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == sources[0].port) return;
         facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(id),
                            sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
       });
@@ -400,9 +400,10 @@ class Completeness {
       const Node& node = facts_.node(id);
       if (node.kind == NodeKind::norm) norm_node = id;
       if (node.kind != NodeKind::report) continue;
-      const bool norm = node.subject == Node::kNormReport;
-      ++(norm ? of_norm : reports[node.subject]);
-      const std::size_t sums = node.num_inputs - (!norm && dag_.losses[node.subject].mask ? 1u : 0u);  // the count follows
+      const tensor::LossId loss = node.subject.loss();
+      const bool norm = node.subject.is_norm();
+      ++(norm ? of_norm : reports[loss.index()]);
+      const std::size_t sums = node.num_inputs - (!norm && dag_.losses[loss.index()].mask ? 1u : 0u);  // the count follows
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         if (sources[0].port >= sums) return;
         AxisMask over = 0;
@@ -412,13 +413,13 @@ class Completeness {
           if (maker.kind != NodeKind::norm) facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no norm", facts_.name(id), facts_.text(origin));
           return;
         }
-        const dag::BodyPort* port = maker.kind == NodeKind::chunk ? &body_of(maker).outputs[origin.index] : nullptr;
+        const dag::BodyPort* port = runs_body(maker.kind) ? &body_of(maker).outputs[origin.index] : nullptr;
         const bool shared = port != nullptr && facts_.shared_body[maker.body.index()];
-        if (port == nullptr || port->kind != PortKind::loss_sum || (port->loss.value() != node.subject && !shared)) {
+        if (port == nullptr || port->kind != PortKind::loss_sum || (port->loss != loss && !shared)) {
           facts_.sink.report(Code::wrong_report, node.loc, "`{}` reads `{}`, which is no sum of that loss", facts_.name(id), facts_.text(origin));
           return;
         }
-        add_elements(node.subject, maker, origin.index);
+        add_elements(loss.value(), maker, origin.index);
         if (++counted[facts_.output(origin)] > 1) {
           facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(id), facts_.text(origin));
         }

@@ -42,29 +42,30 @@ class Counts {
     loss_of_chunk_.resize(dag_.chunks.size());
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
-      if (node.kind == NodeKind::count) of_[node.subject].counts.push_back(id);
-      if (node.sums_counts()) of_[node.subject - Node::kCounts].reduces.push_back(id);
-      if (node.kind != NodeKind::report || node.subject == Node::kNormReport) continue;
-      OfLoss& of = of_[node.subject];
+      if (const tensor::LossId counted = node.subject.count(); counted.valid()) {
+        (is_collective(node.kind) ? of_[counted.index()].reduces : of_[counted.index()].counts).push_back(id);
+      }
+      if (node.kind != NodeKind::report || node.subject.is_norm()) continue;
+      OfLoss& of = of_[node.subject.loss().index()];
       of.report = id;
       for (const Input& input : dag_.inputs_of(node)) {
         AxisMask over = 0;
         const NodeId maker = loss_origin(facts_, input.source, over).node;
-        if (facts_.node(maker).kind != NodeKind::chunk) continue;
+        if (!runs_body(facts_.node(maker).kind)) continue;
         of.sums.push_back(maker);
-        loss_of_chunk_[facts_.node(maker).chunk.index()].push_back(node.subject);
+        loss_of_chunk_[facts_.node(maker).chunk.index()].push_back(node.subject.loss());
       }
     }
   }
 
   void collect_readers() {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (facts_.kind[i] != NodeKind::chunk) continue;
+      if (!runs_body(facts_.kind[i])) continue;
       for (const Input& input : dag_.inputs_of(dag_.nodes[i])) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (maker.kind != NodeKind::count && !maker.sums_counts()) continue;
-        std::vector<DeviceSetId>& readers = of_[maker.sums_counts() ? maker.subject - Node::kCounts : maker.subject].readers;
+        if (!maker.subject.count().valid()) continue;
+        std::vector<DeviceSetId>& readers = of_[maker.subject.count().index()].readers;
         if (std::find(readers.begin(), readers.end(), dag_.nodes[i].devices) == readers.end()) readers.push_back(dag_.nodes[i].devices);
       }
     }
@@ -106,7 +107,8 @@ class Counts {
         fits = fits && inputs.empty();
         continue;
       }
-      fits = fits && inputs.size() == 1 && facts_.node(inputs[0].source.node).kind == NodeKind::count && facts_.node(inputs[0].source.node).subject == l &&
+      fits = fits && inputs.size() == 1 && facts_.node(inputs[0].source.node).kind == NodeKind::count &&
+             facts_.node(inputs[0].source.node).subject.count().value() == l &&
              facts_.node(inputs[0].source.node).devices == node.devices;
     }
     if (!fits) wrong(comm.loc, "the count of loss `{}` is not added over exactly the devices that hold parts of the batch", name);
@@ -122,7 +124,7 @@ class Counts {
     bool loads = true;
     for (const Input& input : dag_.inputs_of(node)) {
       const Node& load = facts_.node(input.source.node);
-      loads = loads && load.kind == NodeKind::load && load.subject == dag_.losses[l].mask->targets.value() && (!apart() || load.cut == node.cut);
+      loads = loads && load.kind == NodeKind::load && load.subject.input() == dag_.losses[l].mask->targets && (!apart() || load.cut == node.cut);
       given.push_back(load.instance);
     }
     std::sort(wanted.begin(), wanted.end());
@@ -137,20 +139,19 @@ class Counts {
   /// Who divides by a count reads the whole one.
   void readers(NodeId id) {
     const Node& node = facts_.node(id);
-    const bool report = node.kind == NodeKind::report && node.subject != Node::kNormReport && dag_.losses[node.subject].mask;
-    if (node.kind != NodeKind::chunk && !report) return;
+    const bool report = node.kind == NodeKind::report && !node.subject.is_norm() && dag_.losses[node.subject.loss().index()].mask;
+    if (!runs_body(node.kind) && !report) return;
     const auto inputs = dag_.inputs_of(node);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool last = i + 1 == inputs.size();
-      const dag::BodyPort* port = node.kind == NodeKind::chunk ? &dag_.bodies[node.body.index()].inputs[inputs[i].port] : nullptr;
+      const dag::BodyPort* port = runs_body(node.kind) ? &dag_.bodies[node.body.index()].inputs[inputs[i].port] : nullptr;
       if (report ? !last : port->kind != PortKind::count) continue;
       const Node& maker = facts_.node(inputs[i].source.node);
-      const bool sum = maker.sums_counts();
-      const std::uint32_t loss = sum ? maker.subject - Node::kCounts : maker.subject;
-      const bool counts = (sum || maker.kind == NodeKind::count) && sum == reduced(of_[loss]);
-      bool own = counts && loss == (report ? node.subject : port->loss.value());
+      const tensor::LossId loss = maker.subject.count();
+      const bool counts = loss.valid() && is_collective(maker.kind) == reduced(of_[loss.index()]);
+      bool own = counts && loss == (report ? node.subject.loss() : port->loss);
       if (counts && !report && facts_.shared_body[node.body.index()]) {
-        const std::vector<std::uint32_t>& losses = loss_of_chunk_[node.chunk.index()];
+        const std::vector<tensor::LossId>& losses = loss_of_chunk_[node.chunk.index()];
         own = std::find(losses.begin(), losses.end(), loss) != losses.end();
       }
       if (!own) wrong(node.loc, "`{}` divides by `{}`, which is not the count over the whole batch", facts_.name(id), facts_.text(inputs[i].source));
@@ -160,7 +161,7 @@ class Counts {
   Facts& facts_;
   const Dag& dag_;
   std::vector<OfLoss> of_;                                // per loss
-  std::vector<std::vector<std::uint32_t>> loss_of_chunk_;  // per chunk: the losses it sums
+  std::vector<std::vector<tensor::LossId>> loss_of_chunk_;  // per chunk: the losses it sums
 };
 
 }  // namespace
@@ -169,7 +170,7 @@ Port loss_origin(const Facts& facts, Port source, AxisMask& over) {
   for (int hops = 0; hops < 4; ++hops) {
     source = facts.origin_of(source);
     const Node& node = facts.node(source.node);
-    if (node.kind != NodeKind::all_reduce) break;
+    if (!adds_members(node.kind)) break;
     over |= facts.dag.comms[node.comm.index()].axes;
     Port next = source;
     for (const Input& input : facts.dag.inputs_of(node)) {

@@ -22,10 +22,6 @@ using dag::PortKind;
 
 inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-constexpr bool is_comm(NodeKind kind) {
-  return kind == NodeKind::send || kind == NodeKind::recv || kind == NodeKind::all_reduce || kind == NodeKind::all_gather;
-}
-
 /// Where a check reports, and when it has said enough.
 struct Reports {
   DiagnosticSink& sink;

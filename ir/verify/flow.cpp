@@ -38,7 +38,7 @@ class Values {
       for (const Input& input : dag_.inputs_of(node)) {
         if (input.cls != EdgeClass::param && input.source.node.valid() && position[input.source.node.index()] >= position[i]) return false;
       }
-      if (node.kind == NodeKind::recv) {
+      if (is_recv(node.kind)) {
         const NodeId send = dag_.comms[node.comm.index()].members.front();
         if (send.index() != i && position[send.index()] >= position[i]) return false;
       } else if (takes_from_members(node)) {
@@ -53,7 +53,7 @@ class Values {
   }
 
   /// Its outputs are what other members bring: those of an all_gather, and of an all_reduce to which it adds nothing.
-  static bool takes_from_members(const Node& node) { return node.kind == NodeKind::all_gather || (node.kind == NodeKind::all_reduce && node.num_inputs == 0); }
+  static bool takes_from_members(const Node& node) { return gathers_members(node.kind) || (adds_members(node.kind) && node.num_inputs == 0); }
 
   /// Kahn's algorithm over data and grad edges, and what communication adds: a recv follows the node it receives from, and who takes from members the inputs
   /// of all of them. Those hang on one such node per communication, which the others follow.
@@ -72,7 +72,7 @@ class Values {
       };
       const Node& node = dag_.nodes[i];
       inputs(node);
-      if (node.kind == NodeKind::recv) {
+      if (is_recv(node.kind)) {
         const NodeId send = dag_.comms[node.comm.index()].members.front();
         if (send.value() != i) visit(send.value());
       } else if (takes_from_members(node) && taker[node.comm.index()] != i) {
@@ -133,11 +133,11 @@ class Values {
     std::iota(origin.begin(), origin.end(), 0u);
     std::vector<std::uint32_t> passed_on;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (facts_.kind[i] != NodeKind::recv && facts_.kind[i] != NodeKind::all_gather) continue;
+      if (!is_recv(facts_.kind[i]) && !gathers_members(facts_.kind[i])) continue;
       std::uint32_t next = facts_.output_base[i];
       for (const NodeId member : dag_.comms[dag_.nodes[i].comm.index()].members) {
         const Node& other = facts_.node(member);
-        if (facts_.kind[i] == NodeKind::recv && other.kind != NodeKind::send) break;  // the send stands first
+        if (is_recv(facts_.kind[i]) && !is_send(other.kind)) break;  // the send stands first
         for_each_port(dag_, other, [&](std::span<const Input> sources) {
           if (next < facts_.output_base[i + 1] && sources[0].source.node.valid()) {
             origin[next] = facts_.output(sources[0].source);
@@ -145,7 +145,7 @@ class Values {
           }
           ++next;
         });
-        if (facts_.kind[i] == NodeKind::recv) break;
+        if (is_recv(facts_.kind[i])) break;
       }
     }
     // What is passed on may have been passed on before; nothing depends on itself, so each way ends, and no part of it is walked again.
@@ -188,7 +188,7 @@ class Values {
     output_type_.resize(outputs);
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
       const std::uint32_t first = facts_.output_base[i], count = facts_.output_base[i + 1] - first;
-      if (facts_.kind[i] == NodeKind::chunk) {
+      if (runs_body(facts_.kind[i])) {
         const std::uint32_t* const types = output_types.data() + first_output_type[dag_.nodes[i].body.index()];
         std::copy(types, types + count, output_type_.begin() + first);
         continue;
@@ -258,12 +258,12 @@ class Edges {
         break;
       case NodeKind::all_reduce:
         // A home that makes no gradients of its own takes the sum alone.
-        if (node.bucket.valid()) needed = expected == 0 ? 0 : params_of(node);
+        if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : params_of(node);
         break;
       case NodeKind::count:
       case NodeKind::report:
       case NodeKind::send:
-        if (expected == 0 || (node.kind == NodeKind::report && node.subject == Node::kNormReport)) needed = 1;
+        if (expected == 0 || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
         break;
       case NodeKind::all_gather:
         break;
@@ -282,20 +282,20 @@ class Edges {
   /// Each device and microbatch takes as many samples as the others.
   void samples(NodeId id, const Node& node) {
     const std::int64_t parts = dag_.samples_divisor(node);
-    for (const tensor::Dim& dim : dag_.input_types[node.subject].dims) {
+    for (const tensor::Dim& dim : dag_.input_types[node.subject.input().index()].dims) {
       if (!dim.sampled || dim.extent % parts == 0) continue;
       wrong(id, "`{}` takes one of `{}` equal parts of `{}` samples, which do not divide so", facts_.name(id), parts, dim.extent);
     }
   }
 
-  std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.bucket.index()].params.size()); }
+  std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
-    if (node.kind == NodeKind::chunk) {
+    if (runs_body(node.kind)) {
       if (sources[0].port >= body_of(node).inputs.size()) return;  // counted as a wrong number of inputs
       return chunk_port(id, node, sources);
     }
-    const bool sums = node.kind == NodeKind::update || node.kind == NodeKind::sum_squares || node.kind == NodeKind::all_reduce;
+    const bool sums = writes_state(node.kind) || node.kind == NodeKind::sum_squares || adds_members(node.kind);
     for (std::size_t k = 0; k < sources.size(); ++k) {
       if (sources[k].cls == EdgeClass::param) {
         wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
@@ -306,7 +306,7 @@ class Edges {
       wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", sources[0].port, facts_.name(id), sources.size());
       return;
     }
-    const bool bucket = sums && node.bucket.valid() && sources[0].port < params_of(node);
+    const bool bucket = sums && node.subject.bucket().valid() && sources[0].port < params_of(node);
     for (const Input& source : sources) {
       if (bucket) {
         if (source.cls != EdgeClass::grad) {
@@ -314,10 +314,10 @@ class Edges {
           return;
         }
         const tensor::Type& type = values_.type(facts_.output(source.source));
-        const tensor::ParamId param = dag_.buckets[node.bucket.index()].params[sources[0].port];
+        const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
-      } else if (node.kind == NodeKind::update && facts_.node(source.source.node).kind != NodeKind::norm) {
+      } else if (writes_state(node.kind) && facts_.node(source.source.node).kind != NodeKind::norm) {
         wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
       }
     }
@@ -349,12 +349,12 @@ class Edges {
     const Port origin = facts_.origin_of(edge.source);
     const Node& maker = facts_.node(origin.node);
     if (edge.cls == EdgeClass::param) {
-      if (maker.kind != NodeKind::update) {
+      if (!writes_state(maker.kind)) {
         wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
               facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));
         return;
       }
-      const tensor::ParamId given = dag_.buckets[maker.bucket.index()].params[origin.index];
+      const tensor::ParamId given = dag_.buckets[maker.subject.bucket().index()].params[origin.index];
       if (!facts_.shared_body[node.body.index()] && given != port.param) {
         wrong(id, "input `{}` of `{}` is parameter `{}`, the edge brings `{}`", edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
               facts_.text(dag_.params[given.index()].name));
@@ -362,20 +362,19 @@ class Edges {
       return;
     }
     if (port.input.valid()) {
-      if (maker.kind != NodeKind::load || (maker.subject != port.input.value() && !facts_.shared_body[node.body.index()])) {
+      if (maker.kind != NodeKind::load || (maker.subject.input() != port.input && !facts_.shared_body[node.body.index()])) {
         wrong(id, "input `{}` of `{}` is the model's input `{}`, the edge brings `{}`", edge.port, facts_.name(id),
               facts_.text(dag_.inputs[port.input.index()].name), facts_.text(edge.source));
         return;
       }
     } else if (port.kind == PortKind::count) {
-      const bool counts = maker.kind == NodeKind::count || maker.sums_counts();
-      const std::uint32_t loss = maker.sums_counts() ? maker.subject - Node::kCounts : maker.subject;
-      if (!counts || (loss != port.loss.value() && !facts_.shared_body[node.body.index()])) {
+      const tensor::LossId loss = maker.subject.count();
+      if (!loss.valid() || (loss != port.loss && !facts_.shared_body[node.body.index()])) {
         wrong(id, "input `{}` of `{}` is the count of loss `{}`, the edge brings `{}`", edge.port, facts_.name(id), facts_.text(dag_.losses[port.loss.index()].name),
               facts_.text(edge.source));
       }
       return;
-    } else if (maker.kind != NodeKind::chunk) {
+    } else if (!runs_body(maker.kind)) {
       wrong(id, "input `{}` of `{}` comes from `{}`, which is no chunk", edge.port, facts_.name(id), facts_.text(origin));
       return;
     } else {

@@ -32,7 +32,7 @@ class Instances {
   void check() {
     if (std::find(facts_.shared_body.begin(), facts_.shared_body.end(), true) == facts_.shared_body.end()) return;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (facts_.kind[i] != NodeKind::chunk) continue;
+      if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
       if (!facts_.shared_body[node.body.index()]) continue;
       std::uint32_t& first = first_[node.chunk.index()][static_cast<std::size_t>(node.pass)];
@@ -81,16 +81,16 @@ class Instances {
     if (!a.source.node.valid()) return a.source.index == b.source.index;
     const Port x = facts_.origin_of(a.source), y = facts_.origin_of(b.source);
     const Node &p = facts_.node(x.node), &q = facts_.node(y.node);
-    if (p.kind == NodeKind::chunk && q.kind == NodeKind::chunk) {
+    if (runs_body(p.kind) && runs_body(q.kind)) {
       // A backward may be whole for some instances and in two parts for others.
       return p.chunk == q.chunk && (p.pass == q.pass ? x.index == y.index : p.pass != Pass::F && q.pass != Pass::F);
     }
-    return p.kind == q.kind && p.subject == q.subject && p.bucket == q.bucket && x.index == y.index;
+    return p.kind == q.kind && p.subject == q.subject && x.index == y.index;
   }
 
   std::uint32_t param_of(const Input& edge) const {
     const Node& update = facts_.node(edge.source.node);
-    return dag_.buckets[update.bucket.index()].params[edge.source.index].value();
+    return dag_.buckets[update.subject.bucket().index()].params[edge.source.index].value();
   }
 
   /// A port that the body calls after one parameter is one parameter in all passes of the chunk that are called after the same chunk's.
@@ -120,7 +120,7 @@ class Instances {
 
   Facts& facts_;
   const Dag& dag_;
-  std::vector<std::array<std::uint32_t, 4>> first_;  // per chunk and pass: its first node, where the body is shared
+  std::vector<std::array<std::uint32_t, kPasses>> first_;  // per chunk and pass: its first node, where the body is shared
   std::vector<std::uint32_t> user_;                  // per body: the first chunk that uses it
   std::vector<std::vector<std::uint32_t>> grads_;    // per body: its outputs that are gradients
 };

@@ -48,15 +48,16 @@ class Measures {
       std::int64_t bytes = 0;
       for (const NodeId member : comm.members) bytes += brought(facts_.node(member));
       const auto devices = static_cast<std::int64_t>(dag_.device_sets[first.devices].devices(dag_.mesh));
-      if (first.kind == NodeKind::send) {
-        total += bytes * devices;
-        continue;
-      }
       std::int64_t joined = 1;
       for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) joined *= (comm.axes >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
       const auto sets = static_cast<std::int64_t>(comm.members.size());
       const std::int64_t rings = devices / joined, in_ring = joined * sets;
-      total += first.kind == NodeKind::all_gather ? rings * joined * bytes * (in_ring - 1) : rings * 2 * (in_ring - 1) * (bytes / sets);
+      switch (traits(first.kind).members) {
+        case dag::Members::alone: break;
+        case dag::Members::pair: total += bytes * devices; break;
+        case dag::Members::gather: total += rings * joined * bytes * (in_ring - 1); break;
+        case dag::Members::add: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;
+      }
     }
     return static_cast<double>(total);
   }
@@ -85,10 +86,10 @@ class Measures {
       const Node& node = facts_.node(id);
       std::int64_t& ends = end[id.index()];
       ends = fed(node);
-      if (is_comm(node.kind)) {
+      if (is_communication(node.kind)) {
         for (const NodeId member : dag_.comms[node.comm.index()].members) ends = std::max(ends, fed(facts_.node(member)));
       }
-      if (node.kind != NodeKind::chunk) continue;
+      if (!runs_body(node.kind)) continue;
       for (const std::uint32_t r : runs[id.index()]) ends = std::max(ends, clocks[r].last);
       const std::int64_t units = node.pass == Pass::B ? 2 : 1;
       for (const std::uint32_t r : runs[id.index()]) {

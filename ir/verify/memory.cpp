@@ -160,7 +160,7 @@ class RoleMemoryCheck {
       for (std::size_t p = 0; p < ports.size(); ++p) operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
       for (std::uint32_t out = 0; out < entry.num_outputs; ++out) operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
       while (k < action.num_operands) operand({}, -1);
-      if (entry.kind != NodeKind::update) continue;
+      if (!writes_state(entry.kind)) continue;
       for (const std::uint32_t b : optimizer[entry.bucket]) {
         Access access;
         access.kind = Access::Kind::write_state;
@@ -211,12 +211,12 @@ class RoleMemoryCheck {
     }
     access.kind = Access::Kind::write_value;
     access.id = id;
-    if (entry.kind == NodeKind::update) {
+    if (writes_state(entry.kind)) {
       access.kind = Access::Kind::write_param;
       access.other = dag_.buckets[entry.bucket].params[out].value();
     }
-    if (entry.kind == NodeKind::all_reduce) access.other = out;
-    if (entry.kind == NodeKind::all_gather) {
+    if (adds_members(entry.kind)) access.other = out;
+    if (gathers_members(entry.kind)) {
       // The output that carries the member's own input may stay where it is.
       for (std::uint32_t p = 0; p < ports.size(); ++p) {
         if (facts_.origin[id] == facts_.origin[ports[p].output]) access.other = p;
@@ -226,7 +226,7 @@ class RoleMemoryCheck {
   }
 
   std::uint32_t param_of(const RoleView::Entry& entry, const Input& edge) const {
-    if (edge.source.node.valid()) return dag_.buckets[facts_.node(edge.source.node).bucket.index()].params[edge.source.index].value();
+    if (edge.source.node.valid()) return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()].params[edge.source.index].value();
     return dag_.bodies[entry.body].inputs[edge.port].param.value();
   }
 
@@ -518,9 +518,9 @@ void MemoryCheck::check(const RoleView& view, const HappensBefore& before) { mem
 Sums::Sums(const Facts& facts) : sum_of(facts.owner.size(), kNone), place(facts.owner.size(), 0) {
   for (const NodeId id : facts.around) {
     const Node& node = facts.node(id);
-    if (!node.bucket.valid() || (node.kind != NodeKind::all_reduce && node.kind != NodeKind::update)) continue;
+    if (!node.subject.bucket().valid() || (!adds_members(node.kind) && !writes_state(node.kind))) continue;
     for_each_port(facts.dag, node, [&](std::span<const Input> sources) {
-      if (!sources[0].source.node.valid() || facts.kind[sources[0].source.node.index()] != NodeKind::chunk) return;
+      if (!sources[0].source.node.valid() || !runs_body(facts.kind[sources[0].source.node.index()])) return;
       const auto id = static_cast<std::uint32_t>(sources.data() - facts.dag.edges.data());
       for (std::size_t k = 0; k < sources.size(); ++k) {
         sum_of[facts.output(sources[k].source)] = id;

@@ -26,7 +26,7 @@ class Placement {
     member_.assign(dag_.nodes.size(), kNone);
     for (std::size_t i = 0; i < dag_.comms.size() && !facts_.enough(); ++i) comm(static_cast<std::uint32_t>(i));
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
-      if (!is_comm(facts_.kind[i])) continue;
+      if (!is_communication(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
       if (member_[i] == node.comm.value()) continue;
       facts_.sink.report(Code::unmatched_communication, node.loc, "`{}` is not among the members of its communication", facts_.name(NodeId::at(i)));
@@ -41,7 +41,7 @@ class Placement {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` has no devices", facts_.name(id));
       return;
     }
-    if (node.cut != 0 && !has_samples(node)) {
+    if (node.cut != 0 && !divides_samples(node)) {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides samples, and it has none: it works on sums", facts_.name(id));
     }
     if ((node.cut & ~whole_[node.devices.index()]) != 0) {
@@ -50,21 +50,8 @@ class Placement {
   }
 
   /// Below level communicating a report stands for the reduction, too.
-  bool has_samples(const Node& node) const {
-    switch (node.kind) {
-      case NodeKind::chunk:
-      case NodeKind::load:
-      case NodeKind::count:
-      case NodeKind::send:
-      case NodeKind::recv: return true;
-      case NodeKind::report: return dag_.level < Level::communicating;
-      case NodeKind::all_reduce:
-      case NodeKind::all_gather:
-      case NodeKind::sum_squares:
-      case NodeKind::norm:
-      case NodeKind::update: break;
-    }
-    return false;
+  bool divides_samples(const Node& node) const {
+    return has_samples(node.kind) || (node.kind == NodeKind::report && dag_.level < Level::communicating);
   }
 
   void edges(NodeId id) {
@@ -72,7 +59,7 @@ class Placement {
     for (const Input& input : dag_.inputs_of(node)) {
       if (!input.source.node.valid()) continue;
       if (devices_[input.source.node.index()] == node.devices) {
-        if (facts_.kind[input.source.node.index()] == NodeKind::recv) {
+        if (is_recv(facts_.kind[input.source.node.index()])) {
           Readers& readers = readers_[input.source.node.index()];
           if (readers != Readers::named) readers = facts_.node(input.source.node).chunk == node.chunk ? Readers::named : Readers::others;
         }
@@ -107,12 +94,12 @@ class Placement {
   void comm(std::uint32_t index) {
     const dag::Comm& comm = dag_.comms[index];
     for (const NodeId member : comm.members) {
-      if (!is_comm(facts_.node(member).kind) || facts_.node(member).comm.value() != index) return unmatched(comm, "a member does not name it");
+      if (!is_communication(facts_.node(member).kind) || facts_.node(member).comm.value() != index) return unmatched(comm, "a member does not name it");
       if (member_[member.index()] != kNone) return unmatched(comm, "a member stands in it twice");
       member_[member.index()] = index;
     }
     const NodeKind kind = facts_.node(comm.members.front()).kind;
-    if (kind == NodeKind::send || kind == NodeKind::recv) return pair(comm);
+    if (is_message(kind)) return pair(comm);
     const Node& first = facts_.node(comm.members.front());
     const AxisMask whole = whole_[first.devices.index()];
     if ((comm.axes & ~whole) != 0) return unmatched(comm, "it joins an axis along which its members have one device");
@@ -120,14 +107,14 @@ class Placement {
     for (std::size_t k = 0; k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
       if (member.kind != kind) return unmatched(comm, "its members are of different kinds");
-      if (member.bucket != first.bucket) return unmatched(comm, "its members reduce different buckets");
+      if (member.subject.bucket() != first.subject.bucket()) return unmatched(comm, "its members reduce different buckets");
       if (whole_[member.devices.index()] != whole) return unmatched(comm, "its members do not pair by coordinate");
-      if (kind == NodeKind::all_reduce && member.num_outputs != first.num_outputs) return unmatched(comm, "its members bring different numbers of values");
+      if (adds_members(kind) && member.num_outputs != first.num_outputs) return unmatched(comm, "its members bring different numbers of values");
       for (std::size_t j = 0; j < k; ++j) {
         const DeviceSetId other = facts_.node(comm.members[j]).devices;
         if (dag_.device_sets[member.devices].intersects(dag_.device_sets[other])) return unmatched(comm, "two members share a device");
       }
-      if (kind != NodeKind::all_reduce) continue;
+      if (!adds_members(kind)) continue;
       for (std::uint32_t p = 0; p < member.num_outputs; ++p) {
         const tensor::Type& a = dag_.output_type({comm.members[k], p});
         const tensor::Type& b = dag_.output_type({comm.members[0], p});
@@ -140,7 +127,7 @@ class Placement {
     if (comm.members.size() != 2) return unmatched(comm, "a message has one send and one recv");
     const Node& send = facts_.node(comm.members[0]);
     const Node& recv = facts_.node(comm.members[1]);
-    if (send.kind != NodeKind::send || recv.kind != NodeKind::recv) return unmatched(comm, "a message goes from a send to a recv");
+    if (!is_send(send.kind) || !is_recv(recv.kind)) return unmatched(comm, "a message goes from a send to a recv");
     if (send.devices != from_ || recv.devices != to_) {  // those of the message before fit
       if (dag_.device_sets[send.devices].intersects(dag_.device_sets[recv.devices])) return unmatched(comm, "both ends share a device");
       if (whole_[send.devices.index()] != whole_[recv.devices.index()]) return unmatched(comm, "its ends do not pair by coordinate");
@@ -160,10 +147,10 @@ class Placement {
       if (std::adjacent_find(ports_.begin(), ports_.end()) != ports_.end()) return unmatched(comm, "it carries a value twice");
     }
     const Node& maker = inputs.empty() ? send : facts_.node(inputs[0].source.node);
-    if (maker.kind == NodeKind::chunk && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
+    if (runs_body(maker.kind) && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
       return unmatched(comm, "it carries values of another chunk, pass or instance than it says");
     }
-    if (send.pass != recv.pass || send.cut != recv.cut || (maker.kind == NodeKind::chunk && maker.cut != send.cut)) {
+    if (send.pass != recv.pass || send.cut != recv.cut || (runs_body(maker.kind) && maker.cut != send.cut)) {
       return unmatched(comm, "its ends say different passes, or divide the samples over other axes than what they carry");
     }
     if (readers_[comm.members[1].index()] == Readers::others) return unmatched(comm, "it is read by another chunk than its recv says");
@@ -199,7 +186,7 @@ class Order {
       if (!facts_.tables->follows_order) sources(id, position);
       if (!node.stream.valid()) {
         facts_.sink.report(Code::wrong_stream, node.loc, "`{}` has no stream", facts_.name(id));
-      } else if ((node.stream.value() == 0) == is_comm(node.kind)) {
+      } else if ((node.stream.value() == 0) == is_communication(node.kind)) {
         facts_.sink.report(Code::wrong_stream, node.loc, "`{}` is on stream `{}`; the first stream is for work, the others are for communication", facts_.name(id),
                            facts_.text(dag_.streams[node.stream.index()].name));
       }
@@ -236,7 +223,7 @@ class Order {
       if (input.cls == dag::EdgeClass::param || !input.source.node.valid()) continue;
       if (position[input.source.node.index()] > position[id.index()]) before(input.source.node, id, "reads it");
     }
-    if (node.kind == NodeKind::recv) {
+    if (is_recv(node.kind)) {
       const NodeId send = dag_.comms[node.comm.index()].members.front();
       if (position[send.index()] > position[id.index()]) before(send, id, "receives it");
     }

@@ -22,7 +22,7 @@ class Shape {
     communicators();
     for (const auto& [before, after] : dag_.temporal) {
       // Work stands on one stream, which keeps its order.
-      if (is_comm(facts_.kind[before.index()]) || is_comm(facts_.kind[after.index()])) plan_.issued_after.emplace_back(after.value(), before.value());
+      if (is_communication(facts_.kind[before.index()]) || is_communication(facts_.kind[after.index()])) plan_.issued_after.emplace_back(after.value(), before.value());
     }
     std::sort(plan_.issued_after.begin(), plan_.issued_after.end());
     return facts_.ok();
@@ -181,7 +181,7 @@ class Shape {
       for (const Action& action : role.actions) {
         plan_.role_of.push_back(r);
         const Node& node = facts_.node(action.node);
-        plan_.steps.push_back({action.node.value(), is_comm(node.kind) ? node.comm.value() : kNone, 0, action.position});
+        plan_.steps.push_back({action.node.value(), is_communication(node.kind) ? node.comm.value() : kNone, 0, action.position});
         if (last[action.node.index()] == r) {
           facts_.sink.report(Code::wrong_actions, node.loc, "role `{}` runs `{}` twice", role_name(r), facts_.name(action.node));
         } else if (held_by[node.devices.index()] != r) {
@@ -290,7 +290,7 @@ class Shape {
         }
         of_comm[id.index()] = c;
         number[id.index()] = k;
-        bool fits = pair == (first.kind == NodeKind::send) && comm.members.size() == communicator.members.size() && communicator.axes == (pair ? 0 : comm.axes);
+        bool fits = pair == is_send(first.kind) && comm.members.size() == communicator.members.size() && communicator.axes == (pair ? 0 : comm.axes);
         for (std::size_t m = 0; fits && m < comm.members.size(); ++m) {
           fits = facts_.node(comm.members[m]).devices == communicator.members[m] && facts_.node(comm.members[m]).stream == communicator.stream;
         }
@@ -356,7 +356,7 @@ void RoleView::set_role(std::uint32_t number) {
     entry.node = steps[i].node;
     entry.kind = node.kind;
     entry.body = node.body.value();
-    entry.bucket = node.bucket.value();
+    entry.bucket = node.subject.bucket().value();
     entry.first_output = facts.output_base[entry.node];
     entry.num_outputs = node.num_outputs;
     entry.first_port = static_cast<std::uint32_t>(ports_.size());
@@ -373,7 +373,7 @@ void RoleView::set_role(std::uint32_t number) {
       if (dag.edges[at.edge].source.node.valid()) port.output = facts.output(dag.edges[at.edge].source);
       for (std::uint32_t e = at.edge; e < at.edge + at.sources; ++e) {
         const NodeId source = dag.edges[e].source.node;
-        if (!source.valid() || facts.kind[source.index()] != NodeKind::recv) continue;
+        if (!source.valid() || !is_recv(facts.kind[source.index()])) continue;
         const std::uint32_t local = local_[source.index()];
         if (local >= count || entries_[local].node != source.value()) continue;
         if (entries_[local].first_reader == kNone) entries_[local].first_reader = i;
@@ -394,7 +394,7 @@ namespace {
 bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication;
   const bool labelled = buffer.value.node.valid();
-  if (values != labelled || (values && (buffer.bucket.valid() || is_comm(facts.kind[buffer.value.node.index()]) != (buffer.cls == dag::BufferClass::communication)))) {
+  if (values != labelled || (values && (buffer.bucket.valid() || is_communication(facts.kind[buffer.value.node.index()]) != (buffer.cls == dag::BufferClass::communication)))) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have", role, buffer.offset,
                         buffer_class_name(buffer.cls), labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
     return false;
@@ -434,7 +434,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
     const std::span<const RoleView::Port> ports = view.ports(a);
     const auto inputs = static_cast<std::uint32_t>(ports.size());
     const std::uint32_t values = inputs + entry.num_outputs;
-    const bool collective = entry.kind == NodeKind::all_reduce || entry.kind == NodeKind::all_gather;
+    const bool collective = is_collective(entry.kind);
     if (action.num_operands < values || action.num_operands > values + 1) {
       reports.sink.report(Code::wrong_operand, facts.loc(action.node), "`{}` has `{}` operands where it needs `{}`", facts.name(action.node), action.num_operands, values);
       continue;
@@ -451,15 +451,15 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
                             operand.offset, buffer.bytes);
       }
       const bool output = i >= inputs && i < values;
-      const bool gradient = output && entry.kind == NodeKind::chunk && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
+      const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
       if (operand.accumulate && !gradient) {
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
       }
       if (!output) continue;
       bool belongs = false;
       switch (buffer.cls) {
-        case dag::BufferClass::parameters: belongs = entry.kind == NodeKind::update && buffer.bucket.value() == entry.bucket; break;
-        case dag::BufferClass::gradients: belongs = gradient || (entry.kind == NodeKind::all_reduce && buffer.bucket.value() == entry.bucket); break;
+        case dag::BufferClass::parameters: belongs = writes_state(entry.kind) && buffer.bucket.value() == entry.bucket; break;
+        case dag::BufferClass::gradients: belongs = gradient || (adds_members(entry.kind) && buffer.bucket.value() == entry.bucket); break;
         case dag::BufferClass::activations:
         case dag::BufferClass::communication:
           belongs = buffer.value == Port{action.node, i - inputs} || (collective && names(role, action, inputs, operand.buffer));

@@ -295,7 +295,7 @@ void check_windows(const PlanFacts& plan, const RoleView& view, const HappensBef
   std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> received;
   llvm::DenseMap<std::uint32_t, std::uint32_t> number_of;
   for (std::uint32_t i = 0; i < view.size(); ++i) {
-    if (view.entry(i).kind != NodeKind::recv) continue;
+    if (!is_recv(view.entry(i).kind)) continue;
     const std::uint32_t c = view.role().actions[i].communicator.value();
     const auto [number, fresh] = number_of.try_emplace(c, static_cast<std::uint32_t>(received.size()));
     if (fresh) received.push_back({c, {}});

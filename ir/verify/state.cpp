@@ -29,7 +29,7 @@ class State {
     buffers_of_buckets();
     scalars();
     for (std::size_t a = 0; a < view_.size() && !reports_.enough(); ++a) {
-      if (view_.entry(a).kind == NodeKind::update) update(a);
+      if (writes_state(view_.entry(a).kind)) update(a);
     }
   }
 

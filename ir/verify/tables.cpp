@@ -154,20 +154,19 @@ class Tables {
   bool node(NodeId id) {
     const Node& node = facts_.node(id);
     const auto optional = [](auto field, std::size_t size) { return !field.valid() || field.index() < size; };
-    if (node.kind > NodeKind::all_gather) return fail("node " + std::to_string(id.value()) + " has no kind");
+    if (static_cast<std::size_t>(node.kind) >= dag::kNodeTraits.size()) return fail("node " + std::to_string(id.value()) + " has no kind");
     if (!optional(node.chunk, num_chunks_) || !optional(node.body, num_bodies_) || !optional(node.devices, num_device_sets_) || !optional(node.stream, num_streams_) ||
-        !optional(node.comm, num_comms_) || !optional(node.bucket, num_buckets_)) {
+        !optional(node.comm, num_comms_) || !optional(node.subject.bucket(), num_buckets_) || !optional(node.subject.input(), dag_.inputs.size()) ||
+        !optional(node.subject.loss(), dag_.losses.size()) || !optional(node.subject.count(), dag_.losses.size())) {
       return fail(id, "refers outside the DAG's tables");
     }
     if (std::size_t{node.first_input} + node.num_inputs > num_edges_) return fail(id, "has inputs outside the edge pool");
-    if (node.kind == NodeKind::chunk && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
-    if (node.kind == NodeKind::load && node.subject >= dag_.inputs.size()) return fail(id, "reads no input");
-    if (node.kind == NodeKind::report && node.subject != Node::kNormReport && node.subject >= dag_.losses.size()) return fail(id, "reports no loss");
-    const bool counts = node.kind == NodeKind::count || node.sums_counts();
-    const std::uint32_t counted = node.sums_counts() ? node.subject - Node::kCounts : node.subject;
-    if (counts && (counted >= dag_.losses.size() || !dag_.losses[counted].mask)) return fail(id, "counts the elements of no masked loss");
-    if ((node.kind == NodeKind::update || node.kind == NodeKind::sum_squares) && !node.bucket.valid()) return fail(id, "has no bucket");
-    if (is_comm(node.kind) != node.comm.valid()) return fail(id, is_comm(node.kind) ? "has no communication" : "is no communication but names one");
+    if (runs_body(node.kind) && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
+    if (traits(node.kind).subjects != 0 && !may_speak_of(node.kind, node.subject.kind())) return fail(id, "speaks of nothing that its kind is about");
+    if (traits(node.kind).subjects == 0 && node.subject != dag::Subject()) return fail(id, "speaks of what its kind is not about");
+    const tensor::LossId counted = node.subject.count();
+    if (counted.valid() && !dag_.losses[counted.index()].mask) return fail(id, "counts the elements of no masked loss");
+    if (is_communication(node.kind) != node.comm.valid()) return fail(id, is_communication(node.kind) ? "has no communication" : "is no communication but names one");
     if (node.cut >> num_axes_ != 0) return fail(id, "divides its samples over an axis that does not exist");
     for (std::size_t i = 0; i < dag::kMaxSplitDims; ++i) {
       const std::int32_t at = node.instance.at[i];
@@ -208,7 +207,7 @@ class Tables {
     for (std::size_t i = 0; i < n; ++i) {
       facts_.output_base[i + 1] += facts_.output_base[i];
       const NodeKind kind = facts_.kind[i];
-      if (kind != NodeKind::chunk && kind != NodeKind::load && kind != NodeKind::send && kind != NodeKind::recv) facts_.around.push_back(NodeId::at(i));
+      if (!runs_body(kind) && kind != NodeKind::load && !is_message(kind)) facts_.around.push_back(NodeId::at(i));
     }
     facts_.owner.resize(facts_.output_base.back());
     all_hold(n, [&](std::size_t begin, std::size_t end) {

@@ -101,7 +101,7 @@ class RankWalk {
       }
       for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
         const dag::Node& each = dag_.nodes[i];
-        const bool named = part == directive::Part::send ? each.kind == dag::NodeKind::send : each.kind == dag::NodeKind::all_reduce && each.bucket.valid();
+        const bool named = part == directive::Part::send ? is_send(each.kind) : each.reduces_gradients();
         const std::span<const dag::Input> inputs = dag_.inputs_of(each);
         const bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == node; });
         if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);

@@ -243,7 +243,7 @@ class Mutator {
   void attributes(std::size_t line, std::size_t number, const std::vector<std::size_t>& nodes) {
     const std::string& text = lines_[line];
     const dag::Node& node = dag_.nodes[number];
-    if (node.kind == dag::NodeKind::send || node.kind == dag::NodeKind::recv) {
+    if (is_message(node.kind)) {
       const Token pass = word(text, text.find(" = ") + 3 + node_kind(text).size());
       add("another pass", line, with(text, pass, node.pass == Pass::F ? "B" : "F"));
       for (const dag::Chunk& chunk : dag_.chunks) {
@@ -255,7 +255,7 @@ class Mutator {
     if (const std::size_t cut = attribute(text, " cut "); cut != std::string::npos) {
       add("undivided samples", line, text.substr(0, cut) + text.substr(text.find(' ', cut + 5)));
     }
-    if (node.kind != dag::NodeKind::chunk) {
+    if (!runs_body(node.kind)) {
       const std::size_t after = std::min({text.size(), text.find(" loc(", text.find(" stream ")), attribute(text, " after ")});
       add("in an overlap group", line, text.substr(0, after) + " group 0" + text.substr(after));
     }
@@ -285,12 +285,12 @@ class Mutator {
     }
   }
 
-  static bool collective(const dag::Node& node) { return node.kind == dag::NodeKind::all_reduce || node.kind == dag::NodeKind::all_gather; }
+  static bool collective(const dag::Node& node) { return is_collective(node.kind); }
 
   bool reads_as(NodeId recv, const dag::Chunk& chunk) const {
     return std::any_of(dag_.nodes.begin(), dag_.nodes.end(), [&](const dag::Node& node) {
       const std::span<const dag::Input> inputs = dag_.inputs_of(node);
-      return node.kind == dag::NodeKind::chunk && dag_.chunks[node.chunk.index()].name == chunk.name &&
+      return runs_body(node.kind) && dag_.chunks[node.chunk.index()].name == chunk.name &&
              std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == recv; });
     });
   }

@@ -66,7 +66,7 @@ struct Program {
     const DeviceSet set{{static_cast<std::int32_t>(r)}};
     for (const dag::NodeId id : dag.order) {
       const dag::Node& node = dag.node(id);
-      if (node.kind != dag::NodeKind::chunk || !dag.device_sets[node.devices].contains(set)) continue;
+      if (!runs_body(node.kind) || !dag.device_sets[node.devices].contains(set)) continue;
       const std::uint32_t now = dag.group.empty() ? dag::Dag::kNoGroup : dag.group[id.index()];
       if (now != group && group != dag::Dag::kNoGroup) text += "]";
       if (!text.empty()) text += " ";
@@ -164,7 +164,7 @@ TEST(Order, NamedCommunicationWaitsForTheStepBeforeIt) {
   std::string text;
   for (const dag::NodeId id : dag->order) {
     const dag::Node& node = dag->node(id);
-    if (node.devices == program.rank(0) && node.pass == Pass::F && (node.kind == dag::NodeKind::chunk || node.kind == dag::NodeKind::send)) text += dag->name(id) + " ";
+    if (node.devices == program.rank(0) && node.pass == Pass::F && (runs_body(node.kind) || is_send(node.kind))) text += dag->name(id) + " ";
   }
   EXPECT_EQ(text, "F.stage0.mb0 F.stage0.mb1 send.F.stage0.mb1.pp1 send.F.stage0.mb0.pp1 ");
 }

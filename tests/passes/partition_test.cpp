@@ -196,7 +196,7 @@ TEST(Selection, FindsWhatAScanFinds) {
       }
       for (std::size_t n = 0; n < dag->nodes.size() && !out_of_range; ++n) {
         const dag::Node& node = dag->nodes[n];
-        if (node.kind != dag::NodeKind::chunk) continue;
+        if (!runs_body(node.kind)) continue;
         bool in = true;
         for (const directive::Coordinate& c : selector.coordinates) {
           std::optional<std::uint32_t> at = dag->regions.coordinate(dag->chunks[node.chunk.index()].region, c.name);

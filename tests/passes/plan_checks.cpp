@@ -142,7 +142,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
             continue;
           }
           if (before(other, producer) || before(reader, other) || other == reader) continue;
-          if (input.cls == EdgeClass::grad && dag.node(role.actions[other % n].node).kind == NodeKind::chunk) continue;
+          if (input.cls == EdgeClass::grad && runs_body(dag.node(role.actions[other % n].node).kind)) continue;
           return name + ": " + text(other) + " overwrites what " + text(reader) + " reads from " + text(producer);
         }
       }
@@ -153,7 +153,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
   std::map<std::int64_t, bool> written;
   for (const Action& action : role.actions) {
     const Node& node = dag.node(action.node);
-    if (node.kind != NodeKind::chunk) continue;
+    if (!runs_body(node.kind)) continue;
     const Body& body = dag.bodies[node.body.index()];
     std::uint32_t inputs = node.num_inputs == 0 ? 0 : dag.inputs_of(node).back().port + 1;
     for (std::uint32_t i = 0; i < node.num_outputs; ++i) {

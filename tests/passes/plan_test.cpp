@@ -24,7 +24,7 @@ struct Drawn {
     passes::Options options;
     options.forward_only = forward_only;
     options.workspace_bytes = [](const dag::Dag& dag, const dag::Node& node) {
-      return node.kind == dag::NodeKind::chunk ? static_cast<std::int64_t>(dag.bodies[node.body.index()].graph.nodes().size() % 3) * 100 : std::int64_t{64};
+      return runs_body(node.kind) ? static_cast<std::int64_t>(dag.bodies[node.body.index()].graph.nodes().size() % 3) * 100 : std::int64_t{64};
     };
     return passes::compile(model, program.strategy, sink, options);
   }

@@ -110,7 +110,7 @@ class OrderDrawer {
     const LocId loc;
     std::set<std::pair<RegionId, dag::Instance>> decided;
     for (const dag::Node& node : dag.nodes) {
-      if (node.kind != dag::NodeKind::chunk || node.pass != Pass::B) continue;
+      if (!runs_body(node.kind) || node.pass != Pass::B) continue;
       const std::int32_t rank = rank_of(dag, node, axis);
       if (rank != DeviceSet::kWhole && !claimed_[static_cast<std::size_t>(rank)]) continue;
       const RegionId region = dag.chunks[node.chunk.index()].region;
@@ -133,10 +133,10 @@ class OrderDrawer {
   bool contract(const dag::Dag& dag, std::size_t axis, bool coarsen) {
     const passes::WorkGraph graph(dag);
     operations_.clear();
-    const bool any_halves = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const dag::Node& node) { return node.kind == dag::NodeKind::chunk && node.pass == Pass::BW; });
+    const bool any_halves = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const dag::Node& node) { return runs_body(node.kind) && node.pass == Pass::BW; });
     std::map<std::int32_t, bool> coarse;
     for (const dag::Node& node : dag.nodes) {
-      if (node.kind != dag::NodeKind::chunk) continue;
+      if (!runs_body(node.kind)) continue;
       const std::int32_t rank = rank_of(dag, node, axis);
       const auto [found, added] = coarse.try_emplace(rank, false);
       if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
@@ -147,7 +147,7 @@ class OrderDrawer {
     std::uint32_t count = 0;
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
       const dag::Node& node = dag.node(graph.front(unit));
-      if (node.kind != dag::NodeKind::chunk) {
+      if (!runs_body(node.kind)) {
         vertex_of[unit] = count++;
         continue;
       }
@@ -187,7 +187,7 @@ class OrderDrawer {
   void order_passes(const dag::Dag& dag, VertexOf vertex_of) {
     std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, dag::NodeId> nodes;
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
-      if (dag.nodes[i].kind == dag::NodeKind::chunk) nodes[{dag.nodes[i].chunk, dag.nodes[i].instance, dag.nodes[i].pass}] = dag::NodeId::at(i);
+      if (runs_body(dag.nodes[i].kind)) nodes[{dag.nodes[i].chunk, dag.nodes[i].instance, dag.nodes[i].pass}] = dag::NodeId::at(i);
     }
     const auto follow = [&](dag::ChunkId before, std::initializer_list<Pass> first, dag::ChunkId after, std::initializer_list<Pass> then, const dag::Instance& instance) {
       for (const Pass p : first) {
@@ -207,13 +207,13 @@ class OrderDrawer {
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
         if (input.cls != dag::EdgeClass::data) continue;
         dag::Port made = input.source;
-        if (const dag::Node& node = dag.node(made.node); node.kind == dag::NodeKind::recv) {
+        if (const dag::Node& node = dag.node(made.node); is_recv(node.kind)) {
           for (const dag::NodeId member : dag.comms[node.comm.index()].members) {
-            if (dag.node(member).kind == dag::NodeKind::send) made = dag.inputs_of(dag.node(member))[made.index].source;
+            if (is_send(dag.node(member).kind)) made = dag.inputs_of(dag.node(member))[made.index].source;
           }
         }
         const dag::Node& maker = dag.node(made.node);
-        if (maker.kind == dag::NodeKind::chunk) follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
+        if (runs_body(maker.kind)) follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
       }
     }
   }
@@ -224,8 +224,8 @@ class OrderDrawer {
     std::map<std::uint32_t, std::set<std::uint32_t>> sends, reductions;  // by the operation that makes what they carry
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
       const dag::Node& node = dag.nodes[i];
-      const bool reduces = node.kind == dag::NodeKind::all_reduce && node.bucket.valid();
-      if (!reduces && node.kind != dag::NodeKind::send) continue;
+      const bool reduces = node.reduces_gradients();
+      if (!reduces && !is_send(node.kind)) continue;
       const std::uint32_t own = vertex_of[graph.unit_of(dag::NodeId::at(i))];
       for (const dag::Input& input : dag.inputs_of(node)) (reduces ? reductions : sends)[vertex_of[graph.unit_of(input.source.node)]].insert(own);
     }

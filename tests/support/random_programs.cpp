@@ -137,7 +137,7 @@ class ProgramMaker {
     EXPECT_TRUE(dag) << render_text(sink.sorted(), context_.locations.files()) << program.source;
     if (!dag) return program;
     const auto has = [&](dag::NodeKind kind) {
-      return std::any_of(dag->nodes.begin(), dag->nodes.end(), [&](const dag::Node& node) { return node.kind == kind && (kind != dag::NodeKind::all_reduce || node.bucket.valid()); });
+      return std::any_of(dag->nodes.begin(), dag->nodes.end(), [&](const dag::Node& node) { return node.kind == kind && (!adds_members(kind) || node.subject.bucket().valid()); });
     };
     std::string source = program.source;
     if (has(dag::NodeKind::send) && random_.chance(0.7)) source = with_line(source, "stream p2p: model.send, model.recv with window: 100");

@@ -107,7 +107,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       break;
     }
     case NodeKind::load: {
-      const Array& whole = inputs_[node.subject];
+      const Array& whole = inputs_[node.subject.input().index()];
       std::int64_t block = 0, blocks = 1;
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
         block = block * dag_.dims[d].extent + node.instance.at[d];
@@ -150,7 +150,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       break;
     case NodeKind::sum_squares: {
       Array sums;
-      for (std::uint32_t i = 0; i < dag_.buckets[node.bucket.index()].params.size(); ++i) {
+      for (std::uint32_t i = 0; i < dag_.buckets[node.subject.bucket().index()].params.size(); ++i) {
         double sum = 0;
         for (const double g : input(node, i, rank).data) sum += g * g;
         sums.data.push_back(sum);
@@ -170,7 +170,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::count: {
       double counted = 0;
       for (std::uint32_t i = 0; i < dag_.inputs_of(node).size(); ++i) {
-        for (const double target : input(node, i, rank).data) counted += target != dag_.losses[node.subject].mask->ignore;
+        for (const double target : input(node, i, rank).data) counted += target != dag_.losses[node.subject.count().index()].mask->ignore;
       }
       result.push_back({{tensor::DType::f64, {}}, {counted}});
       break;
@@ -178,19 +178,19 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::report: {
       std::uint32_t ports = 0;
       for (const Input& edge : dag_.inputs_of(node)) ports = std::max(ports, edge.port + 1);
-      const bool norm = node.subject == Node::kNormReport, masked = !norm && dag_.losses[node.subject].mask;
+      const bool norm = node.subject.is_norm(), masked = !norm && dag_.losses[node.subject.loss().index()].mask;
       double sum = 0;
       for (std::uint32_t i = 0; i + (masked ? 1 : 0) < ports; ++i) sum += input(node, i, rank).data[0];
       if (masked) {
         sum /= std::max(1.0, input(node, ports - 1, rank).data[0]);
       } else if (!norm) {
-        sum /= static_cast<double>(dag_.losses[node.subject].count);
+        sum /= static_cast<double>(dag_.losses[node.subject.loss().index()].count);
       }
       result.push_back({{}, {sum}});
       break;
     }
     case NodeKind::update: {
-      const std::vector<tensor::ParamId>& params = dag_.buckets[node.bucket.index()].params;
+      const std::vector<tensor::ParamId>& params = dag_.buckets[node.subject.bucket().index()].params;
       for (std::uint32_t i = 0; i < params.size(); ++i) result.push_back(input(node, i, rank));
       break;
     }
@@ -205,10 +205,10 @@ std::map<tensor::ParamId, Array> DagRun::gradients(std::uint64_t rank) {
   std::map<tensor::ParamId, Array> gradients;
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (node.kind != NodeKind::update || !dag_.device_sets[node.devices].contains_device(coordinates_of(dag_.mesh, rank))) continue;
+    if (!writes_state(node.kind) || !dag_.device_sets[node.devices].contains_device(coordinates_of(dag_.mesh, rank))) continue;
     const std::vector<Array>& values = outputs(NodeId::at(n), rank);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!gradients.emplace(dag_.buckets[node.bucket.index()].params[i], values[i]).second) stop(dag_, NodeId::at(n), "updates a parameter a second time on one device");
+      if (!gradients.emplace(dag_.buckets[node.subject.bucket().index()].params[i], values[i]).second) stop(dag_, NodeId::at(n), "updates a parameter a second time on one device");
     }
   }
   return gradients;
@@ -217,7 +217,7 @@ std::map<tensor::ParamId, Array> DagRun::gradients(std::uint64_t rank) {
 double DagRun::loss(tensor::LossId loss) {
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (node.kind == NodeKind::report && node.subject == loss.value()) return outputs(NodeId::at(n), partner(node.devices, 0))[0].data[0];
+    if (node.kind == NodeKind::report && node.subject.loss() == loss) return outputs(NodeId::at(n), partner(node.devices, 0))[0].data[0];
   }
   return NAN;
 }
@@ -225,7 +225,7 @@ double DagRun::loss(tensor::LossId loss) {
 double DagRun::norm() {
   for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
     const Node& node = dag_.nodes[n];
-    if (node.kind == NodeKind::report && node.subject == Node::kNormReport) return input(node, 0, partner(node.devices, 0)).data[0];
+    if (node.kind == NodeKind::report && node.subject.is_norm()) return input(node, 0, partner(node.devices, 0)).data[0];
   }
   return NAN;
 }

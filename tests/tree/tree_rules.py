@@ -3,7 +3,7 @@
 
     tree_rules.py ROOT RULE     prints each violation as `path:line: message`; exit 1 when there is one
 
-RULE: environment, includes, names, length, sources.
+RULE: environment, includes, kinds, names, length, sources.
 """
 
 import pathlib
@@ -52,6 +52,8 @@ VAGUE_NAMES = re.compile(r"(^|[._-])(utils?|helpers?|common|misc)([._-]|$)", re.
 FILE_NAME = re.compile(r"[a-z0-9_.]+$")
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
 ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/command.cpp")
+KIND = re.compile(r"[=!]= (dag::)?NodeKind::")
+KIND_COMPARISONS = ("ir/dag/", "ir/verify/", "tests/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
@@ -159,7 +161,18 @@ def environment(root):
                 yield f"{name}:{number}: `{word[0]}`: only the driver and runtime/options read the environment"
 
 
-RULES = {"environment": environment, "includes": includes, "names": names, "length": length, "sources": sources}
+
+def kinds(root):
+    """A new kind of node is a row of its table: code asks a column or switches. Only the table's folder and the verifier, which asks anew, compare."""
+    for path, name in files(root, CODE):
+        if name.startswith(KIND_COMPARISONS):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if KIND.search(line.split("//")[0]):
+                yield f"{name}:{number}: `{line.strip()}`: ask a trait of ir/dag/node_kind.h, or switch over all kinds"
+
+
+RULES = {"environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "sources": sources}
 
 
 def main():

@@ -24,6 +24,16 @@ class TreeRules(unittest.TestCase):
         files[path] = "".join(f"#include {t}\n" for t in targets)
         return len(self.check("includes", files))
 
+    def test_kinds(self):
+        for path, line, refused in (
+            ("passes/a.cpp", "if (node.kind == NodeKind::chunk) return;", 1),
+            ("backend/a.h", "bool a = x.kind != dag::NodeKind::norm;", 1),
+            ("passes/a.cpp", "case NodeKind::chunk: break;  // == NodeKind::chunk", 0),
+            ("passes/a.cpp", "node.kind = NodeKind::send;", 0),
+            ("ir/verify/a.cpp", "if (node.kind == NodeKind::norm) return;", 0),
+        ):
+            self.assertEqual(len(self.check("kinds", {path: line + "\n"})), refused, line)
+
     def test_own_includes(self):
         for path, allowed, refused in (
             ("ir/dag/a.h", ['"ir/ids.h"'], ['"passes/p.h"', '"frontend/ast/a.h"', '"runtime/abi.h"', '"backend/b.h"']),

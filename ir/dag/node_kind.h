@@ -1,0 +1,96 @@
+#pragma once
+// The kinds of nodes of a training DAG (nodes.def), what they have in common, and what a node speaks of.
+
+#include <array>
+#include <cassert>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "ir/ids.h"
+#include "ir/tensor/graph.h"
+
+namespace piper::dag {
+
+using BucketId = Id<struct BucketTag>;
+
+enum class NodeKind : std::uint8_t {
+#define NODE(name, traffic, members, subjects, samples, state) name,
+#include "ir/dag/nodes.def"
+#undef NODE
+};
+
+enum class Traffic : std::uint8_t { none, send, recv, collective };
+enum class Members : std::uint8_t { alone, pair, add, gather };
+
+/// A set of what nodes may speak of.
+struct Subjects {
+  static constexpr std::uint8_t input = 1, loss = 2, count = 4, bucket = 8, norm = 16;
+};
+
+struct NodeTraits {
+  std::string_view name;
+  Traffic traffic;
+  Members members;
+  std::uint8_t subjects;
+  bool samples, state;
+};
+
+inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
+#define NODE(name, traffic, members, subjects, samples, state) {#name, Traffic::traffic, Members::members, subjects, samples, state},
+#include "ir/dag/nodes.def"
+#undef NODE
+});
+constexpr const NodeTraits& traits(NodeKind kind) { return kNodeTraits[static_cast<std::size_t>(kind)]; }
+
+constexpr std::string_view kind_name(NodeKind kind) { return traits(kind).name; }
+/// Nothing where no kind has that name.
+std::optional<NodeKind> parse_kind(std::string_view name);
+
+/// It has a chunk and a body: the model's work.
+constexpr bool runs_body(NodeKind kind) { return kind == NodeKind::chunk; }
+constexpr bool is_send(NodeKind kind) { return traits(kind).traffic == Traffic::send; }
+constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::recv; }
+constexpr bool is_message(NodeKind kind) { return is_send(kind) || is_recv(kind); }
+constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic == Traffic::collective; }
+constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
+constexpr bool adds_members(NodeKind kind) { return traits(kind).members == Members::add; }
+constexpr bool gathers_members(NodeKind kind) { return traits(kind).members == Members::gather; }
+constexpr bool has_samples(NodeKind kind) { return traits(kind).samples; }
+constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
+constexpr bool may_speak_of(NodeKind kind, std::uint8_t subjects) { return (traits(kind).subjects & subjects) != 0; }
+
+/// What a node speaks of: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.
+class Subject {
+ public:
+  constexpr Subject() = default;
+  static constexpr Subject of_input(tensor::InputId input) { return {Subjects::input, input.value()}; }
+  static constexpr Subject of_loss(tensor::LossId loss) { return {Subjects::loss, loss.value()}; }
+  static constexpr Subject of_count(tensor::LossId loss) { return {Subjects::count, loss.value()}; }
+  static constexpr Subject of_bucket(BucketId bucket) { return {Subjects::bucket, bucket.value()}; }
+  static constexpr Subject of_norm() { return {Subjects::norm, 0}; }
+
+  /// One of Subjects, or 0.
+  constexpr std::uint8_t kind() const { return static_cast<std::uint8_t>(bits_ >> kIndexBits); }
+  /// Of another kind: an invalid id.
+  constexpr tensor::InputId input() const { return id<tensor::InputId>(Subjects::input); }
+  constexpr tensor::LossId loss() const { return id<tensor::LossId>(Subjects::loss); }
+  constexpr tensor::LossId count() const { return id<tensor::LossId>(Subjects::count); }
+  constexpr BucketId bucket() const { return id<BucketId>(Subjects::bucket); }
+  constexpr bool is_norm() const { return kind() == Subjects::norm; }
+
+  friend constexpr auto operator<=>(Subject, Subject) = default;
+
+ private:
+  static constexpr int kIndexBits = 27;  // a model has fewer inputs, losses and parameters
+  constexpr Subject(std::uint8_t kind, std::uint32_t index) : bits_(std::uint32_t{kind} << kIndexBits | index) { assert(index >> kIndexBits == 0); }
+  template <typename AnyId>
+  constexpr AnyId id(std::uint8_t wanted) const {
+    return kind() == wanted ? AnyId(bits_ & ((1u << kIndexBits) - 1)) : AnyId();
+  }
+
+  std::uint32_t bits_ = 0;
+};
+
+}  // namespace piper::dag
