@@ -69,6 +69,11 @@ class Former {
     out_.first_reader[comm.index()] = members.size() == 1 ? members.front() : *std::find_if(members.begin(), members.end(), reads);
   }
 
+  const std::vector<std::int32_t>& key(DeviceSetId set) const { return dag_.device_sets[set].at; }
+  bool before(const Routes::Route& a, const Routes::Route& b) const {
+    return std::tie(key(a.from), key(a.to), a.backward, a.stream) < std::tie(key(b.from), key(b.to), b.backward, b.stream);
+  }
+
   void form_pairs() {
     std::vector<CommId> at_position(graph_.units());  // messages in the order in which they are sent
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
@@ -78,10 +83,10 @@ class Former {
     for (const CommId comm : at_position) {
       if (comm.valid()) messages[routes_.of_comm[comm.index()]].push_back(comm);
     }
-    // In the order of the routes themselves, so that the numbering of communicators does not depend on positions.
+    // In the order of what the routes are, so that the numbering of communicators depends neither on positions nor on how device sets are numbered.
     std::vector<std::size_t> sorted(routes_.list.size());
     for (std::size_t r = 0; r < sorted.size(); ++r) sorted[r] = r;
-    std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return routes_.list[a] < routes_.list[b]; });
+    std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return before(routes_.list[a], routes_.list[b]); });
     for (const std::size_t route : sorted) {
       const std::vector<CommId>& comms = messages[route];
       if (comms.empty()) continue;  // all are on streams of the user's
@@ -129,20 +134,20 @@ class Former {
   /// Their sequences are those of the linear order, which stands later.
   void form_groups() {
     // Same member sets, axes, purpose and stream.
-    std::map<std::tuple<std::vector<DeviceSetId>, AxisMask, int, std::uint32_t>, std::vector<CommId>> groups;
+    std::map<std::tuple<std::vector<std::vector<std::int32_t>>, AxisMask, int, std::uint32_t>, std::vector<CommId>> groups;
     for (std::size_t i = 0; i < dag_.comms.size(); ++i) {
       const Node& node = front(CommId::at(i));
-      if (node.kind == NodeKind::send || node.kind == NodeKind::recv) continue;
-      std::vector<DeviceSetId> sets;
-      for (const NodeId member : dag_.comms[i].members) sets.push_back(dag_.node(member).devices);
-      const int purpose = node.kind == NodeKind::all_gather ? 2 : node.bucket.valid() ? 0 : 1;
+      if (is_message(node.kind)) continue;
+      std::vector<std::vector<std::int32_t>> sets;
+      for (const NodeId member : dag_.comms[i].members) sets.push_back(key(dag_.node(member).devices));
+      const int purpose = gathers_members(node.kind) ? 2 : node.subject.bucket().valid() ? 0 : 1;
       groups[{std::move(sets), dag_.comms[i].axes, purpose, stream_of_[i].value()}].push_back(CommId::at(i));
     }
-    for (auto& [key, comms] : groups) {
+    for (auto& [kind, comms] : groups) {
       Communicator made;
       made.kind = Communicator::Kind::group;
-      made.members = std::get<0>(key);
-      made.axes = std::get<1>(key);
+      for (const NodeId member : dag_.comms[comms.front().index()].members) made.members.push_back(dag_.node(member).devices);
+      made.axes = std::get<1>(kind);
       made.stream = stream_of_[comms.front().index()];
       made.loc = dag_.comms[comms.front().index()].loc;
       made.comms = std::move(comms);
@@ -178,7 +183,7 @@ Routes::Routes(const Dag& dag) {
   of_comm.assign(dag.comms.size(), kNone);
   for (std::size_t i = 0; i < dag.comms.size(); ++i) {
     const Node& send = dag.node(dag.comms[i].members.front());
-    if (send.kind != NodeKind::send) continue;
+    if (!is_send(send.kind)) continue;
     const bool backward = send.pass != Pass::F;
     const Ends ends{send.devices, dag.node(dag.comms[i].members.back()).devices, backward};
     auto& [same, route] = last[backward ? 1 : 0];
@@ -207,6 +212,16 @@ void Routes::part_by_streams(std::span<const StreamId> stream_of) {
 
 Communicators form_communicators(const Dag& dag, const WorkGraph& graph, Routes routes, std::span<const StreamId> stream_of, std::span<const std::uint32_t> position) {
   return Former(dag, graph, std::move(routes), stream_of, position).run();
+}
+
+void number_collectives(const Dag& dag, std::span<const std::uint32_t> position, Communicators& communicators) {
+  const auto at = [&](CommId comm) { return position[dag.comms[comm.index()].members.front().index()]; };
+  for (Communicator& communicator : communicators.list) {
+    if (communicator.kind != Communicator::Kind::group) continue;
+    std::sort(communicator.comms.begin(), communicator.comms.end(), [&](CommId a, CommId b) { return at(a) < at(b); });
+    communicator.loc = dag.comms[communicator.comms.front().index()].loc;
+    for (std::uint32_t i = 0; i < communicator.comms.size(); ++i) communicators.number[communicator.comms[i].index()] = i;
+  }
 }
 
 }  // namespace piper::passes

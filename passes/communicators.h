@@ -6,8 +6,8 @@
 // the same member sets.
 //
 // Guarantee: the result is a function of the DAG, the streams asked for and `position`, a numbering of units that agrees with the compute order of every
-// rank and with data flow. Another such numbering may put the messages of a route in another sequence, so a program's communicators are formed once: the
-// linear order respects the numbers of messages and decides those of collectives, and the plan takes them over.
+// rank and with data flow. Another such numbering may put the messages of a route in another sequence; the linear order keeps the one that it was made with, so
+// the plan forms the same communicators from it. It also decides the sequences of collectives.
 
 #include <compare>
 #include <cstdint>
@@ -39,7 +39,6 @@ struct Routes {
     DeviceSetId from, to;
     bool backward = false;
     dag::StreamId stream;  // that the user put its messages on; invalid: none
-    friend auto operator<=>(const Route&, const Route&) = default;
   };
 
   explicit Routes(const dag::Dag& dag);
@@ -52,5 +51,8 @@ struct Routes {
 
 /// `routes` are those of `dag`. `stream_of`: per communication the stream that the user put it on; invalid: none.
 Communicators form_communicators(const dag::Dag& dag, const WorkGraph& graph, Routes routes, std::span<const dag::StreamId> stream_of, std::span<const std::uint32_t> position);
+
+/// The collectives of each group in the order of `position`, which numbers all nodes.
+void number_collectives(const dag::Dag& dag, std::span<const std::uint32_t> position, Communicators& communicators);
 
 }  // namespace piper::passes

@@ -43,16 +43,6 @@ void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<con
   }
 }
 
-void number_collectives(const Dag& dag, std::span<const std::uint32_t> position, Communicators& communicators) {
-  const auto at = [&](CommId comm) { return position[dag.comms[comm.index()].members.front().index()]; };
-  for (Communicator& communicator : communicators.list) {
-    if (communicator.kind != Communicator::Kind::group) continue;
-    std::sort(communicator.comms.begin(), communicator.comms.end(), [&](CommId a, CommId b) { return at(a) < at(b); });
-    communicator.loc = dag.comms[communicator.comms.front().index()].loc;
-    for (std::uint32_t i = 0; i < communicator.comms.size(); ++i) communicators.number[communicator.comms[i].index()] = i;
-  }
-}
-
 /// Fills `dag.order` by the times at which units start; at one time communication, then loads, then work. `topological`: decides within equal ones. Gives
 /// the position of every node.
 std::vector<std::uint32_t> place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
@@ -102,7 +92,7 @@ std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& rol
   return edges;
 }
 
-std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const NodeId> compute,
+std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
                                      std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
   std::vector<Adjacency::Pair> edges;
   edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
@@ -116,7 +106,6 @@ std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const Rol
   if (topological.size() < graph.units()) return {};
 
   std::vector<std::uint32_t> position = place_by_time(dag, graph, topological, start);
-  number_collectives(dag, position, communicators);
   return position;
 }
 

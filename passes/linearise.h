@@ -17,10 +17,10 @@
 
 namespace piper::passes {
 
-/// Fills `dag.order` and numbers the collectives of each group as they stand there; gives the position of every node. `compute`: all chunk nodes in an order
+/// Fills `dag.order`; gives the position of every node. `compute`: all chunk nodes in an order
 /// that agrees with every rank's; `after`: its chains; `named`: edges of communication that an order names. Nothing: these contradict each other, which a
 /// checked order does not.
-std::vector<std::uint32_t> linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, Communicators& communicators, std::span<const dag::NodeId> compute,
+std::vector<std::uint32_t> linearise(dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const dag::NodeId> compute,
                                      std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named);
 
 /// Sorts the sources of grad ports into the order of the additions. `position`: of every node in the linear order.

@@ -18,26 +18,18 @@ class Ordering {
  public:
   Ordering(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
 
-  std::optional<Ordered> run(llvm::function_ref<void()> beside) {
-    if (!claim() || !order_messages()) return std::nullopt;
-    // The linear order is one thread's work; a second one has time for what needs no order.
+  bool run() {
+    if (!claim() || !order_messages()) return false;
     std::vector<std::uint32_t> position;
     const auto decide = [&] { position = linearise(dag_, graph(), *roles_, *communicators_, compute_->nodes, after_, claimed_.named); };
-    const auto note = [&] {
-      note_streams();
-      beside();
-    };
-    run_both(dag_.nodes.size(), decide, note);
+    run_both(dag_.nodes.size(), decide, [&] { note_streams(); });
     if (position.size() < dag_.nodes.size()) {
       sink_.report(Code::compiler_bug, LocId(), "a checked order has no linear order of all its actions");
-      return std::nullopt;
+      return false;
     }
-    run_both(dag_.nodes.size(), [&] { nodes_->put(dag_.order, *roles_); }, [&] { sort_sums(dag_, graph(), *communicators_, position); });
+    sort_sums(dag_, graph(), *communicators_, position);
     dag_.level = Level::ordered;
-    Ordered ordered{std::move(*communicators_), std::move(*roles_), std::move(*nodes_), {}};
-    for (const auto& [before, communication] : claimed_.waits) ordered.issued_after.emplace_back(communication, before);
-    std::sort(ordered.issued_after.begin(), ordered.issued_after.end());
-    return ordered;
+    return true;
   }
 
  private:
@@ -57,10 +49,7 @@ class Ordering {
       return false;
     }
     const auto decide = [&] { compute_ = compute_order(dag_, claimed_, graph(), *roles_, sink_); };
-    const auto prepare = [&] {
-      nodes_.emplace(dag_, *roles_);
-      routes_.emplace(dag_);
-    };
+    const auto prepare = [&] { routes_.emplace(dag_); };
     run_both(dag_.nodes.size(), decide, prepare);
     return compute_.has_value();
   }
@@ -111,14 +100,11 @@ class Ordering {
   std::vector<Adjacency::Pair> after_;  // consecutive chunks of a role
   std::optional<Routes> routes_;  // until there are communicators
   std::optional<Communicators> communicators_;
-  std::optional<RoleNodes> nodes_;
 };
 
 }  // namespace
 
-std::optional<Ordered> order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::function_ref<void()> beside) {
-  return Ordering(dag, strategy, sink).run(beside);
-}
+bool order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Ordering(dag, strategy, sink).run(); }
 
 void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
   if (dag.level < Level::placed) {  // every rank may run everything

@@ -5,28 +5,14 @@
 // Guarantees: `dag.order` is a topological order of data flow, of every rank's compute order, of message numbers and of windows, with the members of a
 // communication side by side; a strategy without orders gets a legal one; equal input gives an equal result.
 
-#include <optional>
-#include <utility>
-#include <vector>
-
+#include "ir/dag/dag.h"
 #include "ir/diagnostics/diagnostics.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "passes/communicators.h"
-#include "passes/roles.h"
+#include "ir/directive/directive.h"
 
 namespace piper::passes {
 
-/// What `plan` goes on with.
-struct Ordered {
-  Communicators communicators;
-  RoleTable roles;
-  RoleNodes nodes;
-  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
-};
-
-/// Nothing, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG. `beside`: work for a second thread on what
-/// this pass leaves as it is, begun when the strategy is known to fit; it writes nothing of the DAG and reports nothing.
-std::optional<Ordered> order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, llvm::function_ref<void()> beside);
+/// False, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
+bool order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 /// Reports what the orders of a program that was refused say wrong, as far as the level of the DAG tells: at split no work has a place, from placed on it
 /// has, at communicating there is communication that orders may name. For a DAG of which nothing else is made.

@@ -24,63 +24,72 @@ using namespace dag;
 
 namespace {
 
-std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
-  // A model that has gradients was compiled before, and has its partition too.
-  if (model.grads.empty()) {
-    // The costs that balance stages are those of forward and backward, so the derivative comes first.
-    if (!differentiate(model, sink) || !partition(model, strategy, sink)) return std::nullopt;
-  }
-  if (!check_split_names(model, strategy, sink)) return std::nullopt;
-  std::optional<Dag> dag = build(model, strategy, sink);
-  if (!dag) return std::nullopt;
-  // What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
-  const auto complete = [&](bool watched) {
-    if (watched && dag->level < Level::communicating) surround(*dag);
-    return watched;
-  };
-  const auto pass = [&](std::string_view name, bool good) {
-    if (!good) return false;
-    if (sink.has_errors()) return true;  // what the pass made is for the checks of the passes after it alone
-    complete(options.after || options.verify_each);
-    if (options.after) options.after(name, *dag);
-    if (!options.verify_each || verify::verify(*dag, sink)) return true;
-    sink.report(Code::compiler_bug, LocId(), "pass `{}` left a graph that its level does not allow; this is a mistake of the compiler, not of the program", name)
-        .hint("please report it, with the program");
-    return false;
-  };
-  const auto reached = [&](Level level) { return complete(options.stop_at == level); };
+/// A rewrite of a DAG at a level: it gives the next one, or what the rewrite after it takes.
+struct Rewrite {
+  std::string_view name;
+  Level from;
+  bool (*run)(Dag& dag, const directive::Strategy& strategy, const Options& options, DiagnosticSink& sink);
+  bool forward_only = false;  // for held-out programs alone
+};
 
-  pass("build", true);
-  if (reached(Level::built)) return dag;
-  if (!pass("split", split(*dag, strategy, sink))) return std::nullopt;
-  if (reached(Level::split)) return dag;
-  // Orders speak of places and replicas, but what is wrong with them for itself is told whatever is wrong with those.
-  const auto stop_at_orders = [&]() -> std::optional<Dag> {
-    check_orders(*dag, strategy, sink);
-    return std::nullopt;
-  };
-  if (!pass("place", place(*dag, strategy, sink))) return stop_at_orders();
-  // Replication speaks of the axes that placement leaves whole.
-  if (!pass("replicate", replicate(*dag, strategy, sink))) return stop_at_orders();
-  if (reached(Level::placed)) return dag;
-  // The homes of parameters are those of training: a forward-only program reads them where training updates them.
-  if (options.forward_only) {
-    drop_backward(*dag);
-    pass("drop_backward", true);
+constexpr Rewrite kRewrites[] = {
+    {"split", Level::built, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
+    {"place", Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
+    // Replication speaks of the axes that placement leaves whole.
+    {"replicate", Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
+    // The homes of parameters are those of training: a forward-only program reads them where training updates them.
+    {"drop_backward", Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
+    {"communicate", Level::placed, [](Dag& dag, const auto&, const auto&, auto& sink) { return communicate(dag, sink); }},
+    {"order", Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
+    {"plan", Level::ordered, [](Dag& dag, const auto&, const auto& options, auto& sink) { return plan(dag, options.workspace_bytes, sink); }},
+};
+
+/// What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
+void complete(Dag& dag) {
+  if (dag.level < Level::communicating) surround(dag);
+}
+
+/// Shows and verifies what a pass has made. False: the pass is wrong.
+bool look_at(std::string_view name, Dag& dag, const Options& options, DiagnosticSink& sink) {
+  if (sink.has_errors()) return true;  // what the pass made is for the checks of the passes after it alone
+  if (options.after || options.verify_each) complete(dag);
+  if (options.after) options.after(name, dag);
+  if (!options.verify_each || verify::verify(dag, sink)) return true;
+  sink.report(Code::compiler_bug, LocId(), "pass `{}` left a graph that its level does not allow; this is a mistake of the compiler, not of the program", name)
+      .hint("please report it, with the program");
+  return false;
+}
+
+/// False after an error.
+bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  const Level start = dag.level;
+  for (const Rewrite& rewrite : kRewrites) {
+    if (rewrite.from < start || (rewrite.forward_only && !options.forward_only)) continue;
+    if (rewrite.from >= options.stop_at) break;
+    if (rewrite.from == Level::ordered && sink.has_errors()) return false;  // a plan would measure another program
+    const bool good = rewrite.run(dag, strategy, options, sink) && look_at(rewrite.name, dag, options, sink);
+    // Where a rank is missing, or a backward is named both ways, there is no order of everything.
+    const bool orders_stand = dag.level != Level::communicating || (!strategy.missing.order && !sink.reported(Code::backward_named_both_ways));
+    if (good && orders_stand) continue;
+    // Orders speak of places and replicas, but what is wrong with them for itself is told whatever is wrong with those.
+    if (rewrite.from > Level::built && rewrite.from < Level::communicating) check_orders(dag, strategy, sink);
+    return false;
   }
-  // Where a rank is missing, or a backward is named both ways, there is no order of everything.
-  const bool orders_stand = !strategy.missing.order && !sink.reported(Code::backward_named_both_ways);
-  if (!pass("communicate", communicate(*dag, sink)) || !orders_stand) return stop_at_orders();
-  if (reached(Level::communicating)) return dag;
-  const bool planning = options.stop_at != Level::ordered;
-  Sizes sizes;
-  std::optional<Ordered> ordered = order(*dag, strategy, sink, [&] {
-    if (planning) sizes = measure_sizes(*dag, options.workspace_bytes);
-  });
-  if (!pass("order", ordered.has_value())) return std::nullopt;
-  if (reached(Level::ordered)) return dag;
-  if (sink.has_errors()) return std::nullopt;  // a plan would measure another program
-  if (!pass("plan", plan(*dag, std::move(*ordered), std::move(sizes), sink))) return std::nullopt;
+  complete(dag);
+  return true;
+}
+
+/// The model differentiated, with its partition.
+bool prepare(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  // A model that has gradients was compiled before, and has its partition too.
+  // The costs that balance stages are those of forward and backward, so the derivative comes first.
+  return !model.grads.empty() || (differentiate(model, sink) && partition(model, strategy, sink));
+}
+
+std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  if (!prepare(model, strategy, sink) || !check_split_names(model, strategy, sink)) return std::nullopt;
+  std::optional<Dag> dag = build(model, strategy, sink);
+  if (!dag || !look_at("build", *dag, options, sink) || !rewrite(*dag, strategy, sink, options)) return std::nullopt;
   return dag;
 }
 
@@ -103,6 +112,10 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   if (!dag) report_lines(model, strategy, found);
   forward(found, sink);
   return dag;
+}
+
+bool advance(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  return rewrite(dag, strategy, sink, options) && !sink.has_errors();
 }
 
 void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {

@@ -34,6 +34,10 @@ struct Options {
 /// The model is differentiated and its regions get the partition's coordinates.
 std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
+/// Takes a legal DAG of any level further, one that was read from text among them; `strategy` has its mesh, device sets and settings, and the directives of
+/// which the passes to come make something. False, and at least one error in `sink`, when they cannot be applied.
+bool advance(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
+
 /// Reports what the passes have to say about the rest of a program that the front end refused, as far as it does not depend on what the strategy is missing.
 void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 

@@ -5,13 +5,13 @@
 // step before, so the plan makes progress; two values share bytes only where all accesses of one happen before the first write of the other,
 // across the end of a step, too; state lies at the front of the arena at offsets that depend on the buckets alone.
 
+#include "ir/dag/plan.h"
 #include "ir/diagnostics/diagnostics.h"
-#include "passes/order.h"
-#include "passes/sizes.h"
 
 namespace piper::passes {
 
-/// `ordered`, `sizes`: of this DAG. Fills `dag.plan` and checks the requirements on measures. False when one is not met.
-bool plan(dag::Dag& dag, Ordered ordered, Sizes sizes, DiagnosticSink& sink);
+/// `dag` is ordered, made by the passes or read from text: what the order fixed, sequences of messages among it, follows from its linear order. `workspace`:
+/// bytes of scratch per node; none: nodes need none. Fills `dag.plan` and checks the requirements on measures. False when one is not met.
+bool plan(dag::Dag& dag, const dag::WorkspaceBytes& workspace, DiagnosticSink& sink);
 
 }  // namespace piper::passes
