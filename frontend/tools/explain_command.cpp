@@ -3,6 +3,19 @@
 #include "llvm/Support/JSON.h"
 
 namespace piper::tools {
+namespace {
+
+/// A page as it is read: comments in it are for the tests of its examples.
+std::string shown_page(Code code) {
+  std::string text(page(code));
+  for (std::size_t begin; (begin = text.find("<!-- ")) != std::string::npos;) {
+    const std::size_t end = text.find("-->\n", begin);
+    text.erase(begin, end == std::string::npos ? end : end + 4 - begin);
+  }
+  return text;
+}
+
+}  // namespace
 
 int run_explain(Console& console, const Arguments& arguments) {
   const bool json = arguments.format == "json";
@@ -29,10 +42,10 @@ int run_explain(Console& console, const Arguments& arguments) {
   }
   if (json) {
     std::string text;
-    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"code", code_text(*code)}, {"page", llvm::StringRef(page(*code))}});
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"code", code_text(*code)}, {"page", shown_page(*code)}});
     console.out << text << "\n";
   } else {
-    console.out << page(*code);
+    console.out << shown_page(*code);
   }
   return kClean;
 }

@@ -56,56 +56,6 @@ PIPER_FILE_TEST(ParseErrors, "tests/frontend/testdata/parse/errors", ".pipe", []
   });
 });
 
-/// The fenced blocks of a Markdown text whose info string is `kind`.
-std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind) {
-  std::vector<std::string> blocks;
-  bool inside = false, wanted = false;
-  std::string opening = "```" + std::string(kind);
-  while (!markdown.empty()) {
-    std::size_t end = markdown.find('\n');
-    std::string_view line = markdown.substr(0, end);
-    markdown = end == std::string_view::npos ? std::string_view() : markdown.substr(end + 1);
-    if (line.starts_with("```")) {
-      wanted = !inside && line == opening;
-      inside = !inside;
-      if (wanted) blocks.emplace_back();
-    } else if (inside && wanted) {
-      blocks.back() += std::string(line) + '\n';
-    }
-  }
-  return blocks;
-}
-
-TEST(ParseDocumentation, ExamplesOfTheLanguageReferenceParse) {
-  std::optional<std::string> reference = test::read_text("grammar/README.md");
-  ASSERT_TRUE(reference.has_value());
-  std::vector<std::string> examples = blocks_of(*reference, "pipe");
-  EXPECT_GE(examples.size(), 25u);
-  for (const std::string& example : examples) {
-    Parsed parsed(example, "grammar/README.md");
-    EXPECT_TRUE(parsed.sink.empty()) << example << parsed.report();
-  }
-}
-
-TEST(ParseDocumentation, ExamplesOfDiagnosticPagesAreWhatTheySay) {
-  for (const CodeInfo& info : all_codes()) {
-    for (const std::string& example : blocks_of(page(info.code), "pipe")) {
-      Parsed parsed(example, code_text(info.code));
-      EXPECT_TRUE(parsed.sink.empty()) << code_text(info.code) << '\n' << example << parsed.report();
-    }
-    for (const std::string& example : blocks_of(page(info.code), "pipe-error")) {
-      Parsed parsed(example, code_text(info.code));
-      if (static_cast<unsigned>(info.code) >= 2000) {  // wrong only for later phases
-        EXPECT_TRUE(parsed.sink.empty()) << code_text(info.code) << '\n' << example << parsed.report();
-        continue;
-      }
-      std::vector<Code> codes = parsed.codes();
-      EXPECT_NE(std::find(codes.begin(), codes.end(), info.code), codes.end())
-          << code_text(info.code) << '\n' << example << parsed.report();
-    }
-  }
-}
-
 /// One error each, at the form, with its hint filled in; what stands around it parses.
 TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
   for (const parse::ForeignForm& form : parse::foreign_forms()) {

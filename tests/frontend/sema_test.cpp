@@ -211,19 +211,6 @@ TEST(SemaBuiltins, SignaturesAreRead) {
   EXPECT_EQ(sema::find_builtins("max", false).size(), 2u);
 }
 
-/// The fenced blocks of a Markdown text whose info string is `kind`.
-std::vector<std::string> blocks_of(std::string_view markdown, const std::string& kind) {
-  std::vector<std::string> blocks;
-  const std::string opening = "```" + kind + "\n";
-  for (std::size_t at = markdown.find(opening); at != std::string_view::npos; at = markdown.find(opening, at)) {
-    at += opening.size();
-    const std::size_t end = markdown.find("```", at);
-    blocks.emplace_back(markdown.substr(at, end - at));
-    at = end;
-  }
-  return blocks;
-}
-
 bool belongs_here(Code code) {
   const auto number = static_cast<unsigned>(code);
   return (number >= 2000 && number < 2300) || code == Code::not_available;
@@ -242,31 +229,6 @@ TEST(SemaForeign, NamesOfOtherLanguagesHaveHints) {
       Analysed analysed(type ? "def f(x: " + std::string(name) + ") -> int { return 1 }\n" : "def f() -> int { return " + std::string(name) + " }\n");
       ASSERT_EQ(analysed.codes(), std::vector<Code>{type ? Code::unknown_type : Code::unknown_name}) << analysed.report();
       EXPECT_EQ(analysed.sink.sorted().front().hint, instead);
-    }
-  }
-}
-
-TEST(SemaPages, ExamplesAreWhatTheySay) {
-  source::MemoryFileSystem files;
-  files.add("lib/mine.pipe", "use lib.theirs\ndef warm(n: int) -> int { return n }\n");
-  files.add("lib/lib/theirs.pipe", "use mine\n");
-  files.add("lib/lib/mine.pipe", "use theirs\n");
-  files.add("lib/other.pipe", "def warm(n: int) -> int { return n }\n");
-  for (const CodeInfo& info : all_codes()) {
-    if (!belongs_here(info.code)) continue;
-    const std::string name = code_text(info.code);
-    const auto wrong = blocks_of(page(info.code), "pipe-error");
-    const auto right = blocks_of(page(info.code), "pipe");
-    EXPECT_FALSE(wrong.empty()) << name << " shows no case";
-    EXPECT_FALSE(right.empty()) << name << " shows no fix";
-    for (const std::string& example : wrong) {
-      Analysed analysed(example, name + ".pipe", files);
-      const std::vector<Code> codes = analysed.codes();
-      EXPECT_TRUE(std::find(codes.begin(), codes.end(), info.code) != codes.end()) << name << '\n' << example << analysed.report();
-    }
-    for (const std::string& example : right) {
-      Analysed analysed(example, name + ".pipe", files);
-      EXPECT_TRUE(analysed.sink.empty()) << name << '\n' << example << analysed.report();
     }
   }
 }

@@ -1,6 +1,6 @@
 // Legal texts of every level pass, and round trip; texts with one thing wrong are refused, with the diagnostics of their golden.
 //
-// A wrong text is an `.edit` of a legal one: `base NAME`, then `- TEXT` to find and `+ TEXT` to put there instead (nothing: the line goes).
+// A wrong text is an `.edit` of a legal one: `base NAME`, then what is taken out and put there instead (`tests/support/text_edit.h`).
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include "ir/verify/verify.h"
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
+#include "tests/support/text_edit.h"
 
 namespace piper::test {
 namespace {
@@ -44,36 +45,12 @@ PIPER_FILE_TEST(LegalDag, "tests/verify/testdata/legal", ".pir", [](const FileTe
 });
 
 PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileTest& test) {
-  std::istringstream lines(test.text);
-  std::string text;
-  std::string line;
-  std::string pending;
-  bool deleting = false;
-  std::size_t at = 0;
-  const auto finish = [&] {
-    if (deleting && at < text.size() && text[at] == '\n') text.erase(at, 1);
-    deleting = false;
-  };
-  while (std::getline(lines, line)) {
-    if (line.starts_with("base ")) {
-      text = read_text("tests/verify/testdata/legal/" + line.substr(5) + ".pir").value_or("");
-      ASSERT_FALSE(text.empty()) << line;
-    } else if (line.starts_with("- ")) {
-      finish();
-      at = text.find(line.substr(2));
-      ASSERT_NE(at, std::string::npos) << "not in the base: " << line;
-      text.erase(at, line.size() - 2);
-      deleting = true;
-    } else if (line.starts_with("+ ")) {
-      const std::string added = (deleting ? "" : "\n") + line.substr(2);
-      text.insert(at, added);
-      at += added.size();
-      deleting = false;
-    } else {
-      FAIL() << "not an edit: " << line;
-    }
-  }
-  finish();
+  const std::size_t first = test.text.find('\n') + 1;
+  ASSERT_TRUE(test.text.starts_with("base ")) << test.text;
+  std::string error;
+  const std::string legal = read_text("tests/verify/testdata/legal/" + test.text.substr(5, first - 6) + ".pir").value_or("");
+  const std::string text = edited(legal, std::string_view(test.text).substr(first), error);
+  ASSERT_EQ(error, "");
   const std::string found = check(text, false);
   EXPECT_NE(found, "");
   expect_golden(test.beside(".out"), found);

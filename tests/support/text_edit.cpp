@@ -1,0 +1,54 @@
+#include "tests/support/text_edit.h"
+
+#include <sstream>
+#include <utility>
+
+namespace piper::test {
+namespace {
+
+/// Where `what` is a whole line, or else a part of one; exactly once, or else nowhere.
+std::size_t place_of(const std::string& text, const std::string& what) {
+  const std::string line = "\n" + what + "\n";
+  for (const auto& [sought, behind] : {std::pair(line, std::size_t{1}), std::pair(what, std::size_t{0})}) {
+    const std::size_t at = text.find(sought);
+    if (at != std::string::npos) return text.find(sought, at + 1) == std::string::npos ? at + behind : std::string::npos;
+  }
+  return std::string::npos;
+}
+
+}  // namespace
+
+std::string edited(std::string text, std::string_view edits, std::string& error) {
+  std::size_t at = 0;
+  bool deleting = false;
+  const auto finish = [&] {
+    if (deleting && at < text.size() && text[at] == '\n') text.erase(at, 1);
+    deleting = false;
+  };
+  std::istringstream lines{std::string(edits)};
+  for (std::string line; std::getline(lines, line);) {
+    const std::string what = line.size() > 2 ? line.substr(2) : std::string();
+    if (line.starts_with("- ")) {
+      finish();
+      at = place_of(text, what);
+      if (at == std::string::npos) {
+        error = "stands nowhere, or in several places: " + what;
+        return text;
+      }
+      text.erase(at, what.size());
+      deleting = true;
+    } else if (line.starts_with("+ ")) {
+      const std::string added = (deleting ? "" : "\n") + what;
+      text.insert(at, added);
+      at += added.size();
+      deleting = false;
+    } else {
+      error = "not an edit: " + line;
+      return text;
+    }
+  }
+  finish();
+  return text;
+}
+
+}  // namespace piper::test
