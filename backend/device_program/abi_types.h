@@ -1,15 +1,12 @@
 #pragma once
-// Types of the IR as the runtime's ABI numbers them.
+// How parameters start and what optimizers keep, as the runtime's ABI numbers them.
 
+#include "backend/dtypes.h"
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
 #include "runtime/abi.h"
 
 namespace piper::backend {
-
-constexpr PiperDType abi_dtype(tensor::DType dtype) {
-  return dtype == tensor::DType::f64 ? PIPER_F64 : dtype == tensor::DType::f32 ? PIPER_F32 : PIPER_I64;
-}
 
 constexpr PiperInitKind abi_init(tensor::Init::Kind kind) {
   switch (kind) {

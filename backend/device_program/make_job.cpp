@@ -3,6 +3,7 @@
 
 #include "backend/device_program/job.h"
 #include "backend/device_program/rank_tables.h"
+#include "backend/dtypes.h"
 #include "backend/emit_cpp/emit_program.h"
 #include "backend/interpret/interpret.h"
 
@@ -18,8 +19,6 @@ struct Phase {
   std::vector<RankTables> ranks;
   std::vector<std::size_t> role_of_rank;
 };
-
-PiperDType abi_dtype(tensor::DType dtype) { return dtype == tensor::DType::f64 ? PIPER_F64 : dtype == tensor::DType::f32 ? PIPER_F32 : PIPER_I64; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/emit_cpp.h"
 #include "ir/diagnostics/counted.h"
 
@@ -25,8 +26,6 @@ std::string identifier(std::string_view text) {
 }
 
 constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER"};
-constexpr const char* kDTypes[] = {"PIPER_F64", "PIPER_F32", "PIPER_I64"};
-constexpr const char* kCTypes[] = {"double", "float", "int64_t"};
 constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
 
 class Emission {
@@ -134,7 +133,7 @@ class Emission {
       out_ += "static void report_" + std::to_string(r) + "(const PiperApi* api, PiperRank* rank) {\n  static const uint64_t from[] = {";
       for (std::uint32_t i = 0; i < count; ++i) out_ += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
       const std::string size = std::to_string(count);
-      out_ += "};\n  double values[" + size + "];\n  for (uint32_t i = 0; i < " + std::to_string(sums) + "; ++i) values[i] = (double)*(const " + kCTypes[each.dtype] +
+      out_ += "};\n  double values[" + size + "];\n  for (uint32_t i = 0; i < " + std::to_string(sums) + "; ++i) values[i] = (double)*(const " + row_of(each.dtype).cpp +
               "*)(rank->arena + from[i]);\n";
       if (each.counted) out_ += "  values[" + std::to_string(sums) + "] = *(const double*)(rank->arena + from[" + std::to_string(sums) + "]);  // how many elements count\n";
       out_ += "  api->report(rank, " + (each.subject == PIPER_NORM ? std::string("PIPER_NORM") : std::to_string(each.subject)) + ", values, " + size + ");\n}\n";
@@ -161,7 +160,7 @@ class Emission {
     if (!program_.parts.empty()) {
       out_ += "\nstatic const PiperPart parts[] = {\n";
       for (const PiperPart& part : program_.parts) {
-        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + kDTypes[part.dtype] + "},\n";
+        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + "},\n";
       }
       out_ += "};\n";
     }
@@ -213,7 +212,7 @@ class Emission {
       char scale[40];
       std::snprintf(scale, sizeof scale, "%.17g", entry.scale);
       out_ += "    {.name = " + quoted(program_.params[p].name) + ", .offset = " + number(entry.offset) + ", .grad_offset = " + number(entry.grad_offset) + ", .slot_offsets = {" +
-              number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, .elements = " + number(entry.elements) + ", .dtype = " + kDTypes[entry.dtype] +
+              number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, .elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
               ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) + "},\n";
     }

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/fuse.h"
 #include "backend/kernel/kernel.h"
 #include "backend/kernel/lower_kernel.h"
@@ -17,8 +18,6 @@ using tensor::Op;
 using tensor::ValueId;
 
 namespace {
-
-std::uint32_t abi_dtype(DType dtype) { return dtype == DType::f64 ? PIPER_F64 : dtype == DType::f32 ? PIPER_F32 : PIPER_I64; }
 
 class Builder {
  public:

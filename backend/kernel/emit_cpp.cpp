@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/print_kernel.h"
 #include "backend/kernel/schedule_passes.h"
 #include "ir/diagnostics/counted.h"
@@ -110,7 +111,6 @@ std::string CppBodies::kernel_function(const Kernel& kernel, const KernelBody& b
 }
 
 std::string CppBodies::description(const LibraryCall& call) {
-  static constexpr const char* kTypes[] = {"PIPER_F64", "PIPER_F32", "PIPER_I64"};
   char text[512], name[160];
   if (call.kind == PIPER_CALL_GEMM) {
     const PiperGemm& g = call.gemm;
@@ -118,7 +118,7 @@ std::string CppBodies::description(const LibraryCall& call) {
                   static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", g.dtype == PIPER_F64 ? "_f64" : "");
     std::snprintf(text, sizeof text, "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n", name,
                   static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
-                  kTypes[g.dtype]);
+                  row_of(g.dtype).abi_name);
     if (known_.emplace(text, name).second) constants_ += text;
     return name;
   }
@@ -127,7 +127,7 @@ std::string CppBodies::description(const LibraryCall& call) {
   std::snprintf(fields, sizeof fields,
                 "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s}",
                 static_cast<long long>(a.batch), static_cast<long long>(a.seq), static_cast<long long>(a.keys), static_cast<long long>(a.heads),
-                static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, kTypes[a.dtype]);
+                static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name);
   const auto [entry, is_new] = known_.try_emplace(fields);
   if (is_new) {
     const int count = ++names_["attend"];

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/names.h"
 #include "backend/kernel/schedule_passes.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -15,7 +16,7 @@ namespace piper::backend {
 
 using tensor::DType;
 
-std::string c_type(DType dtype) { return dtype == DType::f64 ? "double" : dtype == DType::f32 ? "float" : "int64_t"; }
+std::string c_type(DType dtype) { return row_of(dtype).cpp; }
 
 namespace {
 

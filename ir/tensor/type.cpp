@@ -20,7 +20,14 @@ std::optional<DType> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-std::size_t dtype_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 8; }
+std::size_t dtype_bytes(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 8;
+    case DType::f32: return 4;
+    case DType::i64: return 8;
+  }
+  return 8;
+}
 
 std::int64_t Type::elements() const {
   // Extents come from text that anyone may write: a product beyond 64 bits stays at the largest number that `bytes` can still scale.

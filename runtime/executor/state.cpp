@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "runtime/kernel_math.h"
+#include "runtime/transport/transport.h"
 
 namespace piper::runtime {
 namespace {
@@ -93,7 +94,7 @@ std::uint64_t Arena::touched_bytes() const {
 void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena) {
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    const std::uint64_t bytes = param.elements * (param.dtype == PIPER_F32 ? 4 : 8);
+    const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
     if (param.dtype == PIPER_F32) {
       fill(param, seed, reinterpret_cast<float*>(arena + param.offset));
     } else {

@@ -1,0 +1,44 @@
+#pragma once
+// Element types: those of the IR, as the runtime's ABI numbers them, and as generated code spells both. A type that is added has a row here or does not compile.
+//
+//   row_of(tensor::DType::f32).abi       // PIPER_F32
+//   row_of(PIPER_F32).cpp                // "float"
+
+#include <cstdint>
+
+#include "ir/tensor/type.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "runtime/abi.h"
+
+namespace piper::backend {
+
+struct DTypeRow {
+  tensor::DType dtype;
+  PiperDType abi;
+  const char* abi_name;
+  const char* cpp;
+};
+
+/// No default: the compiler tells of a type without a row.
+constexpr DTypeRow row_of(tensor::DType dtype) {
+  switch (dtype) {
+    case tensor::DType::f64: return {dtype, PIPER_F64, "PIPER_F64", "double"};
+    case tensor::DType::f32: return {dtype, PIPER_F32, "PIPER_F32", "float"};
+    case tensor::DType::i64: return {dtype, PIPER_I64, "PIPER_I64", "int64_t"};
+  }
+  llvm_unreachable("no element type");
+}
+
+/// `abi`: a PiperDType, of which descriptions for the runtime have the number.
+constexpr DTypeRow row_of(std::uint32_t abi) {
+  switch (static_cast<PiperDType>(abi)) {
+    case PIPER_F64: return row_of(tensor::DType::f64);
+    case PIPER_F32: return row_of(tensor::DType::f32);
+    case PIPER_I64: return row_of(tensor::DType::i64);
+  }
+  llvm_unreachable("no element type of the ABI");
+}
+
+constexpr PiperDType abi_dtype(tensor::DType dtype) { return row_of(dtype).abi; }
+
+}  // namespace piper::backend
