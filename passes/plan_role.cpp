@@ -1,10 +1,8 @@
 #include "passes/plan_role.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "llvm/ADT/DenseMap.h"
-#include "passes/byte_ranges.h"
 #include "passes/events.h"
 #include "passes/memory_layout.h"
 
@@ -353,23 +351,51 @@ class RoleProjection {
     for (const auto& [value, action] : accesses_) access_[next_access_[value]++] = action;
   }
 
+  /// Cells between the places where values begin or end. Places are used over and over: few of them differ. Gives the number of places.
+  std::size_t number_cells() {
+    cuts_.clear();
+    cell_.clear();
+    first_cell_.resize(values_.size());
+    end_cell_.resize(values_.size());
+    const auto cut = [&](std::int64_t offset) {
+      const auto [entry, fresh] = cell_.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts_.size()));
+      if (fresh) cuts_.push_back(offset / kAlignment);
+      return entry->second;
+    };
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell_[v] = cut(lifetimes_[v].offset);
+      end_cell_[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
+    }
+    std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
+    for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;
+    std::sort(by_place.begin(), by_place.end(), [&](std::uint32_t x, std::uint32_t y) { return cuts_[x] < cuts_[y]; });
+    for (std::uint32_t i = 0; i < cuts_.size(); ++i) number[by_place[i]] = i;
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell_[v] = number[first_cell_[v]];
+      end_cell_[v] = number[end_cell_[v]];
+    }
+    return cuts_.size();
+  }
+
   /// For each value those that had some of its bytes directly before it, in this step or the one before.
   void find_predecessors() {
-    ByteRanges ranges;
-    const auto take = [&](std::uint32_t value, bool this_step, auto visit) {
-      const Lifetime& lifetime = lifetimes_[value];
-      ranges.take(lifetime.offset, lifetime.offset + aligned(lifetime.bytes), {value, this_step}, visit);
-    };
+    const std::size_t cells = number_cells();
+    holder_.assign(cells, kNone);
+    for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder_.begin() + first_cell_[v], holder_.begin() + end_cell_[v], v);
     // The holders at the end of the step are those at the start of the next one.
-    for (std::uint32_t v = 0; v < values_.size(); ++v) take(v, false, [](ByteRanges::Holder) {});
+    this_step_.assign(cells, false);
     first_predecessor_.assign(1, 0);
     predecessors_.clear();
     for (std::uint32_t v = 0; v < values_.size(); ++v) {
-      std::optional<ByteRanges::Holder> before;
-      take(v, true, [&](ByteRanges::Holder holder) {
-        if (before != holder) predecessors_.push_back({holder.value, holder.this_step ? 0u : 1u});
-        before = holder;
-      });
+      Need before{kNone, 0};
+      for (std::uint32_t c = first_cell_[v]; c < end_cell_[v]; ++c) {
+        const Need found{holder_[c], this_step_[c] ? 0u : 1u};
+        holder_[c] = v;
+        this_step_[c] = true;
+        if (found.action == kNone || found == before) continue;
+        before = found;
+        predecessors_.push_back(found);
+      }
       first_predecessor_.push_back(static_cast<std::uint32_t>(predecessors_.size()));
     }
   }
@@ -400,6 +426,11 @@ class RoleProjection {
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
   std::vector<std::uint32_t> first_access_, next_access_, access_;
+  std::vector<std::int64_t> cuts_;             // where values begin or end, in units of the alignment
+  llvm::DenseMap<std::int64_t, std::uint32_t> cell_;
+  std::vector<std::uint32_t> first_cell_, end_cell_;  // per value
+  std::vector<std::uint32_t> holder_;          // per cell: the value that had it last
+  std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
   std::vector<std::uint32_t> reduction_, update_;  // per bucket: the actions that reduce and that update it
