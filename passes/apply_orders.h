@@ -4,7 +4,7 @@
 //   rank pp0: F stage[0] mb[0]; { F stage[0] mb[1] } & { B stage[0] mb[0] }
 //     ->   F.stage0.mb0 before F.stage0.mb1, F.stage0.mb0 before B.stage0.mb0, the last two in overlap group 0
 //
-// Checked (LANGUAGE.md section 4, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
+// Checked (grammar/README.md section 7, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
 // rank that holds it; no rank is claimed twice; members of a group do not need each other; the orders of all ranks agree with the data flow.
 
 #include <vector>

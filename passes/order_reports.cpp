@@ -103,8 +103,9 @@ void OrderReports::claims_too_much(const RankSteps& rank, NodeId node) {
 }
 
 void OrderReports::lacks_work(const RankSteps& rank, const std::vector<NodeId>& missing) {
-  sink_.report(Code::order_lacks_work, rank.loc, "the order of `{}` lacks {}", dag_.text(rank.devices), list_text(dag_, missing))
-      .hint("an order that names a rank names all of its work; without an order a default is chosen");
+  auto report = sink_.report(Code::order_lacks_work, rank.loc, "the order of `{}` lacks {}", dag_.text(rank.devices), list_text(dag_, missing));
+  if (const directive::Place* place = place_of(missing.front())) report.related(place->loc, "`{}` is placed here", work_text(dag_, missing.front()));
+  report.hint("an order that names a rank names all of its work; without an order a default is chosen");
 }
 
 void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
@@ -116,12 +117,7 @@ void OrderReports::elsewhere(const RankOp& at, NodeId node, bool wider) {
   auto report = sink_.report(Code::order_on_other_devices, loc, "`{}` stands in the order of `{}`, but it runs on `{}`",
                              op.part == Part::none ? work_text(dag_, node) : op_text(at, op.pass, op.part), dag_.text(rank.devices), dag_.text(devices));
   if (listed) report.related(op.loc, "it is used here");
-  for (const directive::Directive& directive : strategy_.directives) {
-    const auto* place = std::get_if<directive::Place>(&directive);
-    if (place == nullptr || place->devices != devices || !places(*place, node)) continue;
-    report.related(place->loc, "it is placed here");
-    break;
-  }
+  if (const directive::Place* place = place_of(node)) report.related(place->loc, "it is placed here");
   if (wider) {
     report.hint("the order speaks of more devices than run it: claim finer ranks, `rank r in …, d in …`");
   } else {
@@ -198,14 +194,23 @@ std::string OrderReports::op_text(const RankOp& at, Pass pass, Part part, bool w
 }
 
 
-bool OrderReports::places(const directive::Place& place, NodeId node) {
+const directive::Place* OrderReports::place_of(NodeId node) {
   DiagnosticSink ignored(sink_.locations());
   std::vector<NodeId> nodes;
-  for (const directive::Selector& target : place.targets) {
-    nodes.clear();
-    if (selection_.nodes(target, ignored, nodes) && std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return true;
+  const directive::Place* place = nullptr;
+  const directive::Selector* by = nullptr;
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* other = std::get_if<directive::Place>(&directive);
+    if (other == nullptr || other->devices != dag_.node(node).devices) continue;
+    for (const directive::Selector& target : other->targets) {
+      if (place != nullptr && !directive::holds_over(*other, target, *place, *by)) continue;
+      nodes.clear();
+      if (!selection_.nodes(target, ignored, nodes) || std::find(nodes.begin(), nodes.end(), node) == nodes.end()) continue;
+      place = other;
+      by = &target;
+    }
   }
-  return false;
+  return place;
 }
 
 }  // namespace piper::passes

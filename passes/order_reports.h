@@ -55,7 +55,8 @@ class OrderReports {
  private:
   /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.
   std::string op_text(const RankOp& at, Pass pass, directive::Part part, bool with_dims = true) const;
-  bool places(const directive::Place& place, dag::NodeId node);
+  /// The line that puts it where it runs; null where it is not known.
+  const directive::Place* place_of(dag::NodeId node);
 
   const dag::Dag& dag_;
   const directive::Strategy& strategy_;

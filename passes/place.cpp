@@ -15,10 +15,11 @@ using namespace dag;
 namespace {
 
 struct Rule {
+  const directive::Place* place = nullptr;
   const directive::Selector* selector = nullptr;
   DeviceSetId devices;
-  std::uint32_t specificity = 0;
-  LocId loc;
+  LocId loc() const { return directive::narrowest(selector->loc, place->loc); }
+  bool holds_over(const Rule& other) const { return directive::holds_over(*place, *selector, *other.place, *other.selector); }
 };
 
 constexpr std::uint32_t kNoRule = 0xFFFFFFFFu;
@@ -36,6 +37,7 @@ class Placer {
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
   bool check_halves();
   bool check_complete() const;
+  void report_without_effect();
   bool finish();
   DeviceSetId canonical(DeviceSetId devices);
 
@@ -63,7 +65,7 @@ void Placer::collect() {
     if (place == nullptr) continue;
     const DeviceSetId devices = canonical(place->devices);
     for (const directive::Selector& target : place->targets) {
-      rules_.push_back({&target, devices, static_cast<std::uint32_t>(target.coordinates.size()) + (target.pass ? 1u : 0u), place->loc});
+      rules_.push_back({place, &target, devices});
     }
   }
 }
@@ -80,15 +82,15 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
   for (const ChunkId chunk : found->chunks) {
     for (const std::uint32_t instance : found->instances) {
       std::uint32_t& entry = table[chunk.index() * selection_.instances().size() + instance];
-      if (entry == kNoRule || rules_[entry].specificity < rule.specificity) {
+      if (entry == kNoRule || rule.holds_over(rules_[entry])) {
         entry = number;
         continue;
       }
       const Rule& other = rules_[entry];
-      if (other.specificity > rule.specificity || other.devices == rule.devices || !good) continue;
-      sink_.report(Code::placed_twice, rule.selector->loc.valid() ? rule.selector->loc : rule.loc, "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
+      if (other.holds_over(rule) || other.devices == rule.devices || !good) continue;
+      sink_.report(Code::placed_twice, rule.loc(), "`{}` is placed on `{}` here and on `{}` elsewhere, by selectors with equally many coordinates",
                    std::string(pass_name(pass)) + " " + region_text(dag_, chunk), dag_.text(rule.devices), dag_.text(other.devices))
-          .related(other.loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), dag_.text(other.devices))
+          .related(other.place->loc, "`{}` is placed on `{}` here", print_selector(*other.selector, dag_.context->symbols), dag_.text(other.devices))
           .hint("remove one of the two, or add a coordinate to the one that shall hold");
       good = false;
     }
@@ -110,7 +112,7 @@ bool Placer::check_halves() {
     const bool any = std::any_of(found->chunks.begin(), found->chunks.end(), [&](ChunkId chunk) {
       return std::any_of(found->instances.begin(), found->instances.end(), [&](std::uint32_t instance) { return selection_.work().at(chunk, *pass, instance).valid(); });
     });
-    const LocId loc = directive::narrowest(rule.selector->loc, rule.loc);
+    const LocId loc = rule.loc();
     if (any || !reported.insert(loc).second) continue;
     directive::Selector whole = *rule.selector;
     whole.pass = Pass::B;
@@ -161,10 +163,37 @@ bool Placer::check_complete() const {
   std::string list;
   for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) list += (i == 0 ? "`" : ", `") + nowhere[i].text() + "`";
   if (nowhere.size() > kShown) list += " and " + std::to_string(nowhere.size() - kShown) + " more";
-  auto builder = sink_.report(Code::placed_nowhere, rules_.front().loc, "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
+  auto builder = sink_.report(Code::placed_nowhere, rules_.front().place->loc, "work of {} is placed nowhere; with a `place` in the program every region needs one", list);
   for (std::size_t i = 0; i < std::min(kShown, nowhere.size()); ++i) builder.related(nowhere[i].loc, "`{}` starts here", nowhere[i].region);
   builder.hint("add `place {} on ...`", nowhere.front().text());
   return false;
+}
+
+/// A line, of which a loop makes several, that others of its own schedule hold over for all that it names.
+void Placer::report_without_effect() {
+  llvm::DenseSet<LocId> effective;
+  for (const std::vector<std::uint32_t>& table : by_pass_) {
+    for (const std::uint32_t rule : table) {
+      if (rule != kNoRule) effective.insert(rules_[rule].loc());
+    }
+  }
+  for (const Rule& rule : rules_) {
+    if (effective.contains(rule.loc())) continue;
+    const std::optional<Selection::Found> found = selection_.find(*rule.selector, sink_);
+    const Pass pass = rule.selector->pass.value_or(Pass::F);
+    const std::vector<std::uint32_t>& table = by_pass_[static_cast<std::size_t>(pass)];
+    const Rule* other = nullptr;
+    for (const ChunkId chunk : found->chunks) {
+      for (const std::uint32_t instance : found->instances) {
+        const Rule& holds = rules_[table[chunk.index() * selection_.instances().size() + instance]];
+        if (other == nullptr || holds.place->depth < other->place->depth) other = &holds;
+      }
+    }
+    if (!rule.loc().valid() || other->place->depth != rule.place->depth || !effective.insert(rule.loc()).second) continue;
+    sink_.report(Code::place_without_effect, rule.loc(), "this `place` has no effect: for all of `{}` a line with more coordinates holds", print_selector(*rule.selector, dag_.context->symbols))
+        .related(other->place->loc, "`{}` is placed on `{}` here", print_selector(*other->selector, dag_.context->symbols), dag_.text(other->devices))
+        .hint("leave the line out, or name the work that it is for");
+  }
 }
 
 bool Placer::run() {
@@ -180,6 +209,7 @@ bool Placer::run() {
   // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
   if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
   if (!good) return false;
+  report_without_effect();
   for (Node& node : dag_.nodes) {
     if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), node.pass);
   }
@@ -207,7 +237,10 @@ DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
     const std::vector<std::uint32_t>& table = by_pass_[static_cast<std::size_t>(each)];
     return table.empty() ? kNoRule : table[at];
   };
-  const std::uint32_t own = rule(pass) == kNoRule ? rule(Pass::F) : rule(pass);
+  const std::uint32_t forward = rule(Pass::F);
+  std::uint32_t own = rule(pass) == kNoRule ? forward : rule(pass);
+  // A line beside a call that names no pass means the backward too, whatever the schedule says of it.
+  if (own != forward && forward != kNoRule && !rules_[forward].selector->pass && rules_[forward].place->depth < rules_[own].place->depth) own = forward;
   return own == kNoRule ? DeviceSetId() : rules_[own].devices;
 }
 

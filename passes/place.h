@@ -2,8 +2,8 @@
 // Place: a device set for every node.
 //
 // A rule without a pass, or with `F`, places the forward work of the instances that its selector means, and the backward follows the forward of
-// the same instance; rules that name `B`, `BI` or `BW` place backward work on its own. Of several rules the one with more coordinates holds (a pass
-// counts as one). Without any `place` everything is on the whole mesh. `surround` places loads with their readers,
+// the same instance; rules that name `B`, `BI` or `BW` place backward work on its own. Of several rules that in fewer calls of schedules holds, and of one
+// schedule's that with more coordinates (a pass counts as one). Without any `place` everything is on the whole mesh. `surround` places loads with their readers,
 // updates at the homes of their parameters.
 //
 //   place stage[0] on cluster[pp: 0]      F.stage0.mb3, B.stage0.mb3, load.tokens.mb3, update.stage0.0   on   cluster[pp: 0]

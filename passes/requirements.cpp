@@ -10,7 +10,6 @@
 namespace piper::passes {
 
 using namespace dag;
-using directive::Compare;
 using directive::Measure;
 
 namespace {
@@ -85,18 +84,6 @@ std::int64_t traffic_of(const Dag& dag) {
   return bytes;
 }
 
-bool holds(double found, Compare compare, double bound) {
-  switch (compare) {
-    case Compare::less: return found < bound;
-    case Compare::less_equal: return found <= bound;
-    case Compare::greater: return found > bound;
-    case Compare::greater_equal: return found >= bound;
-    case Compare::equal: return found == bound;
-    case Compare::not_equal: return found != bound;
-  }
-  return false;
-}
-
 std::string ratio_text(double ratio) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", ratio);
@@ -140,7 +127,7 @@ bool check_requirements(const Dag& dag, DiagnosticSink& sink) {
     const double found = require.measure == Measure::peak_memory ? static_cast<double>(measures.peak_memory)
                          : require.measure == Measure::bubble    ? measures.bubble
                                                                  : static_cast<double>(measures.traffic);
-    if (holds(found, require.compare, require.bound)) continue;
+    if (directive::holds(found, require.compare, require.bound)) continue;
     met = false;
     const auto text = [&](double value) { return require.measure == Measure::bubble ? ratio_text(value) : bytes_text(value); };
     std::string where;

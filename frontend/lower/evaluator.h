@@ -126,6 +126,8 @@ class Evaluator {
   void set_failed() { failed_ = broken_ = true; }
   /// The requirement that ended a schedule or model the last time; what stands behind it was not run.
   const ast::Stmt* failed_requirement() const { return failed_requirement_; }
+  /// The expression of the innermost `return` that is being evaluated; null where none is.
+  const ast::Expr* returning() const { return returning_; }
   /// Whether the body of a schedule, model or `def` is being run, and not only that of a train.
   bool in_function() const { return functions_ > 0; }
   /// Runs what a body has put off, as if it stood there. Whether it succeeded; unwinding has ended where it did not.
@@ -239,6 +241,7 @@ class Evaluator {
   Context* context_;
   DiagnosticSink* sink_;
   Value returned_;
+  const ast::Expr* returning_ = nullptr;
   std::uint64_t steps_ = 0;
   std::uint32_t nesting_ = 0;
   std::uint32_t functions_ = 0;  // being run

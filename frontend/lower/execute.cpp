@@ -65,9 +65,12 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
       if (conditional.otherwise) return execute(*conditional.otherwise, frame);
       break;
     }
-    case ast::StmtKind::return_value:
-      returned_ = eval(*cast<ast::ReturnStmt>(stmt).value, frame);
+    case ast::StmtKind::return_value: {
+      const ast::Expr* const outer = std::exchange(returning_, cast<ast::ReturnStmt>(stmt).value);
+      returned_ = eval(*returning_, frame);
+      returning_ = outer;
       return failed_ ? Flow::failed : Flow::returned;
+    }
     case ast::StmtKind::require: return execute_require(cast<ast::RequireStmt>(stmt), frame);
     case ast::StmtKind::input: model->input(cast<ast::InputStmt>(stmt), frame); break;
     case ast::StmtKind::weight: model->weight(cast<ast::WeightStmt>(stmt), frame); break;

@@ -345,15 +345,18 @@ void ModelBuilder::State::look_for_pairs(std::string_view operation, const ast::
   const std::vector<tensor::Dim> only_a = beyond(a_dims, b_dims), only_b = beyond(b_dims, a_dims);
   const bool outer_product = operation == "*" && only_a.size() == a_dims.size();
   if (only_a.empty() || only_b.empty() || outer_product) return;
+  // Where a model returns the pairs, the type that it declares names all their dimensions.
+  const auto* const returned = llvm::dyn_cast_or_null<ast::BinaryExpr>(evaluator.returning());
+  if (returned != nullptr && returned->left == &left) return;
   const auto name = [&](const tensor::Dim& dim) { return evaluator.context().text(dim.name); };
   auto&& report = evaluator.warn(Code::all_pairs, range, frame,
                                  "`{}` takes `{}` and `{}`: each has a dimension that the other lacks, so every `{}` is paired with every `{}`",
                                  operation, show(a), show(b), name(only_a.front()), name(only_b.front()));
   if (only_a.size() == 1 && only_b.size() == 1 && only_a[0].extent == only_b[0].extent && !only_a[0].sampled && !only_b[0].sampled) {
-    report.hint("dimensions align by name: call both `{}`, or write `rename({}, {}: {})`", name(only_b[0]), ast::source_text(left), name(only_a[0]),
-                name(only_b[0]));
+    report.hint("dimensions align by name: call both `{}`, or write `rename({}, {}: {})`; pairs that are meant are what a model returns", name(only_b[0]),
+                ast::source_text(left), name(only_a[0]), name(only_b[0]));
   } else {
-    report.hint("dimensions align by name: what shall align has one name, which `rename(x, old: new)` gives it");
+    report.hint("dimensions align by name: what shall align has one name, which `rename(x, old: new)` gives it; pairs that are meant are what a model returns");
   }
 }
 

@@ -1,4 +1,4 @@
-// Ranks of an order: claims, steps and slots (LANGUAGE.md section 4, items 2 to 6).
+// Ranks of an order: claims, steps and slots (grammar/README.md section 7, items 2 to 6).
 
 #include <algorithm>
 

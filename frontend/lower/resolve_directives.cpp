@@ -1,4 +1,5 @@
-// Directives beside a schedule's own: `partition`, `split` and `place` of the caller replace the callee's if the extents agree. Orders: resolve_orders.cpp.
+// Directives beside a schedule's own: `partition` and `split` of the caller replace the callee's if the extents agree. Which `place` holds is decided where work is
+// placed (passes/place.cpp): the model says what a line names. Orders: resolve_orders.cpp.
 
 #include <algorithm>
 
@@ -16,21 +17,13 @@ bool same_names(const directive::Selector& a, const directive::Selector& b) {
   });
 }
 
-/// Everything that `inner` selects is selected by `outer`, which names the same things.
-bool covers(const directive::Selector& outer, const directive::Selector& inner) {
-  if (!same_names(outer, inner)) return false;
-  for (const directive::Coordinate& o : outer.coordinates) {
-    const auto& i = *std::find_if(inner.coordinates.begin(), inner.coordinates.end(), [&](const auto& c) { return same_label(c, o); });
-    if (o.all) continue;
-    if (i.all) return false;
-    for (const std::uint32_t index : i.indices) {
-      if (std::find(o.indices.begin(), o.indices.end(), index) == o.indices.end()) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
+
+std::uint32_t ScheduleBuilder::depth(std::uint32_t scope) const {
+  std::uint32_t depth = 0;
+  for (; scope != 0; scope = parents_[scope]) ++depth;
+  return depth;
+}
 
 bool ScheduleBuilder::encloses(std::uint32_t outer, std::uint32_t inner) const {
   while (inner != outer && inner != 0) inner = parents_[inner];
@@ -116,35 +109,10 @@ void ScheduleBuilder::resolve_splits() {
   }
 }
 
-void ScheduleBuilder::resolve_places() {
-  std::vector<std::size_t> places;
-  std::vector<bool> has_place(parents_.size(), false);
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!std::holds_alternative<directive::Place>(entries_[i].directive)) continue;
-    places.push_back(i);
-    has_place[entries_[i].scope] = true;
-  }
-  for (const std::size_t inner : places) {
-    bool beside = false;
-    for (std::uint32_t scope = entries_[inner].scope; scope != 0 && !beside;) beside = has_place[scope = parents_[scope]];
-    if (!beside) continue;
-    auto& place = std::get<directive::Place>(entries_[inner].directive);
-    std::erase_if(place.targets, [&](const directive::Selector& target) {
-      return std::any_of(places.begin(), places.end(), [&](std::size_t outer) {
-        if (entries_[outer].scope == entries_[inner].scope || !encloses(entries_[outer].scope, entries_[inner].scope)) return false;
-        const auto& targets = std::get<directive::Place>(entries_[outer].directive).targets;
-        return std::any_of(targets.begin(), targets.end(), [&](const directive::Selector& o) { return covers(o, target); });
-      });
-    });
-    entries_[inner].replaced = place.targets.empty();
-  }
-}
-
 void ScheduleBuilder::finish() {
   resolve_partitions();
   resolve_splits();
   evaluator_->resume();
-  resolve_places();
   evaluate_orders();
   for (Entry& entry : entries_) {
     if (!entry.replaced) strategy_->directives.push_back(std::move(entry.directive));

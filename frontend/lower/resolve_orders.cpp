@@ -1,7 +1,6 @@
 // Orders, evaluated when the placement that holds is known: they may ask what a rank holds, and an order beside a schedule's call replaces the schedule's.
 
 #include <algorithm>
-#include <numeric>
 
 #include "frontend/lower/schedule_builder.h"
 #include "ir/diagnostics/suggestion.h"
@@ -19,9 +18,6 @@ std::uint64_t common_devices(const DeviceSet& a, const DeviceSet& b, const Mesh&
   }
   return count;
 }
-
-/// What `held` is asked of each target of a `place`.
-enum class Answer : std::uint8_t { no, yes, depends };
 
 const directive::Coordinate* coordinate(const directive::Selector& selector, Symbol name) {
   const auto found = std::find_if(selector.coordinates.begin(), selector.coordinates.end(), [&](const auto& c) { return c.name == name && !c.rest; });
@@ -96,12 +92,9 @@ std::optional<OrderValue> ScheduleBuilder::evaluate_order(const ast::OrderStmt& 
 }
 
 void ScheduleBuilder::evaluate_orders() {
-  const auto depth = [&](const PostponedOrder& order) {
-    std::size_t depth = 0;
-    for (std::uint32_t scope = entries_[order.entry].scope; scope != 0; scope = parents_[scope]) ++depth;
-    return depth;
-  };
-  std::stable_sort(orders_.begin(), orders_.end(), [&](const auto& a, const auto& b) { return depth(a) < depth(b); });
+  std::stable_sort(orders_.begin(), orders_.end(), [&](const auto& a, const auto& b) {
+    return depth(entries_[a.entry].scope) < depth(entries_[b.entry].scope);
+  });
   for (PostponedOrder& order : orders_) {
     if (evaluator_->failed()) break;
     evaluating_ = &order;
@@ -151,57 +144,85 @@ Value ScheduleBuilder::held(const ast::CallExpr& call, const directive::Selector
   }
   if (!evaluator_->step(call.range, frame, entries_.size() / 8 + 1)) return {};
 
-  const auto answer = [&](const directive::Selector& target, Symbol& other) {
-    const directive::Coordinate* mine = coordinate(target, made->into.name);
-    if (mine == nullptr && !target.coordinates.empty()) return Answer::no;
-    Answer all = target.pass ? Answer::depends : Answer::yes;
-    for (const directive::Coordinate& c : target.coordinates) {
-      if (c.rest) return Answer::no;  // loose work beside what the partition made
-      if (&c == mine || c.all) continue;
-      const directive::Coordinate* given = coordinate(work, c.name);
-      const bool meets = given != nullptr && std::any_of(given->indices.begin(), given->indices.end(), [&](std::uint32_t i) {
-        return std::find(c.indices.begin(), c.indices.end(), i) != c.indices.end();
-      });
-      if (given != nullptr && !meets) return Answer::no;
-      const bool whole = given != nullptr && std::all_of(given->indices.begin(), given->indices.end(), [&](std::uint32_t i) {
-        return std::find(c.indices.begin(), c.indices.end(), i) != c.indices.end();
-      });
-      if (whole) continue;
-      other = c.name;
-      all = Answer::depends;
-    }
-    return all;
+  struct Found {
+    bool placed = false, whole = false, here = false;
+    const PlacedBy* part = nullptr;  // the first that names a part alone
   };
-  std::vector<std::uint32_t> indices;
+  std::vector<Found> found(made->into.extent);
+  const Found* mixed = nullptr;
+  const auto meet = [&](Found& index, const PlacedBy& by) {
+    if (index.whole) return;
+    if (by.covers == Covers::part && index.part == nullptr) index.part = &by;
+    if (!index.placed) index.here = by.here;
+    index.placed = true;
+    index.whole = by.covers == Covers::all;
+    if (index.here != by.here && mixed == nullptr) mixed = &index;
+  };
+  const std::vector<PlacedBy> placed = places_of(work, *made, devices);
+  const std::uint32_t own_depth = depth(entries_[evaluating_->entry].scope);
+  for (const PlacedBy& by : placed) {
+    if (by.indices == nullptr || by.indices->all) {
+      for (Found& index : found) meet(index, by);
+    } else {
+      for (const std::uint32_t index : by.indices->indices) {
+        if (index < found.size()) meet(found[index], by);
+      }
+    }
+    if (by.here && by.place->depth != own_depth && !held_beside_.valid()) held_beside_ = by.place->loc;
+    if (mixed == nullptr) continue;
+    const PlacedBy& part = *mixed->part;  // nothing is looked at behind a place of the whole
+    const bool loose = std::any_of(part.target->coordinates.begin(), part.target->coordinates.end(), [](const directive::Coordinate& c) { return c.rest; });
+    const std::string on = loose ? "what of it is loose work" : part.part.valid() ? "`" + std::string(evaluator_->context().text(part.part)) + "`" : "the pass";
+    evaluator_->fail(Code::held_depends, call.range, frame, "where `{}` runs depends on {}, and this `held` asks for all of it", evaluator_->context().text(made->into.name), on)
+        .related(part.place->loc, "it is placed here")
+        .hint("write an `order` for this placement beside the call: it replaces the schedule's own");
+    return {};
+  }
+  Values values;
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    if (found[index].here) values.push_back(Value(static_cast<std::int64_t>(index)));
+  }
+  return share(std::move(values));
+}
+
+ScheduleBuilder::Covers ScheduleBuilder::covers(const directive::Selector& target, const directive::Selector& asked, Symbol made, std::span<const Symbol> dims, Symbol& part) {
+  const directive::Coordinate* mine = coordinate(target, made);
+  Covers covers = target.pass ? Covers::part : Covers::all;
+  for (const directive::Coordinate& c : target.coordinates) {
+    if (&c == mine) continue;
+    const bool is_dimension = !c.rest && std::find(dims.begin(), dims.end(), c.name) != dims.end();
+    if (!is_dimension && mine == nullptr) return Covers::no;  // which stages a region of the model stands in is known when the model is cut
+    if (is_dimension && c.all) continue;
+    const directive::Coordinate* given = is_dimension ? coordinate(asked, c.name) : nullptr;
+    const auto named = [&](std::uint32_t i) { return std::find(c.indices.begin(), c.indices.end(), i) != c.indices.end(); };
+    if (given != nullptr && !given->all) {
+      if (std::none_of(given->indices.begin(), given->indices.end(), named)) return Covers::no;
+      if (std::all_of(given->indices.begin(), given->indices.end(), named)) continue;
+    }
+    part = c.name;
+    covers = Covers::part;
+  }
+  return covers;
+}
+
+std::vector<ScheduleBuilder::PlacedBy> ScheduleBuilder::places_of(const directive::Selector& asked, const directive::Partition& made, const DeviceSet& devices) const {
+  std::vector<Symbol> dims;
   for (const Entry& entry : entries_) {
-    const auto* place = entry.replaced ? nullptr : std::get_if<directive::Place>(&entry.directive);
-    if (place == nullptr || !(*evaluator_->device_sets)[place->devices].intersects(devices)) continue;
+    const auto* split = std::get_if<directive::Split>(&entry.directive);
+    for (std::size_t i = 0; split != nullptr && i < split->into.size(); ++i) dims.push_back(split->into[i].name);
+  }
+  std::vector<PlacedBy> placed;
+  for (const Entry& entry : entries_) {
+    const auto* place = std::get_if<directive::Place>(&entry.directive);
+    if (place == nullptr) continue;
     for (const directive::Selector& target : place->targets) {
-      Symbol other;
-      const Answer holds = answer(target, other);
-      if (holds == Answer::no) continue;
-      if (entry.scope != entries_[evaluating_->entry].scope && !held_beside_.valid()) held_beside_ = place->loc;
-      if (holds == Answer::depends) {
-        const std::string on = other.valid() ? "`" + std::string(evaluator_->context().text(other)) + "`" : "the pass";
-        evaluator_->fail(Code::held_depends, call.range, frame, "where `{}` runs depends on {}, and this `held` asks for all of it", evaluator_->context().text(made->into.name), on)
-            .related(place->loc, "it is placed here")
-            .hint("write an `order` for this placement beside the call: it replaces the schedule's own");
-        return {};
-      }
-      const directive::Coordinate* mine = coordinate(target, made->into.name);
-      if (mine != nullptr && !mine->all) {
-        indices.insert(indices.end(), mine->indices.begin(), mine->indices.end());
-      } else {
-        indices.resize(indices.size() + made->into.extent);
-        std::iota(indices.end() - made->into.extent, indices.end(), 0u);
-      }
+      PlacedBy by{place, &target, coordinate(target, made.into.name), Covers::no, Symbol(), (*evaluator_->device_sets)[place->devices].intersects(devices)};
+      by.covers = covers(target, asked, made.into.name, dims, by.part);
+      if (by.covers != Covers::no) placed.push_back(by);
     }
   }
-  std::sort(indices.begin(), indices.end());
-  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  Values values;
-  for (const std::uint32_t index : indices) values.push_back(Value(std::int64_t{index}));
-  return share(std::move(values));
+  std::stable_sort(placed.begin(), placed.end(), [](const PlacedBy& a, const PlacedBy& b) { return directive::holds_over(*a.place, *a.target, *b.place, *b.target); });
+  return placed;
 }
 
 }  // namespace piper::lower

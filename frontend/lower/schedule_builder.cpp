@@ -135,6 +135,7 @@ void ScheduleBuilder::place(const ast::PlaceStmt& stmt, Frame& frame) {
   place.loc = evaluator_->here(stmt.range, frame);
   for (const ast::Target& target : stmt.targets) place.targets.push_back(evaluator_->eval_target(target, frame));
   place.devices = evaluator_->eval_devices(*stmt.devices, frame);
+  place.depth = depth(scope_);
   add(std::move(place));
 }
 

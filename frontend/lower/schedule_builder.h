@@ -22,7 +22,7 @@ class ScheduleBuilder {
   void require(directive::Require require);
   /// A schedule called as a statement.
   void call(const sema::Function& function, const ast::CallExpr& expr, Frame& frame);
-  /// Resolves directives that stand beside a schedule's own (LANGUAGE.md section 1), evaluates the orders, which may ask for the placement
+  /// Resolves directives that stand beside a schedule's own (grammar/README.md section 6), evaluates the orders, which may ask for the placement
   /// that holds, and fills the strategy.
   void finish();
   /// `held(stage, p[r])`: of what a partition made, the indices placed on any of these devices, ascending.
@@ -54,12 +54,27 @@ class ScheduleBuilder {
   }
   /// Whether what stands in scope `outer` stands beside the call that led to `inner`, directly or through further calls.
   bool encloses(std::uint32_t outer, std::uint32_t inner) const;
+  /// How many calls of schedules lead to the scope.
+  std::uint32_t depth(std::uint32_t scope) const;
   void resolve_partitions();
   void resolve_splits();
-  void resolve_places();
   /// Outer ones first, so that what they claim is known.
   void evaluate_orders();
   std::optional<OrderValue> evaluate_order(const ast::OrderStmt& stmt, Frame& frame);
+  /// How much of what `held` is asked a target of a `place` names, for each index that it names.
+  enum class Covers : std::uint8_t { no, part, all };
+  struct PlacedBy {
+    const directive::Place* place;
+    const directive::Selector* target;
+    const directive::Coordinate* indices;  // of what the partition made; null where the target names none
+    Covers covers;
+    Symbol part;  // on which it depends; none: the pass
+    bool here;
+  };
+  /// `dims`: what splits make; `part` is set where a name makes the difference.
+  static Covers covers(const directive::Selector& target, const directive::Selector& asked, Symbol made, std::span<const Symbol> dims, Symbol& part);
+  /// The targets that place what the partition made, those that hold over others first.
+  std::vector<PlacedBy> places_of(const directive::Selector& asked, const directive::Partition& made, const DeviceSet& devices) const;
   void leave_out_claimed(OrderValue& value) const;
   /// A count of at least 1; reports when it is none.
   std::uint32_t positive(const ast::Expr& expr, std::string_view what, Frame& frame);

@@ -64,8 +64,8 @@ constexpr ForeignForm kForms[] = {
     {"fn", Where::item, "def", "write `def`", "fn f() -> int { return 1 }"},
     {"func", Where::item, "def", "write `def`", "func f() -> int { return 1 }"},
     {"function", Where::item, "def", "write `def`", "function f() -> int { return 1 }"},
-    {"import", Where::item, "use", "write `use std.schedules.zbv`", "import std.schedules.zbv"},
-    {"from", Where::item, "use", "write `use std.schedules.zbv`", "from std.schedules import zbv"},
+    {"import", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "import std.schedules.zbv"},
+    {"from", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "from std.schedules import zbv"},
 };
 
 bool ends_operand(std::size_t type) {
@@ -232,6 +232,15 @@ class Replacer {
     return text_.substr(tokens_[position].begin, tokens_[last].end - tokens_[position].begin);
   }
 
+  /// The names behind the form that dots join; of the library also what is imported from them, which is a file there.
+  std::string path(std::size_t position) const {
+    std::string path;
+    std::size_t i = position;
+    for (; stands_on_line(at(i)) && tokens_[i].type == (path.empty() || path.back() == '.' ? Lexer::NAME : Lexer::DOT); ++i) path += text(tokens_[i]);
+    const bool imports = path.starts_with("std.") && stands_on_line(at(i + 1)) && text(tokens_[i]) == "import" && tokens_[i + 1].type == Lexer::NAME;
+    return imports ? path + "." + std::string(text(tokens_[i + 1])) : path.empty() ? "lib.mine" : path;
+  }
+
   /// The part of an index behind the form.
   std::string_view right(std::size_t position) const {
     std::size_t depth = 0, last = position;
@@ -265,6 +274,7 @@ class Replacer {
     const std::string_view behind = rest(next_ + count), to = right(next_ + count);
     // Behind all operators but `+` a sum needs its parentheses.
     const bool several = form.where == Where::declared && form.text != "+=" && form.text != ":=" && behind.find_first_of(" +-*/%@") != std::string_view::npos;
+    fill("$path", path(next_ + count));
     fill("$rest", behind.empty() ? "..." : several ? "(" + std::string(behind) + ")" : std::string(behind));
     fill("$name", result_.empty() ? "x" : std::string(text(result_.back())));
     const std::string from(left());
@@ -280,7 +290,81 @@ class Replacer {
     return out;
   }
 
+  /// The bracket that closes the one at `open`, on its line; 0: none.
+  std::size_t closing(std::size_t open) const {
+    std::size_t depth = 0;
+    for (std::size_t i = open; at(i) != nullptr && (i == open || !tokens_[i].first_on_line); ++i) {
+      if (tokens_[i].type == Lexer::LPAREN || tokens_[i].type == Lexer::LBRACKET) ++depth;
+      if ((tokens_[i].type == Lexer::RPAREN || tokens_[i].type == Lexer::RBRACKET) && --depth == 0) return i;
+    }
+    return 0;
+  }
+
+  /// Where tokens of that type stand between two brackets and in no further ones.
+  std::vector<std::size_t> between(std::size_t open, std::size_t close, std::size_t type) const {
+    std::vector<std::size_t> found;
+    std::size_t depth = 0;
+    for (std::size_t i = open + 1; i < close; ++i) {
+      if (tokens_[i].type == Lexer::LPAREN || tokens_[i].type == Lexer::LBRACKET) ++depth;
+      if (tokens_[i].type == Lexer::RPAREN || tokens_[i].type == Lexer::RBRACKET) --depth;
+      if (depth == 0 && tokens_[i].type == type) found.push_back(i);
+    }
+    return found;
+  }
+  std::string source(std::size_t first, std::size_t end) const {
+    return first < end ? std::string(text_.substr(tokens_[first].begin, tokens_[end - 1].end - tokens_[first].begin)) : std::string();
+  }
+
+  /// `F(stage[r], mb[i])`: a pass is called like a function.
+  bool drop_call_of_pass() {
+    if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 || statement_type() != Lexer::PASS) return false;
+    const std::size_t close = closing(next_);
+    std::vector<std::size_t> dropped = close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::COMMA);
+    if (dropped.empty()) return false;
+    std::string operand;
+    dropped.push_back(close);
+    for (std::size_t i = 0, first = next_ + 1; i < dropped.size(); first = dropped[i++] + 1) operand += " " + source(first, dropped[i]);
+    sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "a pass is not called like a function")
+        .hint("write `{}{}`", text(tokens_[statement_]), operand);
+    while (!dropped.empty()) {
+      tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(dropped.back()));
+      dropped.pop_back();
+    }
+    return true;
+  }
+
+  void emit(std::size_t type, const RawToken& like) {
+    RawToken& token = result_.emplace_back(like);
+    token.type = type;
+    token.replaced = true;
+    token.first_on_line = false;
+  }
+
+  /// `(int i = 0; i < n; i++)` behind `for`; gives the number of its tokens.
+  std::size_t replace_head_of_for() {
+    if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 || statement_type() != Lexer::FOR) return 0;
+    const std::size_t close = closing(next_);
+    const std::vector<std::size_t> ends = close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::SEMI);
+    if (ends.size() != 2) return 0;
+    std::size_t is = next_ + 1;
+    while (is < ends[0] && tokens_[is].type != Lexer::ASSIGN) ++is;
+    const std::size_t to = ends[0] + 3;
+    const bool counts = is < ends[0] && tokens_[is - 1].type == Lexer::NAME && to < ends[1] && tokens_[ends[0] + 1].type == Lexer::NAME;
+    if (!counts) return 0;
+    const std::string from = source(is + 1, ends[0]), end = source(to, ends[1]) + (text(tokens_[ends[0] + 2]) == "<=" ? " + 1" : "");
+    sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "a loop goes through a list, and has no other head")
+        .hint("write `for {} in {}..{} { ... }`", text(tokens_[is - 1]), from, end);
+    result_.push_back(tokens_[is - 1]);
+    emit(Lexer::IN, tokens_[is]);
+    for (std::size_t i = is + 1; i < ends[0]; ++i) result_.push_back(tokens_[i]);
+    emit(Lexer::RANGE, tokens_[ends[0]]);
+    for (std::size_t i = to; i < ends[1]; ++i) result_.push_back(tokens_[i]);
+    return close + 1 - next_;
+  }
+
   std::size_t replace() {
+    if (drop_call_of_pass()) return 1;
+    if (const std::size_t count = replace_head_of_for(); count > 0) return count;
     for (const ForeignForm& form : kForms) {
       const std::size_t count = matches(form);
       if (count == 0 || !fits(form, count)) continue;

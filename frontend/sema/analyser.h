@@ -161,7 +161,8 @@ class Analyser {
   void pop_locals(std::size_t count);
   /// Of a function or a train: tells which locals were never used.
   void end_body();
-  void report_unknown_name(std::string_view name, SourceRange at, bool callee);
+  /// `call`: the one that the name is the callee of; null where it is a value.
+  void report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call);
   /// Where `name` is an axis of a mesh that this body does not see, says so and gives true.
   bool explain_axis(DiagnosticBuilder& diagnostic, std::string_view name) const;
   std::string_view suggestion(std::string_view name, bool callee);

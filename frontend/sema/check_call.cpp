@@ -65,7 +65,7 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
   }
   const auto rows = find_builtins(callee->name, false);
   if (rows.empty()) {
-    if (!report_unavailable(callee->name, callee->range)) report_unknown_name(callee->name, callee->range, true);
+    if (!report_unavailable(callee->name, callee->range)) report_unknown_name(callee->name, callee->range, &expr);
     return kError;
   }
   if (rows.front()->is_value) {

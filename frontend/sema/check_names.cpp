@@ -135,7 +135,22 @@ bool Analyser::explain_axis(DiagnosticBuilder& diagnostic, std::string_view name
   return false;
 }
 
-void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool callee) {
+namespace {
+
+/// What `range(2, n)` is here; empty where it is not called like that.
+std::string range_text(const ast::CallExpr& call) {
+  const std::size_t count = call.args.size();
+  if (count == 0 || count > 3) return {};
+  std::vector<std::string> texts;
+  for (const ast::Arg& argument : call.args) texts.push_back(ast::source_text(*argument.value));
+  const std::string from_to = count == 1 ? "0.." + texts[0] : texts[0] + ".." + texts[1];
+  return count == 3 ? from_to + " by " + texts[2] : from_to;
+}
+
+}  // namespace
+
+void Analyser::report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call) {
+  const bool callee = call != nullptr;
   auto diagnostic = callee ? sink_.report(Code::unknown_name, at, "there is no function `{}`", name)
                            : sink_.report(Code::unknown_name, at, "there is no `{}` here", name);
   if (!callee && explain_axis(diagnostic, name)) return;
@@ -146,7 +161,12 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, bool c
     return;
   }
   if (const std::string_view instead = instead_of_foreign(name); !instead.empty()) {
-    diagnostic.hint("{}", instead);
+    const std::string range = callee && name == "range" ? range_text(*call) : std::string();
+    if (range.empty()) {
+      diagnostic.hint("{}", instead);
+    } else {
+      diagnostic.hint("write `{}`, which leaves its end out", range);
+    }
     return;
   }
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {
@@ -249,7 +269,7 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
     expr.target = static_cast<std::uint32_t>(rows.front()->id);
     return rows.front()->result;
   }
-  if (!report_unavailable(expr.name, expr.range)) report_unknown_name(expr.name, expr.range, false);
+  if (!report_unavailable(expr.name, expr.range)) report_unknown_name(expr.name, expr.range, nullptr);
   return kError;
 }
 

@@ -6,6 +6,7 @@
 #include "frontend/parse/parse.h"
 #include "ir/diagnostics/forward.h"
 #include "ir/diagnostics/suggestion.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace piper::sema {
 
@@ -34,10 +35,12 @@ class Loader {
       if (std::any_of(use->path.begin(), use->path.end(), [](const ast::Identifier& part) { return part.missing(); })) continue;
       const SourceRange at = cover(use->path.front().range, use->path.back().range);
       open_.back().use = at;
-      if (const std::optional<ModuleId> used = follow(*use, file, at, failed < shown_errors_ ? sink_ : unread)) {
+      const bool told = !says_use(at);
+      if (const std::optional<ModuleId> used = follow(*use, file, at, !told && failed < shown_errors_ ? sink_ : unread)) {
         if (std::find(module.uses.begin(), module.uses.end(), *used) == module.uses.end()) module.uses.push_back(*used);
       } else {
         module.lacks_uses = true;
+        if (told) continue;
         ++failed;
         last_failed = at;
       }
@@ -53,6 +56,11 @@ class Loader {
     SourceRange use;  // the one that is being followed
   };
 
+  /// Whether `use` stands before the path. Where another language's word does, that was told, and what it names may be that language's.
+  bool says_use(SourceRange path) const {
+    const llvm::StringRef before = llvm::StringRef(files_.text(path.file)).take_front(path.begin).rtrim();
+    return before.ends_with("use");
+  }
   /// What is wrong with the `use` itself goes to `told`.
   std::optional<ModuleId> follow(const ast::UseItem& use, FileId from, SourceRange at, DiagnosticSink& told) {
     std::string dotted;

@@ -8,6 +8,11 @@
 namespace piper::tools {
 namespace {
 
+/// A pipe is read once, by who needs it; opened here, its writer would find the reader gone.
+void tell_pipe(Session& session, const directive::Data& data) {
+  session.sink().report(Code::data_not_here, data.path_loc, "`{}` is a pipe, which is not looked into", data.path).hint("`train` reads it: somebody has to write to it then");
+}
+
 /// A plan does not depend on the text, and it may run on another machine: what `train` would refuse here is a warning.
 void look_for_data(Session& session, const lower::Lowered& lowered) {
   const directive::Settings& settings = lowered.strategy.settings;
@@ -15,17 +20,23 @@ void look_for_data(Session& session, const lower::Lowered& lowered) {
     if (!*data || (*data)->kind == directive::Data::Kind::synthetic) continue;
     runtime::Failure failure;
     if ((*data)->kind == directive::Data::Kind::arrays) {
-      // A pipe is read once, by who needs it.
       const auto size = runtime::text_size((*data)->path, failure);
-      if (size == runtime::kUnknownSize || (size && read_arrays(session, lowered.model, **data, failure))) continue;
+      if (size == runtime::kUnknownSize) {
+        tell_pipe(session, **data);
+        continue;
+      }
+      if (size && read_arrays(session, lowered.model, **data, failure)) continue;
       const std::string line = failure.place.line > 0 ? "`" + failure.place.file + "` line " + std::to_string(failure.place.line) + ": " : "";
       session.sink().report(Code::data_not_here, (*data)->path_loc, "{}", line + failure.message).hint("`train` needs it: {}", failure.hint);
       continue;
     }
     const std::optional<std::uint64_t> bytes = runtime::text_size((*data)->path, failure);
+    if (bytes == runtime::kUnknownSize) {
+      tell_pipe(session, **data);
+      continue;
+    }
     if (bytes && runtime::holds_window((*data)->path, *bytes, window_of(session, **data), failure)) {
-      // A pipe is read once, by who needs it.
-      const auto text = *bytes == runtime::kUnknownSize ? std::nullopt : runtime::read_text((*data)->path, failure, kTextLookedThrough);
+      const auto text = runtime::read_text((*data)->path, failure, kTextLookedThrough);
       if (text) look_for_bytes(session, lowered.model, **data, *text);
       continue;
     }

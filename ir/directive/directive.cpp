@@ -14,6 +14,23 @@ std::string coordinate_text(std::string_view name, bool rest, bool first) {
   return (first ? "" : " ") + std::string(name);
 }
 
+bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b) {
+  const auto named = [](const Selector& target) { return target.coordinates.size() + (target.pass ? 1 : 0); };
+  return a.depth != b.depth ? a.depth < b.depth : named(of_a) > named(of_b);
+}
+
+bool holds(double found, Compare compare, double bound) {
+  switch (compare) {
+    case Compare::less: return found < bound;
+    case Compare::less_equal: return found <= bound;
+    case Compare::greater: return found > bound;
+    case Compare::greater_equal: return found >= bound;
+    case Compare::equal: return found == bound;
+    case Compare::not_equal: return found != bound;
+  }
+  return false;
+}
+
 LocId Order::written_at(const OrderOp& op) const {
   auto origin = std::upper_bound(origins.begin(), origins.end(), op.first_coordinate, [](std::uint32_t at, const Origin& o) { return at < o.first; });
   return origin != origins.begin() && op.first_coordinate < (--origin)->end ? origin->loc : op.loc;

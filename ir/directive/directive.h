@@ -78,7 +78,12 @@ struct Place {
   std::vector<Selector> targets;
   DeviceSetId devices;
   LocId loc;
+  std::uint32_t depth = 0;  // of calls of schedules that it stands in: a line beside a call holds over those of what is called
 };
+
+/// Whether a target of one `place` holds over that of another for the work that both mean: the line in fewer calls, then the target with more coordinates,
+/// of which a pass is one.
+bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b);
 
 struct Replicate {
   std::vector<Selector> targets;
@@ -100,6 +105,9 @@ struct Stream {
 
 enum class Measure : std::uint8_t { peak_memory, bubble, traffic };
 enum class Compare : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
+
+/// `found < bound`, or what else `compare` is.
+bool holds(double found, Compare compare, double bound);
 
 /// `require peak_memory < 8GiB else "text"`: checked after planning. Bytes for memory and traffic, a ratio for bubble.
 struct Require {

@@ -340,6 +340,11 @@ Place parse_place(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_s
   place.targets = parse_selectors(reader);
   reader.expect("on");
   place.devices = device_sets.intern(reader.device_set(mesh));
+  if (reader.accept("with")) {
+    reader.expect("depth");
+    reader.expect(":");
+    place.depth = small(reader, "a depth");
+  }
   place.loc = reader.location();
   return place;
 }
@@ -432,7 +437,7 @@ tensor::DType parse_dtype(TextReader& reader) {
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
     {"steps", [](TextReader& reader, Settings& settings) { settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max())); }},
     {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
-    {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed")); }},
+    {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max())); }},
     {"data", [](TextReader& reader, Settings& settings) { settings.data = parse_data(reader); }},
     {"held_out", [](TextReader& reader, Settings& settings) { settings.held_out = parse_data(reader); }},
     {"optim", [](TextReader& reader, Settings& settings) { settings.optimizer = parse_optimizer(reader); }},

@@ -55,6 +55,7 @@ class Printer {
     selectors(place.targets);
     os_ << " on ";
     devices(place.devices);
+    if (place.depth > 0) os_ << " with depth: " << place.depth;
     location(place.loc);
   }
 
@@ -292,7 +293,7 @@ void print(const Settings& settings, llvm::raw_ostream& os, const Context& conte
   os << "train ";
   print_name(os, settings.train);
   print_location(os, context, settings.loc);
-  os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype)) << "\n  seed " << static_cast<std::int64_t>(settings.seed)
+  os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype)) << "\n  seed " << settings.seed
      << '\n';
   if (settings.data) {
     os << "  data ";

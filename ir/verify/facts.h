@@ -101,6 +101,8 @@ bool check_tables(Facts& facts);
 void check_header(Facts& facts);
 /// Edges: acyclic, one source per port, classes, types, values and instances. Fills `origin`.
 void check_flow(Facts& facts);
+/// Which values stay in a chunk: ports say of their edges what is so.
+void check_ports(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
 void check_completeness(Facts& facts);
 /// Chunks that share a body: each is held to its own parameters, inputs and neighbours.

@@ -20,6 +20,9 @@ class Header {
     for (const auto& [name, data] : {std::pair{"data", &settings_.data}, {"held_out", &settings_.held_out}}) {
       if (*data) this->data(name, **data);
     }
+    if (settings_.data && settings_.held_out && settings_.data->batch != settings_.held_out->batch) {
+      wrong(settings_.held_out->loc, "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same", settings_.held_out->batch, settings_.data->batch);
+    }
     elements();
     masks();
   }
@@ -54,7 +57,11 @@ class Header {
     const double largest = std::numeric_limits<double>::max(), below_one = std::nextafter(1.0, 0.0);
     const directive::LearningRate& rate = optimizer.lr;
     within(optimizer, "lr", rate.base, 0, largest, "at least 0 and finite");
-    if (rate.kind != directive::LearningRate::Kind::constant) within(optimizer, "floor", rate.floor, 0, rate.base, "between 0 and the base");
+    if (rate.kind == directive::LearningRate::Kind::constant) {
+      within(optimizer, "floor", rate.floor, 0, 0, "0 where the rate is constant");
+    } else {
+      within(optimizer, "floor", rate.floor, 0, rate.base, "between 0 and the base");
+    }
     within(optimizer, "momentum", optimizer.momentum, 0, below_one, "at least 0 and below 1");
     within(optimizer, "beta1", optimizer.beta1, 0, below_one, "at least 0 and below 1");
     within(optimizer, "beta2", optimizer.beta2, 0, below_one, "at least 0 and below 1");

@@ -7,7 +7,6 @@ namespace piper::verify {
 
 namespace {
 
-using directive::Compare;
 using directive::Measure;
 using dag::EdgeClass;
 
@@ -113,18 +112,6 @@ class Measures {
   const Dag& dag_;
 };
 
-bool holds(double found, Compare compare, double bound) {
-  switch (compare) {
-    case Compare::less: return found < bound;
-    case Compare::less_equal: return found <= bound;
-    case Compare::greater: return found > bound;
-    case Compare::greater_equal: return found >= bound;
-    case Compare::equal: return found == bound;
-    case Compare::not_equal: return found != bound;
-  }
-  return false;
-}
-
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g", value);
@@ -140,7 +127,7 @@ void check_measures(const Facts& facts) {
   const Measures measures(facts);
   for (const directive::Require& require : facts.dag.requirements) {
     const double found = measures.of(require.measure);
-    if (holds(found, require.compare, require.bound)) continue;
+    if (directive::holds(found, require.compare, require.bound)) continue;
     facts.sink.report(Code::measure_out_of_bounds, require.loc, "`{}` of this plan is {}, but {} {} is required{}", kNames[static_cast<std::size_t>(require.measure)], number(found),
                       kCompares[static_cast<std::size_t>(require.compare)], number(require.bound), require.message.empty() ? "" : ": " + require.message);
   }

@@ -21,6 +21,7 @@ bool check_graph(Facts& facts) {
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
   if (facts.ok()) check_claims(facts);
+  if (facts.ok()) check_ports(facts);
   return facts.ok();
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <new>
@@ -30,7 +29,8 @@ std::string words(int error) { return words(std::string(std::strerror(error))); 
 /// How long a pipe may be without a writer: one that is started beside this process opens it a moment later.
 constexpr std::chrono::seconds kWriterComes{3};
 
-/// Reads a file or a pipe to its end, or up to the limit. Opened without waiting, a pipe that nobody writes to can be told.
+/// Reads a file or a pipe to its end, or up to the limit. Opened without waiting, a pipe that nobody writes to can be told, and what is called a file and
+/// keeps its reader waiting, such as the log of the kernel.
 class Reader {
  public:
   explicit Reader(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
@@ -54,6 +54,10 @@ class Reader {
         out.insert(out.end(), buffer, buffer + count);
         written = true;
       } else if (count < 0 && errno == EAGAIN) {
+        if (!pipe_) {
+          reason = "it gives its bytes only as they come, and has no end";
+          return false;
+        }
         written = true;
         wait(-1);
       } else if (count < 0 && errno != EINTR) {
@@ -89,6 +93,9 @@ bool append(const std::string& path, std::uint64_t limit, Text& out, std::string
   if (!reader.good()) reason = words(errno);
   return reader.good() && reader.append(limit, out, reason);
 }
+
+/// Of a file that says no size so much is read to find it.
+constexpr std::uint64_t kReadForSize = std::uint64_t{1} << 24;
 
 std::nullopt_t unreadable(const std::string& what, const std::string& reason, Failure& failure) {
   // What a shell would have expanded.
@@ -196,11 +203,16 @@ std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure
       std::error_code error;
       // Who writes to a pipe would find its reader gone.
       if (fs::is_fifo(file, error)) return kUnknownSize;
-      std::FILE* const opened = std::fopen(file.c_str(), "rb");
-      if (!opened) return unreadable(file, words(errno), failure);
-      std::fclose(opened);
-      const std::uintmax_t size = fs::file_size(file, error);
+      std::uintmax_t size = fs::file_size(file, error);
       if (error) return unreadable(file, words(error.message()), failure);
+      if (size == 0) {  // also what the system makes as it is read
+        Text text;
+        std::string reason;
+        if (!append(file, kReadForSize, text, reason)) return unreadable(file, reason, failure);
+        size = text.size();
+      } else if (!Reader(file).good()) {
+        return unreadable(file, words(errno), failure);
+      }
       bytes += size;
     }
     return bytes;

@@ -1,7 +1,7 @@
 #pragma once
 // The bytes of a file or a pipe, or of all files below a folder in sorted order of their paths, one after the other.
 //
-// Guarantees: nothing without end is read, and a pipe that nobody writes to is waited for no longer than a writer needs that is started beside this process.
+// Guarantees: nothing without end is read, nothing but a pipe is waited for, and a pipe that nobody writes to is waited for no longer than a writer needs that is started beside this process.
 
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ std::optional<Text> read_text(const std::string& path, Failure& failure, std::ui
 
 /// The size of a pipe: nobody knows.
 inline constexpr std::uint64_t kUnknownSize = ~std::uint64_t{0};
-/// How many bytes `read_text` would give, without reading them.
+/// How many bytes `read_text` would give, without reading those of a file that says its size. It refuses what that refuses.
 std::optional<std::uint64_t> text_size(const std::string& path, Failure& failure);
 
 /// Whether a text of so many bytes holds a window of `seq` bytes and the one behind it; if not, the reason is in `failure` (code kDataTooShort).

@@ -144,7 +144,6 @@ class Supervisor {
     return changed || run_.cancelled.load() || (run_.devices_done.load() && run_.engine_done.load());
   }
 
-
   bool take_reports() {
     std::uint64_t ended = std::numeric_limits<std::uint64_t>::max();
     for (const LocalRank* rank : run_.ranks) ended = std::min(ended, rank->ended_steps.load());

@@ -73,6 +73,23 @@ TEST(ParseForeign, EveryFormIsOneErrorWithAHint) {
   }
 }
 
+/// What is more than a word is one error as well, with what to write.
+TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"F(stage[r], mb[i])", "write `F stage[r] mb[i]`"},
+      {"F(stage[0], mb[f(1, 2)], copy[0]) & B stage[1] mb[0]", "write `F stage[0] mb[f(1, 2)] copy[0]`"},
+      {"for (int i = 0; i < n; i++) { F a }", "write `for i in 0..n { ... }`"},
+      {"for (i = 1; i <= len(a); ++i) { F a }", "write `for i in 1..len(a) + 1 { ... }`"},
+  };
+  for (const auto& [statement, hint] : kCases) {
+    SCOPED_TRACE(statement);
+    Parsed parsed("def g() -> steps {\n    F stage[0]\n    " + std::string(statement) + "\n    B stage[0]\n}\nmesh n(q: 2)\n");
+    ASSERT_EQ(parsed.codes(), std::vector<Code>{Code::foreign_form}) << parsed.report();
+    EXPECT_EQ(parsed.sink.sorted().front().hint, hint);
+    EXPECT_EQ(parsed.module.items.back()->kind, ast::ItemKind::mesh);
+  }
+}
+
 TEST(ParseForeign, WhatIsOfTheLanguageIsLeftAlone) {
   for (const char* text : {"def g(f: int, b: int) -> int {\n    let x = [for i in 0..4: i]\n    let y = f // the forward part\n    return b // of both\n}",
                            "def g(lambda: int, elif: int) -> int { return lambda + elif }", "def g(while: int) -> int {\n    var loop = while\n    loop = loop + 1\n    return loop\n}",

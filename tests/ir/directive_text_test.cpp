@@ -12,7 +12,7 @@ const char* const kText = R"(pir 1 built
 train "a train" loc("t.pipe":1:1-1:6) {
   steps 200
   dtype f64
-  seed -1
+  seed 9223372036854775807
   data bytes("corpus \"x\"\n.txt", batch: 32, seq: 128) loc("t.pipe":2:1-2:6)
   held_out synthetic(classes: 10, batch: 4, seq: 8)
   optim sgd(lr: linear(0.1, warmup: 3, floor: 1e-05), momentum: 0.9, weight_decay: 0, clip: 1.5)
@@ -24,7 +24,7 @@ directives {
   split batch into copy: 2, mb: 4
   split batch into mb: 4 in stage[0] loc("t.pipe":4:1-4:6), stage[1] loc("t.pipe":4:8-4:9)
   place stage[0], BW stage[1] mb[0, 1] on cluster[pp: 0]
-  place model on cluster[]
+  place model on cluster[] with depth: 2
   place model .rest, F block[1] .rest[0, 1] mb[0] on cluster[pp: 1]
   replicate model over pp, dp with zero: 1, bucket: 26214400, prefetch: 2
   replicate stage[0] over dp with zero: 0
@@ -61,7 +61,7 @@ TEST(DirectiveText, EveryKindReadsBack) {
   const std::optional<dag::Dag> dag = dag::parse(file, context, sink, &directives);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   EXPECT_EQ(directives.size(), 14u);
-  EXPECT_EQ(dag->settings.seed, ~std::uint64_t{0});
+  EXPECT_EQ(dag->settings.seed, 9223372036854775807u);
   EXPECT_EQ(print(*dag, directives), kText);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <thread>
@@ -255,6 +256,24 @@ TEST(Texts, WithoutEndOrTooLargeAreRefused) {
   if (error) GTEST_SKIP() << "the disk takes no file of 4 TiB: " << error.message();
   EXPECT_FALSE(read_text(path, failure));
   EXPECT_EQ(failure.message, "cannot read `" + path + "`: it does not fit into memory");
+}
+
+// What the system makes as it is read has bytes and says to have none; its log has no end, and nobody waits for it.
+TEST(Texts, OfTheSystemAreReadWhereTheyEnd) {
+  Failure of_size, of_text;
+  const auto size = text_size("/proc/version", of_size);
+  const auto text = read_text("/proc/version", of_text);
+  ASSERT_TRUE(size && text) << of_size.message << of_text.message;
+  EXPECT_GT(*size, 0u);
+  EXPECT_EQ(*size, text->size());
+  const test::TemporaryFolder folder;
+  const std::string log = folder.path() / "log";
+  std::filesystem::create_symlink("/proc/kmsg", log);
+  if (!std::ifstream(log)) GTEST_SKIP() << "the log of the kernel is not for this user";
+  EXPECT_FALSE(read_text(log, of_text));
+  EXPECT_FALSE(text_size(log, of_size));
+  EXPECT_EQ(of_text.message, "cannot read `" + log + "`: it gives its bytes only as they come, and has no end");
+  EXPECT_EQ(of_size.message, of_text.message);
 }
 
 // A writer that comes, and one that says nothing for a while, are waited for; nobody is not, and what is no text is refused.

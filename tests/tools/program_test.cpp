@@ -101,6 +101,14 @@ TEST(Program, ATextFromAPipeIsLookedThrough) {
   EXPECT_THAT(run.err, HasSubstr("warning P6108: `text` has the byte `117` at `0`, but the table that is looked up has 100 rows"));
 }
 
+TEST(Program, CheckSaysThatItDoesNotLookIntoAPipe) {
+  const TemporaryFolder folder;
+  folder.write("text.pipe", text_train(kSmallGpt));
+  const ProcessResult run = shell(folder, "mkfifo text; exec \"$0\" check text.pipe -D corpus=text");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("warning P6107: `text` is a pipe, which is not looked into"));
+}
+
 // As with other tools, a reader that goes away ends a command quietly, by the signal.
 TEST(Program, AReaderThatIsGoneEndsItQuietly) {
   const TemporaryFolder folder;
