@@ -8,7 +8,7 @@
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/work_graph.h"
+#include "passes/order/work_graph.h"
 
 namespace piper::tools {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "passes/orders_table.h"
+#include "passes/order/orders_table.h"
 
 namespace piper::tools {
 

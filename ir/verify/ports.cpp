@@ -26,7 +26,7 @@ class Ports {
  private:
   /// The first instance of a chunk: all of them have its bodies, and their edges differ in the samples alone.
   static bool is_first(const Node& node) {
-    return node.kind == NodeKind::chunk && std::all_of(node.instance.at.begin(), node.instance.at.end(), [](std::int32_t at) { return at <= 0; });
+    return runs_body(node.kind) && std::all_of(node.instance.at.begin(), node.instance.at.end(), [](std::int32_t at) { return at <= 0; });
   }
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
 
@@ -50,7 +50,7 @@ class Ports {
     const Node& node = facts_.node(id);
     for_each_value(node, [&](std::uint32_t number, const dag::BodyPort& port, Port origin) {
       const Node& maker = facts_.node(origin.node);
-      const bool own = maker.kind == NodeKind::chunk && maker.chunk == node.chunk;
+      const bool own = runs_body(maker.kind) && maker.chunk == node.chunk;
       const bool kept = !port.input.valid() && (own || earliest_.at({facts_.output(origin), node.chunk}) < node.pass);
       if (kept == (port.kind == PortKind::saved)) return;
       facts_.sink.report(Code::wrong_edge, node.loc, "input `{}` of `{}` is a `{}` port, and {} of its chunk made or received the value", number, facts_.name(id),

@@ -5,8 +5,8 @@
 #include <ostream>
 
 #include "ir/diagnostics/diagnostics.h"
-#include "passes/differentiate.h"
-#include "passes/localise.h"
+#include "passes/build/differentiate.h"
+#include "passes/build/localise.h"
 #include "tests/backend/kernel_runs.h"
 #include "tests/support/tensor_models.h"
 

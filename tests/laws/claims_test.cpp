@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "passes/pipeline.h"
-#include "passes/select.h"
+#include "passes/selectors/select.h"
 #include "tests/support/random_programs.h"
 
 namespace piper::test {

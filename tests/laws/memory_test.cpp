@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "passes/roles.h"
+#include "passes/order/roles.h"
 #include "tests/laws/law_runs.h"
 #include "tests/support/random_programs.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/tensor/builder.h"
-#include "passes/differentiate.h"
+#include "passes/build/differentiate.h"
 #include "tests/ops/torch_oracle.h"
 #include "tests/support/op_cases.h"
 #include "tests/support/tensor_models.h"

@@ -1,6 +1,6 @@
 // Differentiation: derivatives against central finite differences, tags, and what is not emitted.
 
-#include "passes/differentiate.h"
+#include "passes/build/differentiate.h"
 
 #include <gtest/gtest.h>
 

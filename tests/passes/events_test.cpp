@@ -1,4 +1,4 @@
-#include "passes/events.h"
+#include "passes/plan/events.h"
 
 #include <vector>
 

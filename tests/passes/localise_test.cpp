@@ -1,6 +1,6 @@
 // Bodies: what chunks compute piece by piece and microbatch by microbatch is what the whole graph computes.
 
-#include "passes/localise.h"
+#include "passes/build/localise.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "ir/tensor/graph_text.h"
 #include "ir/tensor/op_rules.h"
-#include "passes/differentiate.h"
+#include "passes/build/differentiate.h"
 #include "tests/support/golden.h"
 #include "tests/support/tensor_models.h"
 

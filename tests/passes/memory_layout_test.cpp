@@ -1,4 +1,4 @@
-#include "passes/memory_layout.h"
+#include "passes/plan/memory_layout.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,9 +1,9 @@
 // Orders, streams and requirements: what they mean, and what is refused with which words.
 #include <gtest/gtest.h>
 
-#include "passes/orders_table.h"
+#include "passes/order/orders_table.h"
 #include "passes/pipeline.h"
-#include "passes/requirements.h"
+#include "passes/plan/requirements.h"
 #include "tests/passes/ordered_ops.h"
 #include "tests/support/sample_models.h"
 

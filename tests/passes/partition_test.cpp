@@ -1,5 +1,5 @@
 // Partition, pieces and selection against brute force.
-#include "passes/partition.h"
+#include "passes/build/partition.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <numeric>
 #include <set>
 
-#include "passes/differentiate.h"
-#include "passes/pieces.h"
+#include "passes/build/differentiate.h"
+#include "passes/build/pieces.h"
 #include "passes/pipeline.h"
-#include "passes/select.h"
+#include "passes/selectors/select.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"

@@ -1,4 +1,4 @@
-#include "passes/roles.h"
+#include "passes/order/roles.h"
 
 #include <gtest/gtest.h>
 

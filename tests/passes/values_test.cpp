@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "passes/differentiate.h"
+#include "passes/build/differentiate.h"
 #include "passes/pipeline.h"
 #include "tests/support/evaluate.h"
 #include "tests/support/random_programs.h"

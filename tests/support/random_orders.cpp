@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "ir/dag/piece_text.h"
+#include "passes/order/work_graph.h"
 #include "passes/pipeline.h"
-#include "passes/work_graph.h"
 
 namespace piper::test {
 

@@ -1,0 +1,151 @@
+#include "passes/build/build.h"
+
+#include <algorithm>
+
+#include "ir/dag/text_names.h"
+#include "llvm/ADT/DenseSet.h"
+#include "passes/build/localise.h"
+#include "passes/build/pieces.h"
+#include "passes/build/wiring.h"
+#include "passes/selectors/check_selectors.h"
+#include "passes/transform/buckets.h"
+
+namespace piper::passes {
+
+using namespace dag;
+using directive::Directive;
+using directive::Strategy;
+
+namespace {
+
+class DagBuilder {
+ public:
+  DagBuilder(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink)
+      : model_(model), strategy_(strategy), sink_(sink), dag_(model.context()) {}
+  std::optional<Dag> run();
+
+ private:
+  bool select_regions();
+  void copy_facts();
+  void add_chunks();
+  void add_nodes();
+
+  const tensor::Graph& model_;
+  const Strategy& strategy_;
+  DiagnosticSink& sink_;
+  Dag dag_;
+  std::vector<Symbol> selected_;
+};
+
+/// Sorts the names of selectors into regions and dimensions; an unknown one is an error.
+bool DagBuilder::select_regions() {
+  const Context& context = model_.context();
+  llvm::DenseSet<Symbol> regions, dims;
+  for (const tensor::Node& node : model_.nodes()) {
+    for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) regions.insert(model_.regions.name(r));
+  }
+  for (const Directive& directive : strategy_.directives) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    if (split == nullptr) continue;
+    for (const directive::NamedExtent& dim : split->into) dims.insert(dim.name);
+  }
+  const auto is_called_rest = [&](Symbol name) { return context.text(name) == "rest"; };
+  bool good = regions_with_named_rest(strategy_).empty() || (std::none_of(regions.begin(), regions.end(), is_called_rest) && std::none_of(dims.begin(), dims.end(), is_called_rest));
+  for (const Symbol name : names_used(strategy_)) {
+    if (dims.contains(name)) continue;
+    if (regions.contains(name)) {
+      selected_.push_back(name);
+    } else {
+      good = good && context.text(name) == "model";
+    }
+  }
+  return good || report_selectors(model_, strategy_, sink_);
+}
+
+void DagBuilder::copy_facts() {
+  dag_.level = Level::built;
+  dag_.params = model_.params;
+  dag_.inputs = model_.inputs;
+  dag_.losses = model_.losses;
+  for (const tensor::Param& param : model_.params) dag_.param_types.push_back(model_.type(param.value));
+  for (const tensor::Input& input : model_.inputs) dag_.input_types.push_back(model_.type(input.value));
+  dag_.settings = strategy_.settings;
+  dag_.mesh = strategy_.mesh;
+  dag_.device_sets = strategy_.device_sets;
+  for (const Directive& directive : strategy_.directives) {
+    if (const auto* require = std::get_if<directive::Require>(&directive)) dag_.requirements.push_back(*require);
+  }
+}
+
+void DagBuilder::add_chunks() {
+  Context& context = model_.context();
+  Pieces pieces = cut_pieces(model_, selected_);
+  dag_.regions = std::move(pieces.regions);
+  bool halves = false;
+  for (const Directive& directive : strategy_.directives) {
+    if (const auto* order = std::get_if<directive::Order>(&directive)) {
+      halves = halves || std::any_of(order->ops.begin(), order->ops.end(), [](const directive::OrderOp& op) {
+                 return op.part == directive::Part::none && (op.pass == Pass::BI || op.pass == Pass::BW);
+               });
+    }
+  }
+  BodyExtractor extractor(model_, pieces.piece_of);
+  std::vector<tensor::NodeId> half;
+  for (const Pieces::Piece& piece : pieces.pieces) {
+    Chunk chunk;
+    chunk.region = piece.region;
+    chunk.piece = piece.number;
+    const std::string name = chunk_name(dag_.regions, piece.region, piece.number, context.symbols);
+    chunk.name = context.symbol(name);
+    chunk.loc = model_.node(piece.forward.front()).loc;
+    const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
+      Extraction extraction = extractor.extract(nodes, 1);
+      extraction.body.name = context.symbol(name + "." + std::string(pass_name(pass)));
+      chunk.bodies[static_cast<std::size_t>(pass)] = BodyId::at(dag_.bodies.size());
+      dag_.bodies.push_back(std::move(extraction.body));
+    };
+    add(Pass::F, piece.forward);
+    add(Pass::B, piece.backward);
+    for (const Pass pass : {Pass::BI, Pass::BW}) {
+      if (!halves) break;
+      half.clear();
+      std::copy_if(piece.backward.begin(), piece.backward.end(), std::back_inserter(half),
+                   [&](tensor::NodeId node) { return model_.node(node).pass == pass; });
+      add(pass, half);
+    }
+    dag_.chunks.push_back(chunk);
+  }
+  remove_unread_outputs(dag_);
+}
+
+void DagBuilder::add_nodes() {
+  for (const Pass pass : {Pass::F, Pass::B}) {
+    for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+      const Chunk& chunk = dag_.chunks[c];
+      Node node;
+      node.pass = pass;
+      node.chunk = ChunkId::at(c);
+      node.body = chunk.bodies[static_cast<std::size_t>(pass)];
+      node.loc = chunk.loc;
+      dag_.add(node, {});
+    }
+  }
+}
+
+std::optional<Dag> DagBuilder::run() {
+  copy_facts();
+  if (!select_regions()) return std::nullopt;
+  add_chunks();
+  add_nodes();
+  wire(dag_);
+  make_buckets(dag_);
+  return std::move(dag_);
+}
+
+}  // namespace
+
+std::optional<Dag> build(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink) {
+  return DagBuilder(model, strategy, sink).run();
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,280 @@
+#include "passes/build/differentiate.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/op_rules.h"
+
+namespace piper::passes {
+
+using namespace tensor;
+
+namespace {
+
+class Differentiator {
+ public:
+  Differentiator(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) : graph_(graph), sink_(sink), rule_(rule) {}
+
+  bool run();
+
+ private:
+  std::string text(Symbol symbol) const { return std::string(graph_.context().text(symbol)); }
+  /// The pass of the ops that compute the adjoint of a value.
+  Pass pass_of(ValueId value) const { return has_data_[value.index()] ? Pass::BI : Pass::BW; }
+
+  void look_upstream();
+  bool look_downstream();
+  bool visit(NodeId forward);
+  void move_sums();
+  bool differentiate_op(NodeId forward, std::span<const ValueId> dy);
+  void give(ValueId value, ValueId adjoint, NodeId use, bool own);
+  ValueId total(ValueId value);
+  ValueId seed(Loss loss, NodeId forward);
+  ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of);
+
+  Graph& graph_;
+  DiagnosticSink& sink_;
+  const AdjointsOfOp& rule_;
+  std::size_t forward_nodes_ = 0, forward_values_ = 0;
+  // Per forward value:
+  std::vector<bool> trainable_;  // a parameter lies upstream, through differentiable operands
+  std::vector<bool> has_data_;   // an input of the model lies upstream
+  std::vector<bool> reached_;    // a loss lies downstream, through differentiable operands
+  std::vector<std::uint32_t> param_;                 // position in params, or kNone
+  std::vector<std::vector<ValueId>> contributions_;  // adjoints of the value's uses
+  std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times
+  std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: losses whose sum it makes
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+};
+
+void Differentiator::look_upstream() {
+  trainable_.assign(forward_values_, false);
+  has_data_.assign(forward_values_, true);
+  param_.assign(forward_values_, kNone);
+  for (std::size_t i = 0; i < graph_.params.size(); ++i) {
+    const std::size_t value = graph_.params[i].value.index();
+    param_[value] = static_cast<std::uint32_t>(i);
+    trainable_[value] = true;
+    has_data_[value] = false;
+  }
+  for (const Node& node : graph_.nodes()) {
+    bool trainable = false, has_data = false;
+    const auto operands = graph_.operands(node);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      has_data = has_data || has_data_[operands[i].index()];
+      trainable = trainable || (trainable_[operands[i].index()] && is_differentiable(node.op, i));
+    }
+    for (std::size_t i = 0; i < node.num_results; ++i) {
+      trainable_[node.first_result + i] = trainable;
+      has_data_[node.first_result + i] = has_data;
+    }
+  }
+}
+
+/// Marks what losses reach and refuses parameters that none does.
+bool Differentiator::look_downstream() {
+  reached_.assign(forward_values_, false);
+  for (const Loss& loss : graph_.losses) reached_[loss.elements.index()] = true;
+  for (std::size_t n = forward_nodes_; n-- > 0;) {
+    const Node& node = graph_.nodes()[n];
+    bool reached = false;
+    for (std::size_t i = 0; i < node.num_results; ++i) reached = reached || reached_[node.first_result + i];
+    if (!reached) continue;
+    const auto operands = graph_.operands(node);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (is_differentiable(node.op, i)) reached_[operands[i].index()] = true;
+      // An op without a rule would cut a parameter off without a word.
+      const bool has_rule = is_differentiable(node.op, i) || !trainable_[operands[i].index()] || !is_floating(graph_.type(operands[i]).dtype);
+      if (!has_rule && node.op != Op::select_ge && node.op != Op::select_lt) {
+        sink_.report(Code::missing_derivative, node.loc, "{} has no derivative, and it stands between a loss and a weight", tensor::in_words(node.op))
+            .hint("write it with the operations it is made of");
+        return false;
+      }
+    }
+  }
+  bool all = true;
+  for (const Param& param : graph_.params) {
+    if (reached_[param.value.index()]) continue;
+    all = false;
+    sink_.report(Code::unreached_parameter, param.loc, "weight `{}` has no effect on any loss; a trained weight needs a gradient", text(param.name))
+        .hint("use it on the way to a `loss`, or remove it");
+  }
+  return all;
+}
+
+ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of) {
+  const Node& forward = graph_.node(origin);
+  const Symbol name = graph_.context().symbol("d." + text(graph_.value(adjoint_of).name) + "." + std::string(info(op).name));
+  const NodeId node = graph_.add(op, operands, std::move(attrs), pass, forward.region, forward.loc, origin, name);
+  return graph_.result(graph_.node(node));
+}
+
+/// One use's adjoint of `value`. A parameter's becomes an entry of `grads`: `own` when nothing else reads it, else copied.
+void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) {
+  const std::uint32_t param = param_[value.index()];
+  if (param == kNone) {
+    contributions_[value.index()].push_back(adjoint);
+    return;
+  }
+  if (!own || graph_.node(graph_.value(adjoint).def).pass != Pass::BW) {
+    Attrs copy;
+    copy.shape = graph_.type(value);
+    const ValueId operands[] = {adjoint};
+    adjoint = append(Op::broadcast, operands, std::move(copy), Pass::BW, use, value);
+  }
+  graph_.grads.push_back({ParamId(param), adjoint});
+}
+
+/// The sum of all adjoints of a value; invalid where there is none.
+ValueId Differentiator::total(ValueId value) {
+  std::vector<ValueId>& parts = contributions_[value.index()];
+  if (parts.empty()) return {};
+  ValueId sum = parts[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const ValueId operands[] = {sum, parts[i]};
+    sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
+    sums_.push_back(graph_.value(sum).def);
+  }
+  std::vector<ValueId>().swap(parts);
+  return sum;
+}
+
+bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> dy) {
+  const Node node = graph_.node(forward);  // a copy: the graph grows
+  const auto span = graph_.operands(node);
+  const std::vector<ValueId> operands(span.begin(), span.end());
+  std::unique_ptr<bool[]> wanted(new bool[operands.size()]());
+  for (std::size_t i = 0; i < operands.size(); ++i) wanted[i] = trainable_[operands[i].index()] && is_differentiable(node.op, i);
+  if (node.op == Op::attend && dy.size() > 1 && dy[1].valid()) {
+    sink_.report(Code::missing_derivative, node.loc, "the second result of `attend` has no derivative");
+    return false;
+  }
+
+  const std::size_t first_new = graph_.nodes().size();
+  const Emit emit = [&](Op op, std::vector<ValueId> values, Attrs attrs, std::size_t for_operand, std::size_t result) {
+    const ValueId value = operands[for_operand];
+    const ValueId made = append(op, values, std::move(attrs), pass_of(value), forward, op == Op::attend_grad ? graph_.result(node) : value);
+    return ValueId(made.value() + static_cast<std::uint32_t>(result));
+  };
+  const std::vector<ValueId> adjoint = rule_({graph_, node, dy, {wanted.get(), operands.size()}}, emit);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!wanted[i] || adjoint[i].valid()) continue;
+    sink_.report(Code::missing_adjoint, node.loc, "internal error: the derivative of {} gives no adjoint of operand {}, which the op table says to have one", tensor::in_words(node.op), i + 1)
+        .hint("this is a bug of the compiler: report it with the program; `ir/tensor/adjoints.cpp` holds the rule");
+    return false;
+  }
+
+  // A step shared by several operands is BI as soon as one that needs it is.
+  std::vector<Node>& nodes = graph_.mutable_nodes();
+  const auto raise = [&](ValueId value) {
+    const NodeId def = graph_.value(value).def;
+    if (def.valid() && def.index() >= first_new) nodes[def.index()].pass = Pass::BI;
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (adjoint[i].valid() && pass_of(operands[i]) == Pass::BI) raise(adjoint[i]);
+  }
+  for (std::size_t n = nodes.size(); n-- > first_new;) {
+    if (nodes[n].pass != Pass::BI) continue;
+    for (const ValueId operand : graph_.operands(nodes[n])) raise(operand);
+  }
+
+  // Made by this rule, and nothing else of it reads the value or is it.
+  const std::size_t end = graph_.nodes().size();
+  const auto is_own = [&](std::size_t i) {
+    if (const NodeId def = graph_.value(adjoint[i]).def; !def.valid() || def.index() < first_new) return false;
+    for (std::size_t n = first_new; n < end; ++n) {
+      const auto read = graph_.operands(graph_.nodes()[n]);
+      if (std::find(read.begin(), read.end(), adjoint[i]) != read.end()) return false;
+    }
+    return std::count(adjoint.begin(), adjoint.end(), adjoint[i]) == 1;
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (adjoint[i].valid()) give(operands[i], adjoint[i], forward, is_own(i));
+  }
+  return true;
+}
+
+/// The derivative of a loss by its elements: one over their number.
+ValueId Differentiator::seed(Loss loss, NodeId forward) {
+  const Pass pass = pass_of(loss.elements);
+  const auto fill = [&](double number, Type type) {
+    Attrs attrs;
+    attrs.scalar = number;
+    attrs.shape = std::move(type);
+    return append(Op::fill, {}, std::move(attrs), pass, forward, loss.elements);
+  };
+  const Type elements = graph_.type(loss.elements);
+  if (!loss.mask) return fill(1.0 / static_cast<double>(loss.count), elements);
+  const ValueId most[] = {loss.mask->count, fill(1, {DType::f64, {}})};
+  ValueId count = append(Op::maximum, most, {}, pass, forward, loss.elements);
+  if (elements.dtype != DType::f64) {
+    Attrs to;
+    to.dtype = elements.dtype;
+    const ValueId operands[] = {count};
+    count = append(Op::cast, operands, std::move(to), pass, forward, loss.elements);
+  }
+  const ValueId quotient[] = {fill(1, elements), count};
+  return append(Op::div, quotient, {}, pass, forward, loss.elements);
+}
+
+bool Differentiator::visit(NodeId forward) {
+  for (const std::uint32_t l : losses_[forward.index()]) {
+    const Loss& loss = graph_.losses[l];
+    if (!trainable_[loss.elements.index()]) continue;
+    give(loss.elements, seed(loss, forward), forward, true);
+  }
+  const Node& node = graph_.node(forward);
+  std::vector<ValueId> dy(node.num_results);
+  bool any = false;
+  const std::uint32_t first = node.first_result;
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    dy[i] = total(ValueId(first + static_cast<std::uint32_t>(i)));
+    any = any || dy[i].valid();
+  }
+  return !any || differentiate_op(forward, dy);
+}
+
+/// A sum whose readers are all BW, in its own region, is BW: a region fed by integers alone then has an empty BI. Longer chains stay BI,
+/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW.
+void Differentiator::move_sums() {
+  std::vector<Node>& nodes = graph_.mutable_nodes();
+  std::vector<bool> moves(nodes.size(), false);
+  for (const NodeId sum : sums_) moves[sum.index()] = nodes[sum.index()].pass == Pass::BI;
+  for (std::size_t n = nodes.size(); n-- > forward_nodes_;) {
+    const bool is_sum = moves[n];
+    if (is_sum) nodes[n].pass = Pass::BW;  // all its readers stand behind it and have been seen
+    for (const ValueId operand : graph_.operands(nodes[n])) {
+      const NodeId def = graph_.value(operand).def;
+      if (def.valid() && (nodes[n].pass != Pass::BW || nodes[n].region != nodes[def.index()].region)) moves[def.index()] = false;
+    }
+  }
+}
+
+bool Differentiator::run() {
+  forward_nodes_ = graph_.nodes().size();
+  forward_values_ = graph_.values().size();
+  if (graph_.losses.empty()) {
+    sink_.report(Code::nothing_to_train, LocId(), "model `{}` has no loss", graph_.name).hint("end the model with `loss ...`");
+    return false;
+  }
+  look_upstream();
+  if (!look_downstream()) return false;
+  contributions_.resize(forward_values_);
+  losses_.resize(forward_nodes_);
+  for (std::size_t l = 0; l < graph_.losses.size(); ++l) {
+    losses_[graph_.value(graph_.losses[l].sum).def.index()].push_back(static_cast<std::uint32_t>(l));
+  }
+  for (std::size_t n = forward_nodes_; n-- > 0;) {
+    if (!visit(NodeId::at(n))) return false;
+  }
+  move_sums();
+  return true;
+}
+
+}  // namespace
+
+bool differentiate(Graph& graph, DiagnosticSink& sink, const AdjointsOfOp& rule) { return Differentiator(graph, sink, rule).run(); }
+
+}  // namespace piper::passes

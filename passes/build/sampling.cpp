@@ -1,0 +1,90 @@
+#include "passes/build/sampling.h"
+
+#include <algorithm>
+
+#include "ir/dag/piece_text.h"
+#include "ir/tensor/op_rules.h"
+#include "passes/build/localise.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+Batch batch_of(const tensor::Type& type, const directive::Settings& settings) {
+  const auto sampled = std::find_if(type.dims.begin(), type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
+  if (sampled == type.dims.end()) return {};
+  return {sampled->name, sampled->extent, settings.data ? settings.data->loc : LocId()};
+}
+
+}  // namespace
+
+Batch batch_of(const Dag& dag) {
+  for (const tensor::Type& type : dag.input_types) {
+    if (const Batch batch = batch_of(type, dag.settings); batch.name.valid()) return batch;
+  }
+  return {};
+}
+
+Batch batch_of(const tensor::Graph& model, const directive::Strategy& strategy) {
+  const directive::Settings& settings = strategy.settings;
+  if (strategy.missing.model) return settings.data ? Batch{Symbol(), settings.data->batch, settings.data->loc} : Batch{Symbol(), 0, LocId()};
+  for (const tensor::Input& input : model.inputs) {
+    if (const Batch batch = batch_of(model.type(input.value), settings); batch.name.valid()) return batch;
+  }
+  return {};
+}
+
+void divide_samples(Body& body, std::int64_t divide) {
+  if (divide == 1) return;
+  for (tensor::Value& value : body.graph.mutable_values()) divide_samples(value.type, divide);
+  for (tensor::Node& node : body.graph.mutable_nodes()) divide_samples(node.attrs.shape, divide);
+}
+
+void assume_no_samples(Dag& dag) {
+  const auto empty = [](tensor::Type& type) {
+    for (tensor::Dim& dim : type.dims) dim.extent = dim.sampled ? 0 : dim.extent;
+  };
+  for (tensor::Type& type : dag.input_types) empty(type);
+  for (Body& body : dag.bodies) {
+    for (tensor::Value& value : body.graph.mutable_values()) empty(value.type);
+    for (tensor::Node& node : body.graph.mutable_nodes()) empty(node.attrs.shape);
+  }
+}
+
+bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink) {
+  const Body& body = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::F)].index()];
+  bool good = true;
+  std::vector<tensor::Type> types;
+  for (const tensor::Node& node : body.graph.nodes()) {
+    types.clear();
+    for (const tensor::ValueId operand : body.graph.operands(node)) types.push_back(body.graph.type(operand));
+    const bool is_loss = std::any_of(body.outputs.begin(), body.outputs.end(), [&](const BodyPort& port) {
+      return port.kind == PortKind::loss_sum && port.value == body.graph.result(node);
+    });
+    const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (!is_loss && tensor::sums_samples(node.op, types, node.attrs));
+    if (!coupled) continue;
+    sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
+                region_text(dag, chunk), how, tensor::in_words(node.op))
+        .related(node.loc, "{} mixes samples here", tensor::in_words(node.op))
+        .hint("write the model so that each sample is computed from its own inputs, or leave this region whole");
+    good = false;
+  }
+  return good;
+}
+
+bool batch_divides(const Batch& batch, std::int64_t parts, std::string_view how, LocId loc, DiagnosticSink& sink) {
+  if (batch.samples % parts == 0) return true;
+  const std::int64_t above = (batch.samples / parts + 1) * parts, below = batch.samples / parts * parts;
+  auto builder = sink.report(Code::batch_does_not_divide, loc, "a batch of {} does not divide into {} equal parts ({})", batch.samples, parts, how);
+  if (batch.loc.valid()) builder.related(batch.loc, "the batch is given here");
+  if (below > 0) {
+    builder.hint("write `batch: {}` or `batch: {}`, or take a number of parts that divides {}", below, above, batch.samples);
+  } else {
+    builder.hint("write `batch: {}`", above);
+  }
+  return false;
+}
+
+}  // namespace piper::passes

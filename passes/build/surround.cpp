@@ -1,0 +1,146 @@
+#include "passes/build/surround.h"
+
+#include <algorithm>
+
+#include "passes/build/wiring.h"
+#include "passes/communicate/loads.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+/// Bucket and position of every parameter.
+struct ParamPlace {
+  BucketId bucket;
+  std::uint32_t position = 0;
+};
+
+std::vector<ParamPlace> param_places(const Dag& dag) {
+  std::vector<ParamPlace> places(dag.params.size());
+  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+    for (std::size_t i = 0; i < dag.buckets[b].params.size(); ++i) {
+      places[dag.buckets[b].params[i].index()] = {BucketId::at(b), static_cast<std::uint32_t>(i)};
+    }
+  }
+  return places;
+}
+
+std::size_t home_of(const Bucket& bucket, DeviceSetId devices) {
+  if (bucket.homes.size() <= 1) return 0;
+  return static_cast<std::size_t>(std::find(bucket.homes.begin(), bucket.homes.end(), devices) - bucket.homes.begin());
+}
+
+/// A loss that is computed in several instances adds up; its report reads them in order of instance, then how many elements count.
+void add_loss_reports(Dag& dag, Loads& loads) {
+  for (std::size_t l = 0; l < dag.losses.size(); ++l) {
+    const tensor::LossId loss = tensor::LossId::at(l);
+    std::vector<Port> sums = loss_sums(dag, loss);
+    if (dag.losses[l].mask) {
+      sums.push_back(add_count(dag, loads, loss, sums));
+      connect_counts(dag, loss, {&sums.back(), 1});
+    }
+    std::vector<Input> inputs;
+    for (std::size_t i = 0; i < sums.size(); ++i) inputs.push_back({sums[i], static_cast<std::uint32_t>(i), EdgeClass::data});
+    Node report;
+    report.kind = NodeKind::report;
+    report.subject = Subject::of_loss(tensor::LossId::at(l));
+    report.loc = dag.losses[l].loc;
+    if (!sums.empty()) {
+      report.devices = dag.node(sums[0].node).devices;
+      report.cut = dag.node(sums[0].node).cut;
+    }
+    dag.add(report, inputs);
+  }
+}
+
+}  // namespace
+
+Contributions::Contributions(const Dag& dag) {
+  const std::vector<ParamPlace> places = param_places(dag);
+  std::size_t slots = 0;
+  for (const Bucket& bucket : dag.buckets) {
+    first_slot_.push_back(slots);
+    homes_.push_back(std::max<std::size_t>(bucket.homes.size(), 1));
+    slots += bucket.params.size() * homes_.back();
+  }
+  const std::size_t work = num_work_nodes(dag);
+  // Per body its gradient outputs, so that a node costs what it contributes.
+  std::vector<std::vector<std::pair<std::uint32_t, ParamPlace>>> grads(dag.bodies.size());
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
+    for (std::uint32_t o = 0; o < dag.bodies[b].outputs.size(); ++o) {
+      const BodyPort& port = dag.bodies[b].outputs[o];
+      if (port.kind == PortKind::grad) grads[b].push_back({o, places[port.param.index()]});
+    }
+  }
+  const auto slot_of = [&](const Node& node, const ParamPlace& place) {
+    return first_slot_[place.bucket.index()] + place.position * homes_[place.bucket.index()] + home_of(dag.buckets[place.bucket.index()], node.devices);
+  };
+  first_.assign(slots + 1, 0);
+  for (std::size_t n = 0; n < work; ++n) {
+    for (const auto& [output, place] : grads[dag.nodes[n].body.index()]) ++first_[slot_of(dag.nodes[n], place) + 1];
+  }
+  for (std::size_t s = 0; s < slots; ++s) first_[s + 1] += first_[s];
+  ports_.resize(first_[slots]);
+  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+  for (std::size_t n = 0; n < work; ++n) {
+    for (const auto& [output, place] : grads[dag.nodes[n].body.index()]) ports_[next[slot_of(dag.nodes[n], place)]++] = {NodeId::at(n), output};
+  }
+}
+
+void connect_params(Dag& dag, std::span<const std::vector<NodeId>> updates) {
+  const std::vector<ParamPlace> places = param_places(dag);
+  const std::size_t work = num_work_nodes(dag);
+  for (std::size_t n = 0; n < work; ++n) {
+    const Node& node = dag.nodes[n];
+    const std::vector<BodyPort>& inputs = dag.bodies[node.body.index()].inputs;
+    for (std::uint32_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].kind != PortKind::param) continue;
+      const ParamPlace place = places[inputs[i].param.index()];
+      Port source{{}, place.position};
+      if (!updates.empty()) source.node = updates[place.bucket.index()][home_of(dag.buckets[place.bucket.index()], node.devices)];
+      dag.edges[node.first_input + i].source = source;
+    }
+  }
+}
+
+void surround(Dag& dag) {
+  const std::size_t work = num_work_nodes(dag);
+  dag.nodes.resize(work);
+  dag.edges.resize(work == 0 ? 0 : dag.nodes.back().first_input + dag.nodes.back().num_inputs);
+  dag.comms.clear();
+  Loads loads(dag);
+  load_inputs(dag, loads);
+  if (dag.forward_only) {
+    connect_params(dag, {});
+    add_loss_reports(dag, loads);
+    return;
+  }
+  const Contributions contributions(dag);
+  std::vector<std::vector<NodeId>> updates(dag.buckets.size());
+  std::vector<Input> inputs;
+  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+    const Bucket& bucket = dag.buckets[b];
+    const std::size_t homes = std::max<std::size_t>(bucket.homes.size(), 1);
+    inputs.clear();
+    for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
+      for (std::size_t h = 0; h < homes; ++h) {
+        for (const Port port : contributions.of(BucketId::at(b), i, h)) inputs.push_back({port, i, EdgeClass::grad});
+      }
+    }
+    for (std::size_t h = 0; h < homes; ++h) {
+      Node update;
+      update.kind = NodeKind::update;
+      update.subject = Subject::of_bucket(BucketId::at(b));
+      if (!bucket.homes.empty()) update.devices = bucket.homes[h];
+      update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+      update.loc = bucket.loc;
+      updates[b].push_back(dag.add(update, inputs));
+    }
+  }
+  connect_params(dag, updates);
+  add_loss_reports(dag, loads);
+}
+
+}  // namespace piper::passes

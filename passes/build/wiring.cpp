@@ -1,0 +1,130 @@
+#include "passes/build/wiring.h"
+
+#include <algorithm>
+#include <array>
+
+#include "passes/selectors/select.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+Producers::Producers(const Dag& dag) {
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    for (const Pass pass : kAllPasses) {
+      const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)];
+      if (!body.valid()) continue;
+      const std::vector<BodyPort>& outputs = dag.bodies[body.index()].outputs;
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        if (outputs[o].kind != PortKind::data && outputs[o].kind != PortKind::saved) continue;
+        const auto [entry, fresh] = position_.try_emplace(outputs[o].global_value, static_cast<std::uint32_t>(producers_.size()));
+        if (fresh) producers_.push_back({ChunkId::at(c), {}});
+        producers_[entry->second].output[static_cast<std::size_t>(pass)] = static_cast<std::uint32_t>(o);
+      }
+    }
+  }
+}
+
+const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
+  const auto entry = position_.find(global_value);
+  return entry == position_.end() ? nullptr : &producers_[entry->second];
+}
+
+std::size_t num_work_nodes(const Dag& dag) {
+  const auto end = std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return runs_body(node.kind); });
+  return static_cast<std::size_t>(end - dag.nodes.begin());
+}
+
+namespace {
+
+/// An input of a body: who may make its value, by pass. An instance has either `B` or both halves.
+struct Wire {
+  Input input;
+  struct Maker {
+    const NodeId* of_instance = nullptr;
+    std::uint32_t output = 0;
+  };
+  std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
+  std::array<Maker, kPasses> makers = {};
+};
+
+std::vector<Wire> wires_of(const Body& body, const Producers& producers, const WorkTable& work) {
+  std::vector<Wire> wires;
+  for (const BodyPort& port : body.inputs) {
+    Wire& wire = wires.emplace_back();
+    wire.input.port = static_cast<std::uint32_t>(wires.size() - 1);
+    wire.input.cls = port.kind == PortKind::param ? EdgeClass::param : EdgeClass::data;
+    const Producers::Producer* producer = port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value);
+    if (producer == nullptr) continue;
+    for (const Pass pass : kAllPasses) {
+      const std::optional<std::uint32_t> output = producer->output[static_cast<std::size_t>(pass)];
+      if (output) wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), *output};
+    }
+  }
+  return wires;
+}
+
+}  // namespace
+
+void wire(Dag& dag) {
+  dag.nodes.resize(num_work_nodes(dag));
+  dag.comms.clear();
+  dag.edges.clear();
+  const Producers producers(dag);
+  const Instances instances(dag);
+  const WorkTable work(dag);
+  std::vector<std::vector<Wire>> wires;  // per body
+  for (const Body& body : dag.bodies) wires.push_back(wires_of(body, producers, work));
+  std::size_t total = 0;
+  for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
+  dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
+  for (Node& node : dag.nodes) {
+    const std::span<const Wire> own = wires[node.body.index()];
+    const std::uint32_t instance = instances.position(node.instance);
+    node.first_input = static_cast<std::uint32_t>(dag.edges.size());
+    node.num_inputs = static_cast<std::uint32_t>(own.size());
+    node.num_outputs = static_cast<std::uint32_t>(dag.bodies[node.body.index()].outputs.size());
+    for (const Wire& wire : own) {
+      Input input = wire.input;
+      for (std::uint32_t m = 0; m < wire.num_makers; ++m) {
+        input.source = {wire.makers[m].of_instance[instance], wire.makers[m].output};
+        if (input.source.node.valid()) break;
+      }
+      dag.edges.push_back(input);
+    }
+  }
+}
+
+void remove_unread_outputs(Dag& dag) {
+  llvm::DenseMap<tensor::ValueId, bool> read;
+  for (const Body& body : dag.bodies) {
+    for (const BodyPort& port : body.inputs) {
+      if (!port.param.valid()) read.try_emplace(port.global_value, true);
+    }
+  }
+  for (Body& body : dag.bodies) {
+    std::erase_if(body.outputs, [&](const BodyPort& port) {
+      return (port.kind == PortKind::data || port.kind == PortKind::saved) && read.count(port.global_value) == 0;
+    });
+  }
+}
+
+std::vector<BodyId> keep_bodies(Dag& dag, const std::vector<bool>& used) {
+  std::vector<BodyId> moved(dag.bodies.size());
+  std::vector<Body> kept;
+  kept.reserve(dag.bodies.size());
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
+    if (!used[b]) continue;
+    moved[b] = BodyId::at(kept.size());
+    kept.push_back(std::move(dag.bodies[b]));
+  }
+  dag.bodies = std::move(kept);
+  for (Chunk& chunk : dag.chunks) {
+    for (BodyId& body : chunk.bodies) {
+      if (body.valid()) body = moved[body.index()];
+    }
+  }
+  return moved;
+}
+
+}  // namespace piper::passes

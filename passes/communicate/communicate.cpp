@@ -1,0 +1,314 @@
+#include "passes/communicate/communicate.h"
+
+#include <algorithm>
+
+#include "passes/build/surround.h"
+#include "passes/build/wiring.h"
+#include "passes/communicate/loads.h"
+#include "passes/communicate/messages.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+class Communicator {
+ public:
+  Communicator(Dag& dag, DiagnosticSink& sink) : dag_(dag), sink_(sink) {}
+  bool run();
+
+ private:
+  void reduce_gradients();
+  bool add_norm();
+  void add_updates();
+  std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
+  std::optional<Port> count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name);
+  bool report_loss(tensor::LossId loss);
+  bool pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const;
+  bool before(DeviceSetId a, DeviceSetId b) const { return dag_.device_sets[a].at < dag_.device_sets[b].at; }
+  Node node_of(NodeKind kind, DeviceSetId devices, LocId loc) const {
+    Node node;
+    node.kind = kind;
+    node.devices = devices;
+    node.loc = loc;
+    return node;
+  }
+
+  Dag& dag_;
+  DiagnosticSink& sink_;
+  std::optional<Loads> loads_;
+  std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and home: the final gradients in bucket order
+  std::vector<DeviceSetId> norm_sets_;
+  std::vector<NodeId> norms_;                           // per norm set
+};
+
+// ---- gradients, norm, updates
+
+void Communicator::reduce_gradients() {
+  const Contributions contributions(dag_);
+  grads_.resize(dag_.buckets.size());
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const Bucket& bucket = dag_.buckets[b];
+    const BucketId id = BucketId::at(b);
+    const bool reduced = bucket.reduce != 0 || bucket.homes.size() > 1;
+    const CommId comm = CommId::at(dag_.comms.size());
+    if (reduced) dag_.comms.push_back({{}, bucket.reduce, bucket.loc});
+    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+      std::vector<Input> inputs;
+      for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
+        for (const Port port : contributions.of(id, i, h)) inputs.push_back({port, i, EdgeClass::grad});
+      }
+      if (reduced) {
+        Node reduce = node_of(NodeKind::all_reduce, bucket.homes[h], bucket.loc);
+        reduce.subject = Subject::of_bucket(id);
+        reduce.comm = comm;
+        reduce.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+        const NodeId node = dag_.add(reduce, inputs);
+        dag_.comms[comm.index()].members.push_back(node);
+        inputs.clear();
+        for (std::uint32_t i = 0; i < bucket.params.size(); ++i) inputs.push_back({{node, i}, i, EdgeClass::grad});
+      }
+      grads_[b].push_back(std::move(inputs));
+    }
+  }
+}
+
+/// Sets that exchange values one to one: disjoint, with the same whole axes.
+bool Communicator::pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const {
+  for (std::size_t i = 1; i < sets.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const DeviceSet &a = dag_.device_sets[sets[j]], &b = dag_.device_sets[sets[i]];
+      if (a.whole_axes() == b.whole_axes() && !a.intersects(b)) continue;
+      sink_.report(Code::sets_do_not_gather, loc, "{} is made on `{}` and on `{}`, whose devices do not pair one to one", what, print(a, dag_.mesh, dag_.context->symbols),
+                   print(b, dag_.mesh, dag_.context->symbols))
+          .hint("place regions on sets that leave the same axes whole");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Communicator::add_norm() {
+  for (const Bucket& bucket : dag_.buckets) norm_sets_.insert(norm_sets_.end(), bucket.homes.begin(), bucket.homes.end());
+  std::sort(norm_sets_.begin(), norm_sets_.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  norm_sets_.erase(std::unique(norm_sets_.begin(), norm_sets_.end()), norm_sets_.end());
+  const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
+  if (!pair_up(norm_sets_, "the norm of the gradients", loc)) return false;
+
+  std::vector<std::vector<Input>> of_set(norm_sets_.size());
+  std::vector<std::pair<std::size_t, std::uint32_t>> place_of_bucket;
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const Bucket& bucket = dag_.buckets[b];
+    Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
+    sums.subject = Subject::of_bucket(BucketId::at(b));
+    sums.num_outputs = 1;
+    const NodeId node = dag_.add(sums, grads_[b][0]);
+    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[0]) - norm_sets_.begin());
+    place_of_bucket.push_back({set, static_cast<std::uint32_t>(of_set[set].size())});
+    of_set[set].push_back({{node, 0}, static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
+  }
+  std::vector<std::uint32_t> offset(norm_sets_.size() + 1, 0);
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
+  const CommId comm = CommId::at(dag_.comms.size());
+  const bool gathered = norm_sets_.size() > 1;
+  if (gathered) dag_.comms.push_back({{}, 0, loc});
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s) {
+    NodeId gather;
+    if (gathered) {
+      Node node = node_of(NodeKind::all_gather, norm_sets_[s], loc);
+      node.comm = comm;
+      node.subject = Subject::of_norm();
+      node.num_outputs = offset.back();
+      gather = dag_.add(node, of_set[s]);
+      dag_.comms[comm.index()].members.push_back(gather);
+    }
+    std::vector<Input> inputs;
+    for (std::uint32_t b = 0; b < dag_.buckets.size(); ++b) {
+      const auto& [set, position] = place_of_bucket[b];
+      inputs.push_back({gathered ? Port{gather, offset[set] + position} : of_set[0][position].source, b, EdgeClass::data});
+    }
+    Node norm = node_of(NodeKind::norm, norm_sets_[s], loc);
+    norm.num_outputs = 1;
+    norms_.push_back(dag_.add(norm, inputs));
+  }
+  if (norms_.empty()) return true;
+  Node report = node_of(NodeKind::report, norm_sets_[0], loc);
+  report.subject = Subject::of_norm();
+  const Input norm{{norms_[0], 0}, 0, EdgeClass::data};
+  dag_.add(report, {&norm, 1});
+  return true;
+}
+
+void Communicator::add_updates() {
+  const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
+  std::vector<std::vector<NodeId>> updates(dag_.buckets.size());
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const Bucket& bucket = dag_.buckets[b];
+    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+      std::vector<Input>& inputs = grads_[b][h];
+      if (clipped) {
+        const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[h]) - norm_sets_.begin());
+        inputs.push_back({{norms_[set], 0}, static_cast<std::uint32_t>(bucket.params.size()), EdgeClass::data});
+      }
+      Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
+      update.subject = Subject::of_bucket(BucketId::at(b));
+      update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+      updates[b].push_back(dag_.add(update, inputs));
+    }
+  }
+  connect_params(dag_, updates);
+}
+
+// ---- losses
+
+std::vector<DeviceSetId> Communicator::sets_of(std::span<const Port> sums) const {
+  std::vector<DeviceSetId> sets;
+  for (const Port port : sums) sets.push_back(dag_.node(port.node).devices);
+  std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  return sets;
+}
+
+/// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count on `reported`; nothing after reporting
+/// that sets do not pair up.
+std::optional<Port> Communicator::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
+  const AxisMask cut = dag_.node(sums[0].node).cut;
+  const LocId loc = dag_.losses[loss.index()].loc;
+  std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
+  for (const Port sum : sums) of_set[dag_.node(sum.node).devices.index()].push_back(sum);
+  // A backward that stands elsewhere than its forward divides by the count and adds nothing to it.
+  std::vector<DeviceSetId> sets = count_readers(dag_, loss);
+  for (const Port sum : sums) sets.push_back(dag_.node(sum.node).devices);
+  std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  if (!pair_up(sets, "the count of " + name, loc)) return std::nullopt;
+  const bool reduced = cut != 0 || sets.size() > 1;
+  const CommId comm = CommId::at(dag_.comms.size());
+  if (reduced) dag_.comms.push_back({{}, cut, loc});
+  std::vector<Port> counts(dag_.device_sets.size());
+  for (const DeviceSetId set : sets) {
+    const std::vector<Port>& own = of_set[set.index()];
+    if (!own.empty()) counts[set.index()] = add_count(dag_, *loads_, loss, own);
+  }
+  for (std::size_t s = 0; reduced && s < sets.size(); ++s) {
+    Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+    reduce.subject = Subject::of_count(loss);
+    reduce.comm = comm;
+    reduce.num_outputs = 1;
+    Port& count = counts[sets[s].index()];
+    const Input input{count, 0, EdgeClass::data};
+    count = {dag_.add(reduce, {&input, count.node.valid() ? 1u : 0u}), 0};
+    dag_.comms[comm.index()].members.push_back(count.node);
+  }
+  connect_counts(dag_, loss, counts);
+  return counts[reported.index()];
+}
+
+bool Communicator::report_loss(tensor::LossId loss) {
+  const std::vector<Port> sums = loss_sums(dag_, loss);
+  const LocId loc = dag_.losses[loss.index()].loc;
+  const std::vector<DeviceSetId> sets = sets_of(sums);
+  const std::string name = "loss `" + std::string(dag_.context->text(dag_.losses[loss.index()].name)) + "`";
+  if (!pair_up(sets, name, loc)) return false;
+
+  // Where the sums of a set lie after the reduction over its replicas, by position among all sums.
+  std::vector<Port> at(sums);
+  std::vector<std::vector<Input>> of_set(sets.size());
+  std::vector<std::pair<std::size_t, std::uint32_t>> place;  // of a sum: set and position in it
+  for (const Port port : sums) {
+    const std::size_t s = static_cast<std::size_t>(std::find(sets.begin(), sets.end(), dag_.node(port.node).devices) - sets.begin());
+    place.push_back({s, static_cast<std::uint32_t>(of_set[s].size())});
+    of_set[s].push_back({port, static_cast<std::uint32_t>(of_set[s].size()), EdgeClass::data});
+  }
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    const AxisMask cut = dag_.node(of_set[s].front().source.node).cut;
+    if (cut == 0) continue;
+    Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
+    reduce.subject = Subject::of_loss(loss);
+    reduce.comm = CommId::at(dag_.comms.size());
+    reduce.num_outputs = static_cast<std::uint32_t>(of_set[s].size());
+    const NodeId node = dag_.add(reduce, of_set[s]);
+    dag_.comms.push_back({{node}, cut, loc});
+    for (Input& input : of_set[s]) input.source = {node, input.port};
+  }
+  if (sets.size() > 1) {
+    std::vector<std::uint32_t> offset(sets.size() + 1, 0);
+    for (std::size_t s = 0; s < sets.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
+    const CommId comm = CommId::at(dag_.comms.size());
+    dag_.comms.push_back({{}, 0, loc});
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      Node gather = node_of(NodeKind::all_gather, sets[s], loc);
+      gather.subject = Subject::of_loss(loss);
+      gather.comm = comm;
+      gather.num_outputs = offset.back();
+      dag_.comms[comm.index()].members.push_back(dag_.add(gather, of_set[s]));
+    }
+    const NodeId first = dag_.comms[comm.index()].members[0];
+    for (std::size_t i = 0; i < sums.size(); ++i) at[i] = {first, offset[place[i].first] + place[i].second};
+  } else {
+    for (std::size_t i = 0; i < sums.size(); ++i) at[i] = of_set[0][i].source;
+  }
+  std::vector<Input> inputs;
+  if (dag_.losses[loss.index()].mask && !sums.empty()) {
+    const std::optional<Port> count = count_loss(loss, sums, sets[0], name);
+    if (!count) return false;
+    at.push_back(*count);
+  }
+  for (std::uint32_t i = 0; i < at.size(); ++i) inputs.push_back({at[i], i, EdgeClass::data});
+  Node report = node_of(NodeKind::report, sets.empty() ? DeviceSetId() : sets[0], loc);
+  report.subject = Subject::of_loss(loss);
+  dag_.add(report, inputs);
+  return true;
+}
+
+bool Communicator::run() {
+  const std::size_t work = num_work_nodes(dag_);
+  dag_.nodes.resize(work);
+  dag_.edges.resize(work == 0 ? 0 : dag_.nodes.back().first_input + dag_.nodes.back().num_inputs);
+  dag_.comms.clear();
+  dag_.level = Level::communicating;
+  add_messages(dag_);
+  loads_.emplace(dag_);
+  load_inputs(dag_, *loads_);
+  if (dag_.forward_only) {
+    connect_params(dag_, {});
+  } else {
+    reduce_gradients();
+    if (!add_norm()) return false;
+    add_updates();
+  }
+  for (std::size_t l = 0; l < dag_.losses.size(); ++l) {
+    if (!report_loss(tensor::LossId::at(l))) return false;
+  }
+  return true;
+}
+
+/// What a dropout would give if it kept everything.
+void keep_all(tensor::Graph& graph) {
+  for (tensor::Node& node : graph.mutable_nodes()) {
+    if (node.op != tensor::Op::dropout) continue;
+    node.op = tensor::Op::scale;
+    node.attrs = {};
+    node.attrs.scalar = 1;
+  }
+}
+
+}  // namespace
+
+bool communicate(Dag& dag, DiagnosticSink& sink) { return Communicator(dag, sink).run(); }
+
+void drop_backward(Dag& dag) {
+  dag.nodes.resize(num_work_nodes(dag));
+  std::erase_if(dag.nodes, [](const Node& node) { return node.pass != Pass::F; });
+  dag.forward_only = true;
+  std::vector<bool> used(dag.bodies.size());
+  for (const Node& node : dag.nodes) used[node.body.index()] = true;
+  const std::vector<BodyId> moved = keep_bodies(dag, used);
+  for (Node& node : dag.nodes) node.body = moved[node.body.index()];
+  for (dag::Body& body : dag.bodies) keep_all(body.graph);
+  remove_unread_outputs(dag);
+  wire(dag);
+}
+
+}  // namespace piper::passes

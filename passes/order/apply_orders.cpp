@@ -1,0 +1,510 @@
+#include "passes/order/apply_orders.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "ir/parallel.h"
+#include "llvm/ADT/DenseSet.h"
+#include "passes/build/wiring.h"
+#include "passes/order/data_order.h"
+#include "passes/order/linearise.h"
+#include "passes/order/list_schedule.h"
+#include "passes/order/order_cycle.h"
+#include "passes/order/order_reports.h"
+
+namespace piper::passes {
+
+using namespace dag;
+using directive::Order;
+using directive::OrderOp;
+using directive::OrderStep;
+using directive::Part;
+using directive::RankSteps;
+
+namespace {
+
+/// How many ranks are told what they lack.
+constexpr std::size_t kMaxReports = 8;
+/// Errors after which operations are not looked at any more: of so many the user sees a page.
+constexpr std::size_t kEnoughErrors = 1000;
+
+class Application {
+ public:
+  Application(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), pending_(graph), graph_(graph.numbered()), roles_(roles), selection_(selection), sink_(sink), reports_(dag, strategy, selection, sink),
+        data_order_(dag, graph) {
+    out_.loc.resize(dag.nodes.size());
+    out_.text_position.assign(dag.nodes.size(), 0);
+    out_.claim_of_role.assign(roles.size(), ClaimedOrder::kUnclaimed);
+    seen_in_.assign(dag.nodes.size(), ClaimedOrder::kUnclaimed);
+  }
+
+  ClaimedOrder run() {
+    dag_.claims.clear();
+    dag_.group.clear();
+    for (const directive::Directive& directive : strategy_.directives) {
+      if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
+    }
+    report_incomplete();
+    // From here on the operation is the line to blame, and it says where members of a group stand in the text.
+    all_hold(dag_.nodes.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (out_.loc[i].valid()) dag_.nodes[i].loc = out_.loc[i];
+      }
+      return true;
+    });
+    return std::move(out_);
+  }
+
+ private:
+  using Units = std::vector<std::uint32_t>;
+  /// A communication at this rank and the chunk that an operation names it for: a bucket's reduction may be named for each of its regions.
+  struct Named {
+    NodeId comm;
+    ChunkId chunk;
+    friend auto operator<=>(const Named&, const Named&) = default;
+  };
+
+  bool transforms_known(const Order& order) {
+    using Kind = Order::Transform::Kind;
+    for (const Order::Transform& transform : order.transforms) {
+      if (transform.kind == Kind::trim) {
+        const bool known = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == transform.dim; });
+        if (known) continue;
+        reports_.trim_unknown(transform);
+        return false;
+      }
+      reports_.transform_unavailable(transform);
+      return false;
+    }
+    return true;
+  }
+
+  void apply(const Order& order) {
+    if (!transforms_known(order)) return;
+    order_ = &order;
+    for (const RankSteps& rank : order.ranks) {
+      if (!claim(rank)) continue;
+      place_rank(rank);
+    }
+  }
+
+  bool claim(const RankSteps& rank) {
+    claim_ = static_cast<std::uint32_t>(dag_.claims.size());
+    for (const std::uint32_t role : roles_.roles_of(rank.devices)) {
+      const std::uint32_t other = out_.claim_of_role[role];
+      if (other == ClaimedOrder::kUnclaimed) continue;
+      reports_.claimed_twice(rank, dag_.claims[other]);
+      return false;
+    }
+    for (const std::uint32_t role : roles_.roles_of(rank.devices)) out_.claim_of_role[role] = claim_;
+    dag_.claims.push_back({rank.devices, 0, 0, rank.loc});
+    out_.first_of_claim.push_back({static_cast<std::uint32_t>(out_.edges.size()), static_cast<std::uint32_t>(out_.named.size())});
+    return true;
+  }
+
+  void place_rank(const RankSteps& rank) {
+    rank_ = &rank;
+    next_position_ = 0;
+    next_group_ = 0;
+    repeated_.clear();
+    named_.clear();
+    wider_told_ = false;
+    whole_of_halves_.clear();
+    const std::size_t errors = sink_.error_count(), edges = out_.edges.size(), named = out_.named.size(), waits = out_.waits.size();
+    Units previous, last;
+    for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
+      place(order_->steps[order_->children[rank.first_step + i]], previous, last);
+      if (!last.empty()) previous.swap(last);
+    }
+    for (const NodeId whole : whole_of_halves_) seen_in_[whole.index()] = claim_;
+    if (sink_.error_count() == errors) {
+      if (dag_.level >= Level::placed) check_complete();
+      return;
+    }
+    out_.edges.resize(edges);
+    out_.named.resize(named);
+    out_.waits.resize(waits);
+  }
+
+  /// Puts a step after `previous`; `last` are the units that the next step follows, none for a step without work.
+  void place(const OrderStep& step, const Units& previous, Units& last) {
+    last.clear();
+    switch (step.kind) {
+      case OrderStep::Kind::op:
+        place_operation(step, previous, last);
+        break;
+      case OrderStep::Kind::sequence: {
+        Units before = previous, end;
+        for (const std::uint32_t child : children_of(step)) {
+          place(order_->steps[child], before, end);
+          if (end.empty()) continue;
+          before = end;
+          last.swap(end);
+        }
+        break;
+      }
+      case OrderStep::Kind::group:
+        place_group(step, previous, last);
+        break;
+    }
+  }
+
+  /// Members without work are no members: where one alone has work, its own groups are those of the rank.
+  void place_group(const OrderStep& step, const Units& previous, Units& last) {
+    std::size_t members = 0;
+    for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
+    const bool outermost = members > 1 && group_ == Dag::kNoGroup;
+    if (outermost) group_ = next_group_++;
+    std::vector<std::size_t> starts;
+    Units end;
+    for (const std::uint32_t child : children_of(step)) {
+      starts.push_back(placed_.size());
+      place(order_->steps[child], previous, end);
+      if (placed_.size() == starts.back()) starts.pop_back();
+      last.insert(last.end(), end.begin(), end.end());
+    }
+    if (members > 1) {
+      starts.push_back(placed_.size());
+      check_independent(step, starts);
+      out_.has_groups = true;
+    }
+    if (outermost) {
+      group_ = Dag::kNoGroup;
+      placed_.clear();
+    }
+  }
+
+  /// Whether chunks run in a step: not where `trim` drops them all, and not in communication, which has its issue point and no place in a group.
+  bool has_work(const OrderStep& step) const {
+    if (step.kind == OrderStep::Kind::op) {
+      const std::span<const OrderOp> ops = ops_of(step);
+      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F) && !is_trimmed(*order_, op); });
+    }
+    const std::span<const std::uint32_t> children = children_of(step);
+    return std::any_of(children.begin(), children.end(), [&](std::uint32_t child) { return has_work(order_->steps[child]); });
+  }
+
+  std::span<const OrderOp> ops_of(const OrderStep& step) const { return std::span(order_->ops).subspan(step.first, step.count); }
+  std::span<const std::uint32_t> children_of(const OrderStep& step) const { return std::span(order_->children).subspan(step.first, step.count); }
+
+  /// The pieces that one operation names follow each other in data order.
+  void place_operation(const OrderStep& step, const Units& previous, Units& last) {
+    work_.clear();
+    for (const OrderOp& op : ops_of(step)) place_op(op, previous);
+    if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
+    for (const NodeId node : work_) {
+      out_.text_position[node.index()] = next_position_++;
+      if (group_ != Dag::kNoGroup) {
+        if (dag_.group.empty()) dag_.group.assign(dag_.nodes.size(), Dag::kNoGroup);
+        dag_.group[node.index()] = group_;
+        placed_.push_back(node);
+      }
+      const std::uint32_t unit = graph_.unit_of(node);
+      if (last.empty()) {
+        for (const std::uint32_t before : previous) out_.edges.emplace_back(before, unit);
+      } else {
+        out_.edges.emplace_back(last.front(), unit);
+      }
+      last.assign(1, unit);
+    }
+  }
+
+  /// Adds what an operation names to the work of its step; communication is placed.
+  void place_op(const OrderOp& op, const Units& previous) {
+    if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
+    const Selection::Named named = selection_.named(*order_, op);
+    if (named.kind == Selection::Named::Kind::trimmed || sink_.error_count() > kEnoughErrors) return;
+    if (after_errors_ && is_half_of_whole(op)) return;
+    if (named.kind == Selection::Named::Kind::piece && op.part == Part::none) {
+      const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
+      if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);
+    }
+    nodes_.clear();
+    if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
+    if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
+      reports_.communication_unavailable(op);
+      return;
+    }
+    if (op.part != Part::none && dag_.level < Level::communicating) return;
+    NodeId elsewhere = nodes_.front();
+    std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
+    if (nodes_.empty()) {
+      const bool wider = roles_.intersects(dag_.node(elsewhere).devices, rank_->devices);
+      if (wider && std::exchange(wider_told_, true)) return;  // a mistake of the rank, not of each operation
+      reports_.elsewhere({*order_, op, *rank_}, elsewhere, wider);
+      if (!wider) elsewhere_.insert(elsewhere);
+      return;
+    }
+    if (op.part != Part::none) {
+      place_communication(op, previous);
+      return;
+    }
+    if (nodes_.size() > 1) data_order_.sort(nodes_);
+    for (const NodeId node : nodes_) take(node, op);
+  }
+
+  /// A chunk of the rank, as work of its step.
+  void take(NodeId node, const OrderOp& op) {
+    if (seen_in_[node.index()] == claim_) {
+      if (repeated_.empty()) reports_.repeated({*order_, op, *rank_}, node, out_.loc[node.index()]);
+      repeated_.push_back(node);
+      return;
+    }
+    seen_in_[node.index()] = claim_;
+    if (LocId& first = out_.loc[node.index()]; first.valid()) {
+      out_.again.push_back({claim_, node, op.loc});
+    } else {
+      first = op.loc;
+    }
+    work_.push_back(node);
+  }
+
+  /// Whether the backwards that the operation is a half of are all named whole, too: that is told, and the whole counts as named.
+  bool is_half_of_whole(const OrderOp& op) {
+    if (op.pass != Pass::BI && op.pass != Pass::BW) return false;
+    DiagnosticSink unread(sink_.locations());
+    const std::optional<Selection::Found> found = selection_.find(*order_, op, unread);
+    bool any = false, halves = false;
+    for (const ChunkId chunk : found ? found->chunks : std::span<const ChunkId>()) {
+      for (const std::uint32_t instance : found->instances) {
+        const NodeId whole = selection_.work().at(chunk, Pass::B, instance);
+        halves = halves || selection_.work().at(chunk, op.pass, instance).valid();
+        if (!whole.valid()) continue;
+        any = true;
+        if (roles_.contains(dag_.node(whole).devices, rank_->devices)) whole_of_halves_.push_back(whole);
+      }
+    }
+    return any && !halves;
+  }
+
+  /// A named communication waits for the step before it.
+  void place_communication(const OrderOp& op, const Units& previous) {
+    const WorkGraph& graph = pending_.connected();
+    std::vector<Named> named;
+    for (const NodeId node : nodes_) {
+      const ChunkId chunk = dag_.node(node).chunk;
+      if (op.part == Part::recv) {
+        for (const Input& input : dag_.inputs_of(dag_.node(node))) {
+          if (input.cls == EdgeClass::data && is_recv(dag_.node(input.source.node).kind)) named.push_back({input.source.node, chunk});
+        }
+        continue;
+      }
+      for (const std::uint32_t unit : graph.successors(graph.unit_of(node))) {
+        const Node& to = dag_.node(graph.front(unit));
+        if (op.part == Part::send ? !is_send(to.kind) : !to.reduces_gradients()) continue;
+        for (const NodeId member : graph.members(unit)) {
+          if (dag_.node(member).kind == to.kind && roles_.contains(dag_.node(member).devices, rank_->devices)) named.push_back({member, chunk});
+        }
+      }
+    }
+    // Forward alone makes fewer messages: none of what only backwards read.
+    if (named.empty() && dag_.forward_only) return;
+    if (named.empty()) return reports_.no_communication({*order_, op, *rank_}, nodes_.front());
+    std::sort(named.begin(), named.end());
+    named.erase(std::unique(named.begin(), named.end()), named.end());
+    bool told = false;
+    for (const Named& one : named) {
+      const auto [first, fresh] = named_.try_emplace(one, op.loc);
+      if (!fresh && !told) {
+        reports_.repeated_communication({*order_, op, *rank_}, first->second);
+        told = true;
+      }
+    }
+    if (told) return;
+    named.erase(std::unique(named.begin(), named.end(), [](const Named& x, const Named& y) { return x.comm == y.comm; }), named.end());
+    for (const Named& one : named) {
+      if (!out_.loc[one.comm.index()].valid()) out_.loc[one.comm.index()] = op.loc;
+      for (const std::uint32_t before : previous) {
+        out_.named.emplace_back(before, graph_.unit_of(one.comm));
+        out_.waits.emplace_back(graph_.front(before), one.comm);
+      }
+    }
+  }
+
+  /// Members of a group must not need each other. `starts`: where each member begins in `placed_`, and the end.
+  void check_independent(const OrderStep& step, const std::vector<std::size_t>& starts) {
+    for (std::size_t a = 0; a + 2 < starts.size(); ++a) {
+      for (std::size_t b = a + 1; b + 1 < starts.size(); ++b) {
+        for (std::size_t i = starts[a]; i < starts[a + 1]; ++i) {
+          for (std::size_t j = starts[b]; j < starts[b + 1]; ++j) {
+            const NodeId x = placed_[i], y = placed_[j];
+            // Chunks need each other only within one instance, as far as data flow inside a step goes.
+            if (dag_.node(x).instance != dag_.node(y).instance) continue;
+            const bool forward = data_order_.reaches(x, y);
+            if (!forward && !data_order_.reaches(y, x)) continue;
+            reports_.members_dependent(step, {x, out_.loc[x.index()]}, {y, out_.loc[y.index()]}, forward);
+            return;
+          }
+        }
+      }
+    }
+  }
+
+  /// Every chunk node on the claimed devices must have been named.
+  void check_complete() {
+    if (by_set_.empty()) {
+      by_set_.resize(dag_.device_sets.size());
+      const std::size_t work = num_work_nodes(dag_);
+      for (std::size_t i = 0; i < work; ++i) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
+    }
+    std::vector<NodeId> missing;
+    for (std::size_t set = 0; set < by_set_.size(); ++set) {
+      if (by_set_[set].empty()) continue;
+      const DeviceSetId id = DeviceSetId::at(set);
+      if (roles_.contains(id, rank_->devices)) {
+        for (const NodeId node : by_set_[set]) {
+          if (seen_in_[node.index()] != claim_) missing.push_back(node);
+        }
+      } else if (roles_.intersects(id, rank_->devices)) {
+        reports_.claims_too_much(*rank_, by_set_[set].front());
+        return;
+      }
+    }
+    if (sink_.reported(Code::batch_does_not_divide)) keep_of_named_instances(missing);
+    if (!missing.empty()) incomplete_.emplace_back(rank_, std::move(missing));
+  }
+
+  /// Work that stands in the order of another rank is told there.
+  void report_incomplete() {
+    std::size_t told = 0;
+    for (auto& [rank, missing] : incomplete_) {
+      std::erase_if(missing, [&](NodeId node) { return elsewhere_.contains(node); });
+      if (!missing.empty() && ++told <= kMaxReports) reports_.lacks_work(*rank, missing);
+    }
+  }
+
+  /// Where the number of microbatches is told to be wrong, those that the rank does not name at all are none of its mistakes.
+  void keep_of_named_instances(std::vector<NodeId>& missing) const {
+    std::set<Instance> named;
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (seen_in_[i] == claim_) named.insert(dag_.nodes[i].instance);
+    }
+    std::erase_if(missing, [&](NodeId node) { return !named.contains(dag_.node(node).instance); });
+  }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  const PendingWorkGraph& pending_;  // for what follows edges
+  const WorkGraph& graph_;           // its units, known before its edges
+  const RoleTable& roles_;
+  Selection& selection_;
+  DiagnosticSink& sink_;
+  const bool after_errors_ = sink_.has_errors();
+  OrderReports reports_;
+  DataOrder data_order_;
+  ClaimedOrder out_;
+
+  const Order* order_ = nullptr;
+  const RankSteps* rank_ = nullptr;
+  std::uint32_t claim_ = 0;
+  std::uint32_t next_position_ = 0, next_group_ = 0;
+  std::uint32_t group_ = Dag::kNoGroup;
+  bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
+  std::vector<NodeId> nodes_;                // of the current OrderOp
+  std::vector<NodeId> work_;                 // of the current step
+  std::vector<NodeId> placed_;               // of the current outermost group
+  std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
+  llvm::DenseSet<NodeId> elsewhere_;         // named in the order of devices that do not run it; told
+  std::vector<NodeId> repeated_;             // in the current rank
+  std::vector<NodeId> whole_of_halves_;      // in the current rank: backward passes that stand whole, named by a half
+  std::map<Named, LocId> named_;             // in the current rank: the operation
+  std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
+  std::vector<std::vector<NodeId>> by_set_;
+};
+
+}  // namespace
+
+std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
+  std::vector<DeviceSetId> sets;
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* order = std::get_if<Order>(&directive)) {
+      for (const RankSteps& rank : order->ranks) sets.push_back(rank.devices);
+    }
+  }
+  return sets;
+}
+
+ClaimedOrder apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
+                          DiagnosticSink& sink) {
+  return Application(dag, strategy, graph, roles, selection, sink).run();
+}
+
+namespace {
+
+Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
+  std::vector<Adjacency::Pair> edges = claimed.edges;
+  edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
+  return Adjacency(graph.units(), edges);
+}
+
+std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& asked, DiagnosticSink& sink) {
+  std::vector<std::uint32_t> topological = topological_order(graph, asked);
+  if (topological.size() == graph.units()) return topological;
+  report_order_cycle(dag, claimed, graph, asked, topological, sink);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink) {
+  return check_data_flow(dag, claimed, graph, asked_for(claimed, graph), sink);
+}
+
+std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles, DiagnosticSink& sink) {
+  const Adjacency asked = asked_for(claimed, graph);
+  std::optional<std::vector<std::uint32_t>> found = check_data_flow(dag, claimed, graph, asked, sink);
+  if (!found) return std::nullopt;
+  std::vector<std::uint32_t>& topological = *found;
+  const auto is_chunk = [&](std::uint32_t unit) { return graph.sort(unit) == WorkGraph::Sort::work; };
+  const auto on_unclaimed = [&](DeviceSetId devices) {
+    const auto roles_of = roles.roles_of(devices);
+    return std::any_of(roles_of.begin(), roles_of.end(), [&](std::uint32_t role) { return claimed.claim_of_role[role] == ClaimedOrder::kUnclaimed; });
+  };
+  bool any_unclaimed = false;
+  for (std::uint32_t unit = 0; unit < graph.units() && !any_unclaimed; ++unit) any_unclaimed = is_chunk(unit) && on_unclaimed(graph.devices(unit));
+
+  std::vector<NodeId> compute;
+  compute.reserve(dag.nodes.size());
+  std::vector<Priority> priorities;
+  if (any_unclaimed) priorities = default_priorities(dag, graph, topological);
+  if (claimed.has_groups) {
+    // Ready first at op-table costs, then the longest remaining path, then text order.
+    const std::vector<std::int64_t> body_cost = body_costs(dag);
+    std::vector<std::int64_t> cost(graph.units(), 0);
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      if (is_chunk(unit)) cost[unit] = body_cost[dag.node(graph.front(unit)).body.index()];
+    }
+    const std::vector<std::int64_t> path = remaining_paths(graph, asked, topological, cost);
+    std::int64_t longest = 0;
+    for (const std::int64_t length : path) longest = std::max(longest, length);
+    std::vector<Priority> by_path = any_unclaimed ? priorities : std::vector<Priority>(graph.units());
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      const NodeId node = graph.front(unit);
+      if (is_chunk(unit) && claimed.loc[node.index()].valid()) by_path[unit] = {static_cast<std::uint64_t>(longest - path[unit]), claimed.text_position[node.index()]};
+    }
+    compute = list_schedule(dag, graph, asked, roles, cost, by_path);
+  } else {
+    for (const std::uint32_t unit : topological) {
+      if (is_chunk(unit)) compute.push_back(graph.front(unit));
+    }
+  }
+  if (!any_unclaimed && !claimed.has_groups) return ComputeOrder{std::move(compute), std::move(topological)};
+  if (!any_unclaimed) return ComputeOrder{std::move(compute), {}};
+
+  // The rest at unit costs, with the claimed ranks as they are.
+  std::vector<NodeId> fixed;
+  for (const NodeId node : compute) {
+    if (claimed.loc[node.index()].valid()) fixed.push_back(node);
+  }
+  std::vector<Adjacency::Pair> kept = chains(graph, roles, fixed);
+  kept.insert(kept.end(), claimed.named.begin(), claimed.named.end());
+  std::vector<std::int64_t> cost(graph.units(), 0);
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) cost[unit] = unit_cost(dag.node(graph.front(unit)));
+  return ComputeOrder{list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities), {}};
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,138 @@
+#include "passes/order/linearise.h"
+
+#include <algorithm>
+
+#include "passes/order/list_schedule.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+/// Message numbers and windows of pair communicators.
+void add_message_edges(const WorkGraph& graph, const Communicators& communicators, std::vector<Adjacency::Pair>& edges) {
+  for (const Communicator& communicator : communicators.list) {
+    if (communicator.kind != Communicator::Kind::pair) continue;
+    std::uint32_t before = kNone;
+    for (std::size_t j = 0; j < communicator.comms.size(); ++j) {
+      const std::uint32_t unit = graph.unit_of(communicator.comms[j]);
+      if (before != kNone) edges.emplace_back(before, unit);
+      before = unit;
+      if (j < communicator.window) continue;
+      const NodeId reader = communicators.first_reader[communicator.comms[j - communicator.window].index()];
+      if (reader.valid()) edges.emplace_back(graph.unit_of(reader), unit);
+    }
+  }
+}
+
+/// The last chunk of every role before what ends its step.
+void add_end_edges(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute, std::vector<Adjacency::Pair>& edges) {
+  std::vector<std::uint32_t> last(roles.size(), kNone);
+  for (const NodeId node : compute) {
+    const std::uint32_t unit = graph.unit_of(node);
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) last[role] = unit;
+  }
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    if (graph.sort(unit) != WorkGraph::Sort::end_of_step) continue;
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) {
+      if (last[role] != kNone) edges.emplace_back(last[role], unit);
+    }
+  }
+}
+
+/// Fills `dag.order` by the times at which units start; at one time communication, then loads, then work. `topological`: decides within equal ones. Gives
+/// the position of every node.
+std::vector<std::uint32_t> place_by_time(Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological, std::span<const std::uint32_t> start) {
+  using Sort = WorkGraph::Sort;
+  std::uint32_t end_of_step = 0;
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) end_of_step = std::max(end_of_step, start[unit] + graph.duration(unit));
+  std::vector<std::uint32_t> key(graph.units());
+  // A counting sort, which is stable; a unit takes as many places as it has nodes.
+  std::vector<std::uint32_t> next(3 * static_cast<std::size_t>(end_of_step) + 4, 0);
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    const Sort sort = graph.sort(unit);
+    key[unit] = 3 * start[unit] + (sort == Sort::communication ? 0 : sort == Sort::load ? 1 : 2);
+    if (sort == Sort::load && !graph.successors(unit).empty()) {
+      key[unit] = 3 * end_of_step + 2;
+      for (const std::uint32_t to : graph.successors(unit)) key[unit] = std::min(key[unit], 3 * start[to] + (graph.sort(to) == Sort::communication ? 0 : 1));
+    }
+    next[key[unit] + 1] += static_cast<std::uint32_t>(graph.members(unit).size());
+  }
+  for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  dag.order.resize(dag.nodes.size());
+  std::vector<std::uint32_t> position(dag.nodes.size());
+  for (const std::uint32_t unit : topological) {
+    std::uint32_t& at = next[key[unit]];
+    for (const NodeId member : graph.members(unit)) {
+      position[member.index()] = at;
+      dag.order[at++] = member;
+    }
+  }
+  return position;
+}
+
+}  // namespace
+
+std::vector<Adjacency::Pair> chains(const WorkGraph& graph, const RoleTable& roles, std::span<const NodeId> compute) {
+  std::vector<Adjacency::Pair> edges;
+  edges.reserve(compute.size());
+  std::vector<std::uint32_t> last(roles.size(), kNone);
+  for (const NodeId node : compute) {
+    const std::uint32_t unit = graph.unit_of(node);
+    std::uint32_t added = kNone;  // roles of one set mostly have the same work before
+    for (const std::uint32_t role : roles.roles_of(graph.devices(unit))) {
+      if (last[role] != kNone && last[role] != added) edges.emplace_back(last[role], unit);
+      added = last[role];
+      last[role] = unit;
+    }
+  }
+  return edges;
+}
+
+std::vector<std::uint32_t> linearise(Dag& dag, const WorkGraph& graph, const RoleTable& roles, const Communicators& communicators, std::span<const NodeId> compute,
+                                     std::span<const Adjacency::Pair> after, std::span<const Adjacency::Pair> named) {
+  std::vector<Adjacency::Pair> edges;
+  edges.reserve(after.size() + named.size() + 2 * dag.comms.size() + dag.nodes.size() / 8);
+  edges.assign(after.begin(), after.end());
+  edges.insert(edges.end(), named.begin(), named.end());
+  add_message_edges(graph, communicators, edges);
+  add_end_edges(graph, roles, compute, edges);
+  // What ends the step counts as one unit of time, so that order by time is order by dependence there, too.
+  std::vector<std::uint32_t> start;
+  const std::vector<std::uint32_t> topological = topological_order(graph, Adjacency(graph.units(), edges), start);
+  if (topological.size() < graph.units()) return {};
+
+  std::vector<std::uint32_t> position = place_by_time(dag, graph, topological, start);
+  return position;
+}
+
+void sort_sums(Dag& dag, const WorkGraph& graph, const Communicators& communicators, std::span<const std::uint32_t> position) {
+  // Several sources have the ports of sums alone: those of updates, and of reductions.
+  const auto earlier = [&](const Input& a, const Input& b) {
+    const std::uint32_t x = position[a.source.node.index()], y = position[b.source.node.index()];
+    return x != y ? x < y : a.source.index < b.source.index;
+  };
+  const auto sort_ports = [&](const Node& node) {
+    const auto begin = dag.edges.begin() + node.first_input;
+    for (std::uint32_t i = 0; i < node.num_inputs;) {
+      std::uint32_t next = i + 1;
+      while (next < node.num_inputs && begin[next].port == begin[i].port) ++next;
+      if (!std::is_sorted(begin + i, begin + next, earlier)) std::sort(begin + i, begin + next, earlier);
+      i = next;
+    }
+  };
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    if (graph.sort(unit) == WorkGraph::Sort::end_of_step) sort_ports(dag.node(graph.front(unit)));
+  }
+  for (const Communicator& communicator : communicators.list) {
+    if (communicator.kind != Communicator::Kind::group) continue;
+    for (const CommId comm : communicator.comms) {
+      for (const NodeId member : dag.comms[comm.index()].members) sort_ports(dag.node(member));
+    }
+  }
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,42 @@
+#pragma once
+// List scheduling of the whole DAG: every device runs one chunk at a time and takes, when it is free, the first of its ready ones.
+//
+// It decides what the strategy leaves open: the order on devices that no `order` claims, and the order of work inside overlap groups.
+// Communication takes no time here. Deterministic: a function of the DAG, the costs and the priorities.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "passes/order/roles.h"
+#include "passes/order/work_graph.h"
+
+namespace piper::passes {
+
+/// Smaller comes first.
+struct Priority {
+  std::uint64_t major = 0;
+  std::uint64_t minor = 0;
+  friend auto operator<=>(const Priority&, const Priority&) = default;
+};
+
+/// Time of a chunk at unit costs: F, BI and BW take 1, B takes 2. 0 for every other node.
+std::int64_t unit_cost(const dag::Node& node);
+
+/// Work of one run of each body by the op table: flops, and 4 for every byte that moves (what a core with 40 Gflop/s and 10 GB/s needs).
+std::vector<std::int64_t> body_costs(const dag::Dag& dag);
+
+/// The rule for devices without an order: a ready backward first (`B` and `BI` before `BW`), then the lowest microbatch, then the deepest stage.
+/// `topological`: all units. Gives one entry per unit.
+std::vector<Priority> default_priorities(const dag::Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> topological);
+
+/// Longest path from the start of each unit to the end of the step at the given costs.
+std::vector<std::int64_t> remaining_paths(const WorkGraph& graph, const Adjacency& more, std::span<const std::uint32_t> topological,
+                                          std::span<const std::int64_t> cost);
+
+/// All chunk nodes in the order in which they start. `more` are edges beside those of the graph; the two together must be acyclic.
+/// `cost` and `priority` are per unit.
+std::vector<dag::NodeId> list_schedule(const dag::Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
+                                       std::span<const std::int64_t> cost, std::span<const Priority> priority);
+
+}  // namespace piper::passes

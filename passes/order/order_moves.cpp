@@ -1,0 +1,212 @@
+#include "passes/order/order_moves.h"
+
+#include <algorithm>
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+/// Each try sorts all work.
+constexpr std::size_t kMostTries = 24;
+
+using Edges = std::vector<Adjacency::Pair>;
+
+/// The edges of one claim, to be changed.
+struct Changed {
+  Edges edges, named;
+};
+
+std::vector<std::uint32_t> before(const Edges& edges, std::uint32_t unit) {
+  std::vector<std::uint32_t> found;
+  for (const auto& [from, to] : edges) {
+    if (to == unit) found.push_back(from);
+  }
+  return found;
+}
+
+/// Takes a unit out of the order: what followed it follows what it followed.
+void take_out(Changed& order, std::uint32_t unit) {
+  const std::vector<std::uint32_t> earlier = before(order.edges, unit);
+  const auto take = [&](Edges& edges) {
+    Edges kept;
+    for (const auto& [from, to] : edges) {
+      if (to == unit) continue;
+      if (from != unit) {
+        kept.emplace_back(from, to);
+        continue;
+      }
+      for (const std::uint32_t each : earlier) kept.emplace_back(each, to);
+    }
+    edges.swap(kept);
+  };
+  take(order.edges);
+  take(order.named);
+}
+
+/// Puts a chunk that was taken out directly before another.
+void put_before(Changed& order, std::uint32_t unit, std::uint32_t place) {
+  const std::vector<std::uint32_t> earlier = before(order.edges, place);
+  std::erase_if(order.edges, [&](const Adjacency::Pair& edge) { return edge.second == place; });
+  for (const std::uint32_t each : earlier) order.edges.emplace_back(each, unit);
+  order.edges.emplace_back(unit, place);
+}
+
+/// Puts a chunk that was taken out directly behind another.
+void put_behind(Changed& order, std::uint32_t unit, std::uint32_t place) {
+  for (Edges* edges : {&order.edges, &order.named}) {
+    for (auto& [from, to] : *edges) {
+      if (from == place) from = unit;
+    }
+  }
+  order.edges.emplace_back(place, unit);
+}
+
+class Search {
+ public:
+  Search(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph) : dag_(dag), claims_(claims), graph_(graph) {}
+
+  std::optional<std::string> find(std::span<const Standing> circle) {
+    // Each way around the circle leads through what a rank is at, in its order, to what another one waits for: a move that breaks it is of one of these.
+    for (std::size_t i = 0; i < circle.size(); ++i) {
+      const Standing& next = circle[(i + 1) % circle.size()];
+      if (circle[i].want == next.at) continue;  // the rank stands there itself
+      if (auto text = move(next.claim, circle[i].want, false)) return text;
+      if (auto text = move(next.claim, next.at, true)) return text;
+    }
+    for (std::size_t i = 0; i < circle.size(); ++i) {
+      const Standing& next = circle[(i + 1) % circle.size()];
+      if (auto text = swap_lines(next.claim, circle[i].want, next.at)) return text;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using Orders = std::vector<std::pair<std::uint32_t, Changed>>;
+
+  Changed order_of(std::uint32_t claim) const {
+    const auto edges = claims_.edges(claim), named = claims_.named(claim);
+    return {Edges(edges.begin(), edges.end()), Edges(named.begin(), named.end())};
+  }
+
+  /// The orders of all claims, some of them changed.
+  Edges with(const Orders& changed) const {
+    Edges all;
+    for (std::uint32_t claim = 0; claim < claims_.size(); ++claim) {
+      const auto found = std::find_if(changed.begin(), changed.end(), [&](const auto& each) { return each.first == claim; });
+      const Changed own = found == changed.end() ? order_of(claim) : found->second;
+      all.insert(all.end(), own.edges.begin(), own.edges.end());
+      all.insert(all.end(), own.named.begin(), own.named.end());
+    }
+    return all;
+  }
+
+  /// Whether all work has a place with these orders.
+  bool is_legal(const Edges& orders) const { return topological_order(graph_, Adjacency(graph_.units(), orders)).size() == graph_.units(); }
+
+  /// What needs the unit, in the data flow and these orders, or what it needs.
+  std::vector<bool> reached_from(std::uint32_t unit, const Edges& orders, bool backwards) const {
+    Edges all = orders;
+    for (std::uint32_t from = 0; from < graph_.units(); ++from) {
+      for (const std::uint32_t to : graph_.successors(from)) all.emplace_back(from, to);
+    }
+    if (backwards) {
+      for (auto& [from, to] : all) std::swap(from, to);
+    }
+    const Adjacency next(graph_.units(), all);
+    std::vector<bool> reached(graph_.units(), false);
+    std::vector<std::uint32_t> queue{unit};
+    while (!queue.empty()) {
+      const std::uint32_t at = queue.back();
+      queue.pop_back();
+      for (const std::uint32_t to : next.of(at)) {
+        if (!reached[to]) queue.push_back(to);
+        reached[to] = true;
+      }
+    }
+    return reached;
+  }
+
+  /// Puts what the rank is at behind the last of its operations that this needs, or what others wait for before the first that needs that. Where the order without the
+  /// operation is no legal one, no place of it is.
+  std::optional<std::string> move(std::uint32_t claim, std::uint32_t unit, bool later) {
+    if (++tries_ > kMostTries) return std::nullopt;
+    const bool chunk = graph_.sort(unit) == WorkGraph::Sort::work;
+    Changed order = order_of(claim);
+    take_out(order, unit);
+    const Edges rest = with({{claim, order}});
+    if (!is_legal(rest)) return std::nullopt;
+    const std::vector<bool> bound = reached_from(unit, rest, later);
+    const std::vector<std::uint32_t>& units = claims_.units(claim);
+    const auto is_bound = [&](std::uint32_t each) { return each != unit && bound[each]; };
+    const auto first = std::find_if(units.begin(), units.end(), is_bound);
+    if (first == units.end()) return std::nullopt;
+    const std::uint32_t place = later ? *std::find_if(units.rbegin(), units.rend(), is_bound) : *first;
+    if (!chunk) {  // it waits for the step before it
+      if (later) order.named.emplace_back(place, unit);
+      for (const std::uint32_t each : before(order.edges, place)) {
+        if (!later) order.named.emplace_back(each, unit);
+      }
+    } else if (later) {
+      put_behind(order, unit, place);
+    } else {
+      put_before(order, unit, place);
+    }
+    if (!is_legal(with({{claim, std::move(order)}}))) return std::nullopt;
+    const std::string moved = claims_.text(unit, claim) + (later ? "` behind `" : "` before `") + claims_.text(place, claim);
+    return "in the order of `" + claims_.rank_text(claim) + "`, move `" + moved + "`";
+  }
+
+  /// Where a line is written once and runs often, so is its mistake: two operations that follow each other change places wherever they do.
+  std::optional<std::string> swap_lines(std::uint32_t claim, std::uint32_t wanted, std::uint32_t at) {
+    if (++tries_ > kMostTries) return std::nullopt;
+    const SourceRange first = range(at, claim), second = range(wanted, claim);
+    const std::string first_text = source(first), second_text = source(second);
+    if (first_text.empty() || second_text.empty() || first == second) return std::nullopt;
+    Orders changed;
+    for (std::uint32_t each = 0; each < claims_.size(); ++each) {
+      std::vector<std::uint32_t> units = claims_.units(each);
+      Changed order = order_of(each);
+      if (units.empty()) continue;  // it has no order
+      if (order.edges.size() + 1 != units.size()) return std::nullopt;  // groups
+      const auto while_at = [&](std::size_t i, SourceRange place) {
+        while (i < units.size() && range(units[i], each) == place) ++i;
+        return i;
+      };
+      for (std::size_t i = 0, end = 0; i < units.size(); i = end) {
+        const std::size_t middle = while_at(i, first);
+        end = middle > i ? while_at(middle, second) : i + 1;
+        const auto at = [&](std::size_t k) { return units.begin() + static_cast<std::ptrdiff_t>(k); };
+        if (middle > i) std::rotate(at(i), at(middle), at(end));
+      }
+      order.edges.clear();
+      for (std::size_t i = 0; i + 1 < units.size(); ++i) order.edges.emplace_back(units[i], units[i + 1]);
+      changed.emplace_back(each, std::move(order));
+    }
+    if (!is_legal(with(changed))) return std::nullopt;
+    return "put `" + second_text + "` before `" + first_text + "`";
+  }
+
+  SourceRange range(std::uint32_t unit, std::uint32_t claim) const { return dag_.context->locations.primary(claims_.loc(unit, claim)); }
+
+  /// What stands there; empty: not known.
+  std::string source(SourceRange range) const {
+    const SourceTable& files = dag_.context->locations.files();
+    if (!range.valid() || !files.has_text(range.file)) return "";
+    return std::string(files.text(range.file).substr(range.begin, range.end - range.begin));
+  }
+
+  const Dag& dag_;
+  const OrderClaims& claims_;
+  const WorkGraph& graph_;
+  std::size_t tries_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::string> legal_change(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, std::span<const Standing> circle) {
+  return Search(dag, claims, graph).find(circle);
+}
+
+}  // namespace piper::passes

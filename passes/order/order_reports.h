@@ -1,0 +1,67 @@
+#pragma once
+// What the user is told of orders that cannot be applied, in the words of the order.
+//
+//   error P3105: `F stage[0] mb[1]` stands twice in the order of `line[pp: 0]`
+
+#include <string>
+#include <vector>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "passes/selectors/select.h"
+
+namespace piper::passes {
+
+/// Work, a message or a reduction of gradients as an order names it: `F stage[1] mb[0]`, `F stage[0].send mb[0]`, `B stage[0].reduce`. Other nodes by their names.
+std::string work_text(const dag::Dag& dag, dag::NodeId node);
+
+/// An operation in the order of a rank.
+struct RankOp {
+  const directive::Order& order;
+  const directive::OrderOp& op;
+  const directive::RankSteps& rank;
+};
+
+/// A node and the operation that names it.
+struct NamedNode {
+  dag::NodeId node;
+  LocId loc;
+};
+
+class OrderReports {
+ public:
+  /// All must outlive the reports.
+  OrderReports(const dag::Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink)
+      : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink) {}
+
+  void trim_unknown(const directive::Order::Transform& transform);
+  void transform_unavailable(const directive::Order::Transform& transform);
+  void claimed_twice(const directive::RankSteps& rank, const directive::RankSteps& other);
+  /// The rank covers devices with different work: `node` runs on some of them.
+  void claims_too_much(const directive::RankSteps& rank, dag::NodeId node);
+  void lacks_work(const directive::RankSteps& rank, const std::vector<dag::NodeId>& missing);
+
+  /// The operation means `node`, which runs on other devices; `wider`: on some of the rank's.
+  void elsewhere(const RankOp& at, dag::NodeId node, bool wider);
+  /// The operation means `node`, which `first` names already.
+  void repeated(const RankOp& at, dag::NodeId node, LocId first);
+  /// Members of a group need each other: `y` needs `x`, or the other way round where not `forward`.
+  void members_dependent(const directive::OrderStep& group, NamedNode x, NamedNode y, bool forward);
+
+  void communication_unavailable(const directive::OrderOp& op);
+  /// `node`, of the operation, has no such communication.
+  void no_communication(const RankOp& at, dag::NodeId node);
+  void repeated_communication(const RankOp& at, LocId first);
+
+ private:
+  /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.
+  std::string op_text(const RankOp& at, Pass pass, directive::Part part, bool with_dims = true) const;
+  /// The line that puts it where it runs; null where it is not known.
+  const directive::Place* place_of(dag::NodeId node);
+
+  const dag::Dag& dag_;
+  const directive::Strategy& strategy_;
+  Selection& selection_;
+  DiagnosticSink& sink_;
+};
+
+}  // namespace piper::passes

@@ -1,0 +1,239 @@
+#include "passes/order/order_standstill.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "passes/selectors/select.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+constexpr std::uint32_t kNone = OrderClaims::kNone;
+/// Of longer orders the grid shows the end, and of more ranks these.
+constexpr std::uint32_t kColumns = 12;
+constexpr std::size_t kRows = 8;
+
+/// The places where ranks stand, and who waits for whom.
+class Standstill {
+ public:
+  Standstill(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done)
+      : claims_(claims), graph_(graph), stuck_(graph.units(), true), owners_(graph.units()), steps_(graph.units()), seen_(graph.units(), kNone) {
+    for (const std::uint32_t unit : done) stuck_[unit] = false;
+    std::vector<Adjacency::Pair> needs;
+    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+      for (const std::uint32_t to : graph.successors(unit)) {
+        if (stuck_[unit]) needs.emplace_back(to, unit);
+      }
+    }
+    needs_ = Adjacency(graph.units(), needs);
+    for (std::uint32_t claim = 0; claim < claims.size(); ++claim) {
+      for (const std::uint32_t unit : claims.units(claim)) owners_[unit].push_back(claim);
+      for (const auto& [before, unit] : claims.edges(claim)) {
+        if (stuck_[before]) steps_[unit].push_back({claim, before});
+      }
+      for (const auto& [before, unit] : claims.named(claim)) {
+        if (!stuck_[before]) continue;
+        steps_[unit].push_back({claim, before});
+        owners_[unit].push_back(claim);
+      }
+    }
+    for (std::uint32_t claim = 0; claim < claims.size(); ++claim) {
+      const std::vector<std::uint32_t>& own = claims.units(claim);
+      const auto first = std::find_if(own.begin(), own.end(), [&](std::uint32_t unit) { return stuck_[unit]; });
+      if (first != own.end()) place_before(claim, *first);
+      for (const auto& [before, unit] : claims.named(claim)) {
+        if (stuck_[before]) place_before(claim, unit);
+      }
+    }
+    for (std::size_t place = 0; place < places_.size(); ++place) find_wishes(places_[place]);
+  }
+
+  std::vector<Standing> circle() const {
+    std::vector<Standing> best;
+    for (std::uint32_t start = 0; start < places_.size() && best.size() != 1; ++start) {
+      std::vector<Standing> found = through(start, best.size());
+      if (!found.empty()) best = std::move(found);
+    }
+    return best;
+  }
+
+ private:
+  /// A step of a claim's order.
+  struct Step {
+    std::uint32_t claim, unit;
+    friend auto operator<=>(const Step&, const Step&) = default;
+  };
+  struct Wish {
+    std::uint32_t want, place;
+  };
+
+  /// The place where the rank stands before it comes to a unit of its order.
+  std::uint32_t place_before(std::uint32_t claim, std::uint32_t unit) {
+    const auto step = [&](std::uint32_t at) {
+      return std::find_if(steps_[at].begin(), steps_[at].end(), [&](const Step& each) { return each.claim == claim; });
+    };
+    while (step(unit) != steps_[unit].end()) unit = step(unit)->unit;
+    const auto [found, added] = number_.try_emplace(Step{claim, unit}, static_cast<std::uint32_t>(places_.size()));
+    if (added) places_.push_back({claim, unit});
+    return found->second;
+  }
+
+  /// What the unit of a place waits for. Work that no order claims, and communication, waits for something itself.
+  void find_wishes(Step place) {
+    const auto number = static_cast<std::uint32_t>(wishes_.size());
+    wishes_.emplace_back();
+    const auto wish = [&](std::uint32_t want, std::uint32_t claim) {
+      const std::uint32_t other = place_before(claim, want);
+      wishes_[number].push_back({want, other});
+    };
+    for (const Step& step : steps_[place.unit]) wish(step.unit, step.claim);  // replicas whose orders differ
+    std::vector<std::uint32_t> queue{place.unit};
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const std::uint32_t need : needs_.of(queue[i])) {
+        if (std::exchange(seen_[need], number) == number) continue;
+        for (const std::uint32_t claim : owners_[need]) wish(need, claim);
+        if (owners_[need].empty() || graph_.sort(need) != WorkGraph::Sort::work) queue.push_back(need);
+      }
+    }
+  }
+
+  /// The shortest circle from a place back to itself that has fewer than `bound` ranks, if there is one; 0: no bound.
+  std::vector<Standing> through(std::uint32_t start, std::size_t bound) const {
+    struct Reached {
+      std::uint32_t place, from, want;
+      std::size_t depth;
+    };
+    std::vector<Reached> reached{{start, kNone, kNone, 1}};
+    std::vector<bool> seen(places_.size(), false);
+    seen[start] = true;
+    for (std::uint32_t i = 0; i < reached.size(); ++i) {
+      if (bound != 0 && reached[i].depth >= bound) return {};
+      for (const Wish& wish : wishes_[reached[i].place]) {
+        if (wish.place == start) {
+          std::vector<Standing> circle;
+          std::uint32_t want = wish.want;
+          for (std::uint32_t at = i; at != kNone; at = reached[at].from) {
+            circle.push_back({places_[reached[at].place].claim, places_[reached[at].place].unit, want});
+            want = reached[at].want;
+          }
+          std::reverse(circle.begin(), circle.end());
+          return circle;
+        }
+        if (seen[wish.place]) continue;
+        seen[wish.place] = true;
+        reached.push_back({wish.place, i, wish.want, reached[i].depth + 1});
+      }
+    }
+    return {};
+  }
+
+  const OrderClaims& claims_;
+  const WorkGraph& graph_;
+  std::vector<bool> stuck_;
+  std::vector<std::vector<std::uint32_t>> owners_;  // per unit: the claims whose orders it stands in
+  std::vector<std::vector<Step>> steps_;            // per unit: the stuck steps directly before it
+  Adjacency needs_;                                 // per unit: the stuck units whose end it needs
+  std::vector<std::uint32_t> seen_;                 // per unit: the last place whose wishes came by
+  std::vector<Step> places_;
+  std::map<Step, std::uint32_t> number_;            // of a place
+  std::vector<std::vector<Wish>> wishes_;           // per place
+};
+
+/// Whether regions are told apart by their index alone: stages of a partition.
+bool one_name(const Dag& dag) {
+  const auto is_part = [&](const Chunk& chunk) { return chunk.region.valid() && !dag.regions.parent(chunk.region).valid(); };
+  return std::all_of(dag.chunks.begin(), dag.chunks.end(), [&](const Chunk& chunk) {
+    return is_part(chunk) && is_part(dag.chunks.front()) && dag.regions.name(chunk.region) == dag.regions.name(dag.chunks.front().region);
+  });
+}
+
+/// `BI2.0`, `F0` where the rank has one region alone.
+std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
+  std::string text(pass_name(node.pass));
+  if (with_region) {
+    const RegionId region = dag.chunks[node.chunk.index()].region;
+    text += (one_name(dag) ? std::to_string(dag.regions.index(region)) : dag.regions.print(region, dag.context->symbols)) + ".";
+  }
+  return text + std::to_string(Instances(dag).position(node.instance));
+}
+
+struct Cell {
+  std::uint32_t start, end;
+  std::string text;
+};
+
+}  // namespace
+
+std::vector<Standing> standing_circle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done) {
+  return Standstill(claims, graph, done).circle();
+}
+
+std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims, const WorkGraph& graph, const Adjacency& more, std::span<const Standing> circle) {
+  std::vector<std::uint32_t> start;
+  const std::vector<std::uint32_t> done = topological_order(graph, more, start);
+  std::vector<bool> is_done(graph.units(), false);
+  for (const std::uint32_t unit : done) is_done[unit] = true;
+
+  std::vector<Standing> ranks(circle.begin(), circle.end());
+  std::sort(ranks.begin(), ranks.end(), [](const Standing& a, const Standing& b) { return a.claim < b.claim; });
+  ranks.erase(std::unique(ranks.begin(), ranks.end(), [](const Standing& a, const Standing& b) { return a.claim == b.claim; }), ranks.end());
+  const std::size_t left_out = ranks.size() > kRows ? ranks.size() - kRows : 0;
+  ranks.resize(ranks.size() - left_out);
+
+  std::vector<std::vector<Cell>> rows;
+  std::uint32_t last = 0;
+  for (const Standing& rank : ranks) {
+    const std::vector<std::uint32_t>& units = claims.units(rank.claim);
+    const auto region = [&](std::uint32_t unit) { return dag.chunks[dag.node(graph.front(unit)).chunk.index()].region; };
+    const bool with_region = std::any_of(units.begin(), units.end(), [&](std::uint32_t unit) { return region(unit) != region(units.front()); });
+    std::vector<std::uint32_t> ran;
+    for (const std::uint32_t unit : units) {
+      if (is_done[unit]) ran.push_back(unit);
+    }
+    std::stable_sort(ran.begin(), ran.end(), [&](std::uint32_t a, std::uint32_t b) { return start[a] < start[b]; });
+    std::vector<Cell>& cells = rows.emplace_back();
+    std::uint32_t free = 0;
+    for (const std::uint32_t unit : ran) {  // members of a group one after the other
+      const std::uint32_t at = std::max(start[unit], free);
+      free = at + graph.duration(unit);
+      cells.push_back({at, free, cell_text(dag, dag.node(graph.front(unit)), with_region)});
+    }
+    cells.push_back({free, free + 1, "[" + cell_text(dag, dag.node(graph.front(rank.at)), with_region) + "]"});
+    last = std::max(last, free);
+  }
+
+  const std::uint32_t first = last >= kColumns ? last - kColumns + 1 : 0;
+  std::size_t width = 1, name = 0;
+  for (const std::vector<Cell>& cells : rows) {
+    for (const Cell& cell : cells) {
+      if (cell.end > first) width = std::max(width, (cell.text.size() + cell.end - cell.start) / (cell.end - cell.start));
+    }
+  }
+  for (const Standing& rank : ranks) name = std::max(name, claims.rank_text(rank.claim).size());
+  std::vector<std::string> lines;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line = claims.rank_text(ranks[r].claim);
+    line.resize(name + 2, ' ');
+    const std::size_t left = line.size() + (first > 0 ? 4 : 0);
+    if (first > 0) line += "... ";
+    const auto fill = [&](std::uint32_t column) {
+      for (std::size_t at = line.size(); at < left + column * width; ++at) line += (at - left) % width == 0 ? '.' : ' ';
+    };
+    for (const Cell& cell : rows[r]) {
+      if (cell.end <= first && &cell != &rows[r].back()) continue;
+      const std::uint32_t column = std::max(cell.start, first) - first;
+      fill(column);
+      line += cell.text;
+      if (cell.start >= first && &cell != &rows[r].back()) line.resize(left + (cell.end - first) * width, ' ');
+    }
+    lines.push_back(std::move(line));
+  }
+  if (left_out > 0) lines.push_back("and " + std::to_string(left_out) + " more ranks");
+  return lines;
+}
+
+}  // namespace piper::passes

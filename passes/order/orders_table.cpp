@@ -1,0 +1,197 @@
+#include "passes/order/orders_table.h"
+
+#include <algorithm>
+#include <tuple>
+#include <variant>
+
+#include "ir/dag/piece_text.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
+
+/// Which split dimension plays which part; kMaxSplitDims: none.
+struct Dims {
+  std::size_t mb = kMaxSplitDims, copy = kMaxSplitDims, slice = kMaxSplitDims;
+
+  explicit Dims(const Dag& dag) {
+    for (std::size_t i = 0; i < dag.dims.size(); ++i) {
+      const std::string_view name = dag.context->text(dag.dims[i].name);
+      (name == "copy" ? copy : name == "slice" ? slice : mb) = i;
+    }
+  }
+  static std::uint32_t at(const Instance& instance, std::size_t dim) {
+    return dim == kMaxSplitDims || instance.at[dim] == Instance::kNone ? 0 : static_cast<std::uint32_t>(instance.at[dim]);
+  }
+};
+
+class Table {
+ public:
+  Table(const Dag& dag, Symbol partition) : dag_(dag), partition_(partition), dims_(dag), texts_(dag) {}
+
+  OrdersTable run() {
+    choose_rows();
+    const std::uint32_t per_copy = dims_.mb == kMaxSplitDims ? 1 : dag_.dims[dims_.mb].extent;
+    const std::uint32_t copies = dims_.copy == kMaxSplitDims ? 1 : dag_.dims[dims_.copy].extent;
+    out_.microbatches = per_copy * copies;
+    std::vector<Instance> last_instance(out_.rows.size());
+    placed_.assign(copies, {});
+    for (const NodeId id : dag_.order) {
+      const Node& node = dag_.node(id);
+      if (!runs_body(node.kind)) continue;
+      const RegionId region = dag_.chunks[node.chunk.index()].region;
+      OrdersTable::Op op;
+      op.pass = node.pass;
+      if (partition_.valid() && region.valid()) op.stage = dag_.regions.coordinate(region, partition_);
+      op.copy = Dims::at(node.instance, dims_.copy);
+      op.slice = Dims::at(node.instance, dims_.slice);
+      op.mb = op.copy * per_copy + Dims::at(node.instance, dims_.mb);
+      op.devices = node.devices;
+      op.loc = node.loc;
+      op.first = op.last = id;
+      if (!dag_.group.empty() && dag_.group[id.index()] != Dag::kNoGroup) op.group = dag_.group[id.index()];
+      for (const std::uint32_t row : rows_of_[node.devices.index()]) {
+        std::vector<OrdersTable::Op>& ops = out_.rows[row].ops;
+        const bool joins = !ops.empty() && op.stage && ops.back().stage == op.stage && ops.back().pass == op.pass && last_instance[row] == node.instance &&
+                           ops.back().devices == op.devices && ops.back().group == op.group;
+        last_instance[row] = node.instance;
+        if (joins) {
+          ops.back().last = id;
+          ops.back().region = stage_text(*op.stage);
+          ops.back().part_of_stage = false;
+          continue;
+        }
+        ops.push_back(op);
+        ops.back().region = texts_.of(node.chunk);
+        ops.back().part_of_stage = op.stage && ops.back().region != stage_text(*op.stage);
+      }
+      if (node.pass == Pass::F) place(op);
+    }
+    for (OrdersTable::Row& row : out_.rows) {
+      number_parts(row.ops);
+      members_in_text_order(row.ops);
+    }
+    finish_placement();
+    return std::move(out_);
+  }
+
+ private:
+  std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(partition_)) + "[" + std::to_string(stage) + "]"; }
+
+  /// Claimed ranks, then the smallest sets with chunks that no claim meets.
+  void choose_rows() {
+    std::vector<DeviceSetId> rows;
+    for (const directive::RankSteps& claim : dag_.claims) rows.push_back(claim.devices);
+    const std::size_t claimed = rows.size();
+    std::vector<bool> used(dag_.device_sets.size(), false);
+    for (const Node& node : dag_.nodes) {
+      if (runs_body(node.kind)) used[node.devices.index()] = true;
+    }
+    const auto set = [&](DeviceSetId id) -> const DeviceSet& { return dag_.device_sets[id]; };
+    for (std::size_t s = 0; s < used.size(); ++s) {
+      const DeviceSetId id = DeviceSetId::at(s);
+      if (!used[s]) continue;
+      bool own = true;
+      for (std::size_t i = 0; i < claimed && own; ++i) own = !set(id).intersects(set(rows[i]));
+      for (std::size_t other = 0; other < used.size() && own; ++other) {
+        own = !used[other] || other == s || !set(id).contains(set(DeviceSetId::at(other)));
+      }
+      if (own) rows.push_back(id);
+    }
+    std::sort(rows.begin(), rows.end(), [&](DeviceSetId a, DeviceSetId b) { return set(a).at < set(b).at; });
+    rows_of_.resize(used.size());
+    for (std::uint32_t row = 0; row < rows.size(); ++row) {
+      out_.rows.push_back({rows[row], {}});
+      for (std::size_t s = 0; s < used.size(); ++s) {
+        if (used[s] && set(DeviceSetId::at(s)).contains(set(rows[row]))) rows_of_[s].push_back(row);
+      }
+    }
+  }
+
+  /// Notes where the forward of a stage runs.
+  void place(const OrdersTable::Op& op) {
+    if (!op.stage) {
+      single_ = false;
+      return;
+    }
+    std::vector<std::uint32_t>& rows = placed_[op.copy];
+    if (rows.size() <= *op.stage) rows.resize(*op.stage + 1, kNoRow);
+    out_.stages = std::max(out_.stages, *op.stage + 1);
+    const std::vector<std::uint32_t>& here = rows_of_[op.devices.index()];
+    if (here.size() != 1 || (rows[*op.stage] != kNoRow && rows[*op.stage] != here[0])) {
+      single_ = false;
+    } else {
+      rows[*op.stage] = here[0];
+    }
+  }
+
+  void finish_placement() {
+    if (!single_ || out_.stages == 0) return;
+    for (const std::vector<std::uint32_t>& rows : placed_) {
+      if (rows.size() != out_.stages || std::find(rows.begin(), rows.end(), kNoRow) != rows.end()) return;
+    }
+    out_.placement = std::move(placed_);
+  }
+
+  /// A region that is placed or ordered apart runs as several operations of one name. A backward has the number of its forward.
+  void number_parts(std::vector<OrdersTable::Op>& ops) const {
+    const auto name = [](const OrdersTable::Op& op) { return std::tie(op.pass, op.region, op.mb, op.slice); };
+    const auto chunk = [&](const OrdersTable::Op& op) { return std::min(dag_.node(op.first).chunk, dag_.node(op.last).chunk); };
+    std::vector<OrdersTable::Op*> sorted;
+    for (OrdersTable::Op& op : ops) sorted.push_back(&op);
+    std::sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return std::tuple(name(*a), chunk(*a)) < std::tuple(name(*b), chunk(*b)); });
+    for (std::size_t i = 0, next = 0; i < sorted.size(); i = next) {
+      while (next < sorted.size() && name(*sorted[next]) == name(*sorted[i])) ++next;
+      for (std::size_t k = i; next > i + 1 && k < next; ++k) sorted[k]->part = static_cast<std::uint32_t>(k - i);
+    }
+  }
+
+  /// The DAG has members of a group as they run; the table has them as they are written: by the places of their calls, outermost first, which are in
+  /// one body wherever they differ for the first time.
+  void members_in_text_order(std::vector<OrdersTable::Op>& ops) const {
+    const auto before = [&](const OrdersTable::Op& a, const OrdersTable::Op& b) {
+      const std::vector<SourceRange> x = dag_.context->locations.frames(a.loc), y = dag_.context->locations.frames(b.loc);
+      for (std::size_t i = 1; i <= std::min(x.size(), y.size()); ++i) {
+        const SourceRange &p = x[x.size() - i], &q = y[y.size() - i];
+        if (p.begin != q.begin) return p.begin < q.begin;
+      }
+      return false;
+    };
+    for (std::size_t i = 0; i < ops.size();) {
+      std::size_t next = i + 1;
+      while (ops[i].group && next < ops.size() && ops[next].group == ops[i].group) ++next;
+      if (next > i + 1) std::stable_sort(ops.begin() + static_cast<std::ptrdiff_t>(i), ops.begin() + static_cast<std::ptrdiff_t>(next), before);
+      i = next;
+    }
+  }
+
+  const Dag& dag_;
+  Symbol partition_;
+  Dims dims_;
+  const PieceTexts texts_;
+  OrdersTable out_;
+  std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it holds
+  std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage
+  bool single_ = true;
+};
+
+}  // namespace
+
+OrdersTable orders_table(const Dag& dag, Symbol partition) { return Table(dag, partition).run(); }
+
+Symbol partition_name(std::span<const directive::Directive> directives) {
+  Symbol name;
+  for (const directive::Directive& directive : directives) {
+    const auto* partition = std::get_if<directive::Partition>(&directive);
+    if (partition == nullptr) continue;
+    if (name.valid()) return {};
+    name = partition->into.name;
+  }
+  return name;
+}
+
+}  // namespace piper::passes

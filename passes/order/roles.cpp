@@ -1,0 +1,228 @@
+#include "passes/order/roles.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+/// A class of devices on the way to a role: coordinates and the sets that hold it, ascending.
+struct Cell {
+  std::vector<std::int32_t> at;
+  std::vector<std::uint32_t> sets;
+};
+
+/// Sets that fix the same axes: a device lies in at most one of them, found by its coordinates on these axes.
+struct Pattern {
+  std::vector<std::size_t> fixed;
+  std::map<std::vector<std::int32_t>, std::uint32_t> sets;
+};
+
+std::vector<std::uint32_t> sets_holding(const std::vector<Pattern>& patterns, const std::vector<std::int32_t>& at) {
+  std::vector<std::uint32_t> sets;
+  std::vector<std::int32_t> key;
+  for (const Pattern& pattern : patterns) {
+    key.clear();
+    for (const std::size_t axis : pattern.fixed) key.push_back(at[axis]);
+    if (const auto found = pattern.sets.find(key); found != pattern.sets.end()) sets.push_back(found->second);
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets;
+}
+
+/// Where all classes along `axis` hold the same sets, one cell stands for them.
+void merge_along(std::vector<Cell>& cells, std::size_t axis, std::size_t classes) {
+  if (classes < 2) return;
+  std::map<std::vector<std::int32_t>, std::vector<std::size_t>> rows;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::vector<std::int32_t> row = cells[i].at;
+    row[axis] = 0;
+    rows[row].push_back(i);
+  }
+  std::vector<bool> removed(cells.size(), false);
+  for (const auto& [row, members] : rows) {
+    if (members.size() != classes) continue;
+    const bool equal = std::all_of(members.begin(), members.end(), [&](std::size_t i) { return cells[i].sets == cells[members[0]].sets; });
+    if (!equal) continue;
+    cells[members[0]].at[axis] = DeviceSet::kWhole;
+    for (std::size_t k = 1; k < members.size(); ++k) removed[members[k]] = true;
+  }
+  std::vector<Cell> kept;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!removed[i]) kept.push_back(std::move(cells[i]));
+  }
+  cells = std::move(kept);
+}
+
+/// Per device set, whether nodes, homes of buckets or claims use it, or it is one of `more`. Bytes: every node writes one, and bits would be read before.
+std::vector<std::uint8_t> used_sets(const Dag& dag, std::span<const DeviceSetId> more) {
+  std::vector<std::uint8_t> used(dag.device_sets.size(), false);
+  for (const Node& node : dag.nodes) {
+    if (node.devices.valid()) used[node.devices.index()] = true;
+  }
+  for (const Bucket& bucket : dag.buckets) {
+    for (const DeviceSetId home : bucket.homes) used[home.index()] = true;
+  }
+  for (const directive::RankSteps& claim : dag.claims) used[claim.devices.index()] = true;
+  for (const DeviceSetId set : more) used[set.index()] = true;
+  return used;
+}
+
+/// The sets by the axes that they fix.
+std::vector<Pattern> patterns_of(const Dag& dag, const std::vector<std::uint8_t>& used) {
+  std::map<AxisMask, Pattern> by_mask;
+  for (std::uint32_t id = 0; id < used.size(); ++id) {
+    if (!used[id]) continue;
+    const DeviceSet& set = dag.device_sets[DeviceSetId(id)];
+    Pattern& pattern = by_mask[set.whole_axes()];
+    std::vector<std::int32_t> key;
+    pattern.fixed.clear();
+    for (std::size_t i = 0; i < set.at.size(); ++i) {
+      if (set.at[i] == DeviceSet::kWhole) continue;
+      pattern.fixed.push_back(i);
+      key.push_back(set.at[i]);
+    }
+    pattern.sets.emplace(std::move(key), id);
+  }
+  std::vector<Pattern> patterns;
+  for (auto& [mask, pattern] : by_mask) patterns.push_back(std::move(pattern));
+  return patterns;
+}
+
+/// Per axis the coordinates that some set singles out, then kWhole for the others where there are any.
+std::vector<std::vector<std::int32_t>> classes_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
+  std::vector<std::vector<bool>> singled(mesh.axes.size());
+  for (std::size_t i = 0; i < singled.size(); ++i) singled[i].assign(mesh.axes[i].size, false);
+  for (const Pattern& pattern : patterns) {
+    for (const auto& [key, set] : pattern.sets) {
+      for (std::size_t k = 0; k < key.size(); ++k) singled[pattern.fixed[k]][static_cast<std::size_t>(key[k])] = true;
+    }
+  }
+  std::vector<std::vector<std::int32_t>> classes(singled.size());
+  for (std::size_t i = 0; i < singled.size(); ++i) {
+    for (std::size_t c = 0; c < singled[i].size(); ++c) {
+      if (singled[i][c]) classes[i].push_back(static_cast<std::int32_t>(c));
+    }
+    if (classes[i].size() < singled[i].size()) classes[i].push_back(DeviceSet::kWhole);
+  }
+  return classes;
+}
+
+/// Every combination of classes.
+std::vector<Cell> product(const std::vector<std::vector<std::int32_t>>& classes) {
+  std::vector<Cell> cells(1, Cell{std::vector<std::int32_t>(classes.size(), DeviceSet::kWhole), {}});
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    std::vector<Cell> next;
+    next.reserve(cells.size() * classes[i].size());
+    for (const Cell& cell : cells) {
+      for (const std::int32_t c : classes[i]) {
+        next.push_back(cell);
+        next.back().at[i] = c;
+      }
+    }
+    cells = std::move(next);
+  }
+  return cells;
+}
+
+/// The roles: as few cells as tell the sets apart, by coordinates.
+std::vector<Cell> cells_of(const Mesh& mesh, const std::vector<Pattern>& patterns) {
+  const std::vector<std::vector<std::int32_t>> classes = classes_of(mesh, patterns);
+  std::vector<Cell> cells = product(classes);
+  for (Cell& cell : cells) cell.sets = sets_holding(patterns, cell.at);
+  // kWhole would be ambiguous beside an axis on which it means "any coordinate that is not singled out".
+  const std::size_t axes = classes.size();
+  std::vector<bool> mixed(axes);
+  for (std::size_t i = 0; i < axes; ++i) mixed[i] = classes[i].size() > 1 && classes[i].back() == DeviceSet::kWhole;
+  for (std::size_t i = 0; i < axes; ++i) {
+    bool clear = true;
+    for (std::size_t j = 0; j < axes; ++j) clear = clear && (j == i || !mixed[j]);
+    if (clear) merge_along(cells, i, classes[i].size());
+  }
+  // kWhole, read as unsigned, comes after every coordinate.
+  std::sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
+    return std::lexicographical_compare(a.at.begin(), a.at.end(), b.at.begin(), b.at.end(),
+                                        [](std::int32_t x, std::int32_t y) { return static_cast<std::uint32_t>(x) < static_cast<std::uint32_t>(y); });
+  });
+  return cells;
+}
+
+}  // namespace
+
+RoleTable::RoleTable(const Dag& dag, std::span<const DeviceSetId> more) {
+  std::vector<Cell> cells = cells_of(dag.mesh, patterns_of(dag, used_sets(dag, more)));
+  first_role_.assign(dag.device_sets.size() + 1, 0);
+  for (const Cell& cell : cells) {
+    for (const std::uint32_t set : cell.sets) ++first_role_[set + 1];
+  }
+  for (std::size_t i = 1; i < first_role_.size(); ++i) first_role_[i] += first_role_[i - 1];
+  role_pool_.resize(first_role_.back());
+  std::vector<std::uint32_t> next(first_role_.begin(), first_role_.end() - 1);
+  for (std::size_t role = 0; role < cells.size(); ++role) {
+    for (const std::uint32_t set : cells[role].sets) role_pool_[next[set]++] = static_cast<std::uint32_t>(role);
+    names_.push_back(dag.context->symbol(place_name({cells[role].at}, dag.mesh, dag.context->symbols)));
+    at_.push_back(std::move(cells[role].at));
+  }
+}
+
+bool RoleTable::in(DeviceSetId set, std::size_t role) const {
+  const auto roles = roles_of(set);
+  return std::binary_search(roles.begin(), roles.end(), static_cast<std::uint32_t>(role));
+}
+
+bool RoleTable::contains(DeviceSetId outer, DeviceSetId inner) const {
+  if (outer == inner) return true;
+  const auto a = roles_of(outer);
+  const auto b = roles_of(inner);
+  return !b.empty() && std::includes(a.begin(), a.end(), b.begin(), b.end());
+}
+
+bool RoleTable::intersects(DeviceSetId a, DeviceSetId b) const {
+  if (a == b) return true;
+  for (const std::uint32_t role : roles_of(a)) {
+    if (in(b, role)) return true;
+  }
+  return false;
+}
+
+RoleNodes::RoleNodes(const Dag& dag, const RoleTable& roles) : first_(roles.size() + 1, 0) {
+  devices_.reserve(dag.nodes.size());
+  for (const Node& node : dag.nodes) {
+    devices_.push_back(node.devices);
+    for (const std::uint32_t role : roles.roles_of(node.devices)) ++first_[role + 1];
+  }
+  for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  nodes_.resize(first_.back());
+}
+
+void RoleNodes::put(std::span<const NodeId> order, const RoleTable& roles) {
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (const NodeId node : order) {
+    for (const std::uint32_t role : roles.roles_of(devices_[node.index()])) nodes_[next[role]++] = node;
+  }
+}
+
+std::size_t role_of_device(std::span<const std::vector<std::int32_t>> at, const std::vector<std::uint32_t>& coordinates) {
+  std::size_t best = at.size();
+  std::size_t best_fixed = 0;
+  for (std::size_t role = 0; role < at.size(); ++role) {
+    std::size_t fixed = 0;
+    bool holds = true;
+    for (std::size_t i = 0; i < coordinates.size() && holds; ++i) {
+      if (at[role][i] == DeviceSet::kWhole) continue;
+      holds = at[role][i] == static_cast<std::int32_t>(coordinates[i]);
+      ++fixed;
+    }
+    if (holds && (best == at.size() || fixed > best_fixed)) {
+      best = role;
+      best_fixed = fixed;
+    }
+  }
+  return best;
+}
+
+}  // namespace piper::passes

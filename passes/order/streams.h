@@ -1,0 +1,27 @@
+#pragma once
+// Streams: `compute` for everything a device does itself, one stream per communicator unless a `stream` line says otherwise.
+//
+//   stream grads: model.reduce with priority: high     ->  streams compute, grads (high), act.pp0.to.pp1, grad.pp1.to.pp0
+//
+// Guarantees: the same stream at both ends of a message; at most kMaxStreams streams on a rank (default streams of a crowded rank are pooled);
+// a window that a `stream` line asks for is at least what the order needs, otherwise it is refused with the two messages that need more.
+
+#include <cstdint>
+#include <span>
+
+#include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
+#include "passes/order/communicators.h"
+#include "passes/order/roles.h"
+#include "passes/selectors/select.h"
+
+namespace piper::passes {
+
+/// PIPER_MAX_STREAMS of runtime/abi.h, which passes do not see.
+inline constexpr std::size_t kMaxStreams = 64;
+
+/// Fills `dag.streams`; those of nodes are their communicators'. `routes`, `position`: as for form_communicators, whose result it gives; nothing after an error.
+std::optional<Communicators> assign_streams(dag::Dag& dag, const directive::Strategy& strategy, const WorkGraph& graph, Selection& selection,
+                                            const RoleTable& roles, Routes routes, std::span<const std::uint32_t> position, DiagnosticSink& sink);
+
+}  // namespace piper::passes

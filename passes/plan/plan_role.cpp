@@ -1,0 +1,454 @@
+#include "passes/plan/plan_role.h"
+
+#include <algorithm>
+
+#include "llvm/ADT/DenseMap.h"
+#include "passes/plan/events.h"
+#include "passes/plan/memory_layout.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
+
+/// A value of this step that lies in the arena.
+struct Value {
+  Port port;  // invalid: workspace of the action `first`
+  BufferClass cls = BufferClass::activations;
+  BufferId buffer;
+};
+
+class RoleProjection {
+ public:
+  explicit RoleProjection(const PlanFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
+
+  Role run(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
+    nodes_ = nodes;
+    buckets_ = buckets;
+    role_ = {};
+    make_actions();
+    lay_out_state();
+    make_values();
+    lay_out_values();
+    make_operands();
+    make_waits();
+    return std::move(role_);
+  }
+
+ private:
+  /// An input with its source as an action of this role; kNone: a parameter that no update of this program leaves.
+  struct Source {
+    std::uint32_t action = kNone;
+    std::uint32_t output = 0;
+    std::uint32_t port = 0;
+    EdgeClass cls = EdgeClass::data;
+  };
+
+  // Nodes and inputs of the role side by side: the DAG's tables are large, and a role's part of them is scattered.
+  const Node& node(std::uint32_t action) const { return node_[action]; }
+  std::span<const Source> inputs(std::uint32_t action) const { return {inputs_.data() + first_input_[action], first_input_[action + 1] - first_input_[action]}; }
+  std::uint32_t action_of(NodeId node) const { return action_of_[node.index()]; }
+
+  void make_actions() {
+    role_.actions.reserve(nodes_.size());
+    slots_.clear();
+    node_.clear();
+    inputs_.clear();
+    first_input_.assign(1, 0);
+    next_position_.clear();
+    local_stream_.assign(dag_.streams.size(), kNone);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      action_of_[nodes_[a].index()] = a;
+      node_.push_back(dag_.node(nodes_[a]));
+    }
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      const Node& node = node_[a];
+      for (const Input& input : dag_.inputs_of(node)) {
+        inputs_.push_back({input.source.node.valid() ? action_of_[input.source.node.index()] : kNone, input.source.index, input.port, input.cls});
+      }
+      first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+      std::uint32_t& local = local_stream_[node.stream.index()];
+      if (local == kNone) {
+        local = static_cast<std::uint32_t>(next_position_.size());
+        next_position_.push_back(0);
+      }
+      Action action;
+      action.node = nodes_[a];
+      action.stream = node.stream;
+      action.position = next_position_[local]++;
+      if (node.comm.valid()) action.communicator = facts_.communicators.of_comm[node.comm.index()];
+      slots_.push_back({local, static_cast<std::int32_t>(action.position)});
+      role_.actions.push_back(action);
+    }
+  }
+
+  // ---- state
+
+  BufferId add_buffer(BufferClass cls, std::int64_t offset, std::int64_t bytes, Port value, BucketId bucket) {
+    role_.buffers.push_back({offset, bytes, value, bucket, cls});
+    return BufferId::at(role_.buffers.size() - 1);
+  }
+
+  void lay_out_state() {
+    parameters_.assign(dag_.buckets.size(), {});
+    gradients_.assign(dag_.buckets.size(), {});
+    const std::uint32_t slots = optimizer_slots(dag_.settings);
+    std::int64_t at = 0;
+    for (const BucketId bucket : buckets_) {
+      const std::int64_t bytes = facts_.buckets[bucket.index()].bytes;
+      parameters_[bucket.index()] = add_buffer(BufferClass::parameters, at, bytes, {}, bucket);
+      gradients_[bucket.index()] = add_buffer(BufferClass::gradients, at + bytes, bytes, {}, bucket);
+      at += 2 * bytes;
+      if (slots == 0) continue;
+      add_buffer(BufferClass::optimizer, at, slots * bytes, {}, bucket);
+      at += slots * bytes;
+    }
+    add_buffer(BufferClass::scalars, at, kScalarBytes, {}, {});
+    state_bytes_ = at + kScalarBytes;
+  }
+
+  std::int64_t param_offset(tensor::ParamId param) const {
+    const ParamPlace place = facts_.params[param.index()];
+    return facts_.buckets[place.bucket.index()].offsets[place.index];
+  }
+
+  bool is_gradient(const Node& node, std::uint32_t output) const {
+    return runs_body(node.kind) && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
+  }
+
+  // ---- values of the step
+
+  /// The value of an output on this rank; kNone for state.
+  std::uint32_t value_of(std::uint32_t action, std::uint32_t output) const { return value_of_port_[first_value_[action] + output]; }
+
+  void make_values() {
+    const std::size_t count = nodes_.size();
+    first_value_.assign(count + 1, 0);
+    for (std::uint32_t a = 0; a < count; ++a) first_value_[a + 1] = first_value_[a] + node(a).num_outputs;
+    value_of_port_.assign(first_value_.back(), kNone);
+    count_readers();
+    values_.clear();
+    lifetimes_.clear();
+    accesses_.clear();
+    for (std::uint32_t a = 0; a < count; ++a) {
+      const Node& node = this->node(a);
+      const NodeId id = nodes_[a];
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
+        if (writes_state(node.kind) || is_gradient(node, i) || node.reduces_gradients()) continue;
+        if (adds_members(node.kind) && !inputs(a).empty()) {
+          // In place where nothing else reads the operand.
+          const Source& source = inputs(a)[i];
+          const std::uint32_t operand = value_of(source.action, source.output);
+          if (readers_[first_value_[source.action] + source.output] == 1) {
+            value_of_port_[first_value_[a] + i] = operand;
+            accesses_.emplace_back(operand, a);
+            continue;
+          }
+        }
+        const bool communicated = node.comm.valid();
+        add_value({Port{id, i}, communicated ? BufferClass::communication : BufferClass::activations, {}}, bytes, a);
+        value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
+      }
+      if (facts_.sizes.workspace[id.index()] > 0) {
+        add_value({Port{}, BufferClass::workspace, {}}, facts_.sizes.workspace[id.index()], a);
+      }
+      for (const Source& input : inputs(a)) {
+        if (input.cls == EdgeClass::param) continue;
+        const std::uint32_t value = value_of(input.action, input.output);
+        if (value == kNone) continue;
+        lifetimes_[value].last = a;
+        accesses_.emplace_back(value, a);
+      }
+    }
+  }
+
+  void count_readers() {
+    readers_.assign(first_value_.back(), 0);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      for (const Source& input : inputs(a)) {
+        if (input.cls != EdgeClass::param) ++readers_[first_value_[input.action] + input.output];
+      }
+    }
+  }
+
+  void add_value(Value value, std::int64_t bytes, std::uint32_t action) {
+    values_.push_back(value);
+    lifetimes_.push_back({std::max<std::int64_t>(bytes, 1), action, action, 0});
+    accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
+  }
+
+  void lay_out_values() {
+    const LayoutSize size = lay_out(lifetimes_);
+    role_.arena_bytes = state_bytes_ + size.bytes;
+    role_.live_bytes = state_bytes_ + size.live;
+    role_.buffers.reserve(role_.buffers.size() + values_.size());
+    llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      const std::int64_t offset = state_bytes_ + lifetimes_[v].offset;
+      if (values_[v].cls != BufferClass::workspace) {
+        values_[v].buffer = add_buffer(values_[v].cls, offset, lifetimes_[v].bytes, values_[v].port, {});
+        continue;
+      }
+      const auto [entry, fresh] = workspaces.try_emplace({offset, lifetimes_[v].bytes}, BufferId());
+      if (fresh) entry->second = add_buffer(BufferClass::workspace, offset, lifetimes_[v].bytes, {}, {});
+      values_[v].buffer = entry->second;
+    }
+  }
+
+  // ---- operands
+
+  Operand place_of(std::uint32_t action, std::uint32_t output) const {
+    const Node& node = node_[action];
+    if (is_gradient(node, output)) {
+      const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
+      return {param_offset(param), gradients_[facts_.params[param.index()].bucket.index()], false};
+    }
+    if (node.reduces_gradients()) {
+      return {facts_.buckets[node.subject.bucket().index()].offsets[output], gradients_[node.subject.bucket().index()], false};
+    }
+    if (writes_state(node.kind)) {
+      return {facts_.buckets[node.subject.bucket().index()].offsets[output], parameters_[node.subject.bucket().index()], false};
+    }
+    return {0, values_[value_of(action, output)].buffer, false};
+  }
+
+  void make_operands() {
+    role_.operands.reserve(inputs_.size() + value_of_port_.size());
+    written_.assign(dag_.params.size(), false);
+    std::size_t workspace = 0;
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      const Node& node = this->node(a);
+      Action& action = role_.actions[a];
+      action.first_operand = static_cast<std::uint32_t>(role_.operands.size());
+      std::uint32_t port = kNone;
+      for (const Source& input : inputs(a)) {
+        if (input.port == port) continue;  // further sources of a grad port lie at the same place
+        port = input.port;
+        if (input.cls == EdgeClass::param) {
+          const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
+          role_.operands.push_back({param_offset(param), parameters_[facts_.params[param.index()].bucket.index()], false});
+        } else {
+          role_.operands.push_back(place_of(input.action, input.output));
+        }
+      }
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        Operand operand = place_of(a, i);
+        if (is_gradient(node, i)) {
+          const std::size_t param = dag_.bodies[node.body.index()].outputs[i].param.index();
+          operand.accumulate = written_[param];
+          written_[param] = true;
+        }
+        role_.operands.push_back(operand);
+      }
+      if (facts_.sizes.workspace[action.node.index()] > 0) {
+        while (values_[workspace].cls != BufferClass::workspace) ++workspace;
+        role_.operands.push_back({0, values_[workspace++].buffer, false});
+      }
+      action.num_operands = static_cast<std::uint32_t>(role_.operands.size()) - action.first_operand;
+    }
+  }
+
+  // ---- waits
+
+  void make_waits() {
+    if (next_position_.size() < 2) return;
+    group_accesses();
+    find_predecessors();
+    // Gradients of a bucket are written again only after their reduction in the step before, or where the reduction alone writes them after their update.
+    reduction_.assign(dag_.buckets.size(), kNone);
+    update_.assign(dag_.buckets.size(), kNone);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      if (!node(a).subject.bucket().valid()) continue;
+      if (adds_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
+      if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
+    }
+    touched_.assign(dag_.buckets.size(), false);
+    needs_.clear();
+    first_need_.assign(1, 0);
+    std::size_t value = 0;
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      const Node& node = this->node(a);
+      const std::span<const Source> inputs = this->inputs(a);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const Source& input = inputs[i];
+        // Contributions to a gradient are made one after the other on the compute stream: the last of a port stands for all.
+        if (input.cls == EdgeClass::grad && i + 1 < inputs.size() && inputs[i + 1].port == input.port) continue;
+        if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
+      }
+      if (is_recv(node.kind)) need_window(a);
+      if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
+      if (node.comm.valid()) need_step_before(a);
+      for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
+        for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
+          const Need before = predecessors_[i];
+          for (std::uint32_t k = first_access_[before.action]; k < first_access_[before.action + 1]; ++k) {
+            need(a, access_[k], before.distance);
+          }
+        }
+      }
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+        if (!is_gradient(node, i)) continue;
+        const std::size_t bucket = facts_.params[dag_.bodies[node.body.index()].outputs[i].param.index()].bucket.index();
+        if (!touched_[bucket] && reduction_[bucket] != kNone) need(a, reduction_[bucket], 1);
+        touched_[bucket] = true;
+      }
+      first_need_.push_back(static_cast<std::uint32_t>(needs_.size()));
+    }
+    const Events& events = chooser_.choose(slots_, next_position_.size(), first_need_, needs_);
+    role_.waits.reserve(events.waits.size());
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      role_.actions[a].first_wait = events.first[a];
+      role_.actions[a].num_waits = events.first[a + 1] - events.first[a];
+    }
+    for (const Need& wait : events.waits) {
+      const Action& target = role_.actions[wait.action];
+      role_.waits.push_back({target.stream, target.position, static_cast<std::uint8_t>(wait.distance)});
+    }
+  }
+
+  void need(std::uint32_t action, std::uint32_t target, std::uint32_t distance) {
+    if (slots_[action].stream != slots_[target].stream) needs_.push_back({target, distance});
+  }
+
+  /// What an order names waits for the step before it, whatever the streams.
+  void need_step_before(std::uint32_t action) {
+    const auto& all = facts_.issued_after;
+    const auto begin = std::lower_bound(all.begin(), all.end(), nodes_[action], [](const auto& pair, NodeId node) { return pair.first < node; });
+    for (auto pair = begin; pair != all.end() && pair->first == nodes_[action]; ++pair) {
+      const std::uint32_t before = action_of(pair->second);
+      if (before < nodes_.size() && nodes_[before] == pair->second) need(action, before, 0);
+    }
+  }
+
+  /// Message j is posted after the first reader of message j - w, in this step or the one before.
+  void need_window(std::uint32_t action) {
+    const CommId comm = node(action).comm;
+    const Communicator& communicator = facts_.communicators.list[facts_.communicators.of_comm[comm.index()].index()];
+    const std::size_t count = communicator.comms.size();
+    std::size_t number = facts_.communicators.number[comm.index()];
+    std::uint32_t distance = 0;
+    if (number < communicator.window) {
+      number += count;
+      distance = 1;
+    }
+    if (number < communicator.window) return;  // more than a step ahead: the reader of this very message comes first
+    const NodeId reader = facts_.communicators.first_reader[communicator.comms[number - communicator.window].index()];
+    if (reader.valid()) need(action, action_of(reader), distance);
+  }
+
+  /// Accesses by value, in issue order.
+  void group_accesses() {
+    first_access_.assign(values_.size() + 1, 0);
+    for (const auto& [value, action] : accesses_) ++first_access_[value + 1];
+    for (std::size_t i = 1; i < first_access_.size(); ++i) first_access_[i] += first_access_[i - 1];
+    access_.resize(accesses_.size());
+    next_access_.assign(first_access_.begin(), first_access_.end() - 1);
+    for (const auto& [value, action] : accesses_) access_[next_access_[value]++] = action;
+  }
+
+  /// Cells between the places where values begin or end. Places are used over and over: few of them differ. Gives the number of places.
+  std::size_t number_cells() {
+    cuts_.clear();
+    cell_.clear();
+    first_cell_.resize(values_.size());
+    end_cell_.resize(values_.size());
+    const auto cut = [&](std::int64_t offset) {
+      const auto [entry, fresh] = cell_.try_emplace(offset / kAlignment, static_cast<std::uint32_t>(cuts_.size()));
+      if (fresh) cuts_.push_back(offset / kAlignment);
+      return entry->second;
+    };
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell_[v] = cut(lifetimes_[v].offset);
+      end_cell_[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
+    }
+    std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
+    for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;
+    std::sort(by_place.begin(), by_place.end(), [&](std::uint32_t x, std::uint32_t y) { return cuts_[x] < cuts_[y]; });
+    for (std::uint32_t i = 0; i < cuts_.size(); ++i) number[by_place[i]] = i;
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      first_cell_[v] = number[first_cell_[v]];
+      end_cell_[v] = number[end_cell_[v]];
+    }
+    return cuts_.size();
+  }
+
+  /// For each value those that had some of its bytes directly before it, in this step or the one before.
+  void find_predecessors() {
+    const std::size_t cells = number_cells();
+    holder_.assign(cells, kNone);
+    for (std::uint32_t v = 0; v < values_.size(); ++v) std::fill(holder_.begin() + first_cell_[v], holder_.begin() + end_cell_[v], v);
+    // The holders at the end of the step are those at the start of the next one.
+    this_step_.assign(cells, false);
+    first_predecessor_.assign(1, 0);
+    predecessors_.clear();
+    for (std::uint32_t v = 0; v < values_.size(); ++v) {
+      Need before{kNone, 0};
+      for (std::uint32_t c = first_cell_[v]; c < end_cell_[v]; ++c) {
+        const Need found{holder_[c], this_step_[c] ? 0u : 1u};
+        holder_[c] = v;
+        this_step_[c] = true;
+        if (found.action == kNone || found == before) continue;
+        before = found;
+        predecessors_.push_back(found);
+      }
+      first_predecessor_.push_back(static_cast<std::uint32_t>(predecessors_.size()));
+    }
+  }
+
+  const PlanFacts& facts_;
+  const Dag& dag_;
+  std::vector<std::uint32_t> action_of_;       // per node: its action; stays valid for a role's own nodes alone
+
+  // Of the role at hand.
+  std::span<const NodeId> nodes_;
+  std::span<const BucketId> buckets_;
+  Role role_;
+  std::vector<Node> node_;                     // per action
+  std::vector<std::uint32_t> first_input_;     // per action, one more
+  std::vector<Source> inputs_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> local_stream_;    // per stream of the DAG: number on this rank
+  std::vector<std::uint32_t> next_position_;   // per local stream
+  std::vector<BufferId> parameters_, gradients_;  // per bucket
+  std::int64_t state_bytes_ = 0;
+
+  std::vector<std::uint32_t> first_value_;     // per action, one more: into value_of_port_
+  std::vector<std::uint32_t> value_of_port_;   // per output: its value, or kNone for state
+  std::vector<std::uint32_t> readers_;         // per output
+  std::vector<Value> values_;                  // ascending by the action that writes them
+  std::vector<Lifetime> lifetimes_;            // per value
+  std::vector<bool> written_;                  // per parameter: its gradient holds a contribution of this step
+
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
+  std::vector<std::uint32_t> first_access_, next_access_, access_;
+  std::vector<std::int64_t> cuts_;             // where values begin or end, in units of the alignment
+  llvm::DenseMap<std::int64_t, std::uint32_t> cell_;
+  std::vector<std::uint32_t> first_cell_, end_cell_;  // per value
+  std::vector<std::uint32_t> holder_;          // per cell: the value that had it last
+  std::vector<bool> this_step_;                // per cell: that was in this step
+  std::vector<std::uint32_t> first_predecessor_;
+  std::vector<Need> predecessors_;             // `action` is a value here
+  std::vector<std::uint32_t> reduction_, update_;  // per bucket: the actions that reduce and that update it
+  std::vector<bool> touched_;                  // per bucket
+  std::vector<std::uint32_t> first_need_;      // per action, one more
+  std::vector<Need> needs_;
+  WaitChooser chooser_;
+};
+
+}  // namespace
+
+// What it is lies in the unnamed namespace, where the compiler knows all callers.
+class RolePlanner::Projection : public RoleProjection {
+  using RoleProjection::RoleProjection;
+};
+
+RolePlanner::RolePlanner(const PlanFacts& facts) : projection_(std::make_unique<Projection>(facts)) {}
+RolePlanner::~RolePlanner() = default;
+Role RolePlanner::plan(std::span<const NodeId> nodes, std::span<const BucketId> buckets) { return projection_->run(nodes, buckets); }
+
+}  // namespace piper::passes

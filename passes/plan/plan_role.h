@@ -1,0 +1,40 @@
+#pragma once
+// Projection of the ordered DAG onto one role: its actions, where their operands lie, and what they wait for.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "passes/order/communicators.h"
+#include "passes/order/roles.h"
+#include "passes/plan/sizes.h"
+#include "passes/plan/state_layout.h"
+
+namespace piper::passes {
+
+/// What all roles share, computed once.
+struct PlanFacts {
+  const dag::Dag& dag;
+  const Communicators& communicators;
+  Sizes sizes;
+  std::vector<BucketLayout> buckets;
+  std::vector<ParamPlace> params;
+  std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
+};
+
+/// Plans one role after the other; its tables, which are large, are allocated once. Each thread has its own.
+class RolePlanner {
+ public:
+  explicit RolePlanner(const PlanFacts& facts);
+  ~RolePlanner();
+  /// `nodes`: those of the role, in the global order; `buckets`: those that have a home there. Fills everything but name and coordinates.
+  dag::Role plan(std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);
+
+ private:
+  class Projection;
+  std::unique_ptr<Projection> projection_;
+};
+
+}  // namespace piper::passes

@@ -1,0 +1,121 @@
+#include "passes/selectors/check_lines.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "passes/selectors/select.h"
+
+namespace piper::passes {
+
+using directive::Part;
+
+namespace {
+
+template <typename Line, typename Check>
+bool check_each(const directive::Strategy& strategy, DiagnosticSink& sink, Check check) {
+  const std::size_t errors = sink.error_count();
+  for (const directive::Directive& directive : strategy.directives) {
+    if (const auto* line = std::get_if<Line>(&directive)) check(*line);
+  }
+  return sink.error_count() == errors;
+}
+
+void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+  if (replicate.zero > 0) {
+    sink.report(Code::not_available, replicate.loc, "`zero: {}` (sharded state) is not available", replicate.zero).hint("write `zero: 0` or leave it out: every replica then keeps its own copy");
+  }
+  if (replicate.prefetch) {
+    sink.report(Code::not_available, replicate.loc, "`prefetch` is not available: with whole copies of the parameters there is nothing to fetch").hint("leave `prefetch` out");
+  }
+  if (replicate.bucket_bytes && *replicate.bucket_bytes <= 0) {
+    sink.report(Code::invalid_bucket, replicate.loc, "a bucket of {} bytes holds no parameter", *replicate.bucket_bytes).hint("write for example `bucket: 25MiB`");
+  }
+  const Mesh& mesh = strategy.mesh;
+  for (const Symbol axis : replicate.axes) {
+    if (mesh.find(axis) < mesh.axes.size()) continue;
+    std::string axes;
+    for (const MeshAxis& a : mesh.axes) axes += (axes.empty() ? "`" : ", `") + std::string(context.text(a.name)) + "`";
+    sink.report(Code::unknown_axis, replicate.loc, "mesh `{}` has no axis `{}`", context.text(mesh.name), context.text(axis)).hint("its axes are {}", axes);
+  }
+  for (const directive::Selector& target : replicate.targets) {
+    const bool dims = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return is_split_into(strategy, c.name); });
+    if (!dims && !target.pass && target.part == Part::none) continue;
+    sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, replicate.loc), "a region is replicated with all its work; `{}` is a part of it",
+                print_selector(target, context.symbols))
+        .hint("name the region alone");
+  }
+}
+
+void check_stream(const directive::Stream& stream, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown) {
+  const std::string_view name = context.text(stream.name);
+  if (name == kComputeStream) {
+    sink.report(Code::stream_refused, stream.loc, "the stream `{}` is where chunks run, communication cannot be put on it", name).hint("choose another name");
+    return;
+  }
+  if (stream.window == 0u) {
+    sink.report(Code::window_below_least, stream.loc, "the stream `{}` has a window of 0 messages, so that nothing could be received", name)
+        .hint("write 1 or more, or leave `window` out: the least one that works is chosen");
+    return;
+  }
+  const auto bounded = [](const directive::Selector& target) { return target.part != Part::reduce; };
+  if (stream.window && std::none_of(stream.targets.begin(), stream.targets.end(), bounded)) {
+    sink.report(Code::stream_refused, directive::narrowest(stream.window_loc, stream.loc),
+                "a window bounds messages that have arrived and are not yet read, and the stream `{}` carries none", name)
+        .hint("leave `window` out");
+  }
+  const bool names_unknown = std::any_of(stream.targets.begin(), stream.targets.end(), [&](const directive::Selector& target) {
+    return std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return unknown.contains(c.name); });
+  });
+  for (const directive::Selector& target : stream.targets) {
+    if (target.part == Part::gather || target.part == Part::enter || target.part == Part::leave) {
+      sink.report(Code::named_communication_unavailable, target.loc, "`.{}` has no place on a stream: there is no such communication", directive::part_name(target.part))
+          .hint("`.send`, `.recv` and `.reduce` can be named");
+    } else if (target.part == Part::none && !names_unknown) {
+      sink.report(Code::stream_refused, target.loc, "`{}` names work, but a stream carries communication", print_selector(target, context.symbols))
+          .hint("name a part of it: `.send`, `.recv` or `.reduce`");
+    }
+  }
+}
+
+}  // namespace
+
+bool is_split_into(const directive::Strategy& strategy, Symbol name) {
+  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [&](const directive::Directive& directive) {
+    const auto* split = std::get_if<directive::Split>(&directive);
+    return split != nullptr && std::any_of(split->into.begin(), split->into.end(), [&](const directive::NamedExtent& dim) { return dim.name == name; });
+  });
+}
+
+bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+  return check_each<directive::Place>(strategy, sink, [&](const directive::Place& place) {
+    for (const directive::Selector& target : place.targets) {
+      if (target.part == Part::none) continue;
+      sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "communication stands where its data is made and used; `{}` cannot be placed",
+                  print_selector(target, context.symbols))
+          .hint("place the region's work instead");
+    }
+  });
+}
+
+bool check_replicates(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+  return check_each<directive::Replicate>(strategy, sink, [&](const directive::Replicate& replicate) { check_replicate(replicate, strategy, context, sink); });
+}
+
+bool check_streams(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown) {
+  std::vector<const directive::Stream*> first;  // of each name: lines of one name are one stream
+  return check_each<directive::Stream>(strategy, sink, [&](const directive::Stream& stream) {
+    const auto same = std::find_if(first.begin(), first.end(), [&](const directive::Stream* other) { return other->name == stream.name; });
+    if (same != first.end() && ((*same)->window != stream.window || (*same)->high_priority != stream.high_priority)) {
+      sink.report(Code::stream_conflict, stream.loc, "the stream `{}` has other settings here", context.text(stream.name))
+          .related((*same)->loc, "it is set up here")
+          .hint("give all targets of `{}` in one line, or use two names", context.text(stream.name));
+      return;
+    }
+    if (same == first.end()) first.push_back(&stream);
+    check_stream(stream, context, sink, unknown);
+  });
+}
+
+}  // namespace piper::passes

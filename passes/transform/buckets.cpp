@@ -1,0 +1,152 @@
+#include "passes/transform/buckets.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "ir/dag/piece_text.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+/// Work of one chunk on one device set that touches a parameter.
+struct Use {
+  ChunkId chunk;
+  DeviceSetId devices;
+  AxisMask cut = 0;
+  bool makes_gradient = false;
+};
+
+/// Who touches each parameter. Below level placed the bodies of chunks tell, from there on the nodes.
+std::vector<std::vector<Use>> uses_of(const Dag& dag) {
+  std::vector<std::vector<Use>> uses(dag.params.size());
+  const auto add = [&](const Use& use, const Body& body) {
+    const auto touch = [&](tensor::ParamId param, bool gradient) {
+      std::vector<Use>& list = uses[param.index()];
+      const auto same = std::find_if(list.begin(), list.end(), [&](const Use& u) { return u.chunk == use.chunk && u.devices == use.devices; });
+      Use& entry = same == list.end() ? list.emplace_back(use) : *same;
+      entry.makes_gradient = entry.makes_gradient || gradient;
+    };
+    for (const BodyPort& port : body.inputs) {
+      if (port.kind == PortKind::param) touch(port.param, false);
+    }
+    for (const BodyPort& port : body.outputs) {
+      if (port.kind == PortKind::grad) touch(port.param, true);
+    }
+  };
+  std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk take turns, but their devices rarely change
+  llvm::DenseSet<std::uint64_t> seen;
+  for (const Node& node : dag.nodes) {
+    if (!runs_body(node.kind)) continue;
+    if (node.devices.valid() && node.devices == last[node.body.index()]) continue;
+    last[node.body.index()] = node.devices;
+    if (!seen.insert(std::uint64_t{node.body.value()} << 32 | (node.devices.valid() ? node.devices.value() : 0)).second) continue;
+    add({node.chunk, node.devices, node.cut, false}, dag.bodies[node.body.index()]);
+  }
+  return uses;
+}
+
+/// Puts parameters of equal keys together, in parameter order, each bucket up to the limit of its first parameter.
+class BucketFiller {
+ public:
+  explicit BucketFiller(Dag& dag) : dag_(dag) { dag.buckets.clear(); }
+
+  void add(tensor::ParamId param, const std::vector<std::uint32_t>& key, const Bucket& like, ChunkId user, std::int64_t limit) {
+    const std::int64_t bytes = dag_.param_types[param.index()].bytes();
+    const auto [entry, fresh] = open_.try_emplace(key);
+    Open& open = entry->second;
+    if (fresh || open.bytes + bytes > open.limit) {
+      open = {BucketId::at(dag_.buckets.size()), 0, limit};
+      Bucket bucket = like;
+      const Symbol chunk = dag_.chunks[user.index()].name;
+      bucket.name = dag_.context->symbol(std::string(dag_.context->text(chunk)) + "." + std::to_string(numbers_[chunk]++));
+      bucket.loc = dag_.params[param.index()].loc;
+      dag_.buckets.push_back(std::move(bucket));
+    }
+    open.bytes += bytes;
+    dag_.buckets[open.bucket.index()].params.push_back(param);
+  }
+
+ private:
+  struct Open {
+    BucketId bucket;
+    std::int64_t bytes = 0, limit = 0;
+  };
+  Dag& dag_;
+  std::map<std::vector<std::uint32_t>, Open> open_;
+  std::map<Symbol, std::uint32_t> numbers_;
+};
+
+constexpr std::int64_t kNoLimit = INT64_MAX;
+
+}  // namespace
+
+void make_buckets(Dag& dag) {
+  const std::vector<std::vector<Use>> uses = uses_of(dag);
+  BucketFiller filler(dag);
+  for (std::size_t p = 0; p < uses.size(); ++p) {
+    if (uses[p].empty()) continue;
+    std::vector<std::uint32_t> key;
+    for (const Use& use : uses[p]) key.push_back(use.chunk.value());
+    std::sort(key.begin(), key.end());
+    filler.add(tensor::ParamId::at(p), key, {}, ChunkId(key.front()), kNoLimit);
+  }
+}
+
+bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink) {
+  const std::vector<std::vector<Use>> uses = uses_of(dag);
+  BucketFiller filler(dag);
+  for (std::size_t p = 0; p < uses.size(); ++p) {
+    if (uses[p].empty()) continue;
+    const std::string_view name = dag.context->text(dag.params[p].name);
+    const LocId loc = dag.params[p].loc;
+    Bucket like;
+    std::vector<bool> has_gradient;
+    bool fits = true;
+    for (const Use& use : uses[p]) {
+      auto home = std::find(like.homes.begin(), like.homes.end(), use.devices);
+      if (home == like.homes.end()) {
+        for (const DeviceSetId other : like.homes) {
+          if (!fits || !dag.device_sets[other].intersects(dag.device_sets[use.devices])) continue;
+          sink.report(Code::homes_overlap, loc, "weight `{}` is used on `{}` and on `{}`, which have devices in common but differ", name, dag.text(other), dag.text(use.devices))
+              .related(dag.chunks[use.chunk.index()].loc, "`{}` uses it here", region_text(dag, use.chunk))
+              .hint("place what uses one weight on equal or on disjoint device sets");
+          fits = false;
+        }
+        home = like.homes.insert(like.homes.end(), use.devices);
+        has_gradient.push_back(false);
+      }
+      if (use.makes_gradient) has_gradient[static_cast<std::size_t>(home - like.homes.begin())] = true;
+      if (use.cut != uses[p].front().cut && fits) {
+        const Use& first = uses[p].front();
+        sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
+                    region_text(dag, first.chunk), region_text(dag, use.chunk), name)
+            .hint("replicate both regions over the same axes");
+        fits = false;
+      }
+    }
+    if (!fits) return false;  // the other weights of the same regions would only repeat it
+    // Homes whose gradients are to be added bring those of all parameters of a bucket or of none.
+    std::vector<std::uint32_t> contributing;
+    for (std::size_t h = 0; h < like.homes.size(); ++h) {
+      if (has_gradient[h]) contributing.push_back(like.homes[h].value());
+    }
+    std::sort(contributing.begin(), contributing.end());
+    std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
+    like.reduce = uses[p].front().cut;
+    ChunkId user = uses[p].front().chunk;
+    for (const Use& use : uses[p]) user = std::min(user, use.chunk);
+    const bool reduced = like.reduce != 0 || like.homes.size() > 1;
+    std::vector<std::uint32_t> key{like.reduce, reduced ? 0xFFFFFFFFu : user.value()};
+    for (const DeviceSetId home : like.homes) key.push_back(home.value());
+    key.insert(key.end(), contributing.begin(), contributing.end());
+    filler.add(tensor::ParamId::at(p), key, like, user, reduced ? bucket_bytes[user.index()] : kNoLimit);
+  }
+  return true;
+}
+
+}  // namespace piper::passes

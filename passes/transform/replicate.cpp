@@ -1,0 +1,305 @@
+#include "passes/transform/replicate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/dag/piece_text.h"
+#include "llvm/ADT/DenseSet.h"
+#include "passes/build/sampling.h"
+#include "passes/build/wiring.h"
+#include "passes/selectors/check_lines.h"
+#include "passes/selectors/select.h"
+#include "passes/transform/buckets.h"
+
+namespace piper::passes {
+
+using namespace dag;
+using directive::Replicate;
+
+namespace {
+
+/// What holds for a chunk on one axis: the directive with the most coordinates.
+struct Layout {
+  const Replicate* directive = nullptr;
+  std::uint32_t specificity = 0;
+};
+
+class Replicator {
+ public:
+  Replicator(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
+  bool run();
+
+ private:
+  bool apply(const Replicate& replicate);
+  bool set_cuts();
+  bool check_cut(const Chunk& chunk, AxisMask cut);
+  bool check_edges() const;
+  bool pair_up(DeviceSetId a, DeviceSetId b) const { return whole_[a.index()] == whole_[b.index()]; }
+  void report_misfit(const Node& maker, const Node& reader) const;
+  void warn_of_repeated_work() const;
+  void divide_bodies();
+  /// The line that placed something on these devices.
+  LocId place_of(DeviceSetId devices, LocId otherwise) const;
+  LocId replicate_of(ChunkId a, ChunkId b) const;
+  std::string axes_text(AxisMask axes) const;
+  std::string_view text(Symbol symbol) const { return dag_.context->text(symbol); }
+
+  Dag& dag_;
+  const directive::Strategy& strategy_;
+  DiagnosticSink& sink_;
+  Selection selection_;
+  std::vector<Layout> layouts_;   // per chunk and axis
+  std::vector<AxisMask> whole_;   // per device set
+  llvm::DenseSet<const Replicate*> effective_;
+};
+
+std::string Replicator::axes_text(AxisMask axes) const {
+  std::string result;
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    if ((axes >> a & 1) != 0) result += (result.empty() ? "`" : ", `") + std::string(text(dag_.mesh.axes[a].name)) + "`";
+  }
+  return result.empty() ? "no axis" : result;
+}
+
+LocId Replicator::place_of(DeviceSetId devices, LocId otherwise) const {
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* place = std::get_if<directive::Place>(&directive);
+    if (place != nullptr && place->devices == devices) return place->loc;
+  }
+  return otherwise;
+}
+
+/// A directive that divides the samples of one of two chunks and not of the other.
+LocId Replicator::replicate_of(ChunkId a, ChunkId b) const {
+  const std::size_t axes = dag_.mesh.axes.size();
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    const Replicate *x = layouts_[a.index() * axes + axis].directive, *y = layouts_[b.index() * axes + axis].directive;
+    if (x != nullptr && y == nullptr) return x->loc;
+    if (y != nullptr && x == nullptr) return y->loc;
+  }
+  return dag_.chunks[b.index()].loc;
+}
+
+// ---- rules
+
+bool Replicator::apply(const Replicate& replicate) {
+  for (const directive::Selector& target : replicate.targets) {
+    const std::optional<Selection::Found> found = selection_.find(target, sink_);
+    if (!found) return false;
+    const std::uint32_t specificity = static_cast<std::uint32_t>(target.coordinates.size());
+    for (const ChunkId chunk : found->chunks) {
+      for (const Symbol axis : replicate.axes) {
+        Layout& layout = layouts_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
+        if (layout.directive == nullptr || layout.specificity < specificity) {
+          layout = {&replicate, specificity};
+        } else if (layout.specificity == specificity && layout.directive->bucket_bytes != replicate.bucket_bytes) {
+          sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
+                       region_text(dag_, chunk), text(axis))
+              .related(layout.directive->loc, "the other `replicate` stands here")
+              .hint("keep one of them");
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// ---- legality
+
+bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
+  std::int64_t parts = 1;
+  std::string how;
+  for (const SplitDim& dim : dag_.dims) {
+    parts *= dim.extent;
+    how += (how.empty() ? "`" : " x `") + std::string(text(dim.name)) + ": " + std::to_string(dim.extent) + "`";
+  }
+  LocId loc;
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    if ((cut >> a & 1) == 0) continue;
+    parts *= dag_.mesh.axes[a].size;
+    how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
+    loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
+  }
+  if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) assume_no_samples(dag_);
+  return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
+}
+
+bool Replicator::set_cuts() {
+  const std::size_t axes = dag_.mesh.axes.size();
+  std::vector<AxisMask> asked(dag_.chunks.size(), 0);
+  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+    for (std::size_t a = 0; a < axes; ++a) {
+      if (layouts_[c * axes + a].directive != nullptr) asked[c] |= AxisMask{1} << a;
+    }
+  }
+  AxisMask single = 0;  // an axis of one device divides nothing
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
+  }
+  llvm::DenseSet<std::uint64_t> checked;
+  bool good = true;
+  std::uint64_t last = ~0ull;
+  for (Node& node : dag_.nodes) {
+    if (!runs_body(node.kind)) continue;
+    const AxisMask fits = asked[node.chunk.index()] & whole_[node.devices.index()];
+    node.cut = fits & ~single;
+    const std::uint64_t key = std::uint64_t{node.chunk.value()} << 32 | node.devices.value();
+    if (key == last || !checked.insert(key).second) continue;
+    last = key;
+    for (std::size_t a = 0; a < axes; ++a) {
+      if ((fits >> a & 1) != 0) effective_.insert(layouts_[node.chunk.index() * axes + a].directive);
+    }
+    if (node.cut != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], node.cut);
+  }
+  for (const directive::Directive& directive : strategy_.directives) {
+    const auto* replicate = std::get_if<Replicate>(&directive);
+    if (replicate == nullptr || effective_.contains(replicate) || !good) continue;
+    bool overridden = true;
+    for (const directive::Selector& target : replicate->targets) {
+      const std::optional<Selection::Found> found = selection_.find(target, sink_);
+      for (const ChunkId chunk : found->chunks) {
+        for (const Symbol axis : replicate->axes) overridden = overridden && layouts_[chunk.index() * axes + dag_.mesh.find(axis)].directive != replicate;
+      }
+    }
+    if (overridden) continue;
+    AxisMask named = 0;
+    for (const Symbol axis : replicate->axes) named |= AxisMask{1} << dag_.mesh.find(axis);
+    sink_.report(Code::replicate_without_effect, replicate->loc, "nothing is replicated over {}: every region named is placed on one coordinate of it", axes_text(named))
+        .hint("replicate over an axis that `place` leaves whole");
+    good = false;
+  }
+  return good;
+}
+
+/// Edges pair devices by coordinate, so both ends have the same whole axes and divide their samples alike.
+bool Replicator::check_edges() const {
+  struct Misfit {
+    const Node *maker, *reader;
+  };
+  std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
+  for (const Node& reader : dag_.nodes) {
+    if (!runs_body(reader.kind)) continue;
+    for (const Input& input : dag_.inputs_of(reader)) {
+      if (input.cls != EdgeClass::data || !input.source.node.valid() || !runs_body(dag_.node(input.source.node).kind)) continue;
+      const Node& maker = dag_.node(input.source.node);
+      if (pair_up(maker.devices, reader.devices) && maker.cut == reader.cut) continue;
+      const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk), Misfit{&maker, &reader});
+      if (!fresh && reader.pass == Pass::F && known->second.reader->pass != Pass::F) known->second = {&maker, &reader};
+    }
+  }
+  for (const auto& [chunks, misfit] : misfits) report_misfit(*misfit.maker, *misfit.reader);
+  return misfits.empty();
+}
+
+void Replicator::report_misfit(const Node& maker, const Node& reader) const {
+  const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
+  if (!pair_up(maker.devices, reader.devices)) {
+    sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(dag_, from),
+                 dag_.text(maker.devices), region_text(dag_, to), dag_.text(reader.devices))
+        .related(place_of(maker.devices, from.loc), "`{}` is placed here", region_text(dag_, from))
+        .related(to.loc, "`{}` starts here", region_text(dag_, to))
+        .hint("place both on sets that leave the same axes whole");
+    return;
+  }
+  sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", region_text(dag_, from),
+               axes_text(maker.cut), region_text(dag_, to), axes_text(reader.cut))
+      .related(to.loc, "`{}` starts here", region_text(dag_, to))
+      .hint("replicate both over the same axes");
+}
+
+void Replicator::warn_of_repeated_work() const {
+  AxisMask used = 0;
+  const Node* repeated = nullptr;
+  AxisMask axes_repeated = 0;
+  for (const Node& node : dag_.nodes) {
+    if (!runs_body(node.kind)) continue;
+    const AxisMask whole = whole_[node.devices.index()];
+    used |= node.cut | ~whole;
+    if ((whole & ~node.cut) != 0 && repeated == nullptr) repeated = &node;
+    axes_repeated |= whole & ~node.cut;
+  }
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    const AxisMask axis = AxisMask{1} << a;
+    if (dag_.mesh.axes[a].size == 1 || (used & axis) != 0 || (axes_repeated & axis) == 0) continue;
+    sink_.report(Code::repeated_work, dag_.mesh.loc, "nothing uses axis `{}`: its {} devices all do the same work", text(dag_.mesh.axes[a].name), dag_.mesh.axes[a].size)
+        .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
+  }
+}
+
+// ---- rewrite
+
+/// A body has the extents of one device's part; work of one chunk on sets of different cuts has several.
+void Replicator::divide_bodies() {
+  std::map<std::pair<BodyId, std::int64_t>, BodyId> variants;
+  std::vector<bool> taken(dag_.bodies.size());
+  std::vector<std::pair<BodyId, std::int64_t>> divide;
+  const std::size_t bodies = dag_.bodies.size();
+  std::vector<Body> added;
+  struct Last {
+    AxisMask cut = 0;
+    BodyId variant;
+  };
+  std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
+  for (Node& node : dag_.nodes) {
+    if (!runs_body(node.kind)) continue;
+    Last& known = last[node.body.index()];
+    if (known.variant.valid() && known.cut == node.cut) {
+      node.body = known.variant;
+      continue;
+    }
+    std::int64_t parts = 1;
+    for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+      if ((node.cut >> a & 1) != 0) parts *= dag_.mesh.axes[a].size;
+    }
+    const auto [entry, fresh] = variants.try_emplace({node.body, parts});
+    if (fresh) {
+      entry->second = node.body;
+      if (taken[node.body.index()]) {
+        entry->second = BodyId::at(bodies + added.size());
+        added.push_back(dag_.bodies[node.body.index()]);
+        added.back().name = dag_.context->symbol(std::string(text(added.back().name)) + ".of" + std::to_string(dag_.samples_divisor(node)));
+      }
+      taken[node.body.index()] = true;
+      divide.push_back({entry->second, parts});
+    }
+    known = {node.cut, entry->second};
+    node.body = entry->second;
+  }
+  for (Body& body : added) dag_.bodies.push_back(std::move(body));
+  for (const auto& [body, parts] : divide) divide_samples(dag_.bodies[body.index()], parts);
+}
+
+bool Replicator::run() {
+  layouts_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
+  for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
+  bool good = check_replicates(strategy_, *dag_.context, sink_);
+  for (const directive::Directive& directive : strategy_.directives) {
+    if (const auto* replicate = std::get_if<Replicate>(&directive)) good = good && apply(*replicate);
+  }
+  if (!good || strategy_.missing.replicate) {  // how samples are divided is not known, but which devices pair
+    check_edges();
+    return false;
+  }
+  if (!set_cuts() || !check_edges()) return false;
+  if (!strategy_.missing.any) warn_of_repeated_work();  // what is missing may use it
+  divide_bodies();
+  std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
+  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
+    std::uint32_t specificity = 0;
+    for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+      const Layout& layout = layouts_[c * dag_.mesh.axes.size() + a];
+      if (layout.directive == nullptr || !layout.directive->bucket_bytes || layout.specificity < specificity) continue;
+      specificity = layout.specificity;
+      bucket_bytes[c] = *layout.directive->bucket_bytes;
+    }
+  }
+  if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool replicate(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Replicator(dag, strategy, sink).run(); }
+
+}  // namespace piper::passes
