@@ -1,10 +1,8 @@
-// The parser: programs to AST goldens, mistakes to caret expectations, and the examples of the documentation.
+// The parser: programs to AST goldens, mistakes to caret expectations, and the forms of other languages.
 
 #include "frontend/parse/parse.h"
 
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "frontend/parse/foreign_forms.h"
 #include "ir/diagnostics/forward.h"

@@ -1,19 +1,18 @@
 #include "tests/support/text_edit.h"
 
 #include <sstream>
-#include <utility>
 
 namespace piper::test {
 namespace {
 
 /// Where `what` is a whole line, or else a part of one; exactly once, or else nowhere.
 std::size_t place_of(const std::string& text, const std::string& what) {
-  const std::string line = "\n" + what + "\n";
-  for (const auto& [sought, behind] : {std::pair(line, std::size_t{1}), std::pair(what, std::size_t{0})}) {
-    const std::size_t at = text.find(sought);
-    if (at != std::string::npos) return text.find(sought, at + 1) == std::string::npos ? at + behind : std::string::npos;
-  }
-  return std::string::npos;
+  const std::string lines = "\n" + text + "\n", line = "\n" + what + "\n";
+  const bool whole = lines.find(line) != std::string::npos;
+  const std::string& among = whole ? lines : text;
+  const std::string& sought = whole ? line : what;
+  const std::size_t at = among.find(sought);
+  return at == among.rfind(sought) ? at : std::string::npos;
 }
 
 }  // namespace
