@@ -6,8 +6,8 @@
 // the same member sets.
 //
 // Guarantee: the result is a function of the DAG, the streams asked for and `position`, a numbering of units that agrees with the compute order of every
-// rank and with data flow. Another such numbering may put the messages of a route in another sequence; the linear order keeps the one that it was made with, so
-// the plan forms the same communicators from it. It also decides the sequences of collectives.
+// rank and with data flow. Another such numbering may put the messages of a route in another sequence; the plan takes the one in which they are made, as the
+// order pass does, and the sequences of collectives from the linear order.
 
 #include <compare>
 #include <cstdint>

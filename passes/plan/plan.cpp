@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
 #include "ir/parallel.h"
 #include "passes/order/communicators.h"
@@ -17,20 +18,47 @@ using namespace dag;
 
 namespace {
 
-/// Those that the order pass formed to name streams: the global order keeps the numbers of messages.
+/// The place of every node in the global order.
+std::vector<std::uint32_t> places(const Dag& dag) {
+  std::vector<std::uint32_t> place(dag.nodes.size());
+  for (std::uint32_t i = 0; i < dag.order.size(); ++i) place[dag.order[i].index()] = i;
+  return place;
+}
+
+/// Units numbered as they stand in the global order, but messages where they are made, or where an order names them: the global order sends a message of one
+/// communicator later where that suits those of another, and only the places where they are made say how they were divided among communicators.
+std::vector<std::uint32_t> positions(const Dag& dag, const WorkGraph& graph, std::span<const std::uint32_t> place) {
+  std::vector<std::uint64_t> key(graph.units());  // where it is made, then its own place
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    const Node& node = dag.node(graph.front(unit));
+    const std::uint32_t own = place[graph.front(unit).index()];
+    std::uint32_t made = own;
+    if (is_send(node.kind)) {
+      made = 0;
+      for (const Input& input : dag.inputs_of(node)) made = std::max(made, place[input.source.node.index()]);
+    }
+    key[unit] = std::uint64_t{made} << 32 | own;
+  }
+  for (const auto& [before, after] : dag.temporal) {
+    if (!is_message(dag.node(after).kind)) continue;
+    std::uint64_t& of_unit = key[graph.unit_of(after)];
+    of_unit = std::max(of_unit, std::uint64_t{place[before.index()]} << 32 | (of_unit & 0xFFFFFFFFu));
+  }
+  std::vector<std::uint32_t> sorted(graph.units()), position(graph.units());
+  std::iota(sorted.begin(), sorted.end(), 0u);
+  std::sort(sorted.begin(), sorted.end(), [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b]; });
+  for (std::uint32_t i = 0; i < sorted.size(); ++i) position[sorted[i]] = i;
+  return position;
+}
+
+/// Those that the order pass formed to name streams.
 Communicators communicators_of(const Dag& dag) {
   const WorkGraph graph(dag);
-  constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  std::vector<std::uint32_t> of_node(dag.nodes.size()), of_unit(graph.units(), kNone);
-  std::uint32_t units = 0;
-  for (std::uint32_t i = 0; i < dag.order.size(); ++i) {
-    of_node[dag.order[i].index()] = i;
-    if (std::uint32_t& place = of_unit[graph.unit_of(dag.order[i])]; place == kNone) place = units++;
-  }
+  const std::vector<std::uint32_t> place = places(dag);
   std::vector<StreamId> stream_of(dag.comms.size());
   for (std::size_t i = 0; i < dag.comms.size(); ++i) stream_of[i] = dag.node(dag.comms[i].members.front()).stream;
-  Communicators made = form_communicators(dag, graph, Routes(dag), stream_of, of_unit);
-  number_collectives(dag, of_node, made);
+  Communicators made = form_communicators(dag, graph, Routes(dag), stream_of, positions(dag, graph, place));
+  number_collectives(dag, place, made);
   return made;
 }
 
