@@ -28,7 +28,9 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   // A model that has gradients was compiled before, and has its partition too.
   if (model.grads.empty()) {
     // The costs that balance stages are those of forward and backward, so the derivative comes first.
-    if (!differentiate(model, sink) || !partition(model, strategy, sink)) return std::nullopt;
+    if (!differentiate(model, sink)) return std::nullopt;
+    model.context().poll();
+    if (!partition(model, strategy, sink)) return std::nullopt;
   }
   if (!check_split_names(model, strategy, sink)) return std::nullopt;
   std::optional<Dag> dag = build(model, strategy, sink);
@@ -39,6 +41,7 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
     return watched;
   };
   const auto pass = [&](std::string_view name, bool good) {
+    model.context().poll();
     if (!good) return false;
     if (sink.has_errors()) return true;  // what the pass made is for the checks of the passes after it alone
     complete(options.after || options.verify_each);

@@ -31,7 +31,8 @@ struct Options {
 };
 
 /// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model.
-/// The model is differentiated and its regions get the partition's coordinates.
+/// The model is differentiated and its regions get the partition's coordinates. Throws Cancelled where its context's request is no longer wanted: then the
+/// model is half done, and of no more use.
 std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
 /// Reports what the passes have to say about the rest of a program that the front end refused, as far as it does not depend on what the strategy is missing.

@@ -50,7 +50,7 @@ int run_check(Console& console, const Arguments& arguments) {
   use_large_heap();
   HeapFiller filler;
   Session session(console, arguments);
-  if (!session.open(arguments.positional[0]) || session.pir()) return session.finish();
+  if (!session.open(arguments.positional[0]) || session.compilation().pir()) return session.finish();
   const std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
   if (name.empty()) session.check_file();
   for (Session::Subject& subject : session.subjects(name)) {

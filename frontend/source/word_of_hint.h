@@ -1,0 +1,20 @@
+#pragma once
+// What a hint says to write, where that is all it says.
+//
+//   word_of_hint("write `true`")                        // true
+//   word_of_hint("write `f64` for elements of tensors") // nothing: it depends
+
+#include <optional>
+#include <string_view>
+
+namespace piper {
+
+inline std::optional<std::string_view> word_of_hint(std::string_view hint) {
+  constexpr std::string_view kBefore = "write `";
+  if (!hint.starts_with(kBefore) || !hint.ends_with('`')) return std::nullopt;
+  const std::string_view word = hint.substr(kBefore.size(), hint.size() - kBefore.size() - 1);
+  if (word.empty() || word.find('`') != std::string_view::npos) return std::nullopt;
+  return word;
+}
+
+}  // namespace piper
