@@ -2,7 +2,7 @@
 // frontend/parse reports and removes. There too, line ends become SEMI tokens (see PipeParser.g4).
 lexer grammar PipeLexer;
 
-channels { DOCS }
+channels { COMMENTS }
 
 AND : 'and' ;
 AS : 'as' ;
@@ -88,6 +88,6 @@ UNCLOSED_STRING : '"' ~["\n]* ;
 
 NEWLINE : '\n' -> channel(HIDDEN) ;
 SPACE : [ \t\r]+ -> skip ;
-DOC : '///' ~[\n]* -> channel(DOCS) ;
-COMMENT : '//' ~[\n]* -> skip ;
+DOC : '///' ~[\n]* -> channel(COMMENTS) ;
+COMMENT : '//' ~[\n]* -> channel(COMMENTS) ;
 UNKNOWN : . ;

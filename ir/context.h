@@ -1,6 +1,7 @@
 #pragma once
 // What all IR values of one compilation share: names and places. Every graph and DAG refers to one context, which outlives it.
 
+#include "ir/cancellation.h"
 #include "ir/location.h"
 #include "ir/symbol.h"
 
@@ -9,6 +10,7 @@ namespace piper {
 struct Context {
   SymbolTable symbols;
   LocationTable locations;
+  const Cancellation* cancellation = nullptr;  // of the request that works on it; null: nobody can end it
 
   Context() = default;
   Context(const Context&) = delete;
@@ -16,6 +18,10 @@ struct Context {
 
   Symbol symbol(std::string_view text) { return symbols.intern(text); }
   std::string_view text(Symbol symbol) const { return symbols.text(symbol); }
+  /// Throws Cancelled when the request is no longer wanted.
+  void poll() const {
+    if (cancellation != nullptr && cancellation->requested()) throw Cancelled();
+  }
 };
 
 }  // namespace piper

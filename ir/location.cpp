@@ -15,6 +15,18 @@ namespace {
 
 bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
+/// Where what begins at `at` ends and the next column may begin: a code point, or a byte.
+std::uint32_t end_of_column(std::string_view text, std::uint32_t at, ColumnUnit unit) {
+  ++at;
+  while (unit != ColumnUnit::byte && at < text.size() && continues_code_point(text[at])) ++at;
+  return at;
+}
+
+/// Code points beyond 16 bits, four bytes of UTF-8, are two units of UTF-16; a byte that is no UTF-8 counts as one.
+std::uint32_t width_of_column(std::string_view text, std::uint32_t at, ColumnUnit unit) {
+  return unit == ColumnUnit::utf16 && (static_cast<unsigned char>(text[at]) & 0xF8) == 0xF0 ? 2 : 1;
+}
+
 }  // namespace
 
 FileId SourceTable::add(std::string name, std::string text, bool library) {
@@ -48,7 +60,7 @@ std::optional<FileId> SourceTable::find(std::string_view name) const {
   return found->second;
 }
 
-LineColumn SourceTable::line_column(FileId id, std::uint32_t offset) const {
+LineColumn SourceTable::line_column(FileId id, std::uint32_t offset, ColumnUnit unit) const {
   const File& file = files_[id.index()];
   if (!file.has_text) return offset < file.positions.size() ? file.positions[offset] : LineColumn{};
   offset = std::min(offset, static_cast<std::uint32_t>(file.text.size()));
@@ -58,8 +70,11 @@ LineColumn SourceTable::line_column(FileId id, std::uint32_t offset) const {
   std::uint32_t column = 1;
   // A byte order mark is not a character of the first line.
   if (line == 1 && file.text.starts_with("\xEF\xBB\xBF")) start = std::min(offset, 3u);
-  for (std::uint32_t i = start + 1; i <= offset; ++i) {
-    if (i == file.text.size() || !continues_code_point(file.text[i])) ++column;
+  while (start < offset) {
+    const std::uint32_t next = end_of_column(file.text, start, unit);
+    if (next > offset) break;
+    column += width_of_column(file.text, start, unit);
+    start = next;
   }
   return {line, column};
 }
@@ -71,15 +86,22 @@ std::uint32_t SourceTable::offset(FileId id, LineColumn position) {
     if (inserted) file.positions.push_back(position);
     return entry->second;
   }
-  if (position.line == 0) return 0;
+  return offset(id, position, ColumnUnit::code_point);
+}
+
+std::uint32_t SourceTable::offset(FileId id, LineColumn position, ColumnUnit unit) const {
+  const File& file = files_[id.index()];
+  if (position.line == 0 || file.line_starts.empty()) return 0;
   if (position.line > file.line_starts.size()) return static_cast<std::uint32_t>(file.text.size());
   std::uint32_t at = file.line_starts[position.line - 1];
-  std::uint32_t end = position.line < file.line_starts.size() ? file.line_starts[position.line] - 1
-                                                               : static_cast<std::uint32_t>(file.text.size());
+  std::uint32_t end = static_cast<std::uint32_t>(file.text.size());
+  if (position.line < file.line_starts.size()) end = file.line_starts[position.line] - 1;
   if (position.line == 1 && file.text.starts_with("\xEF\xBB\xBF")) at = 3;
-  for (std::uint32_t column = 1; column < position.column && at < end; ++column) {
-    do ++at;
-    while (at < end && continues_code_point(file.text[at]));
+  if (end > at && end < file.text.size() && file.text[end - 1] == '\r') --end;
+  for (std::uint32_t column = 1; column < position.column && at < end;) {
+    column += width_of_column(file.text, at, unit);
+    if (column > position.column) break;  // inside a pair of units
+    at = std::min(end_of_column(file.text, at, unit), end);
   }
   return at;
 }

@@ -39,7 +39,11 @@ struct SourceRange {
 /// The smallest range that covers both; an invalid one is ignored. Both must lie in one file.
 SourceRange cover(SourceRange a, SourceRange b);
 
-/// Lines and columns count from 1; a column counts Unicode code points, a tab is one.
+/// What columns count. Messages, JSON, `.pir` files and everything else that says nothing use code points; editors count UTF-16 units or bytes.
+enum class ColumnUnit : std::uint8_t { byte, utf16, code_point };
+
+/// Lines and columns count from 1; a column counts Unicode code points unless another unit is asked for. A tab is one in every unit, and so is the CR
+/// of a CRLF; a byte order mark is none.
 struct LineColumn {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
@@ -64,10 +68,12 @@ class SourceTable {
   /// True for files of the standard library: they are related locations, never primary ones.
   bool is_library(FileId file) const { return files_[file.index()].library; }
 
-  /// The position of a byte; offsets beyond the end give the end of the text.
-  LineColumn line_column(FileId file, std::uint32_t offset) const;
+  /// The position of a byte; offsets beyond the end give the end of the text. A file without text knows code points alone.
+  LineColumn line_column(FileId file, std::uint32_t offset, ColumnUnit unit = ColumnUnit::code_point) const;
   /// The offset of a position: of the nearest byte in a file with text, of the position itself in one without.
   std::uint32_t offset(FileId file, LineColumn position);
+  /// The same of a file with text, in any unit; columns behind the line give its end, which is before its line break.
+  std::uint32_t offset(FileId file, LineColumn position, ColumnUnit unit) const;
   /// Line `line` without its line break; empty where the file has no text or no such line.
   std::string_view line_text(FileId file, std::uint32_t line) const;
   /// The number of lines; a text that ends in a line break has one more, empty line.

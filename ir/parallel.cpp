@@ -2,7 +2,9 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -15,17 +17,20 @@ namespace {
 class Pool {
  public:
   void run(std::size_t helpers, llvm::function_ref<void()> work) {
-    Job job{work, helpers, 0};
+    Job job{work, helpers, 0, nullptr};
     std::unique_lock lock(mutex_);
     jobs_.push_back(&job);
     start_threads(helpers);
     changed_.notify_all();
     lock.unlock();
-    work();
+    std::exception_ptr failure = run(work);
     lock.lock();
     std::erase(jobs_, &job);
     // Who works on it may have work for others himself.
     help_until(lock, [&job] { return job.inside == 0; });
+    lock.unlock();
+    if (failure == nullptr) failure = job.failure;
+    if (failure != nullptr) std::rethrow_exception(failure);
   }
 
   ~Pool() {
@@ -42,13 +47,25 @@ class Pool {
     llvm::function_ref<void()> work;
     std::size_t wanted;  // threads that may still join the caller
     std::size_t inside;  // threads that have
+    std::exception_ptr failure;  // of one of them
   };
+
+  static std::exception_ptr run(llvm::function_ref<void()> work) {
+    try {
+      work();
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
 
   void start_threads(std::size_t count) {
     try {
       while (threads_.size() < count) threads_.emplace_back([this] { serve(); });
     } catch (const std::system_error&) {
       // The system has no more threads: those that there are take all items.
+    } catch (const std::bad_alloc&) {
+      // Nor memory to note one.
     }
   }
 
@@ -66,8 +83,9 @@ class Pool {
       ++job.inside;
       if (--job.wanted == 0) jobs_.pop_front();
       lock.unlock();
-      job.work();
+      std::exception_ptr failure = run(job.work);
       lock.lock();
+      if (failure != nullptr) job.failure = std::move(failure);
       if (--job.inside == 0) changed_.notify_all();
     }
   }

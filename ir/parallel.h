@@ -25,7 +25,8 @@ inline std::size_t workers_for(std::size_t items, std::size_t nodes) {
 }
 
 /// Runs `work` on at most so many threads at once, the calling one among them, and returns when all that began it have returned: who comes when the
-/// items are gone is not waited for. May be called by `work` itself, and by several threads. `work` must not throw.
+/// items are gone is not waited for. May be called by `work` itself, and by several threads. What `work`
+/// throws, which is lack of memory, is thrown here when all have returned; it may then have left out items.
 void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 
 /// Has the threads that so many nodes are worth started by now: starting one may wait for what the process's memory is busy with.

@@ -51,6 +51,7 @@ void complete(Dag& dag) {
 
 /// Shows and verifies what a pass has made. False: the pass is wrong.
 bool look_at(std::string_view name, Dag& dag, const Options& options, DiagnosticSink& sink) {
+  dag.context->poll();
   if (sink.has_errors()) return true;  // what the pass made is for the checks of the passes after it alone
   if (options.after || options.verify_each) complete(dag);
   if (options.after) options.after(name, dag);
@@ -83,7 +84,10 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
 bool prepare(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   // A model that has gradients was compiled before, and has its partition too.
   // The costs that balance stages are those of forward and backward, so the derivative comes first.
-  return !model.grads.empty() || (differentiate(model, sink) && partition(model, strategy, sink));
+  if (!model.grads.empty()) return true;
+  if (!differentiate(model, sink)) return false;
+  model.context().poll();
+  return partition(model, strategy, sink);
 }
 
 std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {

@@ -31,7 +31,8 @@ struct Options {
 };
 
 /// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model.
-/// The model is differentiated and its regions get the partition's coordinates.
+/// The model is differentiated and its regions get the partition's coordinates. Throws Cancelled where its context's request is no longer wanted: then the
+/// model is half done, and of no more use.
 std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
 /// Takes a legal DAG of any level further, one that was read from text among them; `strategy` has its mesh, device sets and settings, and the directives of

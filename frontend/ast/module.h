@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/ast/comment.h"
 #include "frontend/ast/stmt.h"
 #include "llvm/Support/Allocator.h"
 
@@ -90,6 +91,7 @@ class Module {
   FileId file;
   std::span<Item* const> items;
   SourceRange range;  // the whole text
+  std::span<const Comment> comments;  // in text order
   std::vector<std::uint32_t> faults;  // where the text is none of the language, ascending
   bool brackets_differ = false;       // some bracket has no partner: what stands inside what is a guess
 

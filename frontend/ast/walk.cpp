@@ -6,7 +6,7 @@ namespace {
 
 class Walker {
  public:
-  explicit Walker(const VisitNode& visit) : visit_(visit) {}
+  Walker(const VisitNode& visit, const NameVisitor& names) : visit_(visit), names_(names) {}
 
   void item(const Item& item) {
     visit_(item.range, item.kind == ItemKind::error);
@@ -39,6 +39,10 @@ class Walker {
 
  private:
   void name(const Identifier& name) { visit_(name.range, name.missing()); }
+  void declare(const Identifier& declared) {
+    name(declared);
+    if (names_.declares) names_.declares(declared);
+  }
   void names(std::span<const Identifier> list) {
     for (const Identifier& each : list) name(each);
   }
@@ -67,7 +71,7 @@ class Walker {
   void params(std::span<const Param> list) {
     for (const Param& param : list) {
       visit_(param.range, false);
-      name(param.name);
+      declare(param.name);
       type(param.type);
       expr(param.default_value);
     }
@@ -81,7 +85,7 @@ class Walker {
   void bindings(std::span<const Binding> list) {
     for (const Binding& binding : list) {
       visit_(binding.range, false);
-      name(binding.name);
+      declare(binding.name);
       expr(binding.values);
     }
   }
@@ -107,11 +111,13 @@ class Walker {
   void stmt(const Stmt& stmt);
 
   const VisitNode& visit_;
+  const NameVisitor& names_;
 };
 
 void Walker::expr(const Expr* node) {
   if (node == nullptr) return;
   visit_(node->range, node->kind == ExprKind::error);
+  if (auto* used = llvm::dyn_cast<NameExpr>(node); used != nullptr && names_.uses) names_.uses(*used);
   if (auto* list = llvm::dyn_cast<ListExpr>(node)) {
     exprs(list->elements);
   } else if (auto* comprehension = llvm::dyn_cast<ComprehensionExpr>(node)) {
@@ -134,6 +140,7 @@ void Walker::expr(const Expr* node) {
     expr(field->base);
     name(field->field);
   } else if (auto* call = llvm::dyn_cast<CallExpr>(node)) {
+    if (names_.calls) names_.calls(*call);
     expr(call->callee);
     for (const Arg& arg : call->args) {
       visit_(arg.range, false);
@@ -156,13 +163,14 @@ void Walker::expr(const Expr* node) {
 void Walker::stmt(const Stmt& stmt) {
   visit_(stmt.range, stmt.kind == StmtKind::error);
   if (auto* let = llvm::dyn_cast<LetStmt>(&stmt)) {
-    names(let->names);
+    for (const Identifier& each : let->names) declare(each);
     expr(let->value);
   } else if (auto* var = llvm::dyn_cast<VarStmt>(&stmt)) {
-    name(var->name);
+    declare(var->name);
     expr(var->value);
   } else if (auto* assign = llvm::dyn_cast<AssignStmt>(&stmt)) {
     name(assign->name);
+    if (names_.assigns) names_.assigns(assign->name);
     expr(assign->value);
   } else if (auto* value = llvm::dyn_cast<ExprStmt>(&stmt)) {
     expr(value->value);
@@ -190,7 +198,7 @@ void Walker::stmt(const Stmt& stmt) {
   } else if (auto* weight = llvm::dyn_cast<WeightStmt>(&stmt)) {
     for (const WeightDecl& decl : weight->weights) {
       visit_(decl.range, false);
-      name(decl.name);
+      declare(decl.name);
       dims(decl.dims);
     }
     expr(weight->init);
@@ -233,7 +241,7 @@ void Walker::stmt(const Stmt& stmt) {
     bindings(rank->bindings);
     block(rank->body);
   } else if (auto* cursor = llvm::dyn_cast<CursorStmt>(&stmt)) {
-    name(cursor->name);
+    declare(cursor->name);
     expr(cursor->forward);
     expr(cursor->backward);
   } else if (auto* at = llvm::dyn_cast<AtStmt>(&stmt)) {
@@ -247,8 +255,14 @@ void Walker::stmt(const Stmt& stmt) {
 }  // namespace
 
 void walk(const Module& module, const VisitNode& visit) {
-  Walker walker(visit);
+  const NameVisitor nobody;
+  Walker walker(visit, nobody);
   for (const Item* item : module.items) walker.item(*item);
+}
+
+void walk_names(const Item& item, const NameVisitor& visitor) {
+  const VisitNode pass_by = [](SourceRange, bool) {};
+  Walker(pass_by, visitor).item(item);
 }
 
 }  // namespace piper::ast

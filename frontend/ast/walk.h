@@ -14,4 +14,14 @@ using VisitNode = std::function<void(SourceRange range, bool is_error)>;
 
 void walk(const Module& module, const VisitNode& visit);
 
+/// Names of values, by what they do; what is empty is not called.
+struct NameVisitor {
+  std::function<void(const Identifier& name)> declares;  // parameters, `let`, `var`, loops, cursors, weights, inputs
+  std::function<void(const Identifier& name)> assigns;
+  std::function<void(const NameExpr& name)> uses;        // callees too
+  std::function<void(const CallExpr& call)> calls;
+};
+
+void walk_names(const Item& item, const NameVisitor& visitor);
+
 }  // namespace piper::ast

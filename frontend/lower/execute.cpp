@@ -131,6 +131,7 @@ Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {
   Running loop(*this, repeat.count->range, frame, static_cast<std::uint64_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     loop.next();
+    context_->poll();
     if (!step(repeat.range, frame)) return Flow::failed;
     const Flow flow = execute(*repeat.body, frame);
     if (flow != Flow::next) return flow;
@@ -146,6 +147,7 @@ Flow Evaluator::execute_for(std::span<const ast::Binding> bindings, const ast::B
   Running loop(*this, binding.values->range, frame, length(values));
   const auto once = [&](Value value) {
     loop.next();
+    context_->poll();
     if (!step(binding.range, frame)) return Flow::failed;
     frame.slots[binding.name.binding] = std::move(value);
     return execute_for(bindings.subspan(1), body, frame);

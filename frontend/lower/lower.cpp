@@ -238,7 +238,7 @@ class Lowering {
       if (best.empty()) {
         report.hint("leave it out");
       } else {
-        report.hint("did you mean `{}`?", best);
+        report.did_you_mean(best, name);
       }
       evaluator_.resume();
     }

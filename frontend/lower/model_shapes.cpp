@@ -373,7 +373,7 @@ bool ModelBuilder::State::has_dimensions(const ast::CallExpr& expr, const sema::
     const std::string_view best = nearest_name(name, names);
     auto&& report = evaluator.fail(Code::shapes_do_not_fit, range, frame, "`{}` has no dimension `{}`", show(x), name);
     if (!best.empty()) {
-      report.hint("did you mean `{}`?", best);
+      report.did_you_mean(best, name);
     } else if (!names.empty()) {
       report.hint("it has {}", list);
     }

@@ -209,7 +209,7 @@ std::string ErrorStrategy::describe(antlr4::Parser* parser, antlr4::Token* token
   return "the end of the file";
 }
 
-void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found) {
+DiagnosticBuilder ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found) {
   std::string found_text = describe(parser, found);
   antlr4::Token* previous = parser->getTokenStream()->LT(-1);
   std::string after;
@@ -225,7 +225,7 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
   if (type == Parser::NUMBER && what == kRankBinding) {
     builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
   } else if (type == Parser::ASSIGN && what.find("block") != std::string_view::npos) {
-    builder.hint("values are compared with `==`");
+    builder.hint("values are compared with `==`").fix("==");
   } else if (type == Parser::COLON && what == "`=`" && previous != nullptr) {
     builder.hint("the type follows from the value: write `{} = ...`", text(previous));
   } else if (parser->getContext()->getRuleIndex() == Parser::RuleParam && what == "`:`" && previous != nullptr) {
@@ -237,18 +237,23 @@ void ErrorStrategy::report_expected(std::string_view what, antlr4::Parser* parse
   } else if (is_keyword(type) && (what == "a name" || what == "an expression")) {
     builder.hint("{} is a reserved word", found_text);
   } else if (type == Parser::DOT && next != nullptr && next->getType() == Parser::NUMBER) {
-    builder.hint("write `0.{}`", text(next));
+    builder.hint("write `0.{}`", text(next)).fix(cover(range(found), range(next)), "0." + std::string(text(next)));
   } else if (const std::size_t at = found->getTokenIndex(); what == "a name" && at >= 2 && previous != nullptr && previous->getType() == Parser::DOT &&
              parser->getTokenStream()->get(at - 2)->getType() == Parser::NUMBER && text(parser->getTokenStream()->get(at - 2)).find('.') == std::string_view::npos) {
-    builder.hint("write `{}.0`", text(parser->getTokenStream()->get(at - 2)));
+    antlr4::Token* const number = parser->getTokenStream()->get(at - 2);
+    builder.hint("write `{}.0`", text(number)).fix(cover(range(number), range(previous)), std::string(text(number)) + ".0");
   }
+  return builder;
 }
 
-void ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
-  if (recovering_) return;
+std::optional<DiagnosticBuilder> ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
+  if (recovering_) return std::nullopt;
   recovering_ = true;
   antlr4::ParserRuleContext* context = parser->getContext();
-  if (context->getRuleIndex() == Parser::RuleCoordinate && context->start != found) return report_coordinate(parser, context->start);
+  if (context->getRuleIndex() == Parser::RuleCoordinate && context->start != found) {
+    report_coordinate(parser, context->start);
+    return std::nullopt;
+  }
 
   // The outermost construct that was to begin here has the most telling name.
   std::string_view noun;
@@ -273,7 +278,7 @@ void ErrorStrategy::report(antlr4::Parser* parser, antlr4::Token* found) {
   } else {
     for (std::size_t i = 0; i < names.size(); ++i) what += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   }
-  report_expected(what, parser, found);
+  return report_expected(what, parser, found);
 }
 
 /// A name behind a selector that has no index: mostly a forgotten keyword, `place stage[0] p` for `place stage[0] on p`.
@@ -296,7 +301,9 @@ void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* fou
   std::size_t index = found->getTokenIndex();
   antlr4::Token* previous = index > 0 ? parser->getTokenStream()->get(index - 1) : nullptr;
   if (candidates == 1) {
-    sink_.report(Code::unexpected_token, range(found), "expected {} before `{}`", missing, text(found));
+    DiagnosticBuilder builder = sink_.report(Code::unexpected_token, range(found), "expected {} before `{}`", missing, text(found));
+    const SourceRange before{file_, range(found).begin, range(found).begin};
+    if (missing != "`{`") builder.fix(before, missing.substr(1, missing.size() - 2) + " ");
     return;
   }
   antlr4::Token* first = context->start;
@@ -306,7 +313,7 @@ void ErrorStrategy::report_coordinate(antlr4::Parser* parser, antlr4::Token* fou
   }
   std::string_view keyword = first->getType() == Parser::NAME && first == previous ? meant_keyword(text(first)) : std::string_view();
   if (!keyword.empty()) {
-    sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).hint("did you mean `{}`?", keyword);
+    sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).did_you_mean(keyword, text(first));
     return;
   }
   DiagnosticBuilder builder = previous == nullptr || text(previous).empty()
@@ -330,7 +337,7 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
       bool two_words = second == Parser::NAME || is_keyword(second);
       std::string_view keyword = two_words ? meant_keyword(text(first)) : std::string_view();
       if (!keyword.empty()) {
-        sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).hint("did you mean `{}`?", keyword);
+        sink_.report(Code::unexpected_token, range(first), "`{}` begins no statement", text(first)).did_you_mean(keyword, text(first));
         return;
       }
     }
@@ -348,6 +355,16 @@ void ErrorStrategy::reportError(antlr4::Parser* parser, const antlr4::Recognitio
   // A decision may have looked further ahead; the place of the mistake is where it began to look.
   if (auto* undecided = dynamic_cast<const antlr4::NoViableAltException*>(&error)) found = undecided->getStartToken();
   report(parser, found);
+}
+
+/// Offers to write a keyword or a mark behind the token before.
+void ErrorStrategy::offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser, std::size_t type) const {
+  const std::string literal = parser->getVocabulary().getLiteralName(type);  // 'on'
+  antlr4::Token* const previous = parser->getTokenStream()->LT(-1);
+  if (!builder || previous == nullptr || literal.size() < 3 || type == Parser::SEMI) return;
+  const SourceRange behind{file_, range(previous).end, range(previous).end};
+  const std::string word = literal.substr(1, literal.size() - 2);
+  builder->fix(behind, type == Parser::COMMA || type == Parser::COLON || is_closer(type) ? word : " " + word);
 }
 
 antlr4::Token* ErrorStrategy::conjure(antlr4::Parser* parser, std::size_t type) {
@@ -407,7 +424,8 @@ antlr4::Token* ErrorStrategy::recoverInline(antlr4::Parser* parser) {
   }
   // A token too few: what stands here fits behind the missing one.
   if (behind.contains(type)) {
-    report(parser, found);
+    std::optional<DiagnosticBuilder> builder = report(parser, found);
+    if (expected.size() == 1) offer_missing(std::move(builder), parser, static_cast<std::size_t>(expected.getMinElement()));
     return conjure(parser, static_cast<std::size_t>(expected.getMinElement()));
   }
   // Another word in its place: `in` for `into`.
@@ -477,7 +495,7 @@ void ErrorStrategy::sync(antlr4::Parser* parser) {
                                                  noun_of(Parser::RuleItem), describe(parser, found));
         std::string_view keyword = found->getType() == Parser::NAME ? meant_keyword(text(found), kItemKeywords) : std::string_view();
         if (!keyword.empty() && keyword != text(found)) {
-          builder.hint("did you mean `{}`?", keyword);
+          builder.did_you_mean(keyword, text(found));
         } else if (!begins_item(found->getType())) {
           builder.hint("statements stand inside a `model`, `schedule`, `def` or `train`");
         }

@@ -6,6 +6,7 @@
 // construct around it and nothing after it.
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -27,10 +28,12 @@ class ErrorStrategy : public antlr4::ANTLRErrorStrategy {
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& error) override;
 
  private:
-  void report(antlr4::Parser* parser, antlr4::Token* found);
+  /// Nothing where it was told, or where the message says more than what is expected.
+  std::optional<DiagnosticBuilder> report(antlr4::Parser* parser, antlr4::Token* found);
   void report_end_of_statement(antlr4::Parser* parser);
   void report_coordinate(antlr4::Parser* parser, antlr4::Token* found);
-  void report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found);
+  DiagnosticBuilder report_expected(std::string_view what, antlr4::Parser* parser, antlr4::Token* found);
+  void offer_missing(std::optional<DiagnosticBuilder> builder, antlr4::Parser* parser, std::size_t type) const;
   antlr4::Token* conjure(antlr4::Parser* parser, std::size_t type);
 
   SourceRange range(const antlr4::Token* token) const;

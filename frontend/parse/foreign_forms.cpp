@@ -1,9 +1,11 @@
 #include "frontend/parse/foreign_forms.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "antlr4-runtime.h"
+#include "frontend/source/word_of_hint.h"
 #include "grammar_generated/PipeLexer.h"
 
 namespace piper::parse {
@@ -362,6 +364,54 @@ class Replacer {
     return close + 1 - next_;
   }
 
+  /// What the hint says to write, where that is definite; otherwise nothing.
+  std::vector<Edit> edits(const ForeignForm& form, std::size_t count, std::string_view advice) const {
+    const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
+    const std::string_view to = right(next_ + count);
+    const auto end_of = [&](std::string_view part) { return static_cast<std::uint32_t>(part.data() + part.size() - text_.data()); };
+    if (form.where == Where::declared) {
+      const std::string_view behind = rest(next_ + count);
+      const auto statement = word_of_hint(advice);
+      const bool whole = !behind.empty() ? closes_its_brackets(behind) : form.hint.find("$rest") == std::string_view::npos;
+      if (!statement || !whole) return {};
+      return {{{file_, result_.back().begin, behind.empty() ? end : end_of(behind)}, std::string(*statement)}};
+    }
+    if (form.text == "..=") {
+      const auto range = word_of_hint(advice);
+      if (!range || to.empty()) return {};
+      return {{{file_, begin, end_of(to)}, std::string(*range)}};
+    }
+    if (form.where == Where::index) return index_edits(begin, end, to);
+    const std::string word = "write `" + std::string(form.instead);
+    const bool names_it = advice == word + "`" || advice.starts_with(word + "`;") || advice.starts_with(word + "`,") || form.hint == word + " $rest`";
+    if (!names_it) return {};
+    return {{{file_, begin, end}, spaced(form.instead, begin, end)}};
+  }
+
+  /// `0:8` and `0:8:2`; what lacks a bound has several meanings.
+  std::vector<Edit> index_edits(std::uint32_t begin, std::uint32_t end, std::string_view to) const {
+    if (left().empty() || to.empty()) return {};
+    std::vector<Edit> edits = {{{file_, begin, end}, ".."}};
+    for (std::size_t i = next_ + 1; at(i) != nullptr && tokens_[i].begin <= tokens_[next_ + 1].begin + to.size(); ++i) {
+      if (tokens_[i].type != Lexer::COLON) continue;
+      if (right(i + 1).empty()) return {};
+      edits.push_back({{file_, tokens_[i].begin, tokens_[i].end}, " by "});
+    }
+    return edits;
+  }
+
+  static bool closes_its_brackets(std::string_view text) {
+    std::ptrdiff_t open = 0;
+    for (const char c : text) open += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    return open == 0;
+  }
+
+  /// The word with the spaces that it needs to stay one: `a&&b`, `!a`.
+  std::string spaced(std::string_view word, std::uint32_t begin, std::uint32_t end) const {
+    const auto joins = [&](std::size_t at) { return is_word(word) && at < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at])) || text_[at] == '_' || text_[at] == '('); };
+    return (begin > 0 && joins(begin - 1) && text_[begin - 1] != '(' ? " " : "") + std::string(word) + (joins(end) ? " " : "");
+  }
+
   std::size_t replace() {
     if (drop_call_of_pass()) return 1;
     if (const std::size_t count = replace_head_of_for(); count > 0) return count;
@@ -370,7 +420,11 @@ class Replacer {
       if (count == 0 || !fits(form, count)) continue;
       const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;
       const bool step_of_range = form.where == Where::index && brackets_.back().colons++ > 0;  // the second colon of `0:8:2`
-      if (!step_of_range) sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text).hint("{}", hint(form, count));
+      if (!step_of_range) {
+        const std::string advice = hint(form, count);
+        DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text);
+        builder.hint("{}", advice).fix(edits(form, count, advice));
+      }
       bool first = tokens_[next_].first_on_line;
       for (const std::size_t type : types_of(step_of_range ? "by" : form.instead)) {
         RawToken& token = result_.emplace_back();

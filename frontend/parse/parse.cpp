@@ -103,6 +103,7 @@ ast::Module parse(const SourceTable& files, FileId file, DiagnosticSink& sink) {
     report_not_shown(sink, last_hidden, shown - std::min(shown, kShownErrors), "file");
   };
   Tokens tokens = tokenize(text, file, reports);
+  module.comments = module.copy(tokens.comments);
   if (tokens.too_deep) {
     std::vector<ast::Item*> items = {module.make<ast::ErrorItem>(module.range)};
     module.items = module.copy(items);

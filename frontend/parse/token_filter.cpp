@@ -159,6 +159,10 @@ class TokenFilter {
           continue;
         case Lexer::DOC:
           add_doc(doc, text_.substr(begin, end - begin));
+          add_comment(begin, end, first_on_line);
+          continue;
+        case Lexer::COMMENT:
+          add_comment(begin, end, first_on_line);
           continue;
         case Lexer::UNKNOWN:
           if (const std::size_t length = quoted(begin); length > 0) {
@@ -185,10 +189,28 @@ class TokenFilter {
       raw.end = end;
       raw.first_on_line = first_on_line;
       first_on_line = false;
+      attach_comments(begin);
       if (type == Lexer::UNKNOWN) continue;
       if (!doc.empty()) result_.docs.emplace(begin, std::move(doc));
       doc.clear();
     }
+    attach_comments(static_cast<std::uint32_t>(text_.size()));
+  }
+
+  void add_comment(std::uint32_t begin, std::uint32_t end, bool first_on_line) {
+    if (text_[end - 1] == '\r') --end;
+    const SourceRange range{file_, begin, end};
+    if (first_on_line || raw_.empty()) {
+      result_.comments.push_back({range, ast::CommentPlace::before, 0});
+    } else {
+      result_.comments.push_back({range, ast::CommentPlace::behind, raw_.back().begin});
+      attached_ = result_.comments.size();
+    }
+  }
+
+  /// Gives the comments since the last token to the one that begins at `token`.
+  void attach_comments(std::uint32_t token) {
+    for (; attached_ < result_.comments.size(); ++attached_) result_.comments[attached_].token = token;
   }
 
   static void add_doc(std::string& doc, std::string_view line) {
@@ -213,7 +235,7 @@ class TokenFilter {
     if (meant.empty()) {
       builder.hint("the units are `KiB`, `MiB`, `GiB`, `us`, `ms` and `s`; a name does not begin with a digit");
     } else {
-      builder.hint("write `{}{}`", number.substr(0, digits), meant);
+      builder.hint("write `{}{}`", number.substr(0, digits), meant).fix(std::string(number.substr(0, digits)) + std::string(meant));
     }
   }
 
@@ -228,7 +250,8 @@ class TokenFilter {
       const std::size_t behind = end + (text_[end] == '"' ? 1 : close.size());
       if (open == "'" && text_[end] == '"') return 0;
       sink_.report(Code::unknown_character, {file_, begin, static_cast<std::uint32_t>(behind)}, "`{}` has no meaning here", open)
-          .hint("strings are written with `\"`: `\"{}\"`", text_.substr(inside, end - inside));
+          .hint("strings are written with `\"`: `\"{}\"`", text_.substr(inside, end - inside))
+          .fix("\"" + std::string(text_.substr(inside, end - inside)) + "\"");
       return behind - begin;
     }
     return 0;
@@ -325,6 +348,10 @@ class TokenFilter {
         report.hint("`//` begins a comment, and the `{}` of this line stands in it; integers are divided with `/`", closer);
       } else {
         report.hint("add a `{}`", closer);
+        // Where a block ends nobody knows; and of several brackets that end in one place each would take the end of another.
+        const bool outermost = std::ranges::all_of(open_, [](const Open& open) { return open.token.type == Lexer::LBRACE; });
+        const bool alone = outermost && (result_.list.empty() || result_.list.back().begin != result_.list.back().end);
+        if (closer != "}" && alone) report.fix({file_, last_end(), last_end()}, std::string(closer));
       }
     }
     if (top.token.type == Lexer::LBRACE) separate();
@@ -481,10 +508,16 @@ class TokenFilter {
     }
     DiagnosticBuilder builder =
         sink_.report(Code::unexpected_token, range(token), "a line begins with `{}`, but the line before it is complete", text(token));
+    const SourceRange between{file_, last_end(), token.begin};
+    const std::string_view space = text_.substr(between.begin, between.end - between.begin);
+    const bool comment = space.find_first_not_of(" \t\r\n") != std::string_view::npos;
     if (token.type == Lexer::ELSE) {
       builder.hint("write `} else` on one line");
+      if (!comment) builder.fix(Fix{"write `} else` on one line", {{between, " "}}});
     } else {
       builder.hint("a line end ends the statement unless a `(` or `[` is open: put `{}` at the end of the line before", text(token));
+      const std::string moved(text(token));
+      if (!comment) builder.fix(Fix{"put `" + moved + "` at the end of the line before", {{{file_, between.begin, token.end}, " " + moved + std::string(space)}}});
     }
   }
 
@@ -499,14 +532,15 @@ class TokenFilter {
     if (level == 0 && token.type != Lexer::RBRACE && inside_brackets()) {
       const Token& opener = open_.back().token;
       sink_.report(Code::unmatched_bracket, range(token), "`{}` does not close `{}`", text(token), text(opener))
-          .related(range(opener), "this is what is open");
+          .related(range(opener), "this is what is open")
+          .fix(opener.type == Lexer::LPAREN ? ")" : "]");
       std::size_t closer = closer_of(opener.type);
       open_.pop_back();
       emit(closer, token.begin, token.end);
       return;
     }
     if (level == 0) {
-      sink_.report(Code::unmatched_bracket, range(token), "`{}` closes nothing", text(token));
+      sink_.report(Code::unmatched_bracket, range(token), "`{}` closes nothing", text(token)).fix("");
       return;
     }
     close_down_to(level, {token.begin, token.end}, "it had to be closed before this");
@@ -526,6 +560,7 @@ class TokenFilter {
   std::size_t outer_depth_ = 1;
   Span unknown_{0, 0};
   std::uint32_t comment_end_ = 0;  // of another language
+  std::size_t attached_ = 0;       // comments that have their token
   std::set<std::uint32_t> unclosed_string_ends_;
   Tokens result_;
 };

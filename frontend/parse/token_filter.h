@@ -1,5 +1,5 @@
 #pragma once
-// From text to the tokens that the grammar wants: comments go, line ends become SEMI, brackets are made to match.
+// From text to the tokens that the grammar wants: comments go into a list of their own, line ends become SEMI, brackets are made to match.
 //
 // Guarantees about the result: it ends with EOF; SEMI stands between and after statements and items, also before `}`
 // and EOF, never twice and never behind `{`; every bracket has its partner. Whatever had to be dropped or inserted for
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/ast/comment.h"
 #include "frontend/source/selected_reports.h"
 
 namespace piper::parse {
@@ -24,6 +25,7 @@ struct Token {
 struct Tokens {
   std::vector<Token> list;
   std::map<std::uint32_t, std::string> docs;  // by the first byte of the token that a doc comment precedes
+  std::vector<ast::Comment> comments;         // in text order, doc comments among them
   bool too_deep = false;                      // reported; `list` ends early and must not be parsed
 };
 

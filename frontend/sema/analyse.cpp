@@ -223,7 +223,7 @@ MeshId Analyser::find_mesh(const ast::Identifier& name) {
   const std::string_view best = nearest_name(name.name, meshes);
   if (found != nullptr) diagnostic.related(found->range, "it is declared here");
   if (!best.empty()) {
-    diagnostic.hint("did you mean `{}`?", best);
+    diagnostic.did_you_mean(best, name.name);
   } else {
     diagnostic.hint("declare one: `mesh {}(pp: 2, dp: 2)`", found != nullptr ? std::string_view("cluster") : name.name);
   }

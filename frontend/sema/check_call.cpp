@@ -32,7 +32,7 @@ Type Analyser::call(ast::CallExpr& expr, bool as_statement) {
     if (best.empty()) {
       diagnostic.hint("there is `{}`", signature(Builtin::trim).text);
     } else {
-      diagnostic.hint("did you mean `.{}`?", best);
+      diagnostic.hint("did you mean `.{}`?", best).fix(std::string(best));
     }
     return kError;
   }

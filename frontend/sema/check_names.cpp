@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/sema/analyser.h"
+#include "frontend/source/word_of_hint.h"
 #include "ir/diagnostics/suggestion.h"
 
 namespace piper::sema {
@@ -167,10 +168,12 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
     } else {
       diagnostic.hint("write `{}`, which leaves its end out", range);
     }
+    // Of `memory` it is a name; of `length` a form, `len(values)`.
+    if (const auto word = word_of_hint(instead); word && word->find_first_of("([ ") == std::string_view::npos) diagnostic.fix(at, std::string(*word));
     return;
   }
   if (const std::string_view best = suggestion(name, callee); !best.empty()) {
-    diagnostic.hint("did you mean `{}`?", best);
+    diagnostic.did_you_mean(best, name);
     return;
   }
   // A library file of that name is a likelier cause than a missing declaration.
@@ -194,7 +197,7 @@ Analyser::Local* Analyser::use_local(const ast::Identifier& name, Type expected,
       if (other.type == expected) known.push_back(other.name);
     }
     if (const std::string_view best = nearest_name(name.name, known); !best.empty()) {
-      diagnostic.hint("did you mean `{}`?", best);
+      diagnostic.did_you_mean(best, name.name);
     } else if (!known.empty()) {
       std::string all;
       for (std::string_view other : known) all += (all.empty() ? "`" : ", `") + std::string(other) + "`";

@@ -191,7 +191,11 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
       }
       const std::string_view best = nearest_name(pair.name.name, names);
       auto diagnostic = sink_.report(Code::unknown_setting, pair.name.range, "`{}` has no setting `{}`", owner, pair.name.name);
-      diagnostic.hint("{} {}", best.empty() ? "it has" : "did you mean", best.empty() ? all : "`" + std::string(best) + "`?");
+      if (best.empty()) {
+        diagnostic.hint("it has {}", all);
+      } else {
+        diagnostic.did_you_mean(best, pair.name.name);
+      }
       // A lone name may be a word of the setting that was meant.
       if (!llvm::isa<ast::NameExpr>(pair.value)) infer(*pair.value);
       continue;

@@ -268,7 +268,7 @@ void Analyser::assign(const ast::AssignStmt& stmt) {
     if (body_.sort == BodySort::train && setting) {
       diagnostic.hint("a setting is written with a colon: `{}: {}`", stmt.name.name, ast::source_text(*stmt.value));
     } else if (!best.empty()) {
-      diagnostic.hint("did you mean `{}`?", best);
+      diagnostic.did_you_mean(best, stmt.name.name);
     } else {
       diagnostic.hint("to make it write `let {} = ...`, or `var {} = ...` if it changes", stmt.name.name, stmt.name.name);
     }

@@ -1,6 +1,7 @@
 // Written types, shapes, parameters, inputs and weights.
 
 #include "frontend/sema/analyser.h"
+#include "frontend/source/word_of_hint.h"
 #include "ir/diagnostics/suggestion.h"
 
 namespace piper::sema {
@@ -62,8 +63,9 @@ Type Analyser::resolve_type(const ast::TypeRef& type) {
   auto diagnostic = sink_.report(Code::unknown_type, type.name.range, "there is no type `{}`", type.name.name);
   if (const std::string_view instead = instead_of_foreign(type.name.name); !instead.empty()) {
     diagnostic.hint("{}", instead);
+    if (const auto word = word_of_hint(instead); word && word->find_first_of("([ ") == std::string_view::npos) diagnostic.fix(type.name.range, std::string(*word));
   } else if (const std::string_view best = nearest_name(type.name.name, names); !best.empty()) {
-    diagnostic.hint("did you mean `{}`?", best);
+    diagnostic.did_you_mean(best, type.name.name);
   } else {
     diagnostic.hint("types are `int`, `float`, `bool`, `string`, `bytes`, `axis`, `devices`, `selector`, `order`, `steps`, `cursor`, "
                     "`tensor[...]`, `i64[...]` and lists `[T]`");
@@ -107,7 +109,7 @@ void Analyser::dims(std::span<const ast::Dim> list, DimsOf of) {
       }
       const std::string_view best = nearest_name(dim.name.name, names);
       if (!best.empty()) {
-        diagnostic.hint("did you mean `{}`?", best);
+        diagnostic.did_you_mean(best, dim.name.name);
       } else {
         diagnostic.hint("give it one: `{}: SIZE`", dim.name.name);
       }

@@ -98,7 +98,7 @@ class Loader {
       if (!inside.empty()) {
         diagnostic.hint("a `use` names one file: {}", inside);
       } else if (!best.empty()) {
-        diagnostic.hint("did you mean `{}`?", best);
+        diagnostic.did_you_mean(best, dotted);
       }
       return std::nullopt;
     }

@@ -63,7 +63,7 @@ struct Analyser::Matching {
     for (const ParamView& view : callee.params) names.push_back(view.name);
     if (const std::string_view best = nearest_name(arg.name.name, names); !best.empty()) {
       auto diagnostic = analyser.sink_.report(Code::unknown_argument, arg.name.range, "`{}` has no parameter `{}`", callee.name, arg.name.name);
-      diagnostic.hint("did you mean `{}`?", best);
+      diagnostic.did_you_mean(best, arg.name.name);
       if (callee.declared.valid()) diagnostic.related(callee.declared, "`{}` is declared here", callee.name);
       ok = false;
     } else {

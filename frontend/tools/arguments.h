@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frontend/lower/lower.h"
+#include "frontend/service/nearest.h"
 
 namespace piper::tools {
 
@@ -63,8 +64,5 @@ bool parse_arguments(std::span<const std::string> words, Arguments& arguments, s
 
 /// The text of `piper --help`, or of `piper COMMAND --help`; `train` lists the environment of the runtime too.
 std::string help_text(std::optional<Command> command);
-
-/// The candidate nearest to `word` by edit distance, if it is near enough to be meant.
-std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace piper::tools

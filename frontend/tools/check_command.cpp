@@ -62,7 +62,7 @@ int run_check(Console& console, const Arguments& arguments) {
   HeapFiller filler;
   Session session(console, arguments);
   if (!session.open(arguments.positional[0])) return session.finish();
-  if (const dag::Dag* plan = session.pir()) {
+  if (const dag::Dag* plan = session.compilation().pir()) {
     verify::lint(*plan, session.sink());
     return session.finish();
   }

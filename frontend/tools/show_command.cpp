@@ -34,10 +34,10 @@ std::string show_orders(const Arguments& arguments, const dag::Dag& dag, std::sp
 
 int show_pir(Session& session, const std::string& kind) {
   const Arguments& arguments = session.arguments();
-  const dag::Dag& dag = *session.pir();
+  const dag::Dag& dag = *session.compilation().pir();
   const dag::Level needed = kind == "program" ? dag::Level::planned : dag::Level::ordered;
   if (kind == "dag") {
-    session.write(wrapped(arguments, "dag", dag::print(dag, session.pir_directives())));
+    session.write(wrapped(arguments, "dag", dag::print(dag, session.compilation().pir_directives())));
   } else if (kind == "graph") {
     session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
   } else if (dag.level < needed) {
@@ -46,7 +46,7 @@ int show_pir(Session& session, const std::string& kind) {
   } else if (kind == "program") {
     session.write(wrapped(arguments, "program", program_text(dag)));
   } else {
-    session.write(show_orders(arguments, dag, session.pir_directives(), kind == "grid"));
+    session.write(show_orders(arguments, dag, session.compilation().pir_directives(), kind == "grid"));
   }
   return session.finish();
 }
@@ -66,14 +66,14 @@ int run_show(Console& console, const Arguments& arguments) {
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
   if (kind == "ast") {
-    const auto module = session.parse_only(input);
+    const auto module = session.compilation().parse(input, session.sink());
     // A tree with error nodes is worth reading; as JSON the errors are the one object.
     const bool only_errors = arguments.format == "json" && session.sink().has_errors();
     if (module && !only_errors) session.write(wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
     return session.finish();
   }
   if (!session.open(input)) return session.finish();
-  if (session.pir()) return show_pir(session, kind);
+  if (session.compilation().pir()) return show_pir(session, kind);
   auto subject = session.subject(name, false);
   if (!subject) return session.finish();
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;

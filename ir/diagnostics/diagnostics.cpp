@@ -108,6 +108,43 @@ DiagnosticBuilder& DiagnosticBuilder::set_hint(std::string text) {
   return *this;
 }
 
+DiagnosticBuilder& DiagnosticBuilder::fix(std::string text) { return fix(sink_->diagnostics_[index_].range, std::move(text)); }
+
+DiagnosticBuilder& DiagnosticBuilder::fix(std::vector<Edit> edits) {
+  if (edits.empty()) return *this;
+  const SourceTable& files = sink_->locations_->files();
+  const auto quoted = [](std::string_view text) { return text.size() == 1 && text[0] == '\n' ? std::string("a line break") : "`" + std::string(text) + "`"; };
+  Fix fix;
+  for (const Edit& edit : edits) {
+    const SourceRange& range = edit.range;
+    if (!range.valid() || !files.has_text(range.file) || files.is_library(range.file)) return *this;
+    const std::string_view written = files.text(range.file).substr(range.begin, range.end - range.begin);
+    fix.title += fix.title.empty() ? "" : ", ";
+    if (written.empty()) {
+      fix.title += "insert " + quoted(edit.text);
+    } else if (edit.text.empty()) {
+      fix.title += "remove " + quoted(written);
+    } else {
+      fix.title += "replace " + quoted(written) + " by " + quoted(edit.text);
+    }
+  }
+  fix.edits = std::move(edits);
+  return this->fix(std::move(fix));
+}
+
+DiagnosticBuilder& DiagnosticBuilder::fix(Fix fix) {
+  sink_->diagnostics_[index_].fixes.push_back(std::move(fix));
+  return *this;
+}
+
+DiagnosticBuilder& DiagnosticBuilder::did_you_mean(std::string_view name, std::string_view written) {
+  set_hint(format_args("did you mean `{}`?", name));
+  const SourceRange& range = sink_->diagnostics_[index_].range;
+  const SourceTable& files = sink_->locations_->files();
+  if (!range.valid() || !files.has_text(range.file) || files.text(range.file).substr(range.begin, range.end - range.begin) != written) return *this;
+  return fix(std::string(name));
+}
+
 DiagnosticBuilder DiagnosticSink::add(Code code, SourceRange range, std::string message) {
   Diagnostic& diagnostic = diagnostics_.emplace_back();
   diagnostic.code = code;

@@ -103,6 +103,20 @@ struct Related {
   friend bool operator==(const Related&, const Related&) = default;
 };
 
+/// Puts `text` in place of a range, which may be empty.
+struct Edit {
+  SourceRange range;
+  std::string text;
+  friend bool operator==(const Edit&, const Edit&) = default;
+};
+
+/// What a machine may do about a diagnostic without asking further: afterwards it is gone, and nothing new stands before it. The edits do not overlap.
+struct Fix {
+  std::string title;  // `replace `stge` by `stage``
+  std::vector<Edit> edits;
+  friend bool operator==(const Fix&, const Fix&) = default;
+};
+
 struct Diagnostic {
   Code code{};
   Severity severity = Severity::error;
@@ -110,6 +124,7 @@ struct Diagnostic {
   SourceRange range;  // invalid: concerns no file
   std::vector<Related> related;
   std::string hint;   // empty: none
+  std::vector<Fix> fixes;
   friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
@@ -133,6 +148,15 @@ class DiagnosticBuilder {
   DiagnosticBuilder& hint(MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
     return set_hint(format_args(pattern.text, args...));
   }
+  /// Offers to put `text` in place of `range`. Nothing where the range lies in no text that the user can edit.
+  DiagnosticBuilder& fix(SourceRange range, std::string text) { return fix({{range, std::move(text)}}); }
+  /// In place of what the diagnostic is about.
+  DiagnosticBuilder& fix(std::string text);
+  /// Several edits that only help together.
+  DiagnosticBuilder& fix(std::vector<Edit> edits);
+  DiagnosticBuilder& fix(Fix fix);
+  /// Asks whether `name` was meant, and offers it where the diagnostic is about `written` and nothing else.
+  DiagnosticBuilder& did_you_mean(std::string_view name, std::string_view written);
 
  private:
   friend class DiagnosticSink;
@@ -184,8 +208,9 @@ class DiagnosticSink {
 /// `file:line:column: error P1010: message`, the source line with carets, related locations, the hint.
 std::string render_text(std::span<const Diagnostic> diagnostics, const SourceTable& files);
 
-/// One JSON object as a line: `{"code":"P3007","severity":"error","message":..,"file":..,"range":..,"related":[..],"hint":..}`.
-/// `file` and `range` are null where no file is concerned, `hint` is null where there is none.
+/// One JSON object as a line: `{"code":"P3007","severity":"error","message":..,"file":..,"range":..,"related":[..],"hint":..,"fixes":[..]}`.
+/// `file` and `range` are null where no file is concerned, `hint` is null where there is none. A fix is `{"title":..,"edits":[{"file":..,"start":..,
+/// "end":..,"text":..}]}`. Positions are `{"line":..,"column":..}`, both from 1; a column counts code points, and the end is exclusive.
 std::string render_json(const Diagnostic& diagnostic, const SourceTable& files);
 
 /// `{"schema":1,"diagnostics":[..]}`.

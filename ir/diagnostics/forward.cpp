@@ -34,6 +34,7 @@ void forward(const DiagnosticSink& from, DiagnosticSink& to) {
     for (const Related& related : diagnostic.related) builder.related(related.range, "{}", related.message);
     if (more > 0) builder.related(diagnostic.range, "and {} more of this kind from the same line", more);
     if (!diagnostic.hint.empty()) builder.hint("{}", diagnostic.hint);
+    for (const Fix& fix : diagnostic.fixes) builder.fix(fix);
   }
   report_not_shown(to, last_hidden, hidden, "train or schedule");
 }

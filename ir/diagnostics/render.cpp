@@ -82,6 +82,14 @@ void append_located(std::string& out, const SourceTable& files, SourceRange rang
   append_source_line(out, files, range, begin, files.line_column(range.file, range.end));
 }
 
+void write_position(llvm::json::OStream& json, const SourceTable& files, const char* name, FileId file, std::uint32_t offset) {
+  const LineColumn at = files.line_column(file, offset);
+  json.attributeObject(name, [&] {
+    json.attribute("line", at.line);
+    json.attribute("column", at.column);
+  });
+}
+
 void write_place(llvm::json::OStream& json, const SourceTable& files, SourceRange range) {
   if (!range.valid()) {
     json.attribute("file", nullptr);
@@ -90,15 +98,24 @@ void write_place(llvm::json::OStream& json, const SourceTable& files, SourceRang
   }
   json.attribute("file", llvm::json::fixUTF8(llvm::StringRef(files.name(range.file))));
   json.attributeObject("range", [&] {
-    auto position = [&](const char* name, std::uint32_t offset) {
-      LineColumn at = files.line_column(range.file, offset);
-      json.attributeObject(name, [&] {
-        json.attribute("line", at.line);
-        json.attribute("column", at.column);
-      });
-    };
-    position("start", range.begin);
-    position("end", range.end);
+    write_position(json, files, "start", range.file, range.begin);
+    write_position(json, files, "end", range.file, range.end);
+  });
+}
+
+void write_fix(llvm::json::OStream& json, const Fix& fix, const SourceTable& files) {
+  json.object([&] {
+    json.attribute("title", llvm::json::fixUTF8(fix.title));
+    json.attributeArray("edits", [&] {
+      for (const Edit& edit : fix.edits) {
+        json.object([&] {
+          json.attribute("file", llvm::json::fixUTF8(llvm::StringRef(files.name(edit.range.file))));
+          write_position(json, files, "start", edit.range.file, edit.range.begin);
+          write_position(json, files, "end", edit.range.file, edit.range.end);
+          json.attribute("text", llvm::json::fixUTF8(edit.text));
+        });
+      }
+    });
   });
 }
 
@@ -121,6 +138,9 @@ void write_diagnostic(llvm::json::OStream& json, const Diagnostic& diagnostic, c
     } else {
       json.attribute("hint", llvm::json::fixUTF8(diagnostic.hint));
     }
+    json.attributeArray("fixes", [&] {
+      for (const Fix& fix : diagnostic.fixes) write_fix(json, fix, files);
+    });
   });
 }
 

@@ -409,7 +409,7 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
     for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce}) consider(directive::part_name(part));
   }
   if (!best.empty()) {
-    builder.hint("did you mean `{}`?", best);
+    builder.did_you_mean(best, name);
   } else if (known.size() == 1) {
     builder.hint("the only name beside `model` is `{}`", known.front());
   } else if (!known.empty()) {

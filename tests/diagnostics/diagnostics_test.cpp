@@ -83,11 +83,11 @@ TEST_F(Diagnostics, JsonHasThePromisedFields) {
   EXPECT_EQ(render_json(list[1], table.files()),
             R"({"code":"P1010","severity":"error","message":"a \"message\"","file":"a.pipe",)"
             R"("range":{"start":{"line":1,"column":11},"end":{"line":1,"column":12}},)"
-            R"("related":[{"message":"here","file":"a.pipe","range":{"start":{"line":1,"column":1},"end":{"line":1,"column":6}}}],"hint":"h"})");
+            R"("related":[{"message":"here","file":"a.pipe","range":{"start":{"line":1,"column":1},"end":{"line":1,"column":6}}}],"hint":"h","fixes":[]})");
   EXPECT_EQ(render_json(list, table.files()),
             R"({"schema":1,"diagnostics":[{"code":"P1001","severity":"error","message":"cannot read )"
             "\xEF\xBF\xBD"
-            R"(","file":null,"range":null,"related":[],"hint":null},)" + render_json(list[1], table.files()) + "]}");
+            R"(","file":null,"range":null,"related":[],"hint":null,"fixes":[]},)" + render_json(list[1], table.files()) + "]}");
 }
 
 TEST_F(Diagnostics, SortedByPlaceAndWithoutRepetition) {

@@ -23,6 +23,54 @@ TEST(Ids, InvalidIdsAreKeysToo) {
   EXPECT_EQ((std::unordered_set<TestId>{TestId(), TestId(1), TestId(1)}).size(), 2u);
 }
 
+TEST(Sources, ColumnsInEachUnit) {
+  const std::string e = "\xC3\xA9", sun = "\xE6\x97\xA5", clef = "\xF0\x9D\x84\x9E", mark = "\xEF\xBB\xBF";
+  struct Row {
+    std::string text;
+    std::uint32_t offset;
+    std::uint32_t line, byte, utf16, code_point;
+  };
+  const Row rows[] = {
+      {"abc", 0, 1, 1, 1, 1},
+      {"abc", 3, 1, 4, 4, 4},
+      {"abc", 99, 1, 4, 4, 4},
+      {e + "b", 2, 1, 3, 2, 2},
+      {sun + "b", 3, 1, 4, 2, 2},
+      {clef + "b", 4, 1, 5, 3, 2},
+      {clef + clef + "b", 8, 1, 9, 5, 3},
+      {"\t" + e + "\tb", 4, 1, 5, 4, 4},
+      {"a\r\nb", 1, 1, 2, 2, 2},
+      {"a\r\nb", 3, 2, 1, 1, 1},
+      {e + "\r\n" + clef + "b", 8, 2, 5, 3, 2},
+      {mark + e + "b", 5, 1, 3, 2, 2},
+      {"a\n" + mark + "b", 5, 2, 4, 2, 2},
+      {"\xFF" "b", 1, 1, 2, 2, 2},
+      {"", 0, 1, 1, 1, 1},
+  };
+  for (const Row& row : rows) {
+    SourceTable files;
+    const FileId file = files.add("a", row.text);
+    SCOPED_TRACE(row.text);
+    const std::pair<ColumnUnit, std::uint32_t> columns[] = {{ColumnUnit::byte, row.byte}, {ColumnUnit::utf16, row.utf16}, {ColumnUnit::code_point, row.code_point}};
+    for (const auto& [unit, column] : columns) {
+      const LineColumn at{row.line, column};
+      EXPECT_EQ(files.line_column(file, row.offset, unit), at) << static_cast<int>(unit);
+      EXPECT_EQ(files.offset(file, at, unit), std::min<std::size_t>(row.offset, row.text.size())) << static_cast<int>(unit);
+    }
+    EXPECT_EQ(files.line_column(file, row.offset), (LineColumn{row.line, row.code_point}));
+  }
+}
+
+TEST(Sources, ColumnsBehindALineAreItsEnd) {
+  const std::string clef = "\xF0\x9D\x84\x9E";
+  SourceTable files;
+  const FileId file = files.add("a", clef + "\r\nb\n");
+  EXPECT_EQ(files.offset(file, {1, 99}, ColumnUnit::utf16), 4u);  // before CR LF
+  EXPECT_EQ(files.offset(file, {1, 2}, ColumnUnit::utf16), 0u);   // inside a pair of units
+  EXPECT_EQ(files.offset(file, {2, 99}, ColumnUnit::byte), 7u);
+  EXPECT_EQ(files.offset(file, {9, 1}, ColumnUnit::byte), 8u);
+}
+
 TEST(Sources, PositionsAndOffsetsAreInverse) {
   test::for_each_case(300, [](test::Random& random) {
     static const std::vector<std::string> kParts = {"a", "\n", "\t", "ö", "日", "\r\n", "𝄞", " "};

@@ -243,5 +243,35 @@ TEST(ParseText, NestingUpToTheBoundParses) {
   EXPECT_TRUE(flat.sink.empty()) << flat.report();
 }
 
+TEST(Comments, StandWithTheTokenThatTheyBelongTo) {
+  struct Row {
+    std::string text;
+    std::vector<std::string> wanted;  // the comment, where it stands, the text from its token on
+  };
+  const Row rows[] = {
+      {"param a = 1  // of the value\n", {"// of the value behind 1  /"}},
+      {"// of the param\nparam a = 1\n", {"// of the param before para"}},
+      {"/// documents it\n// and this\n\nparam a = 1\n", {"/// documents it before para", "// and this before para"}},
+      {"param a = 1\n// at the end\n", {"// at the end before "}},
+      {"param a = 1 // one\n// two\nparam b = 2", {"// one behind 1 //", "// two before para"}},
+      {"param a = [ // open\n  1, // first\n  2]\n", {"// open behind [ //", "// first behind , //"}},
+      {"param a = 1 // CRLF\r\nparam b = 2\r\n", {"// CRLF behind 1 //"}},
+      {"param a = \"// no comment\"\n", {}},
+      {"# foreign // no comment of ours\nparam a = 1\n", {}},
+      {"//", {"// before "}},
+  };
+  for (const Row& row : rows) {
+    LocationTable table;
+    DiagnosticSink sink(table);
+    const ast::Module module = parse::parse(table.files(), table.files().add("a.pipe", row.text), sink);
+    std::vector<std::string> found;
+    for (const ast::Comment& comment : module.comments) {
+      found.push_back(row.text.substr(comment.range.begin, comment.range.end - comment.range.begin) + (comment.place == ast::CommentPlace::behind ? " behind " : " before ") +
+                      row.text.substr(comment.token, 4));
+    }
+    EXPECT_EQ(found, row.wanted) << row.text;
+  }
+}
+
 }  // namespace
 }  // namespace piper

@@ -41,8 +41,9 @@ class TreeRules(unittest.TestCase):
             ("backend/a.cpp", ['"ir/ids.h"', '"runtime/abi.h"', '"runtime/kernel_math.h"'], ['"passes/p.h"', '"runtime/executor/e.h"']),
             ("runtime/a.cpp", ['"runtime/abi.h"'], ['"ir/ids.h"', '"backend/b.h"', '"tests/support/golden.h"']),
             ("frontend/sema/a.cpp", ['"frontend/ast/a.h"', '"ir/ids.h"'], ['"passes/p.h"', '"backend/b.h"', '"runtime/abi.h"',
-                                                                          '"frontend/tools/driver.h"', '"frontend/api/piper.h"']),
-            ("frontend/tools/a.cpp", ['"passes/p.h"', '"backend/b.h"', '"runtime/executor/e.h"', '"frontend/api/piper.h"'],
+                                                                          '"frontend/tools/driver.h"', '"frontend/api/piper.h"', '"frontend/service/s.h"']),
+            ("frontend/service/a.cpp", ['"passes/p.h"', '"frontend/lower/l.h"', '"backend/b.h"'], ['"frontend/tools/driver.h"', '"runtime/abi.h"']),
+            ("frontend/tools/a.cpp", ['"frontend/service/s.h"', '"passes/p.h"', '"backend/b.h"', '"runtime/executor/e.h"', '"frontend/api/piper.h"'],
              ['"tests/support/golden.h"']),
             ("tests/ir/a_test.cpp", ['"passes/p.h"', '"tests/support/golden.h"'], []),
         ):

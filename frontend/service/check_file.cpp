@@ -1,12 +1,14 @@
-// What `check FILE` looks at beside the trains: params, meshes, and each schedule that no train of the file applies, at small default sizes.
+// What a check of a file looks at beside the trains: params, meshes, and each schedule that no train of the file applies, at small default sizes.
 
+#include <algorithm>
 #include <set>
 
-#include "frontend/tools/session.h"
+#include "backend/device_program/device_program.h"
+#include "frontend/service/compilation.h"
 #include "ir/diagnostics/forward.h"
 #include "ir/verify/verify.h"
 
-namespace piper::tools {
+namespace piper::service {
 namespace {
 
 /// Sizes of the parameters that have no default: the first that meet what the schedule requires are taken.
@@ -43,7 +45,7 @@ bool declares_param(const sema::Program& program, std::string_view name) {
 
 }  // namespace
 
-std::vector<sema::FunctionId> Session::schedules_without_train() const {
+std::vector<sema::FunctionId> Compilation::schedules_without_train() const {
   std::set<sema::FunctionId> applied;
   for (const sema::Train& train : program_->trains) {
     if (train.module.index() == 0) add_applied(*program_, *train.syntax->body, applied);
@@ -57,8 +59,9 @@ std::vector<sema::FunctionId> Session::schedules_without_train() const {
   return schedules;
 }
 
-void Session::check_file() {
-  if (!library_schedule_.empty()) return;
+std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
+  std::vector<CheckedSchedule> checked;
+  if (!library_schedule_.empty()) return checked;
   const std::vector<sema::FunctionId> schedules = schedules_without_train();
   // What gives a parameter of a schedule is no mistake of the trains.
   const std::vector<lower::Override> given = overrides_;
@@ -66,17 +69,20 @@ void Session::check_file() {
     const auto takes = [&](sema::FunctionId id) { return has_parameter(program_->functions[id.index()], override.name); };
     return !declares_param(*program_, override.name) && std::any_of(schedules.begin(), schedules.end(), takes);
   });
-  if (program_->complete) lower::lower_declarations(*program_, overrides_, context_, sink_);
-  for (const sema::FunctionId schedule : schedules) check_schedule(schedule, given);
+  if (program_->complete) lower::lower_declarations(*program_, overrides_, context_, sink);
+  for (const sema::FunctionId schedule : schedules) {
+    if (auto compiled = check_schedule(schedule, given, sink)) checked.push_back(std::move(*compiled));
+  }
   const auto stands_here = [](const auto& declared) { return declared.module.index() == 0; };
   const bool trains = std::any_of(program_->trains.begin(), program_->trains.end(), stands_here);
-  if (sink_.has_errors() || trains || !schedules.empty()) return;
+  if (sink.has_errors() || trains || !schedules.empty()) return checked;
   const SourceRange begin{program_->modules.front()->syntax.file, 0, 0};
-  sink_.report(Code::nothing_to_compile, begin, "the file has no train and no schedule: beyond names, types and the values of params and meshes nothing was checked")
+  sink.report(Code::nothing_to_compile, begin, "the file has no train and no schedule: beyond names, types and the values of params and meshes nothing was checked")
       .hint("check the file that uses it, or add a train that calls its models");
+  return checked;
 }
 
-void Session::check_schedule(sema::FunctionId id, std::span<const lower::Override> all) {
+std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink) {
   const sema::Function& function = program_->functions[id.index()];
   std::vector<lower::Override> given;
   for (const lower::Override& override : all) {
@@ -91,11 +97,11 @@ void Session::check_schedule(sema::FunctionId id, std::span<const lower::Overrid
     if (param.default_value != nullptr || is_given(param.name.name)) continue;
     const sema::Type type = function.params[i];
     if (!type.is(sema::TypeKind::axis) && !type.is(sema::TypeKind::integer)) {
-      sink_
+      sink
           .report(Code::schedule_not_compiled, param.name.range, "`{}` was not compiled: its parameter `{}: {}` has no default", function.name(), param.name.name,
                   sema::type_name(type))
           .hint("give it a default, or check a train that applies `{}`", function.name());
-      return;
+      return std::nullopt;
     }
     open.push_back(i);
   }
@@ -114,31 +120,32 @@ void Session::check_schedule(sema::FunctionId id, std::span<const lower::Overrid
     DiagnosticSink trial(context_.locations);
     compile_schedule(id, overrides, trial);
     if (trial.reported(Code::unknown_region)) {
-      sink_.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled by itself: it names regions of a model", function.name())
+      sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled by itself: it names regions of a model", function.name())
           .hint("check a train that applies it");
-      return;
+      return std::nullopt;
     }
     const bool unmet = trial.reported(Code::requirement_not_met) || trial.reported(Code::measure_out_of_bounds);
     if (unmet && !open.empty()) {
       tried += (tried.empty() ? "`" : " nor `") + text + "`";
       continue;
     }
-    forward(trial, sink_);
-    words() << "schedule " << function.name() << ": checked" << (text.empty() ? "" : " at " + text) << "\n";
-    return;
+    forward(trial, sink);
+    return CheckedSchedule{std::string(function.name()), text};
   }
-  sink_.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled: neither {} meets what it requires", function.name(), tried)
-      .hint("give it sizes that do: `piper check {} {}{}`", arguments_.positional[0], function.name(), asked);
+  sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled: neither {} meets what it requires", function.name(), tried)
+      .hint("give it sizes that do: `piper check {} {}{}`", input_, function.name(), asked);
+  return std::nullopt;
 }
 
-void Session::compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
+void Compilation::compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
   std::optional<lower::Lowered> remains;
   auto lowered = lower::lower_schedule(*program_, id, overrides, context_, sink, &remains);
-  const passes::Options options = options_of_passes(dag::Level::planned);
+  passes::Options options;
+  options.workspace_bytes = backend::workspace_bytes;
   if (remains) passes::check_rest(remains->model, remains->strategy, sink, options);
   if (!lowered) return;
   const auto dag = passes::compile(lowered->model, lowered->strategy, sink, options);
   if (dag) verify::verify(*dag, sink);
 }
 
-}  // namespace piper::tools
+}  // namespace piper::service

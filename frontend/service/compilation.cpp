@@ -1,0 +1,208 @@
+#include "frontend/service/compilation.h"
+
+#include <algorithm>
+
+#include "backend/device_program/device_program.h"
+#include "frontend/parse/parse.h"
+#include "frontend/service/nearest.h"
+#include "frontend/source/source_manager.h"
+#include "ir/dag/parse.h"
+#include "ir/verify/verify.h"
+
+namespace piper::service {
+
+namespace {
+
+passes::Options options_of_passes(const CompileOptions& options) {
+  passes::Options made;
+  made.stop_at = options.level;
+  made.forward_only = options.forward_only;
+  made.workspace_bytes = backend::workspace_bytes;
+  made.after = options.after;
+  return made;
+}
+
+/// "`a`, `b`"
+std::string quoted_list(std::span<const std::string> names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "`" : ", `") + name + "`";
+  return list;
+}
+
+}  // namespace
+
+Compilation::Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides) : files_(files), overrides_(std::move(overrides)) {}
+
+std::optional<ast::Module> Compilation::parse(const std::string& input, DiagnosticSink& sink) {
+  if (input.ends_with(".pir")) {
+    sink.report(Code::unknown_subject, SourceRange(), "a .pir file has no syntax tree: this needs a .pipe file or a schedule of the standard library");
+    return std::nullopt;
+  }
+  const auto file = open_source(input, sink);
+  if (!file) return std::nullopt;
+  return parse::parse(context_.locations.files(), *file, sink);
+}
+
+bool Compilation::open(const std::string& input, DiagnosticSink& sink) {
+  input_ = input;
+  if (input.ends_with(".pir")) return open_pir(input, sink);
+  const auto file = open_source(input, sink);
+  if (!file) return false;
+  program_ = sema::analyse(*file, files_, context_, sink);
+  return true;
+}
+
+std::optional<FileId> Compilation::open_source(const std::string& input, DiagnosticSink& sink) {
+  // A name without a folder and an ending is one of the library.
+  if (!input.ends_with(".pipe") && input.find('/') == std::string::npos) return open_library(input, sink);
+  return source::open(input, {}, files_, context_.locations.files(), sink);
+}
+
+std::optional<FileId> Compilation::open_library(const std::string& name, DiagnosticSink& sink) {
+  const auto file = sema::open_library("std.schedules." + name, context_.locations.files());
+  // A file of shared parts, such as `alternate`, has none.
+  if (file && declares_schedule(*file, name)) {
+    library_schedule_ = name;
+    return file;
+  }
+  std::vector<std::string> known;
+  for (const std::string& module : sema::library_modules()) {
+    constexpr std::string_view kPrefix = "std.schedules.";
+    if (!module.starts_with(kPrefix)) continue;
+    const std::string schedule = module.substr(kPrefix.size());
+    if (declares_schedule(*sema::open_library(module, context_.locations.files()), schedule)) known.push_back(schedule);
+  }
+  const auto meant = nearest(name, known);
+  auto&& builder = sink.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
+  if (meant) {
+    builder.hint("did you mean `{}`?", *meant);
+  } else {
+    builder.hint("its schedules are {}", quoted_list(known));
+  }
+  return std::nullopt;
+}
+
+bool Compilation::declares_schedule(FileId file, std::string_view name) {
+  DiagnosticSink unread(context_.locations);  // whoever goes on with the file tells its mistakes
+  const ast::Module module = parse::parse(context_.locations.files(), file, unread);
+  return std::any_of(module.items.begin(), module.items.end(), [&](const ast::Item* item) {
+    const auto* function = llvm::dyn_cast<ast::FunctionItem>(item);
+    return function != nullptr && function->sort == ast::FunctionSort::schedule && function->name.name == name;
+  });
+}
+
+bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
+  const auto file = source::open(path, {}, files_, context_.locations.files(), sink);
+  if (!file) return false;
+  std::vector<directive::Directive> directives;
+  std::optional<dag::Dag> dag = dag::parse(*file, context_, sink, &directives);
+  context_.poll();
+  if (dag && verify::verify(*dag, sink)) verify::verify_workspaces(*dag, backend::workspace_bytes, sink);
+  pir_ = std::move(dag);
+  pir_directives_ = std::move(directives);
+  return pir_ && !sink.has_errors();
+}
+
+std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId schedule, DiagnosticSink& sink) {
+  const bool runnable = train.valid() ? program_->trains[train.index()].runnable : program_->functions[schedule.index()].runnable;
+  if (!runnable) return std::nullopt;  // which was told
+  std::optional<lower::Lowered> remains;
+  auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides_, context_, sink, {}, &remains)
+                               : lower::lower_schedule(*program_, schedule, overrides_, context_, sink, &remains);
+  if (remains) passes::check_rest(remains->model, remains->strategy, sink, options_of_passes({}));
+  if (!lowered) return std::nullopt;
+  const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
+  return Subject{std::string(name), train.valid(), std::move(*lowered)};
+}
+
+std::list<Subject> Compilation::subjects(const std::string& name, DiagnosticSink& sink) {
+  std::list<Subject> subjects;
+  const auto add = [&](sema::TrainId train, sema::FunctionId schedule) {
+    if (auto subject = lower(train, schedule, sink)) subjects.push_back(std::move(*subject));
+  };
+  const std::string& wanted = name.empty() ? library_schedule_ : name;
+  if (wanted.empty()) {
+    for (std::size_t i = 0; i < program_->trains.size(); ++i) {
+      if (program_->trains[i].module.index() == 0) add(sema::TrainId::at(i), {});
+    }
+    return subjects;
+  }
+  const sema::TrainId train = program_->find_train(wanted);
+  const sema::FunctionId schedule = program_->find_schedule(wanted);
+  if (train.valid() || schedule.valid()) {
+    add(train, schedule);
+    return subjects;
+  }
+  if (!program_->complete) return subjects;  // it may stand where the text did not parse
+  report_unknown_subject(wanted, sink);
+  return subjects;
+}
+
+void Compilation::report_unknown_subject(const std::string& wanted, DiagnosticSink& sink) {
+  std::vector<std::string> known;
+  for (const sema::Train& candidate : program_->trains) {
+    if (candidate.module.index() == 0) known.emplace_back(candidate.name());
+  }
+  for (const sema::Function& candidate : program_->functions) {
+    if (candidate.sort() == ast::FunctionSort::schedule && candidate.module.index() == 0) known.emplace_back(candidate.name());
+  }
+  auto&& builder = sink.report(Code::unknown_subject, SourceRange(), "the file has no train or schedule named `{}`", wanted);
+  if (wanted.ends_with(".pipe") || wanted.ends_with(".pir")) {
+    builder.hint("a command takes one file, and behind it a name in it");
+  } else if (const auto meant = nearest(wanted, known)) {
+    builder.hint("did you mean `{}`?", *meant);
+  } else if (!known.empty()) {
+    std::string list;
+    for (std::size_t i = 0; i < known.size() && i < 8; ++i) list += (i == 0 ? "`" : ", `") + known[i] + "`";
+    builder.hint("it has {}{}", list, known.size() > 8 ? " and more" : "");
+  }
+}
+
+/// Says which there are where it is not one.
+bool Compilation::has_one_train(DiagnosticSink& sink) {
+  std::vector<std::string> trains;
+  for (const sema::Train& train : program_->trains) {
+    if (train.module.index() == 0) trains.emplace_back(train.name());
+  }
+  if (trains.size() == 1) return true;
+  if (!program_->complete) return false;
+  if (trains.empty()) {
+    sink.report(Code::unknown_subject, SourceRange(), "the file has no train")
+        .hint("write `train NAME = model(...) on mesh { ... }`, or name a schedule of the file behind it");
+  } else {
+    sink.report(Code::unknown_subject, SourceRange(), "the file has {} trains, and none is named", trains.size())
+        .hint("write one of {} behind the file", quoted_list(trains));
+  }
+  return false;
+}
+
+std::optional<Subject> Compilation::subject(const std::string& name, bool train_only, DiagnosticSink& sink) {
+  if (!program_) {
+    sink.report(Code::unknown_subject, SourceRange(), "this needs a .pipe file or a schedule of the standard library");
+    return std::nullopt;
+  }
+  if (name.empty() && library_schedule_.empty() && !has_one_train(sink)) return std::nullopt;
+  std::list<Subject> found = subjects(name, sink);
+  if (!program_->ok) {  // the mistakes of what would have run are told beside those of other declarations
+    for (Subject& subject : found) compile(subject, {}, sink);
+    return std::nullopt;
+  }
+  if (found.empty()) return std::nullopt;
+  if (train_only && !found.front().is_train) {
+    sink.report(Code::unknown_subject, SourceRange(), "`{}` is a schedule; this needs a train, which has a model and data", found.front().name);
+    return std::nullopt;
+  }
+  return std::move(found.front());
+}
+
+std::optional<Subject> Compilation::relower(const Subject& subject, tensor::DType dtype, DiagnosticSink& sink) {
+  auto lowered = lower::lower_train(*program_, program_->find_train(subject.name), overrides_, context_, sink, dtype);
+  if (!lowered) return std::nullopt;
+  return Subject{subject.name, true, std::move(*lowered)};
+}
+
+std::optional<dag::Dag> Compilation::compile(Subject& subject, const CompileOptions& options, DiagnosticSink& sink) {
+  return passes::compile(subject.lowered.model, subject.lowered.strategy, sink, options_of_passes(options));
+}
+
+}  // namespace piper::service

@@ -1,0 +1,100 @@
+#pragma once
+// One input and what the phases make of it. It knows no console, no arguments and no JSON: values go out, and diagnostics to the sink of whoever asks.
+//
+//   Compilation compilation(files, {{"layers", "2"}});
+//   DiagnosticSink sink(compilation.context().locations);
+//   if (!compilation.open("demo.pipe", sink)) return;
+//   for (Subject& subject : compilation.subjects("", sink)) compilation.compile(subject, {}, sink);
+//
+// Guarantees: what ends with Cancelled or std::bad_alloc leaves what was there before, and can be asked again. Diagnostics that the sink got by then are
+// those of half-done work. What a request gave stays where it is.
+
+#include <functional>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/lower/lower.h"
+#include "ir/dag/plan.h"
+#include "passes/pipeline.h"
+
+namespace piper::service {
+
+/// A train, or a schedule that is compiled by itself.
+struct Subject {
+  std::string name;
+  bool is_train = false;
+  lower::Lowered lowered;
+};
+
+struct CompileOptions {
+  dag::Level level = dag::Level::planned;
+  bool forward_only = false;
+  std::function<void(std::string_view pass, const dag::Dag&)> after = {};  // called after every pass
+};
+
+/// A schedule that no train applies, at the sizes that it was checked with: `p=4 m=8`.
+struct CheckedSchedule {
+  std::string name, sizes;
+};
+
+class Compilation {
+ public:
+  /// The files must outlive it. Overrides replace values of params, and give those of a schedule.
+  explicit Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides = {});
+
+  /// Reads and analyses INPUT: a .pipe or .pir file, or the name of a library schedule. False when there is nothing to go on with; with mistakes in some
+  /// declarations the others are looked at.
+  bool open(const std::string& input, DiagnosticSink& sink);
+  /// The syntax tree of a .pipe file, or of the file of a library schedule, without analysis.
+  std::optional<ast::Module> parse(const std::string& input, DiagnosticSink& sink);
+  /// Of a .pipe file that was opened.
+  const sema::Program* program() const { return program_ ? &*program_ : nullptr; }
+  /// The DAG of a .pir file, verified; null for other inputs.
+  dag::Dag* pir() { return pir_ ? &*pir_ : nullptr; }
+  const std::vector<directive::Directive>& pir_directives() const { return pir_directives_; }
+
+  /// Lowers the train or schedule of that name; without a name all trains, or what the input itself names. Those that fail are left out; what the
+  /// passes say about the rest of a train is reported.
+  std::list<Subject> subjects(const std::string& name, DiagnosticSink& sink);
+  /// The one subject of that name, or the only train; nothing, and a diagnostic, when there are several or the file has mistakes.
+  std::optional<Subject> subject(const std::string& name, bool train_only, DiagnosticSink& sink);
+  /// A train lowered again, with another element type.
+  std::optional<Subject> relower(const Subject& subject, tensor::DType dtype, DiagnosticSink& sink);
+  /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
+  /// applies, at default sizes. Tells what was not compiled. Overrides of those schedules alone are no mistakes of the trains from here on.
+  std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);
+
+  /// The plan of a subject, or the DAG at an earlier level. Its model is differentiated and partitioned then.
+  std::optional<dag::Dag> compile(Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
+
+  void set_overrides(std::vector<lower::Override> overrides) { overrides_ = std::move(overrides); }
+  Context& context() { return context_; }
+  const Context& context() const { return context_; }
+
+ private:
+  std::optional<FileId> open_source(const std::string& input, DiagnosticSink& sink);
+  std::optional<FileId> open_library(const std::string& name, DiagnosticSink& sink);
+  bool declares_schedule(FileId file, std::string_view name);
+  bool open_pir(const std::string& path, DiagnosticSink& sink);
+  std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule, DiagnosticSink& sink);
+  void report_unknown_subject(const std::string& wanted, DiagnosticSink& sink);
+  bool has_one_train(DiagnosticSink& sink);
+  std::vector<sema::FunctionId> schedules_without_train() const;
+  std::optional<CheckedSchedule> check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink);
+  void compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink);
+
+  const source::FileSystem& files_;
+  std::vector<lower::Override> overrides_;  // while a file is checked without those of its schedules
+  Context context_;
+  std::string input_;
+  std::optional<sema::Program> program_;
+  std::string library_schedule_;  // when the input names one
+  std::optional<dag::Dag> pir_;
+  std::vector<directive::Directive> pir_directives_;
+};
+
+}  // namespace piper::service

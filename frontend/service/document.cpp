@@ -1,0 +1,168 @@
+#include "frontend/service/document.h"
+
+#include <new>
+
+#include "ir/verify/verify.h"
+
+namespace piper::service {
+
+namespace {
+
+/// The request that a context works for, while it does.
+class Serves {
+ public:
+  Serves(Context& context, const Cancellation* cancellation) : context_(context) { context_.cancellation = cancellation; }
+  Serves(const Serves&) = delete;
+  Serves& operator=(const Serves&) = delete;
+  ~Serves() { context_.cancellation = nullptr; }
+
+ private:
+  Context& context_;
+};
+
+std::string key_of(const SubjectRequest& request) {
+  std::string key = request.name;
+  for (const lower::Override& value : request.values) key += "\n" + value.name + "=" + value.value;
+  return key;
+}
+
+std::string key_of(const PlanRequest& request) {
+  return std::string(dag::level_name(request.level)) + (request.forward_only ? " forward " : " ") + key_of(request.subject);
+}
+
+/// For a value that is kept elsewhere.
+template <typename T>
+Answer<T> followed(Answer<const T*> answer) {
+  return {answer.status, answer.value != nullptr ? *answer.value : nullptr, std::move(answer.diagnostics)};
+}
+
+}  // namespace
+
+Document::Document(std::string path, std::uint64_t version, OpenFiles files)
+    : path_(std::move(path)), version_(version), files_(std::move(files)), compilation_(files_), analysis_(compilation_.context().locations) {}
+
+template <typename T, typename Work>
+Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work) {
+  if (kept != nullptr) return {Status::done, kept->value.get(), kept->diagnostics};
+  DiagnosticSink sink(compilation_.context().locations);
+  const Serves serves(compilation_.context(), cancellation);
+  try {
+    compilation_.context().poll();
+    auto made = std::make_unique<Kept<T>>();
+    if (std::optional<T> value = work(sink)) made->value = std::make_unique<T>(std::move(*value));
+    made->diagnostics = sink.sorted();
+    Answer<T> answer{Status::done, made->value.get(), made->diagnostics};
+    kept = std::move(made);
+    return answer;
+  } catch (const Cancelled&) {
+    return {Status::cancelled, nullptr, {}};
+  } catch (const std::bad_alloc&) {
+    Diagnostic none;
+    none.code = Code::out_of_memory;
+    none.message = "the machine has no memory left for this request";
+    none.hint = "make the program smaller";
+    return {Status::out_of_memory, nullptr, {std::move(none)}};
+  }
+}
+
+bool Document::analysed() {
+  if (opened_) return usable_;
+  DiagnosticSink sink(compilation_.context().locations);
+  usable_ = compilation_.open(path_, sink);
+  analysis_ = std::move(sink);
+  opened_ = true;
+  files_.end_reading();
+  return usable_;
+}
+
+Answer<ast::Module> Document::syntax(const Cancellation* cancellation) {
+  return answer(syntax_, cancellation, [&](DiagnosticSink& sink) { return compilation_.parse(path_, sink); });
+}
+
+Answer<sema::Program> Document::program(const Cancellation* cancellation) {
+  return followed(answer(program_, cancellation, [&](DiagnosticSink& sink) -> std::optional<const sema::Program*> {
+    analysed();
+    sink = analysis_;
+    return compilation_.program() != nullptr ? std::optional(compilation_.program()) : std::nullopt;
+  }));
+}
+
+Answer<dag::Dag> Document::dag(const Cancellation* cancellation) {
+  return followed(answer(dag_, cancellation, [&](DiagnosticSink& sink) -> std::optional<const dag::Dag*> {
+    analysed();
+    sink = analysis_;
+    return compilation_.pir() != nullptr ? std::optional<const dag::Dag*>(compilation_.pir()) : std::nullopt;
+  }));
+}
+
+Answer<std::vector<Symbol>> Document::symbols(const Cancellation* cancellation) {
+  return answer(symbols_, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<Symbol>> {
+    DiagnosticSink told_by_syntax(compilation_.context().locations);
+    if (path_.ends_with(".pir")) return std::vector<Symbol>();
+    const std::optional<ast::Module> module = compilation_.parse(path_, told_by_syntax);
+    if (!module) return std::nullopt;
+    return symbols_of(*module);
+  });
+}
+
+Answer<std::vector<Use>> Document::uses(const Cancellation* cancellation) {
+  return answer(uses_, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<Use>> {
+    analysed();
+    return compilation_.program() != nullptr ? uses_of(*compilation_.program()) : std::vector<Use>();
+  });
+}
+
+Answer<std::vector<Symbol>> Document::subjects(const Cancellation* cancellation) {
+  const Answer<std::vector<Symbol>> all = symbols(cancellation);
+  if (all.value == nullptr) return all;
+  return answer(subjects_, cancellation, [&](DiagnosticSink&) {
+    std::vector<Symbol> list;
+    for (const Symbol& symbol : *all.value) {
+      if (symbol.kind == SymbolKind::train || symbol.kind == SymbolKind::schedule) list.push_back(symbol);
+    }
+    return std::optional(std::move(list));
+  });
+}
+
+Answer<Subject> Document::subject(const SubjectRequest& request, const Cancellation* cancellation) {
+  return answer(lowered_[key_of(request)], cancellation, [&](DiagnosticSink& sink) {
+    analysed();
+    compilation_.set_overrides(request.values);
+    return compilation_.subject(request.name, false, sink);
+  });
+}
+
+Answer<Plan> Document::plan(const PlanRequest& request, const Cancellation* cancellation) {
+  std::unique_ptr<Kept<Plan>>& kept = plans_[key_of(request)];
+  if (kept == nullptr) {
+    const Answer<Subject> lowered = subject(request.subject, cancellation);
+    if (lowered.value == nullptr) return {lowered.status, nullptr, lowered.diagnostics};
+  }
+  return answer(kept, cancellation, [&](DiagnosticSink& sink) -> std::optional<Plan> {
+    Subject copy = *lowered_[key_of(request.subject)]->value;  // the passes change it
+    std::optional<dag::Dag> dag = compilation_.compile(copy, {request.level, request.forward_only, {}}, sink);
+    if (!dag) return std::nullopt;
+    return Plan{std::move(copy.lowered.model), std::move(*dag)};
+  });
+}
+
+Answer<std::vector<CheckedSchedule>> Document::check(const Cancellation* cancellation) {
+  return answer(check_, cancellation, [&](DiagnosticSink& sink) -> std::optional<std::vector<CheckedSchedule>> {
+    analysed();
+    sink = analysis_;
+    if (compilation_.program() == nullptr) return std::vector<CheckedSchedule>();
+    compilation_.set_overrides({});
+    std::vector<CheckedSchedule> schedules = compilation_.check_file(sink);
+    for (Subject& subject : compilation_.subjects("", sink)) {
+      const auto verified = [&](bool forward_only) {
+        const auto dag = compilation_.compile(subject, {dag::Level::planned, forward_only, {}}, sink);
+        if (dag) verify::verify(*dag, sink);
+      };
+      verified(false);
+      if (subject.lowered.strategy.settings.held_out) verified(true);
+    }
+    return schedules;
+  });
+}
+
+}  // namespace piper::service

@@ -1,0 +1,116 @@
+#pragma once
+// One version of a file with what it uses: what the phases make of it, each on demand and once.
+//
+//   std::shared_ptr<Document> document = workspace.document("demo.pipe");
+//   Answer<Plan> plan = document->plan({.name = "net"}, {}, &cancellation);
+//   if (plan.value) show(plan.value->dag); else show(plan.status, plan.diagnostics);
+//
+// Guarantees: a text does not change under it, whatever happens to the workspace. A value of an answer stays where it is as long as the document. One
+// thread asks at a time; a Cancellation may be requested from any. A request that was cancelled, or for which memory did not suffice, leaves nothing
+// behind but time: it can be asked again.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/service/compilation.h"
+#include "frontend/service/open_files.h"
+#include "frontend/service/symbols.h"
+
+namespace piper::service {
+
+enum class Status : std::uint8_t { done, cancelled, out_of_memory };
+
+/// What a request gave.
+template <typename T>
+struct Answer {
+  Status status = Status::done;
+  const T* value = nullptr;             // null: there is none, and the diagnostics say why
+  std::vector<Diagnostic> diagnostics;  // of this request, without those of the requests that it rests on; none of one that was cancelled
+};
+
+struct SubjectRequest {
+  std::string name;                      // empty: the only train, or the schedule of the library that the document is
+  std::vector<lower::Override> values = {};  // of params, and of the parameters of a schedule
+};
+
+struct PlanRequest {
+  SubjectRequest subject;
+  dag::Level level = dag::Level::planned;
+  bool forward_only = false;
+};
+
+/// The DAG of a subject at a level, and its model, which the passes have differentiated and partitioned.
+struct Plan {
+  tensor::Graph model;
+  dag::Dag dag;
+};
+
+class Document {
+ public:
+  Document(std::string path, std::uint64_t version, OpenFiles files);
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Documents of a workspace that were made later have larger ones.
+  std::uint64_t version() const { return version_; }
+  /// The files of all ranges; the document's own is the first that was read.
+  const SourceTable& files() const { return compilation_.context().locations.files(); }
+
+  /// The syntax tree, with comments; its diagnostics are those of the syntax alone. Of a `.pir` file there is none.
+  Answer<ast::Module> syntax(const Cancellation* cancellation = nullptr);
+  /// Names and types; the diagnostics are those of syntax and analysis, of all files that it uses. Of a `.pir` file there is none.
+  Answer<sema::Program> program(const Cancellation* cancellation = nullptr);
+  /// The DAG of a `.pir` file, verified.
+  Answer<dag::Dag> dag(const Cancellation* cancellation = nullptr);
+  /// Declarations, in text order; of a text with mistakes those that parsed.
+  Answer<std::vector<Symbol>> symbols(const Cancellation* cancellation = nullptr);
+  /// Uses of names with their declarations, in text order: what the analysis resolved.
+  Answer<std::vector<Use>> uses(const Cancellation* cancellation = nullptr);
+  /// The trains and schedules of the file, in text order.
+  Answer<std::vector<Symbol>> subjects(const Cancellation* cancellation = nullptr);
+  /// A subject, lowered.
+  Answer<Subject> subject(const SubjectRequest& request, const Cancellation* cancellation = nullptr);
+  Answer<Plan> plan(const PlanRequest& request, const Cancellation* cancellation = nullptr);
+  /// All that a check of the file says: every phase of all trains, and of the schedules that none applies. The value tells the sizes of these.
+  Answer<std::vector<CheckedSchedule>> check(const Cancellation* cancellation = nullptr);
+
+  /// Whether the answers may depend on that file.
+  bool may_read(std::string_view path) const { return files_.may_read(path); }
+
+ private:
+  /// What a request gave, kept for who asks again.
+  template <typename T>
+  struct Kept {
+    std::unique_ptr<T> value;  // null: none
+    std::vector<Diagnostic> diagnostics;
+  };
+  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before.
+  template <typename T, typename Work>
+  Answer<T> answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work);
+  /// Analyses what was not analysed; gives the program's diagnostics to nobody.
+  bool analysed();
+
+  const std::string path_;
+  const std::uint64_t version_;
+  OpenFiles files_;
+  Compilation compilation_;
+  bool opened_ = false;
+  bool usable_ = false;
+  DiagnosticSink analysis_;
+  std::unique_ptr<Kept<ast::Module>> syntax_;
+  std::unique_ptr<Kept<const sema::Program*>> program_;
+  std::unique_ptr<Kept<const dag::Dag*>> dag_;
+  std::unique_ptr<Kept<std::vector<Symbol>>> symbols_, subjects_;
+  std::unique_ptr<Kept<std::vector<Use>>> uses_;
+  std::unique_ptr<Kept<std::vector<CheckedSchedule>>> check_;
+  std::map<std::string, std::unique_ptr<Kept<Subject>>> lowered_;  // by request
+  std::map<std::string, std::unique_ptr<Kept<Plan>>> plans_;
+};
+
+}  // namespace piper::service

@@ -1,0 +1,15 @@
+#pragma once
+// The word that a misspelt one means, among names of inputs, subjects, commands and options. Its bound is wider than that of names in a program
+// (ir/diagnostics/suggestion.h): what is typed at a prompt is looked at once.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace piper {
+
+/// The candidate nearest to `word` by edit distance, if it is near enough to be meant.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace piper

@@ -1,0 +1,51 @@
+#pragma once
+// The file system as a document sees it: texts that an editor holds, before what lies on the disk.
+//
+//   OpenFiles files(disk, {{"lib/net.pipe", text}});
+//   files.read("./lib/net.pipe", limit).text == text
+//
+// Guarantees: the open texts are those of the moment when it was made. Paths that differ only in `.` and `..` name one file.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "frontend/source/source_manager.h"
+
+namespace piper::service {
+
+/// By normal path; a text is shared by all versions in which it is the same.
+using OpenTexts = std::map<std::string, std::shared_ptr<const std::string>, std::less<>>;
+
+/// `a/../b.pipe` is `b.pipe`. Links are not followed.
+std::string normal_path(std::string_view path);
+
+class OpenFiles : public source::FileSystem {
+ public:
+  /// The disk must outlive it.
+  OpenFiles(const source::FileSystem& disk, OpenTexts texts) : disk_(&disk), texts_(std::move(texts)), asked_(std::make_unique<Asked>()) {}
+
+  source::ReadResult read(std::string_view path, std::uint64_t limit) const override;
+
+  /// No further file will be asked for.
+  void end_reading() { asked_->ended = true; }
+  /// Whether that file was asked for, or may still be. May be called by another thread.
+  bool may_read(std::string_view path) const;
+
+ private:
+  struct Asked {
+    std::mutex mutex;
+    std::set<std::string, std::less<>> paths;
+    std::atomic<bool> ended = false;
+  };
+
+  const source::FileSystem* disk_;
+  OpenTexts texts_;
+  std::unique_ptr<Asked> asked_;
+};
+
+}  // namespace piper::service

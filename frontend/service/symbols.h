@@ -1,0 +1,37 @@
+#pragma once
+// The declarations of a file, and the names that use them, as editors want them: outline, definition, highlight.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "frontend/sema/program.h"
+
+namespace piper::service {
+
+enum class SymbolKind : std::uint8_t { param, mesh, def, schedule, model, train };
+
+/// The keyword.
+std::string_view symbol_kind_name(SymbolKind kind);
+
+struct Symbol {
+  SymbolKind kind{};
+  std::string name;
+  SourceRange range;            // of the whole declaration
+  SourceRange selection_range;  // of its name
+  std::string doc;              // the text of its `///` comment
+};
+
+/// A name, and the name where it is declared, which may lie in another file.
+struct Use {
+  SourceRange range;
+  SourceRange declaration;
+};
+
+/// In text order.
+std::vector<Symbol> symbols_of(const ast::Module& module);
+
+/// What the analysis resolved in the entry file: names of locals, params, functions and meshes; not the names of dimensions, labels and builtins.
+std::vector<Use> uses_of(const sema::Program& program);
+
+}  // namespace piper::service

@@ -1,0 +1,64 @@
+#pragma once
+// The files that somebody works on: their unsaved texts, and a document for each version of each.
+//
+//   Workspace workspace(disk);
+//   workspace.open("lib/net.pipe", text);
+//   workspace.document("demo.pipe")->check();      // `use lib.net` reads the text above, not the file
+//   workspace.edit("lib/net.pipe", {{{3, 5}, {3, 9}, "stage"}}, ColumnUnit::utf16);
+//   workspace.document("demo.pipe")->check();      // a new document: what it uses has changed
+//
+// One thread opens, edits and asks for documents; each document may be given to a thread of its own, and outlives its workspace, not the disk.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/service/document.h"
+
+namespace piper::service {
+
+/// The text between two positions, the second one exclusive, is replaced.
+struct TextEdit {
+  LineColumn start, end;
+  std::string text;
+};
+
+/// `edits` one after the other, each on what those before it left.
+std::string apply_edits(std::string text, std::span<const TextEdit> edits, ColumnUnit unit);
+/// The text of a file with a fix; its edits speak of the text as it stands, and other files' are left out.
+std::string apply_fix(std::string_view text, FileId file, const Fix& fix);
+
+class Workspace {
+ public:
+  /// The disk must outlive the workspace and its documents.
+  explicit Workspace(const source::FileSystem& disk) : disk_(disk) {}
+
+  /// From here on the text stands for the file, saved or not.
+  void open(std::string_view path, std::string text);
+  bool is_open(std::string_view path) const { return texts_.contains(normal_path(path)); }
+  /// Replaces the text, or parts of it, of a path that is open; false, and nothing changes, for another one.
+  bool edit(std::string_view path, std::string text);
+  bool edit(std::string_view path, std::span<const TextEdit> edits, ColumnUnit unit);
+  /// The disk holds the text again; false for a path that is not open.
+  bool close(std::string_view path);
+  /// What somebody else wrote to the disk.
+  void changed_on_disk(std::string_view path) { forget(normal_path(path)); }
+
+  /// The newest version; the same one while nothing that it reads has changed. A path that cannot be read is a diagnostic of the document. The name of
+  /// a library schedule is a path too.
+  std::shared_ptr<Document> document(std::string_view path);
+
+ private:
+  void forget(const std::string& normal);
+
+  const source::FileSystem& disk_;
+  OpenTexts texts_;
+  std::map<std::string, std::shared_ptr<Document>> documents_;  // by path as it was asked for
+  std::uint64_t versions_ = 0;
+};
+
+}  // namespace piper::service
