@@ -6,7 +6,7 @@
 //   std::thread([&] { cancellation.request(); }).detach();
 //   try { passes::compile(...); } catch (const Cancelled&) {}   // what was half done is thrown away
 //
-// Passes and long loops poll `Context::poll`, on the thread of the request alone, every kNodesPerPoll nodes or so.
+// Passes poll `Context::poll` between and in their long loops, every kNodesPerPoll nodes or so, on whichever thread works for the request.
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +21,7 @@ class Cancellation {
   virtual ~Cancellation() = default;
 
   void request() { requested_.store(true, std::memory_order_relaxed); }
-  /// Asked at every poll.
+  /// Asked at every poll, by several threads at once.
   virtual bool requested() const { return requested_.load(std::memory_order_relaxed); }
 
  private:

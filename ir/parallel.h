@@ -32,7 +32,8 @@ void run_workers(std::size_t workers, llvm::function_ref<void()> work);
 /// Has the threads that so many nodes are worth started by now: starting one may wait for what the process's memory is busy with.
 inline void start_workers(std::size_t nodes) { run_workers(workers_for(nodes, nodes), [] {}); }
 
-/// Two pieces of work, at once when they visit many nodes, else one after the other. The second may wait for the first.
+/// Two pieces of work, at once when they visit many nodes, else one after the other. The second may wait for the first, which
+/// must tell it also where it throws.
 template <typename First, typename Second>
 void run_both(std::size_t nodes, const First& first, const Second& second) {
   std::atomic<int> next = 0;

@@ -180,6 +180,7 @@ Value Evaluator::eval_comprehension(const ast::ComprehensionExpr& expr, Frame& f
     Running loop(*this, binding.values->range, frame, values.size());
     for (const Value& value : values) {
       loop.next();
+      context_->poll();
       if (!step(expr.range, frame)) return;
       frame.slots[binding.name.binding] = value;
       self(self, depth + 1);

@@ -87,6 +87,7 @@ class Application {
     if (!transforms_known(order)) return;
     order_ = &order;
     for (const RankSteps& rank : order.ranks) {
+      dag_.context->poll();
       if (!claim(rank)) continue;
       place_rank(rank);
     }

@@ -10,8 +10,10 @@
 //   std::vector<std::uint32_t> order = topological_order(graph, chains);
 //   if (order.size() < graph.units()) ...   // `chains` contradict the data flow
 
+#include <atomic>
 #include <cstdint>
 #include <latch>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -79,27 +81,37 @@ class WorkGraph {
 /// A graph that another thread may still be making. Its units are known early, its edges late.
 class PendingWorkGraph {
  public:
-  /// To be called once.
+  /// To be called once. Where memory does not suffice for it, who waits is told the same.
   void make(const dag::Dag& dag) {
-    graph_.number(dag);
-    numbered_.count_down();
-    graph_.connect(dag);
+    try {
+      graph_.number(dag);
+      numbered_.count_down();
+      graph_.connect(dag);
+    } catch (...) {
+      failed_ = true;
+      if (!numbered_.try_wait()) numbered_.count_down();
+      connected_.count_down();
+      throw;
+    }
     connected_.count_down();
   }
   /// Waits until units can be asked for: all but `successors` and `indegree`.
   const WorkGraph& numbered() const {
     numbered_.wait();
+    if (failed_) throw std::bad_alloc();
     return graph_;
   }
   /// Waits until all of it is there.
   const WorkGraph& connected() const {
     connected_.wait();
+    if (failed_) throw std::bad_alloc();
     return graph_;
   }
 
  private:
   WorkGraph graph_;
   std::latch numbered_{1}, connected_{1};
+  std::atomic<bool> failed_ = false;
 };
 
 /// Units in an order that respects the graph and `more`, first come first served; shorter than the graph when there is a cycle.

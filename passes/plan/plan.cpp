@@ -98,6 +98,7 @@ bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
   run_workers(workers_for(roles.size(), nodes.size()), [&] {
     RolePlanner planner(facts);
     for (std::size_t role; (role = next_role++) < roles.size();) {
+      dag.context->poll();
       made->roles[role] = planner.plan(nodes.of(role), buckets[role]);
       made->roles[role].name = roles.name(role);
       made->roles[role].at = roles.at(role);

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
+#include <new>
 #include <vector>
 
 namespace piper::test {
@@ -88,6 +90,30 @@ TEST(Both, RunAtOnceAndOneAfterTheOther) {
         });
     EXPECT_EQ(second, 2);
   }
+}
+
+TEST(RunWorkers, ThrowWhatOneOfThemThrew) {
+  for (const std::size_t workers : {1u, 2u, 4u}) {
+    for (std::size_t thrower = 0; thrower < 64; thrower += 7) {
+      std::atomic<std::size_t> next = 0;
+      std::atomic<int> inside = 0;
+      EXPECT_THROW(run_workers(workers,
+                               [&] {
+                                 ++inside;
+                                 for (std::size_t i; (i = next++) < 64;) {
+                                   if (i != thrower) continue;
+                                   --inside;
+                                   throw std::bad_alloc();
+                                 }
+                                 --inside;
+                               }),
+                   std::bad_alloc);
+      EXPECT_EQ(inside, 0);  // all have returned
+    }
+  }
+  Counts taken(1000);
+  take_all(4, taken);
+  for (const std::atomic<int>& count : taken) EXPECT_EQ(count, 1);
 }
 
 TEST(AllHold, LooksAtEveryNodeUntilOneDoesNot) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 #include <new>
 #include <thread>
@@ -213,29 +214,29 @@ TEST(Document, ReadsPirAndLibraryAndTellsWhatCannotBeRead) {
 /// Fires at its n-th poll.
 class FiresAfter : public Cancellation {
  public:
-  explicit FiresAfter(std::size_t polls) : left_(polls) {}
-  bool requested() const override { return left_ == 0 || --left_ == 0; }
+  explicit FiresAfter(std::ptrdiff_t polls) : left_(polls) {}
+  bool requested() const override { return --left_ <= 0; }
 
  private:
-  mutable std::size_t left_;
+  mutable std::atomic<std::ptrdiff_t> left_;
 };
 
 /// Has no memory at its n-th poll.
 class StarvesAfter : public Cancellation {
  public:
-  explicit StarvesAfter(std::size_t polls) : left_(polls) {}
+  explicit StarvesAfter(std::ptrdiff_t polls) : left_(polls) {}
   bool requested() const override {
-    if (left_ > 0 && --left_ == 0) throw std::bad_alloc();
+    if (--left_ == 0) throw std::bad_alloc();
     return false;
   }
 
  private:
-  mutable std::size_t left_;
+  mutable std::atomic<std::ptrdiff_t> left_;
 };
 
 /// Every request is ended at every one of its polls in turn, on one document, and gives in the end what it gives to others.
 template <typename Ends>
-void end_everywhere(Status wanted, std::size_t diagnostics, std::size_t least) {
+void end_everywhere(Status wanted, std::size_t diagnostics, std::ptrdiff_t least) {
   const source::MemoryFileSystem files = disk();
   Workspace workspace(files);
   const auto whole = workspace.document("net.pipe");
@@ -244,7 +245,7 @@ void end_everywhere(Status wanted, std::size_t diagnostics, std::size_t least) {
   Workspace other(files);
   const auto document = other.document("net.pipe");
   const auto run = [&](const auto& request) {
-    for (std::size_t polls = 1;; ++polls) {
+    for (std::ptrdiff_t polls = 1;; ++polls) {
       const Ends ends(polls);
       const auto answer = request(&ends);
       if (answer.status == Status::done) return polls - 1;
@@ -267,7 +268,7 @@ TEST(LackOfMemory, EndsARequestAndNotTheService) { end_everywhere<StarvesAfter>(
 class Meets : public Cancellation {
  public:
   bool requested() const override {
-    if (++polls_ == 8) {
+    if (++polls_ == 1000) {
       polled.count_down();
       asked.wait();
     }
@@ -276,7 +277,7 @@ class Meets : public Cancellation {
   mutable std::latch polled{1}, asked{1};
 
  private:
-  mutable std::size_t polls_ = 0;
+  mutable std::atomic<std::size_t> polls_ = 0;
 };
 
 TEST(Cancellation, ComesFromAnotherThread) {
