@@ -298,13 +298,14 @@ class Projection {
   }
 
   static PiperCommOp comm_op_of(NodeKind kind) {
-    switch (traits(kind).members) {
-      case dag::Members::alone:
-      case dag::Members::pair: break;
-      case dag::Members::add: return PIPER_ALL_REDUCE;
-      case dag::Members::gather: return PIPER_ALL_GATHER;
+    switch (traits(kind).traffic) {
+      case dag::Traffic::none:
+      case dag::Traffic::send: break;
+      case dag::Traffic::recv: return PIPER_RECV;
+      case dag::Traffic::add: return PIPER_ALL_REDUCE;
+      case dag::Traffic::gather: return PIPER_ALL_GATHER;
     }
-    return is_send(kind) ? PIPER_SEND : PIPER_RECV;
+    return PIPER_SEND;
   }
 
   void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {

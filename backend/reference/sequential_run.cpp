@@ -354,11 +354,12 @@ struct SequentialRun::State : RankMemory {
     if (node.comm.valid()) {
       if (std::exchange(matched[node.comm.index()], std::uint8_t{1})) return true;
       const dag::Comm& comm = dag.comms[node.comm.index()];
-      switch (traits(node.kind).members) {
-        case dag::Members::alone: break;
-        case dag::Members::pair: transfer(comm); break;
-        case dag::Members::add: all_reduce(comm); break;
-        case dag::Members::gather: all_gather(comm); break;
+      switch (traits(node.kind).traffic) {
+        case dag::Traffic::none: break;
+        case dag::Traffic::send:
+        case dag::Traffic::recv: transfer(comm); break;
+        case dag::Traffic::add: all_reduce(comm); break;
+        case dag::Traffic::gather: all_gather(comm); break;
       }
       return true;
     }

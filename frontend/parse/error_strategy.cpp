@@ -4,6 +4,7 @@
 #include <span>
 
 #include "grammar_generated/PipeParser.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace piper::parse {
 
@@ -95,21 +96,6 @@ bool begins_item(std::size_t type) {
   }
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
-
 /// What begins a declaration, then what begins a statement.
 constexpr std::string_view kKeywords[] = {
     "def", "mesh", "model", "param", "schedule", "train", "use",
@@ -123,7 +109,7 @@ std::string_view meant_keyword(std::string_view word, std::span<const std::strin
   std::size_t best_distance = word.size() <= 3 ? 2 : 3;
   if (word.size() < 3) return {};
   for (std::string_view keyword : keywords) {
-    std::size_t distance = edit_distance(word, keyword);
+    const std::size_t distance = llvm::StringRef(word.data(), word.size()).edit_distance(llvm::StringRef(keyword.data(), keyword.size()));
     if (distance < best_distance) {
       best = keyword;
       best_distance = distance;

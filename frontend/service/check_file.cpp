@@ -118,7 +118,7 @@ std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, 
       if (has_parameter(function, override.name)) text += (text.empty() ? "" : " ") + override.name + "=" + override.value;
     }
     DiagnosticSink trial(context_.locations);
-    compile_schedule(id, overrides, trial);
+    if (auto subject = lower({}, id, overrides, trial)) check(*subject, {}, trial);
     if (trial.reported(Code::unknown_region)) {
       sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled by itself: it names regions of a model", function.name())
           .hint("check a train that applies it");
@@ -135,17 +135,6 @@ std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, 
   sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled: neither {} meets what it requires", function.name(), tried)
       .hint("give it sizes that do: `piper check {} {}{}`", input_, function.name(), asked);
   return std::nullopt;
-}
-
-void Compilation::compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
-  std::optional<lower::Lowered> remains;
-  auto lowered = lower::lower_schedule(*program_, id, overrides, context_, sink, &remains);
-  passes::Options options;
-  options.workspace_bytes = backend::workspace_bytes;
-  if (remains) passes::check_rest(remains->model, remains->strategy, sink, options);
-  if (!lowered) return;
-  const auto dag = passes::compile(lowered->model, lowered->strategy, sink, options);
-  if (dag) verify::verify(*dag, sink);
 }
 
 }  // namespace piper::service

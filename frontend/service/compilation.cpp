@@ -103,12 +103,12 @@ bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
   return pir_ && !sink.has_errors();
 }
 
-std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId schedule, DiagnosticSink& sink) {
+std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink) {
   const bool runnable = train.valid() ? program_->trains[train.index()].runnable : program_->functions[schedule.index()].runnable;
   if (!runnable) return std::nullopt;  // which was told
   std::optional<lower::Lowered> remains;
-  auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides_, context_, sink, {}, &remains)
-                               : lower::lower_schedule(*program_, schedule, overrides_, context_, sink, &remains);
+  auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides, context_, sink, {}, &remains)
+                               : lower::lower_schedule(*program_, schedule, overrides, context_, sink, &remains);
   if (remains) passes::check_rest(remains->model, remains->strategy, sink, options_of_passes({}));
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
@@ -118,7 +118,7 @@ std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId 
 std::list<Subject> Compilation::subjects(const std::string& name, DiagnosticSink& sink) {
   std::list<Subject> subjects;
   const auto add = [&](sema::TrainId train, sema::FunctionId schedule) {
-    if (auto subject = lower(train, schedule, sink)) subjects.push_back(std::move(*subject));
+    if (auto subject = lower(train, schedule, overrides_, sink)) subjects.push_back(std::move(*subject));
   };
   const std::string& wanted = name.empty() ? library_schedule_ : name;
   if (wanted.empty()) {
@@ -199,6 +199,15 @@ std::optional<Subject> Compilation::relower(const Subject& subject, tensor::DTyp
   auto lowered = lower::lower_train(*program_, program_->find_train(subject.name), overrides_, context_, sink, dtype);
   if (!lowered) return std::nullopt;
   return Subject{subject.name, true, std::move(*lowered)};
+}
+
+void Compilation::check(Subject& subject, const std::function<void(std::string_view, const dag::Dag&)>& after, DiagnosticSink& sink) {
+  for (const bool forward_only : {false, true}) {
+    if (forward_only && !subject.lowered.strategy.settings.held_out) return;
+    const auto dag = compile(subject, {dag::Level::planned, forward_only, after}, sink);
+    if (!dag) return;
+    verify::verify(*dag, sink);
+  }
 }
 
 std::optional<dag::Dag> Compilation::compile(Subject& subject, const CompileOptions& options, DiagnosticSink& sink) {

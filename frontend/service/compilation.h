@@ -68,6 +68,8 @@ class Compilation {
   /// applies, at default sizes. Tells what was not compiled. Overrides of those schedules alone are no mistakes of the trains from here on.
   std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);
 
+  /// All that the phases say of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.
+  void check(Subject& subject, const std::function<void(std::string_view pass, const dag::Dag&)>& after, DiagnosticSink& sink);
   /// The plan of a subject, or the DAG at an earlier level. Its model is differentiated and partitioned then.
   std::optional<dag::Dag> compile(Subject& subject, const CompileOptions& options, DiagnosticSink& sink);
 
@@ -80,12 +82,11 @@ class Compilation {
   std::optional<FileId> open_library(const std::string& name, DiagnosticSink& sink);
   bool declares_schedule(FileId file, std::string_view name);
   bool open_pir(const std::string& path, DiagnosticSink& sink);
-  std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule, DiagnosticSink& sink);
+  std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink);
   void report_unknown_subject(const std::string& wanted, DiagnosticSink& sink);
   bool has_one_train(DiagnosticSink& sink);
   std::vector<sema::FunctionId> schedules_without_train() const;
   std::optional<CheckedSchedule> check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink);
-  void compile_schedule(sema::FunctionId id, std::span<const lower::Override> overrides, DiagnosticSink& sink);
 
   const source::FileSystem& files_;
   std::vector<lower::Override> overrides_;  // while a file is checked without those of its schedules

@@ -150,17 +150,11 @@ Answer<std::vector<CheckedSchedule>> Document::check(const Cancellation* cancell
   return answer(check_, cancellation, [&](DiagnosticSink& sink) -> std::optional<std::vector<CheckedSchedule>> {
     analysed();
     sink = analysis_;
+    if (compilation_.pir() != nullptr && usable_) verify::lint(*compilation_.pir(), sink);
     if (compilation_.program() == nullptr) return std::vector<CheckedSchedule>();
     compilation_.set_overrides({});
     std::vector<CheckedSchedule> schedules = compilation_.check_file(sink);
-    for (Subject& subject : compilation_.subjects("", sink)) {
-      const auto verified = [&](bool forward_only) {
-        const auto dag = compilation_.compile(subject, {dag::Level::planned, forward_only, {}}, sink);
-        if (dag) verify::verify(*dag, sink);
-      };
-      verified(false);
-      if (subject.lowered.strategy.settings.held_out) verified(true);
-    }
+    for (Subject& subject : compilation_.subjects("", sink)) compilation_.check(subject, {}, sink);
     return schedules;
   });
 }

@@ -72,12 +72,7 @@ int run_check(Console& console, const Arguments& arguments) {
     const std::size_t operations = count_operations(subject.lowered.strategy);
     start_workers(operations);
     filler.fill(operations * kBytesPerOperation);
-    const auto dag = session.compile(subject, dag::Level::planned);
-    if (dag) verify::verify(*dag, session.sink());
-    if (dag && subject.lowered.strategy.settings.held_out) {
-      const auto held_out = session.compile(subject, dag::Level::planned, true);
-      if (held_out) verify::verify(*held_out, session.sink());
-    }
+    session.check(subject);
     look_for_data(session, subject.lowered);
   }
   return session.finish();

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "backend/dtypes.h"
 #include "runtime/device/product_choice.h"
 
 namespace piper::tools {
@@ -20,7 +21,7 @@ double operations(const PiperGemm& call) {
 
 /// `nn`, `nt`, `tn`, `tt`: which of the two is stored transposed.
 std::string form_of(const PiperGemm& call) { return std::string(call.transpose_a != 0 ? "t" : "n") + (call.transpose_b != 0 ? "t" : "n"); }
-const char* dtype_of(const PiperGemm& call) { return call.dtype == PIPER_F64 ? "f64" : "f32"; }
+std::string dtype_of(const PiperGemm& call) { return std::string(tensor::dtype_name(backend::row_of(call.dtype).dtype)); }
 
 /// `8 of 128 x 32 x 128 tn f32`: rows, columns, terms of each sum.
 std::string shape_text(const PiperGemm& call) {

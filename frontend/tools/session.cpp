@@ -18,19 +18,19 @@ std::string reason(int error) {
 Session::Session(Console& console, const Arguments& arguments)
     : console_(console), arguments_(arguments), compilation_(console.files, arguments.overrides), sink_(context().locations) {}
 
+std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
+  if (arguments_.print_after.empty()) return {};
+  return [this, before = std::string()](std::string_view pass, const dag::Dag& dag) mutable {
+    if (arguments_.print_after != "all" && arguments_.print_after != pass) return;
+    std::string text = dag::print(dag);
+    console_.err << "// after " << pass << (text == before ? " (unchanged)\n" : "\n");
+    if (text != before) console_.err << text;
+    before = std::move(text);
+  };
+}
+
 std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
-  service::CompileOptions options{level, forward_only};
-  std::string before;
-  if (!arguments_.print_after.empty()) {
-    options.after = [&, before](std::string_view pass, const dag::Dag& dag) mutable {
-      if (arguments_.print_after != "all" && arguments_.print_after != pass) return;
-      std::string text = dag::print(dag);
-      console_.err << "// after " << pass << (text == before ? " (unchanged)\n" : "\n");
-      if (text != before) console_.err << text;
-      before = std::move(text);
-    };
-  }
-  return compilation_.compile(subject, options, sink_);
+  return compilation_.compile(subject, {level, forward_only, print_after()}, sink_);
 }
 
 void Session::check_file() {

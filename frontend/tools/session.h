@@ -6,6 +6,7 @@
 //   for (Session::Subject& subject : session.subjects(name)) session.compile(subject, dag::Level::planned);
 //   return session.finish();   // prints the diagnostics, gives the exit code
 
+#include <functional>
 #include <list>
 #include <optional>
 #include <set>
@@ -34,6 +35,8 @@ class Session {
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
   /// Compiles up to `level`; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(Subject& subject, dag::Level level, bool forward_only = false);
+  /// All that the phases say of it; prints DAGs likewise.
+  void check(Subject& subject) { compilation_.check(subject, print_after(), sink_); }
   /// Checks what a file holds beside its trains, and says which schedules were checked.
   void check_file();
 
@@ -58,6 +61,8 @@ class Session {
   bool make_folder(const std::string& path);
 
  private:
+  std::function<void(std::string_view pass, const dag::Dag&)> print_after();
+
   Console& console_;
   const Arguments& arguments_;
   service::Compilation compilation_;

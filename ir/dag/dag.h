@@ -75,7 +75,7 @@ struct alignas(64) Node {
   DeviceSetId devices;     // from level placed on
   StreamId stream;         // from level ordered on
   CommId comm;             // communications
-  Subject subject;         // what kind says of it: an input, a loss, a count, a bucket, the norm
+  Subject subject;         // what the kind is about: an input, a loss, a count, a bucket, the norm
   LocId loc;               // the directive or model line that made it
   std::uint32_t first_input = 0, num_inputs = 0;  // into the edge pool
   std::uint32_t num_outputs = 0;

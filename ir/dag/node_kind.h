@@ -16,13 +16,13 @@ namespace piper::dag {
 using BucketId = Id<struct BucketTag>;
 
 enum class NodeKind : std::uint8_t {
-#define NODE(name, traffic, members, subjects, samples, state) name,
+#define NODE(name, traffic, subjects, samples, state) name,
 #include "ir/dag/nodes.def"
 #undef NODE
 };
 
-enum class Traffic : std::uint8_t { none, send, recv, collective };
-enum class Members : std::uint8_t { alone, pair, add, gather };
+/// What it does between devices: the collectives are last.
+enum class Traffic : std::uint8_t { none, send, recv, add, gather };
 
 /// A set of what nodes may speak of.
 struct Subjects {
@@ -32,13 +32,12 @@ struct Subjects {
 struct NodeTraits {
   std::string_view name;
   Traffic traffic;
-  Members members;
   std::uint8_t subjects;
   bool samples, state;
 };
 
 inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
-#define NODE(name, traffic, members, subjects, samples, state) {#name, Traffic::traffic, Members::members, subjects, samples, state},
+#define NODE(name, traffic, subjects, samples, state) {#name, Traffic::traffic, subjects, samples, state},
 #include "ir/dag/nodes.def"
 #undef NODE
 });
@@ -53,10 +52,10 @@ constexpr bool runs_body(NodeKind kind) { return kind == NodeKind::chunk; }
 constexpr bool is_send(NodeKind kind) { return traits(kind).traffic == Traffic::send; }
 constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::recv; }
 constexpr bool is_message(NodeKind kind) { return is_send(kind) || is_recv(kind); }
-constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic == Traffic::collective; }
+constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic >= Traffic::add; }
 constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
-constexpr bool adds_members(NodeKind kind) { return traits(kind).members == Members::add; }
-constexpr bool gathers_members(NodeKind kind) { return traits(kind).members == Members::gather; }
+constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add; }
+constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
 constexpr bool has_samples(NodeKind kind) { return traits(kind).samples; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
 constexpr bool may_speak_of(NodeKind kind, std::uint8_t subjects) { return (traits(kind).subjects & subjects) != 0; }

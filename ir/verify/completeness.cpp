@@ -150,8 +150,8 @@ class Completeness {
   void reads() {
     reads_.resize(facts_.owner.size());
     for (const Node& node : dag_.nodes) {
-      std::uint16_t Reads::*const reader = adds_members(node.kind)    ? &Reads::all_reduce
-                                           : writes_state(node.kind)      ? &Reads::update
+      std::uint16_t Reads::*const reader = adds_members(node.kind)              ? &Reads::all_reduce
+                                           : writes_state(node.kind)            ? &Reads::update
                                            : node.kind == NodeKind::sum_squares ? &Reads::sum_squares
                                                                                 : &Reads::other;
       for (const Input& input : dag_.inputs_of(node)) {

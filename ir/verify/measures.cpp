@@ -51,11 +51,12 @@ class Measures {
       for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) joined *= (comm.axes >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
       const auto sets = static_cast<std::int64_t>(comm.members.size());
       const std::int64_t rings = devices / joined, in_ring = joined * sets;
-      switch (traits(first.kind).members) {
-        case dag::Members::alone: break;
-        case dag::Members::pair: total += bytes * devices; break;
-        case dag::Members::gather: total += rings * joined * bytes * (in_ring - 1); break;
-        case dag::Members::add: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;
+      switch (traits(first.kind).traffic) {
+        case dag::Traffic::none: break;
+        case dag::Traffic::send:
+        case dag::Traffic::recv: total += bytes * devices; break;
+        case dag::Traffic::gather: total += rings * joined * bytes * (in_ring - 1); break;
+        case dag::Traffic::add: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;
       }
     }
     return static_cast<double>(total);

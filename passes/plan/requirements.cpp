@@ -58,7 +58,7 @@ std::int64_t traffic_of(const Dag& dag) {
   std::int64_t bytes = 0;
   for (const Comm& comm : dag.comms) {
     std::int64_t contributed = 0;  // by one device of each member set
-    for (const NodeId member : comm.members) {
+    for (const NodeId member : comm.traffic) {
       std::uint32_t port = 0xFFFFFFFFu;
       for (const Input& input : dag.inputs_of(dag.node(member))) {
         if (input.port != port) contributed += dag.output_type(input.source).bytes();
@@ -73,12 +73,13 @@ std::int64_t traffic_of(const Dag& dag) {
     }
     const std::int64_t groups = devices / joined;
     const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
-    switch (traits(front.kind).members) {
-      case Members::alone: break;
-      case Members::pair: bytes += contributed * devices; break;
-      case Members::gather: bytes += groups * joined * contributed * (members - 1); break;
+    switch (traits(front.kind).traffic) {
+      case Traffic::none: break;
+      case Traffic::send:
+      case Traffic::recv: bytes += contributed * devices; break;
+      case Traffic::gather: bytes += groups * joined * contributed * (members - 1); break;
       // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
-      case Members::add: bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size())); break;
+      case Traffic::add: bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size())); break;
     }
   }
   return bytes;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/transport/transport.h"
+
 namespace piper::runtime {
 namespace {
 
@@ -34,7 +36,7 @@ ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor&
 }
 
 std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads) {
-  const std::int64_t bytes = call.dtype == PIPER_F64 ? 8 : 4;
+  const auto bytes = static_cast<std::int64_t>(element_bytes(call.dtype));
   const bool whole = threads > 1 || call.batch != 1 || call.transpose_a || call.n > kPanelBytes / (kPanelRows * bytes);
   return whole ? call.m : std::min(call.m, kPanelRows);
 }

@@ -30,6 +30,7 @@
 
 #include "runtime/device/library_calls.h"
 #include "runtime/device/product_choice.h"
+#include "runtime/transport/transport.h"
 
 // Exported, and in no header.
 namespace at::native {
@@ -198,7 +199,7 @@ void multiply_one(const ProductViews& views, bool accumulate) {
 // Row by row of panels, where that is faster.
 void multiply_mkl(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
   const std::int64_t rows = rows_per_call(call, static_cast<std::uint32_t>(at::get_num_threads()));
-  const std::int64_t element = call.dtype == PIPER_F64 ? 8 : 4;
+  const auto element = static_cast<std::int64_t>(element_bytes(call.dtype));
   const auto* from = static_cast<const unsigned char*>(a);
   auto* to = static_cast<unsigned char*>(c);
   std::int64_t done = 0;

@@ -10,6 +10,7 @@
 #include "frontend/service/workspace.h"
 #include "ir/dag/print.h"
 #include "tests/support/golden.h"
+#include "tests/support/text_edit.h"
 
 namespace piper::service {
 namespace {
@@ -209,6 +210,19 @@ TEST(Document, ReadsPirAndLibraryAndTellsWhatCannotBeRead) {
   EXPECT_EQ(missing->check().diagnostics.at(0).code, Code::unreadable_file);
   EXPECT_EQ(missing->program().value, nullptr);
   EXPECT_EQ(missing->symbols().value, nullptr);
+}
+
+// What the command line says of a plan that is right, and no more than it must be.
+TEST(Document, TellsWhatAPlanNeedNotWaitFor) {
+  std::string error;
+  const std::string edit = "- F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1\n+ F.stage1.mb1 on compute after recv.F.stage0.mb1.pp1, recv.F.stage0.mb0.pp1\n";
+  source::MemoryFileSystem files;
+  files.add("plan.pir", test::edited(test::read_text("tests/verify/testdata/legal/planned.pir").value_or(""), edit, error));
+  ASSERT_EQ(error, "");
+  Workspace workspace(files);
+  const std::vector<Diagnostic> found = workspace.document("plan.pir")->check().diagnostics;
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::redundant_event);
 }
 
 /// Fires at its n-th poll.
