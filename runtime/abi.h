@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 3u
+#define PIPER_ABI_VERSION 4u
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,16 +39,20 @@ typedef struct PiperWait {
   uint32_t distance;
 } PiperWait;
 
-typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3 } PiperCommOp;
+typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5 } PiperCommOp;
 
 /* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
  * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
- * parts and PIPER_NO_OFFSET on the others'. */
+ * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: `elements` is a multiple of the number of members; member i of the communicator has
+ * block i of them. reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
+ * members to `out`. `in` and `out` may be equal. */
 #define PIPER_NO_OFFSET UINT64_MAX
+#define PIPER_NO_SHARE 0u
 typedef struct PiperPart {
   uint64_t in, out;   /* byte offsets in the arena */
   uint64_t elements;
   uint32_t dtype;     /* PiperDType */
+  uint32_t share;     /* both offsets are those of block 0, and this rank's is replica[share - 1] parts further; PIPER_NO_SHARE: the part is no block */
 } PiperPart;
 
 typedef struct PiperCommAction {
@@ -70,12 +74,12 @@ typedef struct PiperStream {
 
 typedef enum PiperInitKind { PIPER_NORMAL = 0, PIPER_UNIFORM = 1, PIPER_ZEROS = 2, PIPER_ONES = 3, PIPER_CONSTANT = 4 } PiperInitKind;
 
-/* One parameter copy on this role. Element i starts as a function of (seed, name, i); optimizer slots start at zero. */
+/* One parameter copy on this role. Element i starts as a function of (seed, name, i); all other state, padding too, starts at zero. */
 typedef struct PiperParam {
   const char* name;
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
-  uint64_t slot_offsets[2];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none */
+  uint64_t slot_offsets[2];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none; with a share: of the rank's block */
   uint64_t elements;
   uint32_t dtype;
   uint32_t init;               /* PiperInitKind */
@@ -83,6 +87,10 @@ typedef struct PiperParam {
   uint32_t counted;            /* 1 on the one home that is written to checkpoints and compared */
   uint32_t num_dims;
   const int64_t* dims;
+  /* Optimizer state in shares: element i of the parameter is number `first` + i of its bucket, which is cut into blocks of `block` elements. The rank whose
+   * replica[share - 1] is j has the reduced gradient and the optimizer state of block j. PIPER_NO_SHARE: it has all. */
+  uint64_t first, block;
+  uint32_t share;
 } PiperParam;
 
 /* A model input as a whole: global extents. */

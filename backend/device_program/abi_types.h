@@ -19,10 +19,4 @@ constexpr PiperInitKind abi_init(tensor::Init::Kind kind) {
   return PIPER_CONSTANT;
 }
 
-/// State tensors that an optimizer keeps per parameter.
-inline std::uint32_t optimizer_slots(const directive::Optimizer& optimizer) {
-  if (optimizer.kind == directive::Optimizer::Kind::adamw) return 2;
-  return optimizer.momentum != 0 ? 1 : 0;
-}
-
 }  // namespace piper::backend

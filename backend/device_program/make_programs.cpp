@@ -1,13 +1,14 @@
 // Projection of a planned DAG: from nodes, ports and buffers to offsets and tables.
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 
 #include "backend/device_program/abi_types.h"
 #include "backend/device_program/device_program.h"
 #include "backend/kernel/update_body.h"
+#include "ir/dag/bucket_layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA1.h"
 
@@ -27,11 +28,7 @@ class Bodies {
  public:
   Bodies(const Dag& dag, std::vector<KernelBody>& list) : dag_(dag), list_(list), of_chunk_(dag.bodies.size(), kNone) {
     if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
-    // A logical parameter counts once, in the order of the model.
-    for (std::uint32_t b = 0; b < dag.buckets.size(); ++b) {
-      for (std::uint32_t i = 0; i < dag.buckets[b].params.size(); ++i) norm_order_.push_back({dag.buckets[b].params[i].value(), b, i});
-    }
-    std::sort(norm_order_.begin(), norm_order_.end());
+    norm_order_ = dag::norm_order(dag);
   }
 
   std::uint32_t chunk(dag::BodyId body) {
@@ -39,19 +36,26 @@ class Bodies {
     if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()]), dag_.context->text(dag_.bodies[body.index()].name));
     return known;
   }
+  /// `elements`: of the bucket, or of a share's block.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
-    const auto [entry, fresh] = updates_.try_emplace(elements, 0);
+    const auto [entry, fresh] = updates_.try_emplace({bucket.flat != 0, elements}, 0);
     if (fresh) {
       const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
-      entry->second = add(build_kernels(made.body, made.in_place), numbered("update", updates_.size()));
+      KernelBody body = build_kernels(made.body, made.in_place);
+      // Parameter and gradient lie whole, the optimizer's state in the rank's block alone.
+      if (bucket.flat != 0) put_in_blocks(body, {0, 1, body.num_inputs});
+      entry->second = add(std::move(body), numbered("update", updates_.size()));
     }
     return entry->second;
   }
   std::uint32_t sum_squares(const dag::Bucket& bucket) {
-    std::vector<std::int64_t> elements;
-    for (const tensor::ParamId param : bucket.params) elements.push_back(dag_.param_types[param.index()].elements());
-    const auto [entry, fresh] = sums_.try_emplace(elements, 0);
-    if (fresh) entry->second = add(build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements)), numbered("sum_squares", sums_.size()));
+    const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
+    const auto [entry, fresh] = sums_.try_emplace({bucket.flat != 0, elements}, 0);
+    if (fresh) {
+      KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements));
+      if (bucket.flat != 0) put_in_blocks(body, {0});
+      entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
+    }
     return entry->second;
   }
   std::uint32_t norm() {
@@ -59,8 +63,7 @@ class Bodies {
     return norm_;
   }
 
-  /// (parameter, bucket, position in it), by parameter.
-  const std::vector<std::array<std::uint32_t, 3>>& norm_order() const { return norm_order_; }
+  const std::vector<dag::SquaredPart>& norm_order() const { return norm_order_; }
   const directive::Optimizer& optimizer() const { return optimizer_; }
   const KernelBody& operator[](std::uint32_t body) const { return list_[body]; }
 
@@ -69,6 +72,10 @@ class Bodies {
   DType dtype(const dag::Bucket& bucket) const { return dag_.param_types[bucket.params.front().index()].dtype; }
   /// Buckets of one shape share a body, so its name is not that of a bucket.
   static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
+  static void put_in_blocks(KernelBody& body, std::initializer_list<BufferIndex> ports) {
+    for (const BufferIndex port : ports) body.buffers[port].in_blocks = true;
+    body.blocks = true;
+  }
   std::uint32_t add(KernelBody body, std::string_view name) {
     body.name = name;
     list_.push_back(std::move(body));
@@ -79,9 +86,9 @@ class Bodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
-  std::map<std::int64_t, std::uint32_t> updates_;
-  std::map<std::vector<std::int64_t>, std::uint32_t> sums_;
-  std::vector<std::array<std::uint32_t, 3>> norm_order_;
+  std::map<std::pair<bool, std::int64_t>, std::uint32_t> updates_;  // in blocks or not, elements
+  std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
+  std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;
 };
 
@@ -218,6 +225,8 @@ class Projection {
       case NodeKind::send:
       case NodeKind::recv:
       case NodeKind::all_reduce:
+      case NodeKind::reduce_scatter:
+      case NodeKind::gather:
       case NodeKind::all_gather: communicate(action, node, num_inputs, made); break;
     }
     made.num_operands = static_cast<std::uint32_t>(out_.operands.size()) - made.first_operand;
@@ -246,18 +255,27 @@ class Projection {
     finish_run(made, body);
   }
 
-  /// One vector of sums per bucket.
+  /// One vector of sums per bucket: of its parameters, or one of this rank's block.
   void run_sum_squares(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
-    for (std::uint32_t i = 0; i < num_inputs; ++i) operand(offset(action, i));
+    const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+    const std::uint32_t body = bodies_.sum_squares(bucket);
     const std::uint64_t sums = offset(action, num_inputs);
-    for (std::uint32_t i = 0; i < num_inputs; ++i) operand(sums + i * kScalar);
-    const std::uint32_t body = bodies_.sum_squares(dag_.buckets[node.subject.bucket().index()]);
+    for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(offset(action, i));
+    for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(sums + i * kScalar);
     if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + node.num_outputs));
+    in_blocks(bucket, made);
     finish_run(made, body);
   }
 
+  /// Which block of a bucket whose state is cut is this rank's.
+  void in_blocks(const dag::Bucket& bucket, Instruction& made) {
+    if (bucket.flat == 0) return;
+    made.cut = cut_of(bucket.flat);
+    made.block = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
+  }
+
   void run_norm(const dag::Action& action, std::uint32_t num_inputs, Instruction& made) {
-    for (const auto& [param, bucket, position] : bodies_.norm_order()) operand(offset(action, bucket) + position * kScalar);
+    for (const dag::SquaredPart& part : bodies_.norm_order()) operand(offset(action, part.bucket.value()) + part.index * kScalar);
     const std::uint64_t out = offset(action, num_inputs);
     operand(out);
     operand(out + kScalar);
@@ -266,18 +284,18 @@ class Projection {
     finish_run(made, body);
   }
 
-  /// The whole bucket at once: parameters, gradients and slots are flat, with the same gaps.
+  /// The whole bucket at once, or this rank's block of it: parameters, gradients and slots are flat, with the same gaps.
   void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const bool clipped = num_inputs > bucket.params.size();
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(flat.bytes);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
     const std::uint64_t gradients = offset(action, 0);
     const std::uint64_t scalars = out_.scalars_offset;
     const std::uint64_t factor = clipped ? offset(action, num_inputs - 1) + kScalar : scalars + offsetof(PiperScalars, one);
     for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
-    const std::uint32_t slots = optimizer_slots(bodies_.optimizer());
+    const std::uint32_t slots = bodies_.optimizer().slots();
     const std::uint64_t first_slot = optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().kind == directive::Optimizer::Kind::adamw) {
@@ -287,6 +305,7 @@ class Projection {
     operand(parameters);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     const std::uint64_t element = tensor::dtype_bytes(dag_.param_types[bucket.params.front().index()].dtype);
+    in_blocks(bucket, made);
     finish_run(made, bodies_.update(bucket, static_cast<std::int64_t>(bytes / element)));
   }
 
@@ -304,6 +323,8 @@ class Projection {
       case dag::Traffic::recv: return PIPER_RECV;
       case dag::Traffic::add: return PIPER_ALL_REDUCE;
       case dag::Traffic::gather: return PIPER_ALL_GATHER;
+      case dag::Traffic::scatter: return PIPER_REDUCE_SCATTER;
+      case dag::Traffic::unite: return PIPER_GATHER;
     }
     return PIPER_SEND;
   }
@@ -321,9 +342,11 @@ class Projection {
     comm.action = static_cast<std::uint32_t>(out_.instructions.size());
     const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
       const tensor::Type& type = dag_.output_type(port);
-      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype))});
+      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_SHARE});
     };
-    if (is_send(node.kind)) {
+    if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
+      out_.parts.push_back(flat_part(action, node, num_inputs));
+    } else if (is_send(node.kind)) {
       const auto inputs = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
     } else {
@@ -345,6 +368,21 @@ class Projection {
     out_.streams[made.stream].comm.push_back(comm);
   }
 
+  /// A bucket whose state is cut moves as it lies: all of it, or where blocks are summed over further devices this rank's.
+  PiperPart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
+    const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+    const DType dtype = dag_.param_types[bucket.params.front().index()].dtype;
+    const bool one_block = traits(node.kind).traffic == dag::Traffic::add;
+    PiperPart part{};
+    part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
+    part.out = offset(action, num_inputs);
+    part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.bytes) / tensor::dtype_bytes(dtype);
+    part.dtype = abi_dtype(dtype);
+    part.share = one_block ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
+    return part;
+  }
+
   ActionName name_of(dag::NodeId node, LocId loc) {
     ActionName made;
     made.name = dag_.name(node);
@@ -361,27 +399,26 @@ class Projection {
 
   void add_params() {
     struct State {
-      std::uint64_t parameters = PIPER_NO_OFFSET, gradients = PIPER_NO_OFFSET, optimizer = PIPER_NO_OFFSET, bytes = 0;
+      std::uint64_t parameters = PIPER_NO_OFFSET, gradients = PIPER_NO_OFFSET, optimizer = PIPER_NO_OFFSET;
     };
     std::map<std::uint32_t, State> buckets;  // ascending: in the order of the DAG
     for (const dag::Buffer& buffer : role_.buffers) {
       if (!buffer.bucket.valid()) continue;
       State& state = buckets[buffer.bucket.value()];
       const std::uint64_t offset = static_cast<std::uint64_t>(buffer.offset);
-      if (buffer.cls == dag::BufferClass::parameters) {
-        state.parameters = offset;
-        state.bytes = static_cast<std::uint64_t>(buffer.bytes);
-      }
+      if (buffer.cls == dag::BufferClass::parameters) state.parameters = offset;
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
       if (buffer.cls == dag::BufferClass::optimizer) state.optimizer = offset;
     }
-    const std::uint32_t slots = optimizer_slots(bodies_.optimizer());
+    const std::uint32_t slots = bodies_.optimizer().slots();
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
-      std::uint64_t at = 0;
-      for (const tensor::ParamId id : bucket.params) {
-        const tensor::Param& param = dag_.params[id.index()];
-        const tensor::Type& type = dag_.param_types[id.index()];
+      const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+      const bool shared = bucket.flat != 0;
+      for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+        const tensor::Param& param = dag_.params[bucket.params[i].index()];
+        const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
+        const auto at = static_cast<std::uint64_t>(layout.offsets[i]), block = static_cast<std::uint64_t>(layout.block());
         ProgramParam made;
         made.name = dag_.context->text(param.name);
         for (const tensor::Dim& dim : type.dims) made.dims.push_back(dim.extent);
@@ -389,7 +426,7 @@ class Projection {
         entry.offset = state.parameters + at;
         entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + at;
         for (std::uint32_t s = 0; s < 2; ++s) {
-          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * state.bytes + at : PIPER_NO_OFFSET;
+          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * block + (shared ? 0 : at) : PIPER_NO_OFFSET;
         }
         entry.elements = static_cast<std::uint64_t>(type.elements());
         entry.dtype = abi_dtype(type.dtype);
@@ -397,8 +434,12 @@ class Projection {
         entry.scale = param.init.scale;
         entry.counted = in_set(bucket.homes.front());
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
+        if (shared) {
+          entry.first = at / tensor::dtype_bytes(type.dtype);
+          entry.block = block / tensor::dtype_bytes(type.dtype);
+          entry.share = cut_of(bucket.flat) + 1;
+        }
         out_.params.push_back(std::move(made));
-        at += (static_cast<std::uint64_t>(type.bytes()) + 63) / 64 * 64;
       }
     }
   }

@@ -7,7 +7,7 @@ namespace piper::backend {
 namespace {
 
 constexpr const char* kDTypes[] = {"f64", "f32", "i64"};
-constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather"};
+constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather"};
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -45,6 +45,7 @@ std::string communication_text(const DeviceProgram& program, const Instruction& 
     text += (i == 0 ? "" : ", ") + number(part.elements) + " " + kDTypes[part.dtype];
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
     if (part.out != PIPER_NO_OFFSET) text += " to " + number(part.out);
+    if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
   }
   return text + ")";
 }
@@ -53,7 +54,7 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
   switch (each.kind) {
     case Instruction::Kind::run: {
       const KernelBody& body = bodies[each.body];
-      return run_text(program, each, body) + (body.draws ? samples_text(each) : "");
+      return run_text(program, each, body) + (body.draws ? samples_text(each) : "") + (body.blocks ? " block " + number(each.block) + " of share " + number(each.cut) : "");
     }
     case Instruction::Kind::load: return "load input " + number(each.subject) + samples_text(each) + " -> " + number(program.operands[each.first_operand]);
     case Instruction::Kind::count: {
@@ -92,6 +93,9 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     if (param.entry.grad_offset != PIPER_NO_OFFSET) text += ", gradient at " + number(param.entry.grad_offset);
     for (const std::uint64_t slot : param.entry.slot_offsets) {
       if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot);
+    }
+    if (param.entry.share != PIPER_NO_SHARE) {
+      text += ", from " + number(param.entry.first) + " on in blocks of " + number(param.entry.block) + " of share " + number(param.entry.share - 1);
     }
     text += param.entry.counted != 0 ? "\n" : ", a further copy\n";
   }

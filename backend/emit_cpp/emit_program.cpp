@@ -25,7 +25,7 @@ std::string identifier(std::string_view text) {
   return out;
 }
 
-constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER"};
+constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER"};
 constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
 
 class Emission {
@@ -104,7 +104,8 @@ class Emission {
                                     .accumulate = {program_.accumulate.data() + each.first_accumulate, bodies_[body].num_outputs},
                                     .first_sample = each.first_sample,
                                     .samples = each.samples,
-                                    .cut = each.cut};
+                                    .cut = each.cut,
+                                    .block = each.block};
         out_ += "    " + CppBodies::operands(bodies_[body], operands) + ",  // " + program_.names[index].name + "\n";
       }
       out_ += "};\n";
@@ -160,7 +161,7 @@ class Emission {
     if (!program_.parts.empty()) {
       out_ += "\nstatic const PiperPart parts[] = {\n";
       for (const PiperPart& part : program_.parts) {
-        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + "},\n";
+        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + number(part.share) + "},\n";
       }
       out_ += "};\n";
     }
@@ -214,7 +215,8 @@ class Emission {
       out_ += "    {.name = " + quoted(program_.params[p].name) + ", .offset = " + number(entry.offset) + ", .grad_offset = " + number(entry.grad_offset) + ", .slot_offsets = {" +
               number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, .elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
-              ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) + "},\n";
+              ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) +
+              (entry.share == PIPER_NO_SHARE ? "" : ", .first = " + number(entry.first) + ", .block = " + number(entry.block) + ", .share = " + number(entry.share)) + "},\n";
     }
     out_ += "};\n";
   }

@@ -95,12 +95,15 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
       std::vector<void*>& pointers = scratch().pointers;
       for (std::uint32_t i = 0; i < each.num_operands; ++i) pointers[i] = rank->arena + operands[i];
       const KernelBody& body = bodies_[each.body];
+      for (std::uint32_t i = 0; body.blocks && i < body.num_inputs + body.num_outputs; ++i) {
+        if (body.buffers[i].in_blocks) pointers[i] = rank->arena + operands[i] + rank->replica[each.cut] * each.block;
+      }
       return evaluate(body, {.api = api,
                              .rank = rank,
                              .action = index,
                              .operands = {pointers.data(), each.num_operands},
                              .accumulate = {program_.accumulate.data() + each.first_accumulate, body.num_outputs},
-                             .first_sample = first_sample(each, rank)});
+                             .first_sample = body.draws ? first_sample(each, rank) : 0});
     }
     case Instruction::Kind::load:
       return api->load(rank, index, each.subject, first_sample(each, rank), each.samples, rank->arena + operands[0]);

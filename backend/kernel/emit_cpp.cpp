@@ -152,15 +152,18 @@ std::string CppBodies::add(const KernelBody& body) {
     if (body.buffers[i].accumulates) bodies_ += "  uint32_t " + body.buffers[i].name + "_adds;\n";
   }
   if (body.draws) bodies_ += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
+  if (body.blocks) bodies_ += "  uint64_t block;  // bytes of a share\n  uint32_t share;  // which this rank has: a position in its table\n";
   bodies_ += "};\n";
 
   bodies_ += "static int " + function + "(const PiperApi* api, PiperRank* rank, const uint32_t action, const " + function + "_at* at) {\n";
   bodies_ += "  unsigned char* const arena = rank->arena;\n";
+  if (body.blocks) bodies_ += "  const uint64_t block = rank->replica[at->share] * at->block;\n";
   for (BufferIndex i : used) {
     const KernelBuffer& buffer = body.buffers[i];
     const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
     bodies_ += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
     if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) bodies_ += " + " + std::to_string(buffer.offset);
+    if (buffer.in_blocks) bodies_ += " + block";
     bodies_ += ");";
     bodies_ += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
   }
@@ -227,6 +230,10 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
     put("first_sample", operands.first_sample);
     put("samples", operands.samples);
     put("cut", operands.cut);
+  }
+  if (body.blocks) {
+    put("block", operands.block);
+    put("share", operands.cut);
   }
   return text + "}";
 }

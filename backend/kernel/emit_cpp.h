@@ -30,6 +30,7 @@ struct BodyOperands {
   std::uint64_t first_sample = 0, samples = 0;
   std::uint32_t cut = kNoCut;
   static constexpr std::uint32_t kNoCut = 0xFFFFFFFFu;
+  std::uint64_t block = 0;  // bodies with blocks: bytes; theirs lie rank->replica[cut] * block further
 };
 
 class CppBodies {

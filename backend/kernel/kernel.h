@@ -33,6 +33,7 @@ struct KernelBuffer {
   std::int64_t elements = 0;
   tensor::DType dtype = tensor::DType::f32;
   bool accumulates = false;  // output of kind grad: adds to what is there when the call says so
+  bool in_blocks = false;    // port: the call says where the first share's block lies, and the rank works on that of its own share
   std::string name;          // unique in the body and an identifier: `block_3_mlp_0_up`
   std::string label;         // a short identifier, not unique: `up`
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
@@ -141,6 +142,7 @@ struct KernelBody {
   std::uint32_t num_inputs = 0, num_outputs = 0;
   std::int64_t scratch_bytes = 0;     // size of the workspace operand; 0: there is none
   bool draws = false;                 // has dropout: the call passes the number of its first sample
+  bool blocks = false;                // has ports that lie in blocks: the call passes their distance
 };
 
 /// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.

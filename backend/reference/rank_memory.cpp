@@ -5,13 +5,9 @@
 #include <new>
 #include <utility>
 
+#include "ir/alignment.h"
+
 namespace piper::backend {
-
-namespace {
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-}  // namespace
 
 void FreeAligned::operator()(unsigned char* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
 

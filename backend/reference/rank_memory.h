@@ -40,7 +40,7 @@ struct RankMemory {
   explicit RankMemory(const dag::Dag& dag);
 
   directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
-  std::uint32_t slots() const { return optimizer_slots(optimizer()); }
+  std::uint32_t slots() const { return optimizer().slots(); }
   bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }
 
   /// The copy of a parameter that a device reads.

@@ -1,7 +1,6 @@
 #include "backend/reference/sequential_run.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "backend/kernel/evaluate.h"
 #include "backend/kernel/update_body.h"
 #include "backend/reference/rank_memory.h"
+#include "ir/dag/bucket_layout.h"
 
 namespace piper::backend {
 
@@ -36,7 +36,7 @@ struct SequentialRun::State : RankMemory {
   std::map<std::int64_t, KernelBody> updates;
   std::vector<KernelBody> squares;          // per bucket
   KernelBody norm;
-  std::vector<std::array<std::uint32_t, 3>> norm_order;  // parameter, bucket, position
+  std::vector<dag::SquaredPart> norm_order;
   std::vector<std::uint8_t> matched;        // per comm: done in this step
 
   std::vector<std::vector<double>> losses;
@@ -47,16 +47,10 @@ struct SequentialRun::State : RankMemory {
     for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
-    for (std::uint32_t b = 0; b < dag.buckets.size(); ++b) {
-      std::vector<std::int64_t> elements;
-      for (std::uint32_t i = 0; i < dag.buckets[b].params.size(); ++i) {
-        const tensor::ParamId param = dag.buckets[b].params[i];
-        elements.push_back(dag.param_types[param.index()].elements());
-        norm_order.push_back({param.value(), b, i});
-      }
-      squares.push_back(build_kernels(sum_squares_body(*dag.context, bucket_dtype(dag.buckets[b]), elements)));
+    for (const dag::Bucket& bucket : dag.buckets) {
+      squares.push_back(build_kernels(sum_squares_body(*dag.context, bucket_dtype(bucket), squared_elements(dag, bucket))));
     }
-    std::sort(norm_order.begin(), norm_order.end());
+    norm_order = dag::norm_order(dag);
     norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
   }
 
@@ -250,14 +244,25 @@ struct SequentialRun::State : RankMemory {
   bool sum_squares(dag::NodeId id, const Node& node, std::uint64_t r) {
     const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
     std::vector<void*> operands;
-    for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
+    const dag::BucketLayout layout = bucket_layout(dag, bucket);
+    Memory flat;
+    if (bucket.flat != 0) {
+      flat = allocate(layout.bytes);
+      for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+        std::memcpy(flat.get() + layout.offsets[i], gradient_at(bucket.params[i], r), static_cast<std::size_t>(dag.param_types[bucket.params[i].index()].bytes()));
+      }
+      operands.push_back(flat.get() + share(bucket.flat, r) * static_cast<std::uint64_t>(layout.block()));
+    } else {
+      for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
+    }
+    const std::size_t count = operands.size();
     // Kernel operands start at 64-byte boundaries; the sums lie side by side, so they pass through a place of their own.
     std::vector<Memory> places;
-    for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       places.push_back(allocate(8));
       operands.push_back(places.back().get());
     }
-    const std::vector<std::uint8_t> writes(bucket.params.size(), 0);
+    const std::vector<std::uint8_t> writes(count, 0);
     if (!run(squares[node.subject.bucket().index()], operands, writes)) return false;
     unsigned char* sums = output(id, 0, r);
     for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(sums + i * 8, places[i].get(), 8);
@@ -269,9 +274,9 @@ struct SequentialRun::State : RankMemory {
     for (const dag::Input& input : dag.inputs_of(node)) sums[input.port] = value(input.source, r);
     std::vector<Memory> places;
     std::vector<void*> operands;
-    for (const auto& [param, bucket, position] : norm_order) {
+    for (const dag::SquaredPart& part : norm_order) {
       places.push_back(allocate(8));
-      std::memcpy(places.back().get(), sums[bucket] + position * 8, 8);
+      std::memcpy(places.back().get(), sums[part.bucket.index()] + part.index * 8, 8);
       operands.push_back(places.back().get());
     }
     Memory total = allocate(8), factor = allocate(8);
@@ -358,7 +363,10 @@ struct SequentialRun::State : RankMemory {
         case dag::Traffic::none: break;
         case dag::Traffic::send:
         case dag::Traffic::recv: transfer(comm); break;
-        case dag::Traffic::add: all_reduce(comm); break;
+        // Here each member of a reduce_scatter has the whole sum, and the parameters of a home lie in one place.
+        case dag::Traffic::add:
+        case dag::Traffic::scatter: all_reduce(comm); break;
+        case dag::Traffic::unite: break;
         case dag::Traffic::gather: all_gather(comm); break;
       }
       return true;

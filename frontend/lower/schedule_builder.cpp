@@ -166,16 +166,16 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
       }
       replicate.bucket_bytes = static_cast<std::int64_t>(number);
     } else if (pair.name.name == "zero") {
-      // The analysis refuses 1 to 3 where they stand as numbers.
       if (number < 0 || number > 3) {
         evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`zero` is `{}`; it must be 0, 1, 2 or 3", describe(value));
         return;
       }
-      if (number > 0) {
-        evaluator_->fail(Code::not_available, pair.range, frame, "sharded state (`zero` above 0) is not available in this version")
-            .hint("write `zero: 0` or leave it out: every replica holds the whole state");
+      if (number > 1) {
+        evaluator_->fail(Code::not_available, pair.range, frame, "cut gradients and parameters (`zero` above 1) are not available in this version")
+            .hint("write `zero: 1`: each replica keeps its share of the optimizer state, and gradients and parameters whole");
         return;
       }
+      replicate.zero = static_cast<std::uint32_t>(number);
     } else if (pair.name.name == "prefetch") {
       replicate.prefetch = static_cast<std::uint32_t>(number);
     }

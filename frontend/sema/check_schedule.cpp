@@ -149,12 +149,8 @@ void Analyser::replicate(const ast::ReplicateStmt& stmt) {
   static constexpr SettingRow kRows[] = {{"bucket", kBytes}, {"prefetch", kInt}, {"zero", kInt}};
   settings(stmt.settings, kRows, "replicate");
   for (const ast::Pair& pair : stmt.settings) {
-    const auto* number = llvm::dyn_cast<ast::NumberExpr>(pair.value);
     if (pair.name.name == "prefetch" && !llvm::isa<ast::ErrorExpr>(pair.value)) {
       not_available(pair.range, "`prefetch`", "leave it out: with whole copies of the parameters there is nothing to fetch");
-    }
-    if (pair.name.name == "zero" && number != nullptr && number->is_integer && number->integer >= 1 && number->integer <= 3) {
-      not_available(pair.range, "sharded state (`zero` above 0)", "write `zero: 0` or leave it out: every replica holds the whole state");
     }
   }
 }

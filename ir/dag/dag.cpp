@@ -31,6 +31,13 @@ struct Dag::DerivedTypes {
   std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
 };
 
+namespace {
+
+/// Values that a sum_squares of the bucket makes: of every parameter, or of one block.
+std::int64_t num_squares(const Bucket& bucket) { return bucket.flat != 0 ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
+
+}  // namespace
+
 Dag::Dag(Context& context) : context(&context), derived_types_(std::make_unique<DerivedTypes>(context)) {}
 Dag::Dag(Dag&&) = default;
 Dag& Dag::operator=(Dag&&) = default;
@@ -65,10 +72,15 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
   for (std::size_t i = 0; i < dims.size() && i < kMaxSplitDims; ++i) {
     if (node.instance.at[i] != Instance::kNone) parts *= dims[i].extent;
   }
+  return parts * extent(node.cut);
+}
+
+std::int64_t Dag::extent(AxisMask axes) const {
+  std::int64_t devices = 1;
   for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
-    if ((node.cut >> i & 1) != 0) parts *= mesh.axes[i].size;
+    if ((axes >> i & 1) != 0) devices *= mesh.axes[i].size;
   }
-  return parts;
+  return devices;
 }
 
 Symbol Dag::subject_symbol(Subject subject) const {
@@ -121,7 +133,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::sum_squares:
       case NodeKind::norm: {
         const bool norm = node.kind == NodeKind::norm;
-        const std::int64_t extent = norm ? 2 : static_cast<std::int64_t>(buckets[node.subject.bucket().index()].params.size());
+        const std::int64_t extent = norm ? 2 : num_squares(buckets[node.subject.bucket().index()]);
         const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, Subject(), extent});
         if (fresh) entry->second = {tensor::DType::f64, {{norm ? derived_types_->scalar : derived_types_->param, extent, false}}};
         return entry->second;
@@ -131,6 +143,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         return kCount;
       }
       case NodeKind::update:
+      case NodeKind::gather:
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
@@ -153,6 +166,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::all_reduce:
         next = source_of(adding_member(node), port.index);
         break;
+      case NodeKind::reduce_scatter:
       case NodeKind::send:
       case NodeKind::report:
         next = source_of(node, port.index);
@@ -184,6 +198,13 @@ void append_devices(std::string& text, const Dag& dag, DeviceSetId devices) {
   text += place_name(dag.device_sets[devices], dag.mesh, dag.context->symbols);
 }
 
+/// `.dp`: the squares of buckets that are cut over other axes are added up apart.
+void append_axes(std::string& text, const Dag& dag, CommId comm) {
+  for (std::size_t i = 0; comm.valid() && i < dag.mesh.axes.size(); ++i) {
+    if ((dag.comms[comm.index()].axes >> i & 1) != 0) text += "." + std::string(dag.context->text(dag.mesh.axes[i].name));
+  }
+}
+
 }  // namespace
 
 std::string Dag::name(NodeId id) const {
@@ -213,6 +234,8 @@ std::string Dag::name(NodeId id) const {
       break;
     case NodeKind::sum_squares:
     case NodeKind::update:
+    case NodeKind::reduce_scatter:
+    case NodeKind::gather:
       text = kind_name(node.kind);
       text += '.';
       text += subject_name(node.subject);
@@ -249,6 +272,7 @@ std::string Dag::name(NodeId id) const {
       text += '.';
       if (node.subject.count().valid()) text += "count.";
       text += subject_name(node.subject);
+      if (node.subject.is_norm() && adds_members(node.kind)) append_axes(text, *this, node.comm);
       append_instance(text, *this, node.instance);
       // A bucket has one reduction; of losses and norms every device set may have one.
       if (!node.subject.bucket().valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);

@@ -82,6 +82,8 @@ struct alignas(64) Node {
 
   /// It adds up what devices contribute to the gradients of a bucket.
   bool reduces_gradients() const { return adds_members(kind) && subject.bucket().valid(); }
+  /// Its outputs are the parameters of its bucket.
+  bool makes_parameters() const { return writes_state(kind) || unites_blocks(kind); }
 };
 static_assert(sizeof(Node) == 64);
 
@@ -106,6 +108,7 @@ struct Bucket {
   std::vector<tensor::ParamId> params;
   std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
   AxisMask reduce = 0;             // axes whose devices hold different gradients
+  AxisMask flat = 0;               // of these the axes that cut the reduced gradients and the optimizer state, laid end to end, into equal blocks (ZeRO 1)
   Symbol name;                     // `stage0.0`
   LocId loc;
 };
@@ -177,7 +180,9 @@ struct Dag {
   const tensor::Type& output_type(Port port) const;
   /// Into how many equal parts the samples of the batch are divided for one device of this node: split dimensions and `cut` axes.
   std::int64_t samples_divisor(const Node& node) const;
-  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`;
+  /// Devices along all of these axes.
+  std::int64_t extent(AxisMask axes) const;
+  /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
   /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Unique in a legal DAG, in time independent of its size.

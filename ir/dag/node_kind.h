@@ -22,7 +22,7 @@ enum class NodeKind : std::uint8_t {
 };
 
 /// What it does between devices: the collectives are last.
-enum class Traffic : std::uint8_t { none, send, recv, add, gather };
+enum class Traffic : std::uint8_t { none, send, recv, add, scatter, unite, gather };
 
 /// A set of what nodes may speak of.
 struct Subjects {
@@ -54,7 +54,10 @@ constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::
 constexpr bool is_message(NodeKind kind) { return is_send(kind) || is_recv(kind); }
 constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic >= Traffic::add; }
 constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
-constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add; }
+/// Each member has the sum, or its block of it.
+constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add || traits(kind).traffic == Traffic::scatter; }
+constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == Traffic::scatter; }
+constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
 constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
 constexpr bool has_samples(NodeKind kind) { return traits(kind).samples; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }

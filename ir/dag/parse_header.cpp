@@ -222,6 +222,7 @@ class HeaderParser {
       } while (!reader_.failed() && reader_.accept(","));
     }
     if (reader_.accept("over")) bucket.reduce = parse_axes(reader_, dag_.mesh);
+    if (reader_.accept("flat")) bucket.flat = parse_axes(reader_, dag_.mesh);
     bucket.loc = reader_.location();
     dag_.buckets.push_back(std::move(bucket));
   }

@@ -202,7 +202,7 @@ class NodesParser {
       peers.any = true;
     } else if (reader_.accept("over")) {
       if (!is_collective(node.kind)) {
-        reader_.fail(Code::malformed_dag_text, reader_.previous(), "only an `all_reduce` or an `all_gather` is `over` axes");
+        reader_.fail(Code::malformed_dag_text, reader_.previous(), "only collectives are `over` axes");
       }
       if (reader_.accept("(")) {
         reader_.expect(")");

@@ -158,6 +158,10 @@ class Printer : NamePrinter {
       os_ << " over ";
       axes(bucket.reduce);
     }
+    if (bucket.flat != 0) {
+      os_ << " flat ";
+      axes(bucket.flat);
+    }
     end_line(bucket.loc);
   }
 

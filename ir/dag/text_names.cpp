@@ -29,6 +29,8 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::norm:
       return 1;
     case NodeKind::update:
+    case NodeKind::reduce_scatter:
+    case NodeKind::gather:
       return node.subject.bucket().valid() ? count(dag.buckets[node.subject.bucket().index()].params.size()) : 0;
     case NodeKind::report:
     case NodeKind::send:

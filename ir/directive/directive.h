@@ -199,6 +199,8 @@ struct Optimizer {
   double weight_decay = 0;                    // decoupled for adamw, added to the gradient for sgd
   std::optional<double> clip;                 // global gradient norm
   LocId loc;
+  /// State tensors that it keeps per parameter: adamw both moments, sgd the momentum if it has one.
+  std::uint32_t slots() const { return kind == Kind::adamw ? 2 : momentum != 0 ? 1 : 0; }
 };
 
 /// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers

@@ -143,14 +143,14 @@ class Completeness {
   // ---- reads of every output ---------------------------------------------------------------------------------------------
 
   struct Reads {
-    std::uint16_t all_reduce = 0, update = 0, sum_squares = 0, other = 0;
+    std::uint16_t reduction = 0, update = 0, sum_squares = 0, other = 0;
   };
 
   /// Counts the readers of every output; what is loaded, counted or brought and nobody reads, and a gradient read by anything but a sum, are reported.
   void reads() {
     reads_.resize(facts_.owner.size());
     for (const Node& node : dag_.nodes) {
-      std::uint16_t Reads::*const reader = adds_members(node.kind)              ? &Reads::all_reduce
+      std::uint16_t Reads::*const reader = adds_members(node.kind)              ? &Reads::reduction
                                            : writes_state(node.kind)            ? &Reads::update
                                            : node.kind == NodeKind::sum_squares ? &Reads::sum_squares
                                                                                 : &Reads::other;
@@ -162,7 +162,7 @@ class Completeness {
     }
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
       const bool passes_on = is_communication(facts_.kind[i]) || facts_.kind[i] == NodeKind::load || facts_.kind[i] == NodeKind::count;
-      if (!passes_on) continue;  // who reads the others is told where they are made complete
+      if (!passes_on || unites_blocks(facts_.kind[i])) continue;  // who reads the others is told where they are made complete; a home keeps parameters, read or not
       if (facts_.enough()) return;
       const Node& node = dag_.nodes[i];
       for (std::uint32_t k = 0; k < node.num_outputs; ++k) {
@@ -175,7 +175,7 @@ class Completeness {
   bool is_read(NodeId id, std::uint32_t output) const {
     const auto read_at = [&](NodeId node) {
       const Reads& reads = reads_[facts_.output_base[node.index()] + output];
-      return reads.all_reduce + reads.update + reads.sum_squares + reads.other > 0;
+      return reads.reduction + reads.update + reads.sum_squares + reads.other > 0;
     };
     if (!is_collective(facts_.kind[id.index()])) return read_at(id);
     const auto& members = dag_.comms[facts_.node(id).comm.index()].members;
@@ -197,15 +197,15 @@ class Completeness {
       if (buckets_of[p] == 1) continue;
       facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "parameter `{}` stands in `{}` buckets; it is updated in one", facts_.text(dag_.params[p].name), buckets_of[p]);
     }
-    updates_of_.assign(dag_.buckets.size(), {});
-    reduce_of_.assign(dag_.buckets.size(), {});
-    sums_of_.assign(dag_.buckets.size(), {});
+    for (auto* list : {&updates_of_, &reduce_of_, &scatter_of_, &gather_of_, &sums_of_}) list->assign(dag_.buckets.size(), {});
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
       if (!node.subject.bucket().valid()) continue;
-      if (writes_state(node.kind)) updates_of_[node.subject.bucket().index()].push_back(id);
-      if (adds_members(node.kind)) reduce_of_[node.subject.bucket().index()].push_back(id);
-      if (node.kind == NodeKind::sum_squares) sums_of_[node.subject.bucket().index()].push_back(id);
+      const std::size_t b = node.subject.bucket().index();
+      if (writes_state(node.kind)) updates_of_[b].push_back(id);
+      if (adds_members(node.kind)) (scatters_members(node.kind) ? scatter_of_ : reduce_of_)[b].push_back(id);
+      if (unites_blocks(node.kind)) gather_of_[b].push_back(id);
+      if (node.kind == NodeKind::sum_squares) sums_of_[b].push_back(id);
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
       const dag::Bucket& bucket = dag_.buckets[b];
@@ -223,6 +223,9 @@ class Completeness {
         if (count != 1) facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates on its home `{}`", facts_.text(bucket.name), count, facts_.text(home));
       }
       reduction(b);
+      for (const NodeId reduce : reduce_of_[b]) {
+        if (scattered(b)) sources_of(b, reduce, NodeKind::reduce_scatter);
+      }
       for (const NodeId update : updates_of_[b]) update_sources(b, update);
       for (const NodeId sums : sums_of_[b]) {
         update_sources(b, sums);
@@ -231,37 +234,70 @@ class Completeness {
     }
   }
 
-  bool reduced(std::size_t b) const {
-    return dag_.level >= Level::communicating && (dag_.buckets[b].reduce != 0 || dag_.buckets[b].homes.size() > 1);
+  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].flat != 0; }
+  /// Summed by an all_reduce: whole gradients, or the blocks that a reduce_scatter leaves.
+  bool all_reduced(std::size_t b) const {
+    const dag::Bucket& bucket = dag_.buckets[b];
+    return dag_.level >= Level::communicating && ((bucket.reduce & ~bucket.flat) != 0 || bucket.homes.size() > 1);
   }
+  bool reduced(std::size_t b) const { return scattered(b) || all_reduced(b); }
 
-  /// One all_reduce per bucket, one member per home, over the axes whose devices hold different gradients.
+  /// One all_reduce per bucket, one member per home, over the axes whose devices hold different gradients; those that cut its state are summed by a
+  /// reduce_scatter before it, at each home that has gradients, and the parameters are gathered over them, at each home.
   void reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
+    if ((bucket.flat & ~bucket.reduce) != 0) {
+      facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is cut over axes along which its gradients are equal", facts_.text(bucket.name));
+      return;
+    }
+    if (!per_home(b, scatter_of_[b], "reduce_scatter", false) || !per_home(b, gather_of_[b], "gather", true)) return;
     const std::vector<NodeId>& nodes = reduce_of_[b];
-    const std::size_t wanted = reduced(b) ? bucket.homes.size() : 0;
+    const std::size_t wanted = all_reduced(b) ? bucket.homes.size() : 0;
     if (nodes.size() != wanted) {
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` all_reduce nodes where it needs `{}`", facts_.text(bucket.name), nodes.size(), wanted);
       return;
     }
     if (nodes.empty()) return;
     const dag::Comm& comm = dag_.comms[facts_.node(nodes[0]).comm.index()];
-    bool fits = comm.axes == bucket.reduce && comm.members.size() == bucket.homes.size();
+    bool fits = comm.axes == (bucket.reduce & ~bucket.flat) && comm.members.size() == bucket.homes.size();
     for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
-      fits = adds_members(member.kind) && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
+      fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
     }
     if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's homes and axes", facts_.text(bucket.name));
   }
 
+  /// Collectives of the devices that share the state of a bucket, at each home alone. A home that makes no gradients has none to scatter.
+  bool per_home(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
+    const dag::Bucket& bucket = dag_.buckets[b];
+    std::vector<std::uint32_t> count(bucket.homes.size(), 0);
+    for (const NodeId id : nodes) {
+      const Node& node = facts_.node(id);
+      const dag::Comm& comm = dag_.comms[node.comm.index()];
+      const auto home = std::find(bucket.homes.begin(), bucket.homes.end(), node.devices);
+      if (home != bucket.homes.end()) ++count[static_cast<std::size_t>(home - bucket.homes.begin())];
+      if (home != bucket.homes.end() && comm.axes == bucket.flat && comm.members.size() == 1 && scattered(b)) continue;
+      facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one home that share the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
+      return false;
+    }
+    for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
+      if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
+      facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its home `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.homes[h]));
+      return false;
+    }
+    return true;
+  }
+
   /// The gradients that an update reads are those of its bucket, reduced where that is needed.
-  void update_sources(std::size_t b, NodeId id) {
+  void update_sources(std::size_t b, NodeId id) { sources_of(b, id, all_reduced(b) ? NodeKind::all_reduce : NodeKind::reduce_scatter); }
+
+  void sources_of(std::size_t b, NodeId id, NodeKind reduction) {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
     for_each_port(dag_, node, [&](std::span<const Input> sources) {
       if (sources[0].port >= params.size() || !reduced(b)) return;
       const Node& maker = facts_.node(sources[0].source.node);
-      const bool fits = sources.size() == 1 && adds_members(maker.kind) && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
+      const bool fits = sources.size() == 1 && maker.kind == reduction && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
       if (!fits) {
         facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the reduced gradient of `{}`", facts_.name(id), facts_.text(dag_.params[params[sources[0].port].index()].name));
       }
@@ -294,7 +330,7 @@ class Completeness {
         for (const Input& source : sources) {
           const Node& maker = facts_.node(source.source.node);
           if (adds_members(maker.kind)) {
-            if (maker.subject.bucket() == node.subject.bucket() && source.source.index == sources[0].port && !adds_members(node.kind)) continue;
+            if (maker.subject.bucket() == node.subject.bucket() && source.source.index == sources[0].port && (!adds_members(node.kind) || (scatters_members(maker.kind) && !scatters_members(node.kind)))) continue;
           } else if (runs_body(maker.kind) && body_of(maker).outputs[source.source.index].kind == PortKind::grad) {
             const dag::BodyPort& port = body_of(maker).outputs[source.source.index];
             std::uint32_t& to = added_to[facts_.output(source.source)];
@@ -325,7 +361,7 @@ class Completeness {
         const std::size_t b = bucket_of_param_[added_to[out]];
         const bool reduce = reduced(b);
         const std::uint16_t squares = !reduce && !sums_of_[b].empty() ? 1 : 0;
-        const bool once = reads.other == 0 && reads.all_reduce == (reduce ? 1 : 0) && reads.update == (reduce ? 0 : updates_of_[b].size()) && reads.sum_squares == squares;
+        const bool once = reads.other == 0 && reads.reduction == (reduce ? 1 : 0) && reads.update == (reduce ? 0 : updates_of_[b].size()) && reads.sum_squares == squares;
         if (!once) {
           facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
         }
@@ -359,8 +395,11 @@ class Completeness {
       const Node& node = facts_.node(id);
       if (node.kind != NodeKind::norm) continue;
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
-        const Node& maker = facts_.node(facts_.origin_of(sources[0].source).node);
-        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == sources[0].port) return;
+        AxisMask over = 0;
+        const Port origin = loss_origin(facts_, sources[0].source, over);
+        const Node& maker = facts_.node(origin.node);
+        const std::size_t bucket = sources[0].port;
+        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket && over == dag_.buckets[bucket].flat) return;
         facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(id),
                            sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
       });
@@ -452,7 +491,7 @@ class Completeness {
   std::vector<std::vector<std::uint32_t>> grads_, loss_sums_;  // per body: those outputs
   std::vector<NodeId> summing_;       // the chunk nodes that make sums of losses
   std::vector<Reads> reads_;
-  std::vector<std::vector<NodeId>> updates_of_, reduce_of_, sums_of_;  // per bucket
+  std::vector<std::vector<NodeId>> updates_of_, reduce_of_, scatter_of_, gather_of_, sums_of_;  // per bucket
   std::vector<std::uint32_t> bucket_of_param_;
   static constexpr std::int64_t kUnknown = -1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;  // per body and output that sums a loss

@@ -95,6 +95,11 @@ void for_each_port(const Dag& dag, const Node& node, Visit visit) {
   }
 }
 
+/// Bytes of a bucket: parameter after parameter, each from a boundary of 64 on; where its state is cut, so many more that all blocks are whole.
+std::int64_t bucket_bytes(const Dag& dag, const dag::Bucket& bucket);
+/// The devices that share the state of a bucket; 1 where it is whole.
+std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket);
+
 /// Ids inside their tables, so that every later check may index freely. False: nothing else can be checked.
 bool check_tables(Facts& facts);
 /// Settings of the train, and what the header says of elements, samples and masks.

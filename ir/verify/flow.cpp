@@ -256,6 +256,10 @@ class Edges {
       case NodeKind::norm:
         needed = static_cast<std::uint32_t>(dag_.buckets.size());
         break;
+      case NodeKind::reduce_scatter:
+      case NodeKind::gather:
+        needed = params_of(node);
+        break;
       case NodeKind::all_reduce:
         // A home that makes no gradients of its own takes the sum alone.
         if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : params_of(node);
@@ -288,6 +292,9 @@ class Edges {
     }
   }
 
+  /// Its bucket is cut, and this the level at which that is carried out.
+  bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].flat != 0; }
+
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
@@ -306,6 +313,7 @@ class Edges {
       wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", sources[0].port, facts_.name(id), sources.size());
       return;
     }
+    if (unites_blocks(node.kind)) return gathered(id, node, sources[0]);
     const bool bucket = sums && node.subject.bucket().valid() && sources[0].port < params_of(node);
     for (const Input& source : sources) {
       if (bucket) {
@@ -321,6 +329,13 @@ class Edges {
         wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
       }
     }
+  }
+
+  /// A gather takes the parameters as the update of its bucket leaves them.
+  void gathered(NodeId id, const Node& node, const Input& input) {
+    const Node& maker = facts_.node(input.source.node);
+    if (writes_state(maker.kind) && maker.subject.bucket() == node.subject.bucket() && input.source.index == input.port && input.cls == EdgeClass::data) return;
+    wrong(id, "input `{}` of `{}` is no parameter that the update of its bucket leaves, but `{}`", input.port, facts_.name(id), facts_.text(input.source));
   }
 
   void types(NodeId id, std::uint32_t port, Port source, const tensor::Type& wanted) {
@@ -346,10 +361,12 @@ class Edges {
     if (!values_.same_type(facts_.output(edge.source), node.body, edge.port)) {
       return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
     }
-    const Port origin = facts_.origin_of(edge.source);
-    const Node& maker = facts_.node(origin.node);
     if (edge.cls == EdgeClass::param) {
-      if (!writes_state(maker.kind)) {
+      // Where blocks are updated apart the parameter is whole behind the gather alone.
+      const Port origin = edge.source;
+      const Node& maker = facts_.node(origin.node);
+      const bool leaves = maker.makes_parameters() && unites_blocks(maker.kind) == cut(maker);
+      if (!leaves) {
         wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
               facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));
         return;
@@ -361,6 +378,8 @@ class Edges {
       }
       return;
     }
+    const Port origin = facts_.origin_of(edge.source);
+    const Node& maker = facts_.node(origin.node);
     if (port.input.valid()) {
       if (maker.kind != NodeKind::load || (maker.subject.input() != port.input && !facts_.shared_body[node.body.index()])) {
         wrong(id, "input `{}` of `{}` is the model's input `{}`, the edge brings `{}`", edge.port, facts_.name(id),

@@ -35,11 +35,17 @@ class Measures {
   /// The bytes of one device's values that a member brings: each input port once.
   std::int64_t brought(const Node& member) const {
     std::int64_t bytes = 0;
+    if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
+      // The bucket moves as it lies, or one block of it.
+      const dag::Bucket& flat = dag_.buckets[bucket.index()];
+      return bucket_bytes(dag_, flat) / (traits(member.kind).traffic == dag::Traffic::add ? shares_of(dag_, flat) : 1);
+    }
     for_each_port(dag_, member, [&](std::span<const Input> sources) { bytes += facts_.output_bytes[facts_.output(sources[0].source)]; });
     return bytes;
   }
 
-  /// The bytes that all devices send. In a ring of n devices each sends what the n hold, to gather it n - 1 times, to add it 2 (n - 1) / n times.
+  /// The bytes that all devices send. In a ring of n devices each sends what the n hold, to gather it n - 1 times, to add it 2 (n - 1) / n times,
+  /// to scatter the sum or to unite blocks (n - 1) / n times.
   double traffic() const {
     std::int64_t total = 0;
     for (const dag::Comm& comm : dag_.comms) {
@@ -56,6 +62,8 @@ class Measures {
         case dag::Traffic::send:
         case dag::Traffic::recv: total += bytes * devices; break;
         case dag::Traffic::gather: total += rings * joined * bytes * (in_ring - 1); break;
+        case dag::Traffic::scatter:
+        case dag::Traffic::unite: total += rings * (in_ring - 1) * bytes; break;
         case dag::Traffic::add: total += rings * 2 * (in_ring - 1) * (bytes / sets); break;
       }
     }

@@ -215,7 +215,7 @@ class RoleMemoryCheck {
       access.kind = Access::Kind::write_param;
       access.other = dag_.buckets[entry.bucket].params[out].value();
     }
-    if (adds_members(entry.kind)) access.other = out;
+    if (adds_members(entry.kind) || unites_blocks(entry.kind)) access.other = out;
     if (gathers_members(entry.kind)) {
       // The output that carries the member's own input may stay where it is.
       for (std::uint32_t p = 0; p < ports.size(); ++p) {
@@ -422,13 +422,20 @@ class RoleMemoryCheck {
       const Content& has = cells_[c].content;
       if (has.kind == Content::Kind::initial) continue;
       if (has.kind == Content::Kind::claimed && has.id == access.other && has.base == access.base) continue;
-      if (has.kind == Content::Kind::value && has.id == access.id && has.step != step_ && has.base == access.base) continue;
+      if (has.kind == Content::Kind::value && left_by(has.id) == access.id && has.step != step_ && has.base == access.base) continue;
       reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs parameter `{}`, but its bytes hold {}", plan_.name(a), facts_.text(dag_.params[access.other].name), describe(has));
       break;  // what reads the parameter from here on finds it
     }
     Access made = access;
     made.other = kNone;
     write_output(a, made);
+  }
+
+  /// The output of an update that a parameter is: a gather passes on what it takes.
+  std::uint32_t left_by(std::uint32_t output) const {
+    const Port port = facts_.port(output);
+    if (!unites_blocks(facts_.kind[port.node.index()])) return output;
+    return facts_.output(dag_.inputs_of(facts_.node(port.node))[port.index].source);
   }
 
   void write_state(std::uint32_t a, const Access& access) {

@@ -458,7 +458,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       if (!output) continue;
       bool belongs = false;
       switch (buffer.cls) {
-        case dag::BufferClass::parameters: belongs = writes_state(entry.kind) && buffer.bucket.value() == entry.bucket; break;
+        case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || unites_blocks(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
         case dag::BufferClass::gradients: belongs = gradient || (adds_members(entry.kind) && buffer.bucket.value() == entry.bucket); break;
         case dag::BufferClass::activations:
         case dag::BufferClass::communication:

@@ -50,14 +50,14 @@ class State {
     return optimizer.kind == directive::Optimizer::Kind::adamw ? 2 : optimizer.momentum != 0 ? 1 : 0;
   }
 
-  /// Parameter after parameter, each on a boundary of its own.
-  std::int64_t bytes_of(std::uint32_t bucket) const {
-    std::int64_t bytes = 0;
-    for (const tensor::ParamId param : dag_.buckets[bucket].params) bytes += rounded(dag_.param_types[param.index()].bytes());
-    return bytes;
+  /// Parameters and gradients as large as the bucket, every slot of the optimizer as this device's share of it.
+  std::int64_t bytes_of(std::uint32_t bucket, BufferClass cls) const {
+    const dag::Bucket& of = dag_.buckets[bucket];
+    const std::int64_t bytes = bucket_bytes(dag_, of);
+    return cls == BufferClass::optimizer ? slots() * (bytes / shares_of(dag_, of)) : bytes;
   }
 
-  /// One buffer of a class per bucket, as large as the bucket, for the optimizer as all its slots.
+  /// One buffer of a class per bucket.
   void buffers_of_buckets() {
     state_.assign(dag_.buckets.size(), OfBucket{kNone, kNone, kNone});
     for (std::uint32_t b = 0; b < role_.buffers.size() && !reports_.enough(); ++b) {
@@ -75,7 +75,7 @@ class State {
         continue;
       }
       known = b;
-      const std::int64_t wanted = bytes_of(bucket) * (buffer.cls == BufferClass::optimizer ? slots() : 1);
+      const std::int64_t wanted = bytes_of(bucket, buffer.cls);
       if (buffer.bytes == wanted) continue;
       reports_.sink.report(Code::wrong_state, LocId(), "the {} of bucket `{}` on role `{}` takes `{}` bytes, and the bucket needs `{}`", what(buffer.cls),
                            bucket_name(bucket), role_name(), buffer.bytes, wanted);
@@ -141,6 +141,19 @@ class State {
 };
 
 }  // namespace
+
+std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
+  std::int64_t shares = 1;
+  for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis) shares *= (bucket.flat >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
+  return shares;
+}
+
+std::int64_t bucket_bytes(const Dag& dag, const dag::Bucket& bucket) {
+  std::int64_t bytes = 0;
+  for (const tensor::ParamId param : bucket.params) bytes += rounded(dag.param_types[param.index()].bytes());
+  const std::int64_t whole = kBoundary * shares_of(dag, bucket);
+  return (bytes + whole - 1) / whole * whole;
+}
 
 void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) { State(plan, view, reports).check(); }
 

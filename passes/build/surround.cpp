@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/bucket_layout.h"
 #include "passes/build/wiring.h"
 #include "passes/communicate/loads.h"
 
@@ -10,22 +11,6 @@ namespace piper::passes {
 using namespace dag;
 
 namespace {
-
-/// Bucket and position of every parameter.
-struct ParamPlace {
-  BucketId bucket;
-  std::uint32_t position = 0;
-};
-
-std::vector<ParamPlace> param_places(const Dag& dag) {
-  std::vector<ParamPlace> places(dag.params.size());
-  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
-    for (std::size_t i = 0; i < dag.buckets[b].params.size(); ++i) {
-      places[dag.buckets[b].params[i].index()] = {BucketId::at(b), static_cast<std::uint32_t>(i)};
-    }
-  }
-  return places;
-}
 
 std::size_t home_of(const Bucket& bucket, DeviceSetId devices) {
   if (bucket.homes.size() <= 1) return 0;
@@ -75,7 +60,7 @@ Contributions::Contributions(const Dag& dag) {
     }
   }
   const auto slot_of = [&](const Node& node, const ParamPlace& place) {
-    return first_slot_[place.bucket.index()] + place.position * homes_[place.bucket.index()] + home_of(dag.buckets[place.bucket.index()], node.devices);
+    return first_slot_[place.bucket.index()] + place.index * homes_[place.bucket.index()] + home_of(dag.buckets[place.bucket.index()], node.devices);
   };
   first_.assign(slots + 1, 0);
   for (std::size_t n = 0; n < work; ++n) {
@@ -89,7 +74,7 @@ Contributions::Contributions(const Dag& dag) {
   }
 }
 
-void connect_params(Dag& dag, std::span<const std::vector<NodeId>> updates) {
+void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
   const std::vector<ParamPlace> places = param_places(dag);
   const std::size_t work = num_work_nodes(dag);
   for (std::size_t n = 0; n < work; ++n) {
@@ -98,8 +83,8 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> updates) {
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].kind != PortKind::param) continue;
       const ParamPlace place = places[inputs[i].param.index()];
-      Port source{{}, place.position};
-      if (!updates.empty()) source.node = updates[place.bucket.index()][home_of(dag.buckets[place.bucket.index()], node.devices)];
+      Port source{{}, place.index};
+      if (!left_by.empty()) source.node = left_by[place.bucket.index()][home_of(dag.buckets[place.bucket.index()], node.devices)];
       dag.edges[node.first_input + i].source = source;
     }
   }

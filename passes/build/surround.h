@@ -16,9 +16,9 @@ namespace piper::passes {
 /// program has no updates. The passes up to `communicate` leave it to who looks at their result.
 void surround(dag::Dag& dag);
 
-/// Connects every read of a parameter with its update on the same devices: `updates[b][h]` is that of bucket b at home h (one, where the
-/// bucket has no homes). Without updates (a forward-only program) the edge names the parameter's position in its bucket alone.
-void connect_params(dag::Dag& dag, std::span<const std::vector<dag::NodeId>> updates);
+/// Connects every read of a parameter with what leaves it on the same devices: `left_by[b][h]` is the update, or the gather behind it, of bucket b at home h (one,
+/// where the bucket has no homes). Without them (a forward-only program) the edge names the parameter's position in its bucket alone.
+void connect_params(dag::Dag& dag, std::span<const std::vector<dag::NodeId>> left_by);
 
 /// All contributions to gradients, by parameter and home.
 class Contributions {

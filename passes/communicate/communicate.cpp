@@ -1,6 +1,7 @@
 #include "passes/communicate/communicate.h"
 
 #include <algorithm>
+#include <map>
 
 #include "passes/build/surround.h"
 #include "passes/build/wiring.h"
@@ -19,7 +20,11 @@ class Communicator {
   bool run();
 
  private:
+  NodeId add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs);
+  CommId add_comm(AxisMask axes, LocId loc);
+  std::vector<Input> outputs_of(NodeId node, EdgeClass cls) const;
   void reduce_gradients();
+  void sum_squares_of_blocks(std::size_t set, std::span<Port> squares);
   bool add_norm();
   void add_updates();
   std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
@@ -45,32 +50,71 @@ class Communicator {
 
 // ---- gradients, norm, updates
 
+/// A collective of a bucket at one of its homes, with one output per parameter. It takes its place in the communication.
+NodeId Communicator::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
+  const Bucket& bucket = dag_.buckets[id.index()];
+  Node collective = node_of(kind, home, bucket.loc);
+  collective.subject = Subject::of_bucket(id);
+  collective.comm = comm;
+  collective.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+  const NodeId node = dag_.add(collective, inputs);
+  dag_.comms[comm.index()].members.push_back(node);
+  return node;
+}
+
+CommId Communicator::add_comm(AxisMask axes, LocId loc) {
+  dag_.comms.push_back({{}, axes, loc});
+  return CommId::at(dag_.comms.size() - 1);
+}
+
+std::vector<Input> Communicator::outputs_of(NodeId node, EdgeClass cls) const {
+  std::vector<Input> inputs;
+  for (std::uint32_t i = 0; i < dag_.node(node).num_outputs; ++i) inputs.push_back({{node, i}, i, cls});
+  return inputs;
+}
+
+/// Each home whose state is cut scatters its gradients; then the blocks, or whole gradients, are summed over the other axes and the homes.
 void Communicator::reduce_gradients() {
   const Contributions contributions(dag_);
   grads_.resize(dag_.buckets.size());
   for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
-    const Bucket& bucket = dag_.buckets[b];
+    const Bucket bucket = dag_.buckets[b];
     const BucketId id = BucketId::at(b);
-    const bool reduced = bucket.reduce != 0 || bucket.homes.size() > 1;
-    const CommId comm = CommId::at(dag_.comms.size());
-    if (reduced) dag_.comms.push_back({{}, bucket.reduce, bucket.loc});
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
-      std::vector<Input> inputs;
+      std::vector<Input>& inputs = grads_[b].emplace_back();
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         for (const Port port : contributions.of(id, i, h)) inputs.push_back({port, i, EdgeClass::grad});
       }
-      if (reduced) {
-        Node reduce = node_of(NodeKind::all_reduce, bucket.homes[h], bucket.loc);
-        reduce.subject = Subject::of_bucket(id);
-        reduce.comm = comm;
-        reduce.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
-        const NodeId node = dag_.add(reduce, inputs);
-        dag_.comms[comm.index()].members.push_back(node);
-        inputs.clear();
-        for (std::uint32_t i = 0; i < bucket.params.size(); ++i) inputs.push_back({{node, i}, i, EdgeClass::grad});
-      }
-      grads_[b].push_back(std::move(inputs));
+      if (bucket.flat == 0 || inputs.empty()) continue;
+      inputs = outputs_of(add_collective(NodeKind::reduce_scatter, id, bucket.homes[h], add_comm(bucket.flat, bucket.loc), inputs), EdgeClass::grad);
     }
+    const AxisMask rest = bucket.reduce & ~bucket.flat;
+    if (rest == 0 && bucket.homes.size() == 1) continue;
+    const CommId comm = add_comm(rest, bucket.loc);
+    for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
+      grads_[b][h] = outputs_of(add_collective(NodeKind::all_reduce, id, bucket.homes[h], comm, grads_[b][h]), EdgeClass::grad);
+    }
+  }
+}
+
+/// The squares of buckets that are cut, summed over the axes that cut them: one all_reduce per axes and device set.
+void Communicator::sum_squares_of_blocks(std::size_t set, std::span<Port> squares) {
+  std::map<AxisMask, std::vector<std::size_t>> cut;
+  for (std::size_t b = 0; b < squares.size(); ++b) {
+    const bool here = dag_.node(squares[b].node).devices == norm_sets_[set];
+    if (here && dag_.buckets[b].flat != 0) cut[dag_.buckets[b].flat].push_back(b);
+  }
+  for (const auto& [axes, buckets] : cut) {
+    std::vector<Input> inputs;
+    for (const std::size_t b : buckets) inputs.push_back({squares[b], static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
+    const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
+    Node sum = node_of(NodeKind::all_reduce, norm_sets_[set], loc);
+    sum.subject = Subject::of_norm();
+    sum.comm = add_comm(axes, loc);
+    sum.num_outputs = static_cast<std::uint32_t>(inputs.size());
+    const NodeId node = dag_.add(sum, inputs);
+    dag_.comms[sum.comm.index()].members.push_back(node);
+    for (std::uint32_t i = 0; i < buckets.size(); ++i) squares[buckets[i]] = {node, i};
   }
 }
 
@@ -98,15 +142,19 @@ bool Communicator::add_norm() {
 
   std::vector<std::vector<Input>> of_set(norm_sets_.size());
   std::vector<std::pair<std::size_t, std::uint32_t>> place_of_bucket;
+  std::vector<Port> squares;
   for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
     const Bucket& bucket = dag_.buckets[b];
     Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
     sums.subject = Subject::of_bucket(BucketId::at(b));
     sums.num_outputs = 1;
-    const NodeId node = dag_.add(sums, grads_[b][0]);
-    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[0]) - norm_sets_.begin());
+    squares.push_back({dag_.add(sums, grads_[b][0]), 0});
+  }
+  for (std::size_t s = 0; s < norm_sets_.size(); ++s) sum_squares_of_blocks(s, squares);
+  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+    const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), dag_.buckets[b].homes[0]) - norm_sets_.begin());
     place_of_bucket.push_back({set, static_cast<std::uint32_t>(of_set[set].size())});
-    of_set[set].push_back({{node, 0}, static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
+    of_set[set].push_back({squares[b], static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
   }
   std::vector<std::uint32_t> offset(norm_sets_.size() + 1, 0);
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) offset[s + 1] = offset[s] + static_cast<std::uint32_t>(of_set[s].size());
@@ -142,9 +190,9 @@ bool Communicator::add_norm() {
 
 void Communicator::add_updates() {
   const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
-  std::vector<std::vector<NodeId>> updates(dag_.buckets.size());
+  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, per home
   for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
-    const Bucket& bucket = dag_.buckets[b];
+    const Bucket bucket = dag_.buckets[b];
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
       std::vector<Input>& inputs = grads_[b][h];
       if (clipped) {
@@ -154,10 +202,12 @@ void Communicator::add_updates() {
       Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
       update.subject = Subject::of_bucket(BucketId::at(b));
       update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
-      updates[b].push_back(dag_.add(update, inputs));
+      NodeId last = dag_.add(update, inputs);
+      if (bucket.flat != 0) last = add_collective(NodeKind::gather, BucketId::at(b), bucket.homes[h], add_comm(bucket.flat, bucket.loc), outputs_of(last, EdgeClass::data));
+      left_by[b].push_back(last);
     }
   }
-  connect_params(dag_, updates);
+  connect_params(dag_, left_by);
 }
 
 // ---- losses

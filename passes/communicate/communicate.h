@@ -4,6 +4,8 @@
 // - What one node makes for one device set travels in one message: a send and a recv, an ordered list of ports without duplicates.
 // - A bucket whose copies see different samples, or that has several homes, is summed by one all_reduce with a member per home; then each
 //   home updates its copy. A grad port lists all contributions made on its home.
+// - A bucket whose state is cut (`zero: 1`): each home scatters its sums, the blocks are summed over what other axes and homes there are, each device updates its
+//   block, and a gather brings all the others. The squares of blocks are summed over the axes that cut them.
 // - The norm: sums of squares per bucket at its first home, gathered on all homes where there are several, one norm node per home. Updates read
 //   it when gradients are clipped; its report is always there.
 // - A loss: its sums over microbatches, reduced over the replicas, gathered where they lie on several sets, reported at the first one.

@@ -64,10 +64,11 @@ std::string list_text(const Dag& dag, std::vector<NodeId> nodes) {
 
 std::string work_text(const Dag& dag, NodeId id) {
   const Node& node = dag.node(id);
-  if (node.reduces_gradients()) {
+  if (node.reduces_gradients() || unites_blocks(node.kind)) {
     // Of the bucket's contributions the first: a reduction is of all its microbatches.
-    const Node& source = dag.node(dag.inputs_of(node).front().source.node);
-    return chunk_text(PieceTexts(dag), source) + ".reduce";
+    const Node* source = &node;
+    while (!runs_body(source->kind)) source = &dag.node(dag.inputs_of(dag.adding_member(*source)).front().source.node);
+    return chunk_text(PieceTexts(dag), *source) + (unites_blocks(node.kind) ? ".gather" : ".reduce");
   }
   if (!runs_body(node.kind) && (!node.chunk.valid() || !is_message(node.kind))) return dag.name(id);
   const std::string quoted = list_text(dag, {id});

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "ir/dag/piece_text.h"
@@ -85,23 +86,24 @@ class Assignment {
   void report_conflict(const directive::Stream& directive, const directive::Selector& target, NodeId node) {
     const Stream& other = dag_.streams[stream_of(dag_.node(node).comm).index()];
     const std::string_view name = dag_.context->text(directive.name), other_name = dag_.context->text(other.name);
-    if (adds_members(dag_.node(node).kind)) {
+    if (target.part == directive::Part::reduce || target.part == directive::Part::gather) {
       // A bucket is reduced as one, and its regions may have been named apart.
-      const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other);
+      const std::vector<ChunkId> chunks = contributors(dag_.node(node).comm), here = named_of(chunks, target), there = named_of(chunks, other, target.part);
       const std::string text = region_text(dag_, here.front());
+      const std::string_view part = part_name(target.part);
       if (std::ranges::find_first_of(here, there) == here.end()) {
-        auto report = sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but one bucket holds its gradients and those of `{}`, and is on `{}` already", text,
-                                   name, region_text(dag_, there.front()), other_name);
+        auto report = sink_.report(Code::stream_conflict, target.loc, "`{}.{}` is put on the stream `{}`, but one bucket holds its parameters and those of `{}`, and is on `{}` already", text,
+                                   part, name, region_text(dag_, there.front()), other_name);
         report.related(other.loc, "put on `{}` here", other_name);
         const std::vector<tensor::ParamId>& params = dag_.buckets[dag_.node(node).subject.bucket().index()].params;
         if (params.size() > 1) {
-          report.hint("a bucket is reduced as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
+          report.hint("a bucket moves as one: name its regions on one stream, or make buckets that hold less with `bucket: SIZE` of the `replicate` line");
         } else {
-          report.hint("both use the weight `{}`, whose gradients are reduced as one: name them on one stream", dag_.context->text(dag_.params[params.front().index()].name));
+          report.hint("both use the weight `{}`, which moves as one: name them on one stream", dag_.context->text(dag_.params[params.front().index()].name));
         }
         return;
       }
-      sink_.report(Code::stream_conflict, target.loc, "`{}.reduce` is put on the stream `{}`, but it is on `{}` already", text, name, other_name)
+      sink_.report(Code::stream_conflict, target.loc, "`{}.{}` is put on the stream `{}`, but it is on `{}` already", text, part, name, other_name)
           .related(other.loc, "put on `{}` here", other_name)
           .hint("name it in one of the two lines");
       return;
@@ -111,15 +113,19 @@ class Assignment {
         .hint("both ends of a message are on one stream; name it in one of the two lines");
   }
 
-  /// The chunks whose gradients a reduction adds up, at whichever of its members, ascending.
-  std::vector<ChunkId> contributors(CommId reduction) const {
+  /// The chunks whose gradients are behind a collective of a bucket, at whichever of its members, ascending.
+  std::vector<ChunkId> contributors(CommId comm) const {
     std::vector<ChunkId> chunks;
-    for (const NodeId member : dag_.comms[reduction.index()].members) {
-      for (const Input& input : dag_.inputs_of(dag_.node(member))) {
+    const auto add = [&](const auto& self, const Node& node) -> void {
+      NodeId last;
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (std::exchange(last, input.source.node) == input.source.node) continue;  // all parameters of one bucket
         const Node& source = dag_.node(input.source.node);
         if (runs_body(source.kind)) chunks.push_back(source.chunk);
+        if (source.subject.bucket().valid()) self(self, source);
       }
-    }
+    };
+    for (const NodeId member : dag_.comms[comm.index()].members) add(add, dag_.node(member));
     std::ranges::sort(chunks);
     chunks.erase(std::ranges::unique(chunks).begin(), chunks.end());
     return chunks;
@@ -133,13 +139,13 @@ class Assignment {
     return named;
   }
 
-  /// Those of `chunks` that the lines of a stream name for their reduction.
-  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream) {
+  /// Those of `chunks` of which the lines of a stream name this part.
+  std::vector<ChunkId> named_of(std::span<const ChunkId> chunks, const Stream& stream, directive::Part part) {
     std::vector<ChunkId> named;
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Stream>(&directive);
       for (std::size_t i = 0; line != nullptr && line->name == stream.name && i < line->targets.size(); ++i) {
-        if (line->targets[i].part != directive::Part::reduce) continue;
+        if (line->targets[i].part != part) continue;
         const std::vector<ChunkId> more = named_of(chunks, line->targets[i]);
         named.insert(named.end(), more.begin(), more.end());
       }
@@ -162,7 +168,7 @@ class Assignment {
     const CommId first = communicator.comms.front();
     const Node& node = dag_.node(dag_.comms[first.index()].members.front());
     if (communicator.kind == Communicator::Kind::group) {
-      const char* purpose = gathers_members(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
+      const char* purpose = gathers_members(node.kind) || unites_blocks(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
       return purpose + place(communicator.members.front());
     }
     std::string name = node.pass == Pass::F ? "act." : "grad.";

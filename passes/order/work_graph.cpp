@@ -77,6 +77,8 @@ WorkGraph::Sort sort_of(const Node& node) {
     case NodeKind::send:
     case NodeKind::recv:
     case NodeKind::all_reduce:
+    case NodeKind::reduce_scatter:
+    case NodeKind::gather:
     case NodeKind::all_gather: break;
   }
   return WorkGraph::Sort::communication;

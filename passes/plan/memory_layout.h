@@ -10,10 +10,9 @@
 #include <cstdint>
 #include <span>
 
-namespace piper::passes {
+#include "ir/alignment.h"
 
-inline constexpr std::int64_t kAlignment = 64;
-constexpr std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+namespace piper::passes {
 
 /// A value that needs `bytes` from time `first` to time `last`, both included.
 struct Lifetime {

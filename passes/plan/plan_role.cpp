@@ -96,7 +96,7 @@ class RoleProjection {
   void lay_out_state() {
     parameters_.assign(dag_.buckets.size(), {});
     gradients_.assign(dag_.buckets.size(), {});
-    const std::uint32_t slots = optimizer_slots(dag_.settings);
+    const std::uint32_t slots = dag_.settings.optimizer ? dag_.settings.optimizer->slots() : 0;
     std::int64_t at = 0;
     for (const BucketId bucket : buckets_) {
       const std::int64_t bytes = facts_.buckets[bucket.index()].bytes;
@@ -104,8 +104,9 @@ class RoleProjection {
       gradients_[bucket.index()] = add_buffer(BufferClass::gradients, at + bytes, bytes, {}, bucket);
       at += 2 * bytes;
       if (slots == 0) continue;
-      add_buffer(BufferClass::optimizer, at, slots * bytes, {}, bucket);
-      at += slots * bytes;
+      const std::int64_t kept = slots * facts_.buckets[bucket.index()].block();
+      add_buffer(BufferClass::optimizer, at, kept, {}, bucket);
+      at += kept;
     }
     add_buffer(BufferClass::scalars, at, kScalarBytes, {}, {});
     state_bytes_ = at + kScalarBytes;
@@ -139,7 +140,7 @@ class RoleProjection {
       const NodeId id = nodes_[a];
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
-        if (writes_state(node.kind) || is_gradient(node, i) || node.reduces_gradients()) continue;
+        if (node.makes_parameters() || is_gradient(node, i) || node.reduces_gradients()) continue;
         if (adds_members(node.kind) && !inputs(a).empty()) {
           // In place where nothing else reads the operand.
           const Source& source = inputs(a)[i];
@@ -211,7 +212,7 @@ class RoleProjection {
     if (node.reduces_gradients()) {
       return {facts_.buckets[node.subject.bucket().index()].offsets[output], gradients_[node.subject.bucket().index()], false};
     }
-    if (writes_state(node.kind)) {
+    if (node.makes_parameters()) {
       return {facts_.buckets[node.subject.bucket().index()].offsets[output], parameters_[node.subject.bucket().index()], false};
     }
     return {0, values_[value_of(action, output)].buffer, false};

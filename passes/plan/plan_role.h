@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "ir/dag/bucket_layout.h"
 #include "passes/order/communicators.h"
 #include "passes/order/roles.h"
 #include "passes/plan/sizes.h"
-#include "passes/plan/state_layout.h"
 
 namespace piper::passes {
 
@@ -19,8 +19,8 @@ struct PlanFacts {
   const dag::Dag& dag;
   const Communicators& communicators;
   Sizes sizes;
-  std::vector<BucketLayout> buckets;
-  std::vector<ParamPlace> params;
+  std::vector<dag::BucketLayout> buckets;
+  std::vector<dag::ParamPlace> params;
   std::vector<std::pair<dag::NodeId, dag::NodeId>> issued_after;  // sorted: a communication that an order names, the chunk of the step before it
 };
 

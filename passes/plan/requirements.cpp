@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ir/dag/bucket_layout.h"
 #include "passes/order/list_schedule.h"
 #include "passes/order/roles.h"
 
@@ -59,6 +60,11 @@ std::int64_t traffic_of(const Dag& dag) {
   for (const Comm& comm : dag.comms) {
     std::int64_t contributed = 0;  // by one device of each member set
     for (const NodeId member : comm.members) {
+      if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].flat != 0) {
+        const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
+        contributed += traits(dag.node(member).kind).traffic == Traffic::add ? layout.block() : layout.bytes;
+        continue;
+      }
       std::uint32_t port = 0xFFFFFFFFu;
       for (const Input& input : dag.inputs_of(dag.node(member))) {
         if (input.port != port) contributed += dag.output_type(input.source).bytes();
@@ -78,6 +84,9 @@ std::int64_t traffic_of(const Dag& dag) {
       case Traffic::send:
       case Traffic::recv: bytes += contributed * devices; break;
       case Traffic::gather: bytes += groups * joined * contributed * (members - 1); break;
+      // Each of n devices sends (n - 1) / n of the bucket.
+      case Traffic::scatter:
+      case Traffic::unite: bytes += groups * (members - 1) * contributed; break;
       // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
       case Traffic::add: bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size())); break;
     }

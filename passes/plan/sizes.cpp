@@ -28,7 +28,7 @@ void measure_ports(const Dag& dag, Sizes& sizes) {
     if (runs_body(node.kind)) {
       const std::vector<std::int64_t>& bytes = body_bytes[node.body.index()];
       sizes.port_bytes.insert(sizes.port_bytes.end(), bytes.begin(), bytes.end());
-    } else if (writes_state(node.kind) || node.reduces_gradients()) {
+    } else if (node.makes_parameters() || node.reduces_gradients()) {
       sizes.port_bytes.resize(sizes.port_bytes.size() + node.num_outputs, 0);  // state
     } else if (is_recv(node.kind)) {
       for (const Input& input : dag.inputs_of(dag.node(dag.comms[node.comm.index()].members.front()))) {
@@ -65,10 +65,11 @@ class Workspaces {
       case NodeKind::update: {
         std::vector<tensor::Type> types;
         for (const tensor::ParamId param : dag_.buckets[node.subject.bucket().index()].params) types.push_back(dag_.param_types[param.index()]);
-        for (const auto& [kind, known, bytes] : buckets_) {
-          if (kind == node.kind && known == types) return bytes;
+        const AxisMask flat = dag_.buckets[node.subject.bucket().index()].flat;
+        for (const auto& [kind, cut, known, bytes] : buckets_) {
+          if (kind == node.kind && cut == flat && known == types) return bytes;
         }
-        return std::get<2>(buckets_.emplace_back(node.kind, std::move(types), ask_(dag_, node)));
+        return std::get<3>(buckets_.emplace_back(node.kind, flat, std::move(types), ask_(dag_, node)));
       }
       default: return 0;
     }
@@ -92,7 +93,7 @@ class Workspaces {
   std::vector<std::int64_t> of_body_;
   std::unordered_map<std::size_t, std::vector<BodyId>> by_hash_;
   std::int64_t norm_ = kUnknown;
-  std::vector<std::tuple<NodeKind, std::vector<tensor::Type>, std::int64_t>> buckets_;  // few kinds of buckets differ
+  std::vector<std::tuple<NodeKind, AxisMask, std::vector<tensor::Type>, std::int64_t>> buckets_;  // few kinds of buckets differ
 };
 
 std::vector<std::int64_t> workspace_of_nodes(const Dag& dag, const WorkspaceBytes& workspace) {

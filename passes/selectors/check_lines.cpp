@@ -23,9 +23,6 @@ bool check_each(const directive::Strategy& strategy, DiagnosticSink& sink, Check
 }
 
 void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  if (replicate.zero > 0) {
-    sink.report(Code::not_available, replicate.loc, "`zero: {}` (sharded state) is not available", replicate.zero).hint("write `zero: 0` or leave it out: every replica then keeps its own copy");
-  }
   if (replicate.prefetch) {
     sink.report(Code::not_available, replicate.loc, "`prefetch` is not available: with whole copies of the parameters there is nothing to fetch").hint("leave `prefetch` out");
   }
@@ -59,7 +56,7 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
         .hint("write 1 or more, or leave `window` out: the least one that works is chosen");
     return;
   }
-  const auto bounded = [](const directive::Selector& target) { return target.part != Part::reduce; };
+  const auto bounded = [](const directive::Selector& target) { return target.part == Part::send || target.part == Part::recv; };
   if (stream.window && std::none_of(stream.targets.begin(), stream.targets.end(), bounded)) {
     sink.report(Code::stream_refused, directive::narrowest(stream.window_loc, stream.loc),
                 "a window bounds messages that have arrived and are not yet read, and the stream `{}` carries none", name)
@@ -69,12 +66,12 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
     return std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return unknown.contains(c.name); });
   });
   for (const directive::Selector& target : stream.targets) {
-    if (target.part == Part::gather || target.part == Part::enter || target.part == Part::leave) {
+    if (target.part == Part::enter || target.part == Part::leave) {
       sink.report(Code::named_communication_unavailable, target.loc, "`.{}` has no place on a stream: there is no such communication", directive::part_name(target.part))
-          .hint("`.send`, `.recv` and `.reduce` can be named");
+          .hint("`.send`, `.recv`, `.reduce` and `.gather` can be named");
     } else if (target.part == Part::none && !names_unknown) {
       sink.report(Code::stream_refused, target.loc, "`{}` names work, but a stream carries communication", print_selector(target, context.symbols))
-          .hint("name a part of it: `.send`, `.recv` or `.reduce`");
+          .hint("name a part of it: `.send`, `.recv`, `.reduce` or `.gather`");
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "passes/selectors/select.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "llvm/ADT/StringRef.h"
 
@@ -331,6 +332,17 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
   return false;
 }
 
+template <typename IsIn>
+bool Selection::adds_up(const Node& collective, const IsIn& is_in) const {
+  NodeId last;
+  for (const Input& input : dag_.inputs_of(collective)) {
+    if (std::exchange(last, input.source.node) == input.source.node) continue;  // all parameters of one bucket
+    const Node& source = dag_.node(input.source.node);
+    if (runs_body(source.kind) ? is_in(source) : source.subject.bucket().valid() && adds_up(source, is_in)) return true;
+  }
+  return false;
+}
+
 bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<NodeId>& out) {
   const std::optional<Found> found = find(selector, sink);
   if (!found) return false;
@@ -359,11 +371,10 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
       in = selector.part == directive::Part::send && is_in(node);
     } else if (is_recv(node.kind)) {
       in = selector.part == directive::Part::recv && is_in(node);
-    } else if (adds_members(node.kind) && selector.part == directive::Part::reduce && node.subject.bucket().valid()) {
-      for (const Input& input : dag_.inputs_of(node)) {
-        const Node& source = dag_.node(input.source.node);
-        in = in || (runs_body(source.kind) && is_in(source));
-      }
+    } else if (node.reduces_gradients()) {
+      in = selector.part == directive::Part::reduce && adds_up(node, is_in);
+    } else if (unites_blocks(node.kind)) {
+      in = selector.part == directive::Part::gather && adds_up(node, is_in);
     }
     if (in) out.push_back(NodeId::at(n));
   }
@@ -388,7 +399,7 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
     builder.hint("the model of the train is called `model`; calls inside it are regions with names of their own");
     return;
   }
-  for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce}) {
+  for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) {
     if (directive::part_name(part) != name) continue;
     builder.hint("a part is named behind its region: `model.{}`", name);
     return;
@@ -406,7 +417,7 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
   };
   for (const std::string_view candidate : candidates) consider(candidate);
   if (best.empty() && name.size() > 2) {
-    for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce}) consider(directive::part_name(part));
+    for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) consider(directive::part_name(part));
   }
   if (!best.empty()) {
     builder.did_you_mean(best, name);

@@ -100,7 +100,7 @@ class Selection {
   /// Appends the compute nodes of an operation of an order, by chunk and instance. False after reporting that there are none.
   bool nodes(const directive::Order& order, const directive::OrderOp& op, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
   /// Appends what a selector means: compute nodes, or with a part the communication that belongs to the chunks and instances: sends of
-  /// what they make, receives of what they read, reductions of gradients they contribute to.
+  /// what they make, receives of what they read, reductions of gradients they contribute to, gathers of parameters of which they make gradients.
   bool nodes(const directive::Selector& selector, DiagnosticSink& sink, std::vector<dag::NodeId>& out);
 
   const Instances& instances() const { return instances_; }
@@ -108,6 +108,9 @@ class Selection {
   const WorkTable& work();
 
  private:
+  /// Whether some of the work behind a collective of a bucket, through what scatters, sums and updates it, is in a selection.
+  template <typename IsIn>
+  bool adds_up(const dag::Node& collective, const IsIn& is_in) const;
   struct Term {
     Symbol name;
     bool all;

@@ -97,8 +97,9 @@ void make_buckets(Dag& dag) {
   }
 }
 
-bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink) {
+bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
+  const auto flat = [&](const Use& use) { return use.cut & rules[use.chunk.index()].flat; };
   BucketFiller filler(dag);
   for (std::size_t p = 0; p < uses.size(); ++p) {
     if (uses[p].empty()) continue;
@@ -128,6 +129,13 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
             .hint("replicate both regions over the same axes");
         fits = false;
       }
+      if (flat(use) != flat(uses[p].front()) && fits) {
+        const Use& first = uses[p].front();
+        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}` but replicate with `zero` over different mesh axes", region_text(dag, first.chunk),
+                    region_text(dag, use.chunk), name)
+            .hint("one weight has one optimizer state: write the same `zero` for both regions");
+        fits = false;
+      }
     }
     if (!fits) return false;  // the other weights of the same regions would only repeat it
     // Homes whose gradients are to be added bring those of all parameters of a bucket or of none.
@@ -138,13 +146,14 @@ bool make_buckets(Dag& dag, std::span<const std::int64_t> bucket_bytes, Diagnost
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
     like.reduce = uses[p].front().cut;
+    like.flat = flat(uses[p].front());
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
     const bool reduced = like.reduce != 0 || like.homes.size() > 1;
-    std::vector<std::uint32_t> key{like.reduce, reduced ? 0xFFFFFFFFu : user.value()};
+    std::vector<std::uint32_t> key{like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value()};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
-    filler.add(tensor::ParamId::at(p), key, like, user, reduced ? bucket_bytes[user.index()] : kNoLimit);
+    filler.add(tensor::ParamId::at(p), key, like, user, reduced ? rules[user.index()].bytes : kNoLimit);
   }
   return true;
 }

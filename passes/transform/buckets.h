@@ -16,14 +16,17 @@
 
 namespace piper::passes {
 
-/// Bytes of one reduction where no directive says them.
-inline constexpr std::int64_t kDefaultBucketBytes = 25 << 20;
+/// What directives say of the buckets of a chunk's parameters.
+struct BucketRules {
+  std::int64_t bytes = 25 << 20;  // of one reduction
+  AxisMask flat = 0;              // axes that cut the optimizer state, if the chunk's samples are divided over them
+};
 
 /// Fills the buckets of a DAG below level placed.
 void make_buckets(dag::Dag& dag);
 
-/// Fills the buckets of a DAG whose compute nodes have devices and cuts. `bucket_bytes` has one entry per chunk; that of a parameter's first user counts.
-/// False after reporting homes that overlap, that make no gradient, or that cut their samples differently.
-bool make_buckets(dag::Dag& dag, std::span<const std::int64_t> bucket_bytes, DiagnosticSink& sink);
+/// Fills the buckets of a DAG whose compute nodes have devices and cuts. `rules` has one entry per chunk; the size of a parameter's first user counts.
+/// False after reporting homes that overlap, that make no gradient, or that cut their samples or their state differently.
+bool make_buckets(dag::Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink);
 
 }  // namespace piper::passes

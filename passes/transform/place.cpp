@@ -260,8 +260,8 @@ Places Placer::places() {
 /// Homes follow from devices; no samples are divided yet.
 bool Placer::finish() {
   dag_.level = Level::placed;
-  const std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
-  return make_buckets(dag_, bucket_bytes, sink_);
+  const std::vector<BucketRules> rules(dag_.chunks.size());
+  return make_buckets(dag_, rules, sink_);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ bool Replicator::apply(const Replicate& replicate) {
         Layout& layout = layouts_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
         if (layout.directive == nullptr || layout.specificity < specificity) {
           layout = {&replicate, specificity};
-        } else if (layout.specificity == specificity && layout.directive->bucket_bytes != replicate.bucket_bytes) {
+        } else if (layout.specificity == specificity && (layout.directive->bucket_bytes != replicate.bucket_bytes || layout.directive->zero != replicate.zero)) {
           sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
                        region_text(dag_, chunk), text(axis))
               .related(layout.directive->loc, "the other `replicate` stands here")
@@ -284,18 +284,18 @@ bool Replicator::run() {
   if (!set_cuts() || !check_edges()) return false;
   if (!strategy_.missing.any) warn_of_repeated_work();  // what is missing may use it
   divide_bodies();
-  std::vector<std::int64_t> bucket_bytes(dag_.chunks.size(), kDefaultBucketBytes);
+  std::vector<BucketRules> rules(dag_.chunks.size());
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t specificity = 0;
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
       const Layout& layout = layouts_[c * dag_.mesh.axes.size() + a];
+      if (layout.directive != nullptr && layout.directive->zero > 0) rules[c].flat |= AxisMask{1} << a;
       if (layout.directive == nullptr || !layout.directive->bucket_bytes || layout.specificity < specificity) continue;
       specificity = layout.specificity;
-      bucket_bytes[c] = *layout.directive->bucket_bytes;
+      rules[c].bytes = *layout.directive->bucket_bytes;
     }
   }
-  if (!make_buckets(dag_, bucket_bytes, sink_)) return false;
-  return true;
+  return make_buckets(dag_, rules, sink_);
 }
 
 }  // namespace

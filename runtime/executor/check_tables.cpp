@@ -17,7 +17,7 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { retu
 
 std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
-  if (action.op > PIPER_ALL_GATHER || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
+  if (action.op > PIPER_GATHER || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
     return bad(rank, "a communication refers to what does not exist");
   }
   std::uint32_t& owner = stream_of[action.communicator];
@@ -64,11 +64,14 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
     const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
-    for (const std::uint64_t offset : {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]}) {
-      if (offset != PIPER_NO_OFFSET && !inside(offset, bytes, program.state_bytes)) {
+    const std::uint64_t kept = param.share == PIPER_NO_SHARE ? bytes : param.block * element_bytes(param.dtype);
+    const std::pair<std::uint64_t, std::uint64_t> tensors[] = {{param.offset, bytes}, {param.grad_offset, bytes}, {param.slot_offsets[0], kept}, {param.slot_offsets[1], kept}};
+    for (const auto& [offset, size] : tensors) {
+      if (offset != PIPER_NO_OFFSET && !inside(offset, size, program.state_bytes)) {
         return bad(rank, "the parameter `" + std::string(param.name) + "` lies outside the state");
       }
     }
+    if (param.share != PIPER_NO_SHARE && param.block == 0) return bad(rank, "the blocks of `" + std::string(param.name) + "` are empty");
   }
   for (std::uint32_t c = 0; c < program.num_communicators; ++c) {
     const PiperCommunicator& communicator = communicators[c];

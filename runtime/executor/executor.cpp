@@ -321,7 +321,16 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
 std::uint64_t Executor::evaluation_steps() const { return parts_->job->ranks[0].evaluation ? parts_->data[1]->covering_steps() : 0; }
 std::uint64_t Executor::next_step() const { return parts_->next_step; }
 
+namespace {
+
+double element(const unsigned char* values, std::uint32_t dtype, std::uint64_t i) {
+  return dtype == PIPER_F32 ? static_cast<double>(reinterpret_cast<const float*>(values)[i]) : reinterpret_cast<const double*>(values)[i];
+}
+
+}  // namespace
+
 std::optional<ParameterValues> Executor::read_parameter(std::string_view name, Part part) const {
+  std::optional<ParameterValues> out;
   for (const auto& rank : parts_->ranks) {
     const PiperProgram& program = *rank->job->program;
     for (std::uint32_t p = 0; p < program.num_params; ++p) {
@@ -330,19 +339,20 @@ std::optional<ParameterValues> Executor::read_parameter(std::string_view name, P
       const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]};
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
-      ParameterValues out{std::string(name), {param.dims, param.dims + param.num_dims}, {}};
+      if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
       const unsigned char* from = rank->arena.base() + offset;
-      if (param.dtype == PIPER_F32) {
-        const float* values = reinterpret_cast<const float*>(from);
-        out.values.assign(values, values + param.elements);
-      } else {
-        const double* values = reinterpret_cast<const double*>(from);
-        out.values.assign(values, values + param.elements);
+      const bool shared = param.share != PIPER_NO_SHARE && part != Part::values;
+      // Of its bucket this rank has the elements from `first` on; where it has all, of the parameter.
+      const std::uint64_t first = shared ? rank->job->replica[param.share - 1] * param.block : param.first;
+      const std::uint64_t end = shared ? first + param.block : param.first + param.elements;
+      const std::uint64_t begin_of_slot = part == Part::gradient || !shared ? param.first : first;
+      for (std::uint64_t i = std::max(first, param.first); i < std::min(end, param.first + param.elements); ++i) {
+        out->values[i - param.first] = element(from, param.dtype, i - begin_of_slot);
       }
-      return out;
+      if (!shared) return out;
     }
   }
-  return std::nullopt;
+  return out;
 }
 
 std::vector<std::string> Executor::parameter_names() const {

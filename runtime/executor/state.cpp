@@ -92,17 +92,13 @@ std::uint64_t Arena::touched_bytes() const {
 }
 
 void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena) {
+  std::memset(arena, 0, program.state_bytes);
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
     if (param.dtype == PIPER_F32) {
       fill(param, seed, reinterpret_cast<float*>(arena + param.offset));
     } else {
       fill(param, seed, reinterpret_cast<double*>(arena + param.offset));
-    }
-    if (param.grad_offset != PIPER_NO_OFFSET) std::memset(arena + param.grad_offset, 0, bytes);
-    for (const std::uint64_t slot : param.slot_offsets) {
-      if (slot != PIPER_NO_OFFSET) std::memset(arena + slot, 0, bytes);
     }
   }
 }

@@ -102,10 +102,13 @@ class LocalTransport final : public Transport {
     for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
       if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
       if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
-      if ((op == PIPER_ALL_GATHER || op == PIPER_ALL_REDUCE) && !contributor(channel, i)) return "no member contributes a value";
+      if (op != PIPER_SEND && op != PIPER_RECV && !contributor(channel, i)) return "no member contributes a value";
+      if (in_blocks(op) && first.parts[i].elements % channel.members.size() != 0) return "a value does not divide into the blocks of its members";
     }
     return nullptr;
   }
+
+  static bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
 
   static const Operation* contributor(const Channel& channel, std::uint32_t part) {
     for (const Operation* member : channel.members) {
@@ -143,26 +146,53 @@ class LocalTransport final : public Transport {
     const Operation& head = *channel.members[0];
     const std::uint64_t size = element_bytes(head.parts[channel.part].dtype);
     switch (head.action->op) {
-      case PIPER_ALL_REDUCE:
-        reduce(channel, first, count);
-        return;
-      case PIPER_ALL_GATHER: {
-        const Operation& from = *contributor(channel, channel.part);
-        for (const Operation* to : channel.members) {
-          const unsigned char* source = from.arena + from.parts[channel.part].in + first * size;
-          unsigned char* target = to->arena + to->parts[channel.part].out + first * size;
-          if (source != target) std::memcpy(target, source, count * size);
-        }
+      case PIPER_ALL_REDUCE: {
+        const auto all = [&](std::uint64_t at, std::uint64_t n) {
+          for (const Operation* member : channel.members) std::memcpy(out(*member, channel.part) + at * size, sum_, n * size);
+        };
+        reduce(channel, first, count, all);
         return;
       }
-      default: {
-        const Operation& to = *channel.members[1];
-        std::memcpy(to.arena + to.parts[channel.part].out + first * size, head.arena + head.parts[channel.part].in + first * size, count * size);
-      }
+      case PIPER_REDUCE_SCATTER:
+        by_blocks(channel, first, count, [&](const Operation& owner, std::uint64_t from, std::uint64_t elements) {
+          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { std::memcpy(out(owner, channel.part) + at * size, sum_, n * size); });
+        });
+        return;
+      case PIPER_GATHER:
+        by_blocks(channel, first, count, [&](const Operation& owner, std::uint64_t from, std::uint64_t elements) { copy_to_all(channel, owner, from, elements); });
+        return;
+      case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel, channel.part), first, count); return;
+      default: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
     }
   }
 
-  void reduce(Channel& channel, std::uint64_t first, std::uint64_t count) {
+  static unsigned char* in(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].in); }
+  static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
+
+  static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t first, std::uint64_t count) {
+    const std::uint64_t size = element_bytes(from.parts[channel.part].dtype);
+    const unsigned char* source = in(from, channel.part) + first * size;
+    for (const Operation* to : channel.members) {
+      unsigned char* target = out(*to, channel.part) + first * size;
+      if (source != target) std::memcpy(target, source, count * size);
+    }
+  }
+
+  // Parts a range at the ends of the members' blocks.
+  template <typename Move>
+  static void by_blocks(const Channel& channel, std::uint64_t first, std::uint64_t count, const Move& move) {
+    const std::uint64_t block = channel.members[0]->parts[channel.part].elements / channel.members.size();
+    for (const std::uint64_t end = first + count; first < end;) {
+      const std::uint64_t owner = first / block;
+      const std::uint64_t n = std::min(end, (owner + 1) * block) - first;
+      move(*channel.members[owner], first, n);
+      first += n;
+    }
+  }
+
+  // Gives the sum piece by piece: `give(first, count)` finds it in `sum_`.
+  template <typename Give>
+  void reduce(Channel& channel, std::uint64_t first, std::uint64_t count, const Give& give) {
     const std::uint32_t dtype = channel.members[0]->parts[channel.part].dtype;
     const std::uint64_t size = element_bytes(dtype);
     for (std::uint64_t end = first + count; first < end;) {
@@ -170,20 +200,18 @@ class LocalTransport final : public Transport {
       bool any = false;
       for (const Operation* member : channel.members) {
         if (member->parts[channel.part].in == PIPER_NO_OFFSET) continue;
-        const unsigned char* in = member->arena + member->parts[channel.part].in + first * size;
+        const unsigned char* summand = in(*member, channel.part) + first * size;
         if (!std::exchange(any, true)) {
-          std::memcpy(sum_, in, n * size);
+          std::memcpy(sum_, summand, n * size);
         } else if (dtype == PIPER_F32) {
-          add(reinterpret_cast<float*>(sum_), reinterpret_cast<const float*>(in), n);
+          add(reinterpret_cast<float*>(sum_), reinterpret_cast<const float*>(summand), n);
         } else if (dtype == PIPER_F64) {
-          add(reinterpret_cast<double*>(sum_), reinterpret_cast<const double*>(in), n);
+          add(reinterpret_cast<double*>(sum_), reinterpret_cast<const double*>(summand), n);
         } else {
-          add(reinterpret_cast<std::int64_t*>(sum_), reinterpret_cast<const std::int64_t*>(in), n);
+          add(reinterpret_cast<std::int64_t*>(sum_), reinterpret_cast<const std::int64_t*>(summand), n);
         }
       }
-      for (const Operation* member : channel.members) {
-        std::memcpy(member->arena + member->parts[channel.part].out + first * size, sum_, n * size);
-      }
+      give(first, n);
       first += n;
     }
   }
@@ -196,12 +224,19 @@ class LocalTransport final : public Transport {
 
 std::unique_ptr<Transport> make_local_transport() { return std::make_unique<LocalTransport>(); }
 
+unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset) {
+  const std::uint64_t share = part.share == PIPER_NO_SHARE ? 0 : member.replica[part.share - 1];
+  return member.arena + offset + share * part.elements * element_bytes(part.dtype);
+}
+
 std::string_view comm_op_name(std::uint32_t op) {
   switch (op) {
     case PIPER_SEND: return "send";
     case PIPER_RECV: return "recv";
     case PIPER_ALL_REDUCE: return "all_reduce";
     case PIPER_ALL_GATHER: return "all_gather";
+    case PIPER_REDUCE_SCATTER: return "reduce_scatter";
+    case PIPER_GATHER: return "gather";
     default: return "unknown";
   }
 }

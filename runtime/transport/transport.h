@@ -23,12 +23,16 @@ struct Operation {
   const PiperCommAction* action = nullptr;
   const PiperPart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
+  const uint32_t* replica = nullptr;  // of the rank: which share of a part is its own
   const PiperCommunicator* communicator = nullptr;
   std::uint32_t channel = 0;  // what `connect` gave for this communicator
   OperationState state = OperationState::done;
   const char* error = nullptr;    // when failed: static storage; what disagrees
   std::int64_t error_value = 0;   // shown with it: the other member's identity, or -1
 };
+
+/// Where a part begins in the member's arena; `offset` is its `in` or `out`.
+unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset);
 
 class Transport {
  public:

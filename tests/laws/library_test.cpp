@@ -27,7 +27,7 @@ train small = gpt(layers: 6, dim: 8, heads: 2, vocab: 11, tied: true) on cluster
     optim: adamw(lr: 1e-2, eps: 1e-4, weight_decay: 0.1, clip: 0.1)
     steps: 3
     )" + each.call + R"(
-    replicate model over dp with bucket: 1KiB
+    replicate model over dp with bucket: 1KiB, zero: 1
 }
 )";
 }

@@ -58,6 +58,13 @@ TEST(LawMutations, ReplicatedInBucketsWithTiedWeights) {
   expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 4, .seq = 3, .dim = 4, .tied = true, .auxiliary_loss = true}), build.strategy()), 250);
 }
 
+TEST(LawMutations, OptimizerStateInShares) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}, {"pod", 2}});
+  build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 512, {}, 1).replicate({"pod"}, 512).clip(0.1);
+  expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 8, .seq = 3, .dim = 4, .tied = true}), build.strategy()), 250);
+}
+
 /// Without its workspace, with a smaller one or a larger one, where bodies are known.
 void expect_workspaces_verified(dag::Dag& dag, int& changed) {
   const auto refused = [&] {

@@ -111,6 +111,7 @@ const Refusal kRefusals[] = {
     {"homes_overlap", Code::homes_overlap, tied_tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
     {"tied_towers_overlap", Code::homes_overlap, tied_towers,
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
+    {"state_cut_and_whole", Code::state_cut_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}, 1).replicate({"dp"}); }},
     {"one_user_replicated", Code::gradients_reduced_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}); }},
     {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
 };

@@ -62,7 +62,10 @@ void HandProgram::param(const std::string& name, std::uint64_t offset, std::uint
                      .scale = scale,
                      .counted = 1,
                      .num_dims = 1,
-                     .dims = &dims_.back()});
+                     .dims = &dims_.back(),
+                     .first = 0,
+                     .block = 0,
+                     .share = PIPER_NO_SHARE});
 }
 
 int HandProgram::run_step(const PiperApi* api, PiperRank* rank) {

@@ -96,6 +96,42 @@ TEST(Transport, AllGatherPutsMembersOneAfterTheOther) {
   for (const auto& values : seen) EXPECT_EQ(values, (std::vector<double>{1, 2, 3}));
 }
 
+/// Three members with blocks longer than what moves at once; sums in member order, and then what each has of them.
+TEST(Transport, ReduceScatterAndGatherMoveBlocks) {
+  constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock;
+  HandJob job(kMembers);
+  const std::uint32_t sums = job.group({0, 1, 2}, 1), blocks = job.group({0, 1, 2}, 1);
+  std::vector<int> right(kMembers, 0);
+  for (std::uint32_t r = 0; r < kMembers; ++r) {
+    HandProgram& program = job.rank(r);
+    const std::uint64_t x = program.allocate<float>(kAll);
+    const Spot make = program.compute("make", {}, [=](Step& step) {
+      for (std::uint64_t i = 0; i < kAll; ++i) step.at<float>(x)[i] = static_cast<float>(i % 1000 + 1000 * (r + 1));
+      return 0;
+    });
+    const Spot reduce = program.communicate("grads", PIPER_REDUCE_SCATTER, sums, 1, {HandProgram::part<float>(x, x, kAll)}, {HandProgram::after(make)});
+    const Spot own = program.compute("own", {HandProgram::after(reduce)}, [=, &right](Step& step) {
+      for (std::uint64_t i = 0; i < kAll; ++i) {
+        const bool mine = i / kBlock == r;
+        const auto before = static_cast<float>(i % 1000 + 1000 * (r + 1)), sum = static_cast<float>(3 * (i % 1000) + 6000);
+        if (step.at<float>(x)[i] != (mine ? sum : before)) return 0;
+      }
+      ++right[r];
+      return 0;
+    });
+    const Spot gather = program.communicate("params", PIPER_GATHER, blocks, 2, {HandProgram::part<float>(x, x, kAll)}, {HandProgram::after(own)});
+    program.compute("check", {HandProgram::after(gather)}, [=, &right](Step& step) {
+      for (std::uint64_t i = 0; i < kAll; ++i) {
+        if (step.at<float>(x)[i] != static_cast<float>(3 * (i % 1000) + 6000)) return 0;
+      }
+      ++right[r];
+      return 0;
+    });
+  }
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 1).ended, Ended::finished);
+  EXPECT_EQ(right, (std::vector<int>{2, 2, 2}));
+}
+
 TEST(Transport, SeveralValuesOfAMessageArriveTogether) {
   HandJob job(2);
   const std::uint32_t pair = job.pair(1, 0);

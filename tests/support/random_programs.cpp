@@ -121,9 +121,15 @@ class ProgramMaker {
     if (dp_ > 1 && random_.chance(0.8)) over.push_back("dp");
     if (ep_ > 1 && random_.chance(0.8)) over.push_back("ep");
     if (over.empty()) return "";
-    std::string text = "    replicate model over " + over.front() + (over.size() > 1 ? ", " + over.back() : "");
-    if (random_.chance(0.5)) text += " with bucket: " + number(static_cast<std::uint64_t>(random_.between(1, 400)));
-    return text + "\n";
+    const std::string bucket = random_.chance(0.5) ? "bucket: " + number(static_cast<std::uint64_t>(random_.between(1, 400))) : "";
+    const auto line = [&](const std::string& axes, bool shares) {
+      const std::string zero = shares ? "zero: 1" : "";
+      return "    replicate model over " + axes + (zero.empty() && bucket.empty() ? "" : " with ") + zero + (zero.empty() || bucket.empty() ? "" : ", ") + bucket + "\n";
+    };
+    // Optimizer state whole, in shares over all axes, or over one of them alone.
+    const bool shares = random_.chance(0.4);
+    if (over.size() > 1 && shares && random_.chance(0.5)) return line(over.front(), true) + line(over.back(), false);
+    return line(over.front() + (over.size() > 1 ? ", " + over.back() : ""), shares);
   }
 
   /// Puts communication that there is on streams of its own, with a window that is ample.
@@ -141,7 +147,8 @@ class ProgramMaker {
     };
     std::string source = program.source;
     if (has(dag::NodeKind::send) && random_.chance(0.7)) source = with_line(source, "stream p2p: model.send, model.recv with window: 100");
-    if (has(dag::NodeKind::all_reduce) && random_.chance(0.7)) source = with_line(source, "stream grads: model.reduce");
+    if ((has(dag::NodeKind::all_reduce) || has(dag::NodeKind::reduce_scatter)) && random_.chance(0.7)) source = with_line(source, "stream grads: model.reduce");
+    if (has(dag::NodeKind::gather) && random_.chance(0.5)) source = with_line(source, "stream params: model.gather with priority: high");
     return source == program.source ? std::move(program) : read_program(context_, source);
   }
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ir/dag/bucket_layout.h"
+
 namespace piper::test {
 
 using namespace dag;
@@ -89,6 +91,23 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
   return sum;
 }
 
+/// The elements of a parameter's gradient that this device keeps: all, or where the state of its bucket is cut those of its block.
+std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
+  if (bucket.flat == 0) return gradient;
+  const BucketLayout layout = bucket_layout(dag_, bucket);
+  const std::vector<std::uint32_t> at = coordinates_of(dag_.mesh, rank);
+  std::int64_t share = 0;
+  for (std::size_t a = 0; a < at.size(); ++a) {
+    if ((bucket.flat >> a & 1) != 0) share = share * dag_.mesh.axes[a].size + at[a];
+  }
+  const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(dag_.param_types[bucket.params[param].index()].dtype));
+  std::vector<double> own;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    if ((layout.offsets[param] + static_cast<std::int64_t>(i) * element) / layout.block() == share) own.push_back(gradient[i]);
+  }
+  return own;
+}
+
 std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
   const Node& node = dag_.node(id);
   const Context& context = *dag_.context;
@@ -136,8 +155,12 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(send, i, from));
       break;
     }
+    case NodeKind::reduce_scatter:  // every member has the whole sum here
     case NodeKind::all_reduce:
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(all_reduce(node, i, rank));
+      break;
+    case NodeKind::gather:
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(node, i, rank));
       break;
     case NodeKind::all_gather:
       for (const NodeId member : dag_.comms[node.comm.index()].members) {
@@ -149,11 +172,13 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       if (result.size() != node.num_outputs) stop(dag_, id, "gathers another number of values than it gives");
       break;
     case NodeKind::sum_squares: {
+      const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       Array sums;
-      for (std::uint32_t i = 0; i < dag_.buckets[node.subject.bucket().index()].params.size(); ++i) {
+      for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         double sum = 0;
-        for (const double g : input(node, i, rank).data) sum += g * g;
-        sums.data.push_back(sum);
+        for (const double g : own_block(bucket, i, input(node, i, rank).data, rank)) sum += g * g;
+        if (bucket.flat == 0 || i == 0) sums.data.push_back(0);
+        sums.data.back() += sum;
       }
       result.push_back(std::move(sums));
       break;

@@ -268,11 +268,12 @@ StrategyBuilder& StrategyBuilder::place_all(std::string_view name, const std::ve
   return add(directive::Place{{std::move(target)}, devices(fixed), next_line()});
 }
 
-StrategyBuilder& StrategyBuilder::replicate(std::vector<std::string_view> axes, std::optional<std::int64_t> bucket, std::vector<Index> region) {
+StrategyBuilder& StrategyBuilder::replicate(std::vector<std::string_view> axes, std::optional<std::int64_t> bucket, std::vector<Index> region, std::uint32_t zero) {
   directive::Replicate replicate;
   replicate.targets.push_back(selector(std::move(region)));
   for (const std::string_view axis : axes) replicate.axes.push_back(context_.symbol(axis));
   replicate.bucket_bytes = bucket;
+  replicate.zero = zero;
   replicate.loc = replicate.targets[0].loc = next_line();
   return add(std::move(replicate));
 }

@@ -75,7 +75,7 @@ class StrategyBuilder {
   StrategyBuilder& place(std::vector<Index> selector, const std::vector<Index>& fixed, std::optional<Pass> pass = {});
   /// `place NAME on ...`: every index of the name.
   StrategyBuilder& place_all(std::string_view name, const std::vector<Index>& fixed);
-  StrategyBuilder& replicate(std::vector<std::string_view> axes, std::optional<std::int64_t> bucket = {}, std::vector<Index> region = {});
+  StrategyBuilder& replicate(std::vector<std::string_view> axes, std::optional<std::int64_t> bucket = {}, std::vector<Index> region = {}, std::uint32_t zero = 0);
   StrategyBuilder& clip(double norm);
 
   /// One operation per call on the rank that was begun last.

@@ -1,0 +1,58 @@
+#include "ir/dag/bucket_layout.h"
+
+#include <algorithm>
+
+#include "ir/alignment.h"
+
+namespace piper::dag {
+
+BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
+  BucketLayout layout;
+  for (const tensor::ParamId param : bucket.params) {
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes += aligned(dag.param_types[param.index()].bytes());
+  }
+  layout.parts = dag.extent(bucket.flat);
+  const std::int64_t unit = layout.parts * kAlignment;
+  layout.bytes = (layout.bytes + unit - 1) / unit * unit;
+  return layout;
+}
+
+std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
+  std::vector<BucketLayout> layouts;
+  layouts.reserve(dag.buckets.size());
+  for (const Bucket& bucket : dag.buckets) layouts.push_back(bucket_layout(dag, bucket));
+  return layouts;
+}
+
+std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket) {
+  if (bucket.flat != 0) {
+    const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(dag.param_types[bucket.params.front().index()].dtype));
+    return {bucket_layout(dag, bucket).block() / element};
+  }
+  std::vector<std::int64_t> elements;
+  for (const tensor::ParamId param : bucket.params) elements.push_back(dag.param_types[param.index()].elements());
+  return elements;
+}
+
+std::vector<SquaredPart> norm_order(const Dag& dag) {
+  std::vector<SquaredPart> order;
+  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+    const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
+    const std::size_t parts = dag.buckets[b].flat != 0 ? 1 : params.size();
+    for (std::uint32_t i = 0; i < parts; ++i) order.push_back({params[i], BucketId::at(b), i});
+  }
+  std::sort(order.begin(), order.end(), [](const SquaredPart& a, const SquaredPart& b) { return a.first < b.first; });
+  return order;
+}
+
+std::vector<ParamPlace> param_places(const Dag& dag) {
+  std::vector<ParamPlace> places(dag.params.size());
+  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+    const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
+    for (std::uint32_t i = 0; i < params.size(); ++i) places[params[i].index()] = {BucketId::at(b), i};
+  }
+  return places;
+}
+
+}  // namespace piper::dag

@@ -1,0 +1,47 @@
+#pragma once
+// Where the parameters of a bucket lie, and which part of its state a device keeps.
+//
+// A bucket is flat: parameter after parameter, each from a boundary on, at the same offset in its parameters, its gradients and each slot of its optimizer
+// state. Where axes cut it (`Bucket::flat`), it ends with so much padding that all blocks are equal and begin at a boundary. Padding stays 0. Device number i
+// along these axes reduces and updates block i and keeps the optimizer state of that block alone; parameters and gradients have room for all.
+//
+//   layer1.w 100 bytes, layer1.b 20 bytes, flat over dp: 4     offsets 0, 128     bytes 256     block 64
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/dag/dag.h"
+
+namespace piper::dag {
+
+struct BucketLayout {
+  std::vector<std::int64_t> offsets;  // bytes, of each parameter inside the bucket
+  std::int64_t bytes = 0;             // of the parameters, padding included; of the gradients alike
+  std::int64_t parts = 1;             // equal blocks
+  std::int64_t block() const { return bytes / parts; }  // of each slot on one device
+};
+
+BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);
+/// One per bucket.
+std::vector<BucketLayout> bucket_layouts(const Dag& dag);
+
+/// The vectors whose squares a sum_squares of the bucket adds up, by their numbers of elements: every parameter, or one device's block.
+std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket);
+
+/// One number that a norm reads: position `index` among the sums of a bucket.
+struct SquaredPart {
+  tensor::ParamId first;  // of the parameters that it speaks of
+  BucketId bucket;
+  std::uint32_t index = 0;
+};
+/// In the order in which a norm adds them: a logical parameter counts once, in the order of the model, and a block as its bucket's first parameter.
+std::vector<SquaredPart> norm_order(const Dag& dag);
+
+/// Where a parameter stands: bucket and position in it. Invalid bucket: in none.
+struct ParamPlace {
+  BucketId bucket;
+  std::uint32_t index = 0;
+};
+std::vector<ParamPlace> param_places(const Dag& dag);
+
+}  // namespace piper::dag
