@@ -58,7 +58,7 @@ std::int64_t traffic_of(const Dag& dag) {
   std::int64_t bytes = 0;
   for (const Comm& comm : dag.comms) {
     std::int64_t contributed = 0;  // by one device of each member set
-    for (const NodeId member : comm.traffic) {
+    for (const NodeId member : comm.members) {
       std::uint32_t port = 0xFFFFFFFFu;
       for (const Input& input : dag.inputs_of(dag.node(member))) {
         if (input.port != port) contributed += dag.output_type(input.source).bytes();
