@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 #include <vector>
 
+#include "frontend/pictures/cell_labels.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "passes/order/work_graph.h"
@@ -16,114 +15,27 @@ namespace {
 using Op = passes::OrdersTable::Op;
 using Row = passes::OrdersTable::Row;
 
-/// A region as a selector names it, taken apart: `block[1].rest` -> {block, 1}, {rest, none}.
-struct Component {
-  std::string name, index;
-};
-
-std::vector<Component> components_of(std::string_view region) {
-  std::vector<Component> components;
-  while (!region.empty()) {
-    const std::size_t end = std::min(region.find('.'), region.size());
-    const std::string_view one = region.substr(0, end);
-    const std::size_t bracket = std::min(one.find('['), one.size());
-    const bool indexed = bracket < one.size();
-    components.push_back({std::string(one.substr(0, bracket)), indexed ? std::string(one.substr(bracket + 1, one.size() - bracket - 2)) : ""});
-    region.remove_prefix(std::min(end + 1, region.size()));
+/// The operations of a table by name.
+pictures::CellRows cells_of(const passes::OrdersTable& table) {
+  pictures::CellRows rows;
+  for (const Row& row : table.rows) {
+    std::vector<pictures::Cell>& cells = rows.emplace_back();
+    cells.reserve(row.ops.size());
+    for (const Op& op : row.ops) cells.push_back({op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part});
   }
-  // What stands in no region: `rest`.
-  if (components.size() > 1 && components.front().name == "model" && components.front().index.empty()) components.erase(components.begin());
-  return components;
+  return rows;
 }
 
-/// What operations are called in a cell, and what the words there mean.
+/// What its operations are called.
 class Labels {
  public:
-  explicit Labels(const passes::OrdersTable& table) {
-    std::set<std::string> regions, all;
-    for (const Row& row : table.rows) {
-      for (const Op& op : row.ops) {
-        all.insert(op.region);
-        by_stage_ = by_stage_ && is_stage(op);
-        if (!is_stage(op)) regions.insert(op.region);
-      }
-    }
-    for (const Row& row : table.rows) with_region_.push_back(needs_region(row) || (!by_stage_ && all.size() > 1));
-    shorten(regions);
-  }
-
-  std::string of(std::size_t row, const Op& op) const {
-    std::string text(pass_name(op.pass));
-    if (with_region_[row]) text += region(op) + ".";
-    text += std::to_string(op.mb);
-    if (op.slice > 0) text += "/" + std::to_string(op.slice);
-    return op.part ? text + "#" + std::to_string(*op.part) : text;
-  }
-
-  /// One line: a cell of each kind that has more than one number, and what the letters are short for.
-  std::string legend(const passes::OrdersTable& table) const {
-    std::string text;
-    for (const bool by_stage : {true, false}) {
-      for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        const std::vector<Op>& ops = table.rows[r].ops;
-        const auto shown = std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return with_region_[r] && is_stage(op) == by_stage; });
-        if (shown == ops.end()) continue;
-        text += (text.empty() ? "" : "; ") + of(r, *shown) + " is " + std::string(pass_name(shown->pass)) + " " + shown->region + ", microbatch " + std::to_string(shown->mb);
-        if (shown->slice > 0) text += ", slice " + std::to_string(shown->slice);
-        break;
-      }
-    }
-    if (text.empty()) return text;
-    for (const auto& [name, word] : words_) text += (name == words_.begin()->first ? "; " : ", ") + word + " " + name;
-    return text + "\n";
-  }
+  explicit Labels(const passes::OrdersTable& table) : rows_(cells_of(table)), labels_(rows_) {}
+  std::string of(std::size_t row, const Op& op) const { return labels_.of(row, {op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part}); }
+  std::string legend() const { return labels_.legend(rows_); }
 
  private:
-  static bool is_stage(const Op& op) { return op.stage && !op.part_of_stage; }
-
-  /// A rank with several stages or regions needs them in the labels of its operations.
-  static bool needs_region(const Row& row) {
-    return std::any_of(row.ops.begin(), row.ops.end(), [&](const Op& op) { return op.region != row.ops.front().region; });
-  }
-
-  std::string region(const Op& op) const {
-    if (is_stage(op)) return std::to_string(*op.stage);
-    return short_.at(op.region);
-  }
-
-  /// Each name by as few letters as tell it from the others, an index where there is more than one.
-  void shorten(const std::set<std::string>& regions) {
-    std::map<std::string, std::set<std::string>> indices;  // by the names on the way
-    for (const std::string& region : regions) {
-      std::string way;
-      for (const Component& each : components_of(region)) indices[way += "." + each.name].insert(each.index), words_[each.name];
-    }
-    for (auto& [name, word] : words_) {
-      for (std::size_t length = 1; length <= name.size(); ++length) {
-        word = name.substr(0, length);
-        if (std::none_of(words_.begin(), words_.end(), [&](const auto& other) { return other.first != name && other.first.starts_with(word); })) break;
-      }
-    }
-    std::set<std::string> taken;
-    bool distinct = true;
-    for (const std::string& region : regions) {
-      std::string way, text;
-      for (const Component& each : components_of(region)) {
-        text += words_[each.name];
-        if (indices[way += "." + each.name].size() > 1) text += each.index;
-      }
-      short_[region] = text;
-      for (const Pass pass : kAllPasses) distinct = taken.insert(std::string(pass_name(pass)) + text).second && distinct;
-    }
-    if (distinct) return;
-    words_.clear();
-    for (auto& [region, text] : short_) text = region;
-  }
-
-  std::vector<bool> with_region_;             // per row
-  bool by_stage_ = true;                      // every operation is of a whole stage
-  std::map<std::string, std::string> words_;  // for names
-  std::map<std::string, std::string> short_;  // for regions that are no stages
+  const pictures::CellRows rows_;
+  const pictures::CellLabels labels_;
 };
 
 /// Start and end of every chunk at unit times, each rank in its order and the passes in theirs; other nodes end when what they wait for does.
@@ -165,7 +77,7 @@ std::string orders_text(const passes::OrdersTable& table) {
     }
     text += "\n";
   }
-  return text + labels.legend(table);
+  return text + labels.legend();
 }
 
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
@@ -235,7 +147,7 @@ std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag) {
     while (line.back() == ' ') line.pop_back();
     text += line + "\n";
   }
-  return text + labels.legend(table);
+  return text + labels.legend();
 }
 
 }  // namespace piper::tools
