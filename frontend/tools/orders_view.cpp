@@ -1,13 +1,14 @@
 #include "frontend/tools/orders_view.h"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <vector>
 
 #include "frontend/pictures/cell_labels.h"
+#include "frontend/pictures/shade.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/order/work_graph.h"
+#include "passes/simulate/work_times.h"
 
 namespace piper::tools {
 namespace {
@@ -36,30 +37,6 @@ class Labels {
  private:
   const pictures::CellRows rows_;
   const pictures::CellLabels labels_;
-};
-
-/// Start and end of every chunk at unit times, each rank in its order and the passes in theirs; other nodes end when what they wait for does.
-struct Times {
-  std::vector<double> start, end;
-  explicit Times(const dag::Dag& dag) : start(dag.nodes.size(), 0), end(dag.nodes.size(), 0) {
-    const passes::WorkGraph graph(dag);
-    std::vector<double> free(dag.device_sets.size(), 0), ready(graph.units(), 0);
-    for (const dag::NodeId id : dag.order) {
-      const std::uint32_t unit = graph.unit_of(id);
-      const dag::Node& node = dag.node(id);
-      double& time = ready[unit];
-      if (runs_body(node.kind)) {
-        time = std::max(time, free[node.devices.index()]);
-        start[id.index()] = time;
-        time += node.pass == Pass::B ? 2 : 1;
-        for (std::size_t set = 0; set < free.size(); ++set) {
-          if (dag.device_sets[DeviceSetId::at(set)].intersects(dag.device_sets[node.devices])) free[set] = std::max(free[set], time);
-        }
-      }
-      end[id.index()] = time;
-      for (const std::uint32_t next : graph.successors(unit)) ready[next] = std::max(ready[next], time);
-    }
-  }
 };
 
 }  // namespace
@@ -117,37 +94,37 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
   return text + "\n";
 }
 
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag) {
-  const Times times(dag);
-  const auto start = [&](const Op& op) { return times.start[op.first.index()]; };
-  const auto units = [&](const Op& op) { return times.end[op.last.index()] - start(op); };
-  std::size_t width = 1;
+namespace {
+
+std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const dag::Dag& dag) {
+  const passes::WorkGraph graph(dag);
+  const passes::RoleTable roles(dag, {});
+  const passes::WorkTimes times(dag, graph, roles, passes::unit_rules(dag, graph, roles));
+  const auto start = [&](const Op& op) { return static_cast<std::uint32_t>(times.start(graph.unit_of(op.first))); };
+  const auto end = [&](const Op& op) { return static_cast<std::uint32_t>(times.finish(graph.unit_of(op.last))); };
   const Labels labels(table);
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    for (const Op& op : table.rows[r].ops) width = std::max(width, static_cast<std::size_t>(std::ceil(static_cast<double>(labels.of(r, op).size()) / units(op))));
-  }
-  ++width;
-  std::string text;
+  std::vector<pictures::GridRow> rows;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     std::vector<Op> ops = table.rows[r].ops;
     std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) { return start(a) < start(b); });
-    std::string line = "rank " + std::to_string(r);
-    line.resize(std::max<std::size_t>(line.size() + 1, 8), ' ');
-    const std::size_t left = line.size();
-    const Op* before = nullptr;
+    pictures::GridRow& row = rows.emplace_back();
+    row.name = "rank " + std::to_string(r);
+    std::map<std::string_view, std::size_t> regions;  // in the order in which the rank meets them
     for (const Op& op : ops) {
-      const auto column = left + static_cast<std::size_t>(std::lround(start(op))) * width;
-      for (std::size_t at = line.size(); at < column; ++at) line += (at - left) % width == 0 ? '.' : ' ';
-      if (before && op.group && before->group == op.group && line.back() == ' ') line.back() = '&';
-      std::string cell = labels.of(r, op);
-      cell.resize(static_cast<std::size_t>(std::lround(units(op))) * width, ' ');
-      line += cell;
-      before = &op;
+      const bool joined = &op != &ops.front() && op.group && (&op - 1)->group == op.group;
+      row.cells.push_back({start(op), end(op), labels.of(r, op), joined});
+      const std::size_t region = regions.emplace(op.region, regions.size()).first->second;
+      const pictures::ShadeRow& shade = pictures::row_of(pictures::shade_of(op.pass));
+      row.colours.push_back(region % 2 == 0 ? shade.terminal : shade.terminal_other);
     }
-    while (line.back() == ' ') line.pop_back();
-    text += line + "\n";
   }
-  return text + labels.legend();
+  return rows;
+}
+
+}  // namespace
+
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen) {
+  return pictures::grid_text(grid_rows(table, dag), screen) + Labels(table).legend();
 }
 
 }  // namespace piper::tools

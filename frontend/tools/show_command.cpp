@@ -26,10 +26,10 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   return out + "\n";
 }
 
-std::string show_orders(const Arguments& arguments, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
+std::string show_orders(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
   const passes::OrdersTable table = passes::orders_table(dag, passes::partition_name(directives));
-  if (arguments.format == "json") return orders_json(table, dag);
-  return grid ? grid_text(table, dag) : orders_text(table);
+  if (session.arguments().format == "json") return orders_json(table, dag);
+  return grid ? grid_text(table, dag, session.screen()) : orders_text(table);
 }
 
 int show_pir(Session& session, const std::string& kind) {
@@ -46,7 +46,7 @@ int show_pir(Session& session, const std::string& kind) {
   } else if (kind == "program") {
     session.write(wrapped(arguments, "program", program_text(dag)));
   } else {
-    session.write(show_orders(arguments, dag, session.compilation().pir_directives(), kind == "grid"));
+    session.write(show_orders(session, dag, session.compilation().pir_directives(), kind == "grid"));
   }
   return session.finish();
 }
@@ -89,7 +89,7 @@ int run_show(Console& console, const Arguments& arguments) {
   }
   const bool program = kind == "program";
   const auto dag = session.compile(*subject, program ? dag::Level::planned : dag::Level::ordered);
-  if (dag) session.write(program ? wrapped(arguments, "program", program_text(*dag)) : show_orders(arguments, *dag, directives, kind == "grid"));
+  if (dag) session.write(program ? wrapped(arguments, "program", program_text(*dag)) : show_orders(session, *dag, directives, kind == "grid"));
   return session.finish();
 }
 

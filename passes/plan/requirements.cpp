@@ -4,8 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "passes/order/list_schedule.h"
-#include "passes/order/roles.h"
+#include "passes/simulate/work_times.h"
 
 namespace piper::passes {
 
@@ -14,44 +13,21 @@ using directive::Measure;
 
 namespace {
 
-/// Compute orders and data flow at unit costs; communication takes no time.
+/// The idle part of the longest span of a role, at unit costs (DESIGN.md section 8).
 double bubble_of(const Dag& dag) {
+  const WorkGraph graph(dag);
   const RoleTable roles(dag, {});
-  std::vector<std::int64_t> end(dag.nodes.size(), 0);
-  std::vector<std::int64_t> free(roles.size(), 0), first(roles.size(), -1), last(roles.size(), 0), work(roles.size(), 0);
-  const auto inputs_end = [&](const Node& node) {
-    std::int64_t time = 0;
-    for (const Input& input : dag.inputs_of(node)) {
-      if (input.cls != EdgeClass::param) time = std::max(time, end[input.source.node.index()]);
-    }
-    return time;
-  };
-  for (const NodeId id : dag.order) {
-    const Node& node = dag.node(id);
-    if (node.comm.valid()) {
-      for (const NodeId member : dag.comms[node.comm.index()].members) end[id.index()] = std::max(end[id.index()], inputs_end(dag.node(member)));
-      continue;
-    }
-    std::int64_t start = inputs_end(node);
-    const std::int64_t cost = unit_cost(node);
-    if (runs_body(node.kind)) {
-      for (const std::uint32_t role : roles.roles_of(node.devices)) start = std::max(start, free[role]);
-      for (const std::uint32_t role : roles.roles_of(node.devices)) {
-        if (first[role] < 0) first[role] = start;
-        free[role] = last[role] = start + cost;
-        work[role] += cost;
-      }
-    }
-    end[id.index()] = start + cost;
+  const WorkRules rules = unit_rules(dag, graph, roles);
+  const WorkTimes times(dag, graph, roles, rules);
+  double span = 0, most = 0;
+  for (const std::vector<std::uint32_t>& sequence : rules.sequences) {
+    if (sequence.empty()) continue;
+    double work = 0;
+    for (const std::uint32_t unit : sequence) work += rules.cost[unit];
+    span = std::max(span, times.finish(sequence.back()) - times.start(sequence.front()));
+    most = std::max(most, work);
   }
-  std::int64_t span = 0, total = 0, busy = 0;
-  for (std::size_t role = 0; role < roles.size(); ++role) {
-    if (first[role] < 0) continue;
-    span = std::max(span, last[role] - first[role]);
-    total += work[role];
-    ++busy;
-  }
-  return span == 0 ? 0 : 1 - static_cast<double>(total) / (static_cast<double>(busy) * static_cast<double>(span));
+  return span == 0 ? 0 : 1 - most / span;
 }
 
 std::int64_t traffic_of(const Dag& dag) {
