@@ -38,9 +38,12 @@ std::string grid_text(std::span<const GridRow> rows, const Screen& screen) {
       const std::size_t begin = std::min<std::size_t>(row.cells[i].start * width, text.size()), end = std::min<std::size_t>(row.cells[i].end * width, text.size());
       for (std::size_t column = row.cells[i].start + 1; column < row.cells[i].end; ++column) inside[column] = true;
       if (begin > at) lines[r].append(text.substr(at, begin - at));
-      lines[r].append(text.substr(begin, end - begin), row.colours[i]);
-      // What the line lacks at its end is colour too, and the blank behind a cell is none.
-      if (screen.colours && end == text.size()) lines[r].append(row.cells[i].end * width - text.size(), ' ', row.colours[i]);
+      // The blank behind a cell parts it from the next one. The line ends with its last letter, the cell does not.
+      std::string cell = text.substr(begin, end - begin);
+      if (screen.colours) cell.resize((row.cells[i].end - row.cells[i].start) * width, ' ');
+      const bool parted = cell.size() > 1 && cell.back() == ' ';
+      lines[r].append(cell.substr(0, cell.size() - parted), row.colours[i]);
+      if (parted) lines[r].append(" ");
       at = end;
     }
     lines[r].append(text.substr(std::min(at, text.size())));

@@ -5,6 +5,7 @@
 
 #include "embedded/picture_page.h"
 #include "frontend/pictures/layout.h"
+#include "frontend/pictures/memory_view.h"
 #include "frontend/pictures/packed.h"
 #include "llvm/Support/JSON.h"
 
@@ -52,7 +53,8 @@ class Data {
     }
     for (const Timeline::Lane& lane : timeline.lanes) lanes.push_back(Object{{"name", utf8(lane.name)}, {"entries", Array{lane.first, lane.end}}});
     for (const Timeline::Curve& curve : timeline.curves) {
-      curves.push_back(Object{{"class", curve.cls ? llvm::StringRef(dag::buffer_class_name(*curve.cls)) : llvm::StringRef("")}, {"points", Array{curve.first, curve.end}}});
+      curves.push_back(Object{{"class", curve.cls ? llvm::StringRef(dag::buffer_class_name(*curve.cls)) : llvm::StringRef("")},
+                              {"colour", llvm::StringRef(curve.cls ? colour_of(*curve.cls) : row_of(Shade::forward).colours[0])}, {"points", Array{curve.first, curve.end}}});
     }
     for (const std::string& name : timeline.names) names.push_back(utf8(name));
     for (const std::string& place : picture.places) places.push_back(utf8(place));

@@ -31,6 +31,9 @@ constexpr CommandRow kCommands[] = {
      "  graph    the tensor graph, forward and backward\n"
      "  orders   the order of operations on each rank\n"
      "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two\n"
+     "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
+     "  comm     bytes by communicator and kind (svg too)\n"
+     "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
      "  dag      the training DAG, as text that `piper check` reads back\n"
      "  program  the device program of each role",
      kAnyInput},
@@ -50,7 +53,7 @@ constexpr CommandRow kCommands[] = {
 constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
     {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
-    {"--format", "FORMAT", "text", "text or json; of show dag also pir, the same as text", bit(Command::show)},
+    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of show dag pir, the same as text", bit(Command::show)},
     {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show)},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
@@ -89,7 +92,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `NAME=VALUE`";
     arguments.overrides.push_back({value.substr(0, equals), value.substr(equals + 1)});
   } else if (name == "--format") {
-    if (!one_of(value, {"text", "json", "pir"})) return "`--format " + value + "` is no format: write `text` or `json`, or `pir` with `show dag`";
+    if (!one_of(value, {"text", "json", "pir", "svg", "html", "perfetto"})) return "`--format " + value + "` is no format: write `text` or `json`, or one that `piper show --help` has";
     arguments.format = value;
   } else if (name == "-o") {
     arguments.output = value;
@@ -143,7 +146,7 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
            command.usage + "`";
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
-  if (arguments.format == "pir" && (arguments.command != Command::show || arguments.positional[0] != "dag")) return "`--format pir` is only for `show dag`";
+  if (arguments.command != Command::show && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "passes/plan/traffic_table.h"
 #include "passes/simulate/work_times.h"
 
 namespace piper::passes {
@@ -28,37 +29,6 @@ double bubble_of(const Dag& dag) {
     most = std::max(most, work);
   }
   return span == 0 ? 0 : 1 - most / span;
-}
-
-std::int64_t traffic_of(const Dag& dag) {
-  std::int64_t bytes = 0;
-  for (const Comm& comm : dag.comms) {
-    std::int64_t contributed = 0;  // by one device of each member set
-    for (const NodeId member : comm.members) {
-      std::uint32_t port = 0xFFFFFFFFu;
-      for (const Input& input : dag.inputs_of(dag.node(member))) {
-        if (input.port != port) contributed += dag.output_type(input.source).bytes();
-        port = input.port;
-      }
-    }
-    const Node& front = dag.node(comm.members.front());
-    const std::int64_t devices = static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
-    std::int64_t joined = 1;  // devices of one set that take part together
-    for (std::size_t i = 0; i < dag.mesh.axes.size(); ++i) {
-      if ((comm.axes >> i & 1) != 0) joined *= dag.mesh.axes[i].size;
-    }
-    const std::int64_t groups = devices / joined;
-    const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
-    switch (traits(front.kind).traffic) {
-      case Traffic::none: break;
-      case Traffic::send:
-      case Traffic::recv: bytes += contributed * devices; break;
-      case Traffic::gather: bytes += groups * joined * contributed * (members - 1); break;
-      // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
-      case Traffic::add: bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size())); break;
-    }
-  }
-  return bytes;
 }
 
 std::string ratio_text(double ratio) {
@@ -90,7 +60,7 @@ Measures measure(const Dag& dag) {
     measures.peak_role = i;
   }
   measures.bubble = bubble_of(dag);
-  measures.traffic = traffic_of(dag);
+  for (const Comm& comm : dag.comms) measures.traffic += bytes_sent(dag, comm);
   return measures;
 }
 

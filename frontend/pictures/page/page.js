@@ -341,7 +341,7 @@ class Panel {
     context.fillStyle = paint.ground;
     context.fillRect(LEFT, top, this.width, bottom - top);
     for (let k = layers.length; k-- > 0;) {
-      context.fillStyle = this.page.colours[(k * 2) % this.page.colours.length];
+      context.fillStyle = layers[k].curve.colour;
       context.beginPath();
       context.moveTo(LEFT, bottom);
       layers[k].upper.forEach((value, i) => { context.lineTo(LEFT + i, y(value)); context.lineTo(LEFT + i + 1, y(value)); });
@@ -357,7 +357,7 @@ class Panel {
     context.textAlign = "left";
     word("memory of " + rank.name, paint.text);
     word("peak " + (bytes ? bytesText(rank.peak_bytes) + ", planned " + bytesText(rank.planned_bytes) : +rank.peak.toPrecision(4) + " microbatches of a device share"), paint.faint);
-    layers.forEach(({curve}, k) => { if (curve.class) word(curve.class, this.page.colours[(k * 2) % this.page.colours.length]); });
+    layers.forEach(({curve}) => { if (curve.class) word(curve.class, curve.colour); });
     context.fillStyle = paint.faint;
     context.textAlign = "right";
     context.fillText(bytes ? bytesText(most) : String(+most.toPrecision(4)), LEFT - 6, top + 8);
