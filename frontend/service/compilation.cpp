@@ -138,6 +138,31 @@ std::list<Subject> Compilation::subjects(const std::string& name, DiagnosticSink
   return subjects;
 }
 
+std::optional<Declared> Compilation::declared(const std::string& name) const {
+  if (!program_) return std::nullopt;
+  const std::string& wanted = name.empty() ? library_schedule_ : name;
+  Declared found;
+  for (const sema::Param& param : program_->params) {
+    if (param.module.index() == 0) found.parameters.emplace_back(param.syntax->name.name);
+  }
+  const sema::Train* only = nullptr;
+  for (const sema::Train& train : program_->trains) {
+    if (train.module.index() != 0 || (!wanted.empty() && train.name() != wanted)) continue;
+    if (only != nullptr) return std::nullopt;
+    only = &train;
+  }
+  if (only != nullptr) {
+    found.range = only->syntax->range;
+    return found;
+  }
+  const sema::FunctionId schedule = wanted.empty() ? sema::FunctionId() : program_->find_schedule(wanted);
+  if (!schedule.valid()) return std::nullopt;
+  const ast::FunctionItem& syntax = *program_->functions[schedule.index()].syntax;
+  found.range = syntax.range;
+  for (const ast::Param& param : syntax.params) found.parameters.emplace_back(param.name.name);
+  return found;
+}
+
 void Compilation::report_unknown_subject(const std::string& wanted, DiagnosticSink& sink) {
   std::vector<std::string> known;
   for (const sema::Train& candidate : program_->trains) {

@@ -10,7 +10,8 @@ namespace piper::tools {
 namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
-constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | bit(Command::train) | bit(Command::build);
+constexpr std::uint32_t kSimulates = bit(Command::simulate) | bit(Command::compare);
+constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | kSimulates | bit(Command::train) | bit(Command::build);
 constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
 
 constexpr const char* kAnyInput =
@@ -37,6 +38,22 @@ constexpr CommandRow kCommands[] = {
      "  dag      the training DAG, as text that `piper check` reads back\n"
      "  program  the device program of each role",
      kAnyInput},
+    {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "say when everything runs, what is idle and why",
+     "Runs the order of each rank in time, each operation as soon as its inputs are there, and prints makespan, span, the idle part of both\n"
+     "(bubble), the work and the idle time of each rank, activations at their peak, and the critical path. Costs are those of one microbatch on\n"
+     "one device share, 1/P of the model for P ranks: an operation on one of S stages takes its cost times P/S. They are f, b, bi and bw of the\n"
+     "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies nobody\n"
+     "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
+     "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
+     "With --rates or --costs it is the plan that runs: all its actions on their streams, with their events and windows, each message when both of\n"
+     "its ends have come, in seconds; and what lives in the arena of each rank is counted.",
+     kAnyInput},
+    {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
+     "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
+     "that all ranks send in a step and the lines of each declaration; the best of each figure has a star. -D gives a size to all that have a\n"
+     "parameter of that name.",
+     "A, B are .pipe files with one train, FILE.pipe:NAME, or schedules of the standard library:\n"
+     "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"},
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --reference it runs three steps\n"
      "and compares them with the one-device step instead, in f64 and in the train's own type.",
@@ -54,7 +71,12 @@ constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
     {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
     {"--format", "FORMAT", "text", "text or json; of pictures also svg, of show dag pir, the same as text", bit(Command::show)},
-    {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show)},
+    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates},
+    {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
+    {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file", kSimulates},
+    {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
+    {"--keep", "PART", "0", "the part of activations that the F of a recomputed pass keeps", kSimulates},
+    {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show) | kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
@@ -101,6 +123,16 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
       return "`--level " + value + "` is no level: write `built`, `split`, `placed`, `communicating`, `ordered` or `planned`";
     }
     arguments.level = value;
+  } else if (name == "--cost") {
+    arguments.cost = value;
+  } else if (name == "--rates") {
+    arguments.rates = value;
+  } else if (name == "--costs") {
+    arguments.costs_file = value;
+  } else if (name == "--w") {
+    arguments.kept_weights = value;
+  } else if (name == "--keep") {
+    arguments.kept_forward = value;
   } else if (name == "--print-after") {
     if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "plan", "all"})) {
       return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `plan` or `all`";
@@ -141,12 +173,16 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   const std::size_t words = arguments.positional.size();
   if (words < command.least_words || words > command.most_words) {
     std::string counts = std::to_string(command.least_words);
-    if (command.most_words > command.least_words) counts += " or " + std::to_string(command.most_words);
+    if (command.most_words > command.least_words) counts += (command.most_words > command.least_words + 1 ? " to " : " or ") + std::to_string(command.most_words);
     return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
            command.usage + "`";
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
   if (arguments.command != Command::show && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
+  const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty();
+  if (of_operations && (!arguments.rates.empty() || !arguments.costs_file.empty())) {
+    return "costs of operations (`--cost`, `--w`, `--keep`) and of the plan's actions (`--rates`, `--costs`) are two simulations: write those of one";
+  }
   return {};
 }
 

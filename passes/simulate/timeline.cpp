@@ -27,7 +27,7 @@ std::string_view text_of(Timeline::Why why) {
     case Timeline::Why::data: return "waits for data";
     case Timeline::Why::message: return "waits for a message";
     case Timeline::Why::partner: return "waits for its partner";
-    case Timeline::Why::window: return "waits for room in the window";
+    case Timeline::Why::window: return "waits for room";
   }
   return "";
 }

@@ -87,7 +87,7 @@ struct Timeline {
     data,      // an input was made as late as this, on the same rank or with no time on the way
     message,   // an input arrived as late as this
     partner,   // communication: another member came as late as this
-    window,    // receive: room for the message became free as late as this
+    window,    // room became free as late as this: in the window of a receive, or bytes of the arena that a message still used
   };
   std::vector<double> start, finish;
   std::vector<std::uint32_t> operation;        // into `operations`

@@ -28,9 +28,9 @@ WorkTimes::WorkTimes(const Dag& dag, const WorkGraph& graph, const RoleTable& ro
   const auto is_message = [&](std::uint32_t unit) { return dag::is_message(dag.node(graph.front(unit)).kind); };
   network_.duration = rules.cost;
   const auto link = [&](std::uint32_t from, std::uint32_t to, double latency) {
-    from = activity(from);
-    to = activity(to);
-    if (from != to) network_.links.push_back({from, to, latency});
+    if (activity(from) == activity(to)) return;
+    network_.links.push_back({activity(from), activity(to), latency});
+    from_.push_back(from);
   };
   // Those of the roles come first: of equal causes they are the nearest.
   for (const std::vector<std::uint32_t>& sequence : rules.sequences) {

@@ -37,7 +37,7 @@ class WorkTimes {
   /// The unit for whose end it waited last, of equals the one before it on a role; kNone: none.
   std::uint32_t cause(std::uint32_t unit) const {
     const std::uint32_t link = times_.cause[activity(unit)];
-    return link == Times::kNone ? kNone : network_.links[link].from;
+    return link == Times::kNone ? kNone : from_[link];
   }
   /// Whether the unit has a time.
   std::vector<bool> started() const;
@@ -47,6 +47,7 @@ class WorkTimes {
 
   std::vector<std::uint32_t> runs_with_;
   Network network_;
+  std::vector<std::uint32_t> from_;  // per link: the unit, of those that run as one
   Times times_;
 };
 
