@@ -83,8 +83,12 @@ class Drawing {
     const double width = (timeline_.finish[entry] - timeline_.start[entry]) * scale_;
     if (width <= 0) return;
     append_rect(paths_[shade][tone], x, y, width > 3 ? width - 0.7 : std::max(width, 0.01), height > 5 ? height - 0.7 : height);
-    const std::string& cell = picture_.cells[operation];
-    if (!labelled || height < 9 || static_cast<double>(cell.size()) * 5.5 + 1 > width) return;
+    if (!labelled || height < 9) return;
+    const auto fits = [&](const std::string& text) { return static_cast<double>(text.size()) * 5.5 + 1 <= width; };
+    // In a narrow bar the microbatch alone.
+    std::string cell = picture_.cells[operation];
+    if (!fits(cell) && dag::runs_body(timeline_.operations[operation].kind)) cell = std::to_string(timeline_.operations[operation].mb);
+    if (!fits(cell)) return;
     labels_ += svg_text(x + width / 2, y + height / 2 + 3, tone ? "class=\"cell light\"" : "class=\"cell\"", cell);
   }
 

@@ -86,6 +86,9 @@ class Chart {
       if (to >= from + cell.size() + 1 && to <= width_) {
         text.replace(from, to - from, cell + std::string(to - from - cell.size(), screen_.colours ? ' ' : '-'));
         if (screen_.colours) text[to - 1] = ' ';
+      } else if (together.size() > 1) {
+        overlapped_ = true;
+        for (std::size_t column = from; column < std::min(to, width_); ++column) text[column] = '&';
       }
       e = together.end;
     }
@@ -114,6 +117,7 @@ class Chart {
       line.append(1, kShades[shade].letter, kShades[shade].terminal);
       line.append(" " + std::string(kShades[shade].means));
     }
+    if (overlapped_) line.append("  & two that overlap");
     return line.print(0, line.size(), screen_.colours) + "\n";
   }
 
@@ -122,6 +126,7 @@ class Chart {
   const Screen screen_;
   std::size_t left_ = 8, width_ = 0;
   double scale_ = 0;
+  bool overlapped_ = false;  // somewhere without room for the names
   std::array<bool, kShades.size()> used_{};
 };
 

@@ -10,8 +10,8 @@ namespace piper::tools {
 namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
-constexpr std::uint32_t kSimulates = bit(Command::simulate) | bit(Command::compare);
-constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | kSimulates | bit(Command::train) | bit(Command::build);
+constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
+constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
 constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
 
 constexpr const char* kAnyInput =
@@ -31,7 +31,8 @@ constexpr CommandRow kCommands[] = {
      "  ast      the syntax tree of the file\n"
      "  graph    the tensor graph, forward and backward\n"
      "  orders   the order of operations on each rank\n"
-     "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two\n"
+     "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two (svg, html too)\n"
+     "  timeline the same to scale, at costs; with --rates or --costs the plan in seconds (svg, html, perfetto too)\n"
      "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
      "  comm     bytes by communicator and kind (svg too)\n"
      "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
@@ -70,13 +71,13 @@ constexpr CommandRow kCommands[] = {
 constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
     {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
-    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of show dag pir, the same as text", bit(Command::show)},
+    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
     {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates},
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
     {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file", kSimulates},
     {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
     {"--keep", "PART", "0", "the part of activations that the F of a recomputed pass keeps", kSimulates},
-    {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show) | kSimulates},
+    {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
@@ -86,6 +87,7 @@ constexpr OptionRow kOptions[] = {
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
+    {"--trace", "FILE", "", "write when the actions of the last step ran, beside the plan's times: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--help", "", "", "show the help of the command", kAll},
@@ -146,6 +148,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.transport = value;
   } else if (name == "--out") {
     arguments.out_folder = value;
+  } else if (name == "--trace") {
+    arguments.trace = value;
   } else if (name == "--reference") {
     arguments.reference = true;
   } else if (name == "--interpret") {
@@ -178,6 +182,7 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
            command.usage + "`";
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
+  if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";
   if (arguments.command != Command::show && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
   const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty();
   if (of_operations && (!arguments.rates.empty() || !arguments.costs_file.empty())) {

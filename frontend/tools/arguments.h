@@ -34,6 +34,7 @@ struct Arguments {
   std::optional<std::uint64_t> steps;           // --steps
   std::optional<std::uint64_t> threads;         // --threads
   std::string out_folder;                       // --out
+  std::string trace;                            // --trace
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
   bool help = false;                            // --help

@@ -24,7 +24,8 @@ const std::vector<Kind>& kinds() {
       {"ast", {"text", "json"}, dag::Level::built},
       {"graph", {"text", "json"}, dag::Level::built},
       {"orders", {"text", "json"}, dag::Level::ordered},
-      {"grid", {"text", "json"}, dag::Level::ordered},
+      {"grid", {"text", "json", "svg", "html"}, dag::Level::ordered},
+      {"timeline", {"text", "json", "svg", "html", "perfetto"}, dag::Level::ordered},
       {"memory", {"text", "json", "svg"}, dag::Level::planned},
       {"comm", {"text", "json", "svg"}, dag::Level::planned},
       {"metrics", {"text", "json", "svg"}, dag::Level::built},
@@ -61,6 +62,13 @@ std::optional<dag::Level> parse_level(const std::string& name) {
   return std::nullopt;
 }
 
+/// The level of the DAG that is printed, or drawn: a plan in seconds where the costs are of its actions.
+dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
+  if (kind.name == "dag") return parse_level(arguments.level).value_or(dag::Level::planned);
+  const bool of_actions = !arguments.rates.empty() || !arguments.costs_file.empty();
+  return of_actions && (kind.name == "timeline" || kind.name == "grid") ? dag::Level::planned : kind.level;
+}
+
 /// A text as `{"schema":1,KIND:"..."}` where JSON is asked for.
 std::string wrapped(const Arguments& arguments, const char* kind, const std::string& text) {
   if (arguments.format != "json") return text;
@@ -75,11 +83,13 @@ std::string show_orders(const Session& session, const dag::Dag& dag, std::span<c
   return grid ? grid_text(table, dag, session.screen()) : orders_text(table);
 }
 
-/// A DAG at the level that the kind needs.
-std::string shown(const Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+/// A DAG at the level that the kind needs; nothing after a diagnostic.
+std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   if (kind.name == "program") return wrapped(session.arguments(), "program", program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
+  const std::string& format = session.arguments().format;
+  if (kind.name == "timeline" || format == "svg" || format == "html") return timeline_picture(session, dag, directives);
   return show_orders(session, dag, directives, kind.name == "grid");
 }
 
@@ -90,11 +100,11 @@ int show_pir(Session& session, const Kind& kind) {
     session.write(wrapped(arguments, "dag", dag::print(dag, session.compilation().pir_directives())));
   } else if (kind.name == "graph") {
     session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
-  } else if (dag.level < kind.level) {
-    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind.name, dag::level_name(kind.level),
+  } else if (const dag::Level needed = needed_level(kind, arguments); dag.level < needed) {
+    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind.name, dag::level_name(needed),
                           dag::level_name(dag.level));
   } else {
-    session.write(shown(session, kind, dag, session.compilation().pir_directives()));
+    if (const auto text = shown(session, kind, dag, session.compilation().pir_directives())) session.write(*text);
   }
   return session.finish();
 }
@@ -107,6 +117,10 @@ int run_show(Console& console, const Arguments& arguments) {
   const std::string& input = arguments.positional[1];
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
+  if (kind->name == "metrics" && !name.empty()) {
+    console.err << "piper: `show metrics` takes the folder of a run and nothing else: write `piper show metrics " << input << "`\n";
+    return kUsage;
+  }
   if (kind->name == "metrics") return show_metrics(session, input);
   if (kind->name == "ast") {
     const auto module = session.compilation().parse(input, session.sink());
@@ -126,12 +140,13 @@ int run_show(Console& console, const Arguments& arguments) {
     return session.finish();
   }
   if (kind->name == "dag") {
-    const auto dag = session.compile(*subject, *parse_level(arguments.level));
+    const auto dag = session.compile(*subject, needed_level(*kind, arguments));
     if (dag) session.write(wrapped(arguments, "dag", dag::print(*dag, directives)));
     return session.finish();
   }
-  const auto dag = session.compile(*subject, kind->level);
-  if (dag) session.write(shown(session, *kind, *dag, directives));
+  const auto dag = session.compile(*subject, needed_level(*kind, arguments));
+  if (!dag) return session.finish();
+  if (const auto text = shown(session, *kind, *dag, directives)) session.write(*text);
   return session.finish();
 }
 

@@ -2,7 +2,12 @@
 
 #include "frontend/pictures/memory_view.h"
 #include "frontend/pictures/metrics.h"
+#include "frontend/pictures/timeline_json.h"
+#include "frontend/pictures/timeline_page.h"
+#include "frontend/pictures/timeline_svg.h"
+#include "frontend/pictures/timeline_text.h"
 #include "frontend/pictures/traffic_view.h"
+#include "frontend/tools/simulation.h"
 #include "ir/diagnostics/counted.h"
 #include "passes/plan/requirements.h"
 
@@ -34,6 +39,20 @@ std::string traffic_picture(const Session& session, const dag::Dag& dag) {
   const std::string& format = session.arguments().format;
   if (format == "json") return pictures::traffic_json(rows, dag);
   return format == "svg" ? pictures::traffic_svg(rows, "traffic of " + title_of(session.arguments())) : pictures::traffic_text(rows);
+}
+
+std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+  const Arguments& arguments = session.arguments();
+  const auto costs = read_simulation_costs(session);
+  if (!costs) return std::nullopt;
+  auto timeline = simulate(session, *costs, dag, directives);
+  if (!timeline) return std::nullopt;
+  const pictures::Picture picture = pictures::make_picture(title_of(arguments), std::move(*timeline), &dag, session.context().locations);
+  if (arguments.format == "json") return pictures::timeline_json(picture);
+  if (arguments.format == "svg") return pictures::timeline_svg(picture);
+  if (arguments.format == "html") return pictures::timeline_page(std::span(&picture, 1));
+  if (arguments.format == "perfetto") return pictures::perfetto_trace(std::span(&picture, 1));
+  return pictures::timeline_text(picture, session.screen());
 }
 
 int show_metrics(Session& session, const std::string& folder) {

@@ -242,9 +242,11 @@ class Panel {
       const x = this.x(p.start[e]), width = this.x(p.end[e]) - x, height = lane.height / p.slots[e], y = lane.top + height * p.slot[e], shade = p.shade[p.operation[e]];
       context.fillStyle = this.page.colours[shade];
       context.fillRect(x, y, width > 3 ? width - 0.7 : Math.max(width, 0.3), height > 6 ? height - 0.7 : height);
-      if (height < 9 || width < 14) continue;
-      const cell = cellOf(p, e);
-      if (cell.length * 6.1 + 2 > width) continue;
+      if (height < 9 || width < 8) continue;
+      // In a narrow bar the microbatch alone.
+      const fits = (text) => text.length * 6.1 + 2 <= width;
+      const cell = [cellOf(p, e), p.pass[p.operation[e]] ? String(p.mb[p.operation[e]]) : ""].find(fits);
+      if (!cell) continue;
       context.fillStyle = shade % 2 ? "#222" : "#fff";
       context.fillText(cell, x + width / 2, y + height / 2 + 3.5);
     }
