@@ -59,16 +59,18 @@ constexpr CommandRow kCommands[] = {
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
-    {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
-     "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
+    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
+     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures and grid at\n"
+     "the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
+     ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
 constexpr OptionRow kOptions[] = {
-    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
+    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput | bit(Command::explain)},
     {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
     {"--format", "FORMAT", "text", "text or json; of show dag also pir, the same as text", bit(Command::show)},
-    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates},
+    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates | bit(Command::explain)},
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
     {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file", kSimulates},
     {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
