@@ -43,8 +43,15 @@ struct CheckedSchedule {
 
 /// What stands in a file under the name of a train or schedule.
 struct Declared {
+  struct Parameter {
+    std::string name;
+    bool has_default = false, is_axis = false;
+  };
   SourceRange range;
-  std::vector<std::string> parameters;  // that `-D` can give: its own, and the params of the file
+  std::string doc;                    // the comment above it
+  std::vector<Parameter> parameters;  // that `-D` can give: its own, and the params of the file
+
+  bool takes(std::string_view name) const;
 };
 
 class Compilation {
@@ -70,6 +77,8 @@ class Compilation {
   std::optional<Subject> subject(const std::string& name, bool train_only, DiagnosticSink& sink);
   /// A train lowered again, with another element type.
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype, DiagnosticSink& sink);
+  /// The names of the standard library's schedules.
+  std::vector<std::string> library_schedules();
   /// The declaration that `subject` would take; nothing where there is none or several.
   std::optional<Declared> declared(const std::string& name) const;
   /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train

@@ -63,16 +63,19 @@ constexpr CommandRow kCommands[] = {
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
-    {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
-     "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
+    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
+     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures and grid at\n"
+     "the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
+     ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
 constexpr OptionRow kOptions[] = {
-    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
-    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
+    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page", bit(Command::compare)},
     {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
-    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates},
+    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates | bit(Command::explain)},
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
     {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file", kSimulates},
     {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
@@ -183,7 +186,8 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
   if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";
-  if (arguments.command != Command::show && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
+  const bool page = arguments.command == Command::compare && arguments.format == "html";
+  if (arguments.command != Command::show && !page && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
   const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty();
   if (of_operations && (!arguments.rates.empty() || !arguments.costs_file.empty())) {
     return "costs of operations (`--cost`, `--w`, `--keep`) and of the plan's actions (`--rates`, `--costs`) are two simulations: write those of one";

@@ -150,15 +150,17 @@ std::string time_text(const Timeline& timeline, double time) {
   return text;
 }
 
-std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
+std::string figures_text(const Timeline& timeline) {
   double peak = 0;
   for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
   Table figures(1, 2);
   figures.add({"makespan", time_text(timeline, timeline.makespan), "bubble " + number(timeline.bubble_makespan)});
   figures.add({"span", time_text(timeline, timeline.span), "bubble " + number(timeline.bubble_span)});
-  std::string text = figures.text();
-  if (timeline.source == Timeline::Source::operations) text += "peak " + number(peak) + " microbatches of a device share\n";
-  return text + "\n" + ranks_table(timeline) + "\n" + critical_text(timeline, locations);
+  return figures.text() + (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "");
+}
+
+std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
+  return figures_text(timeline) + "\n" + ranks_table(timeline) + "\n" + critical_text(timeline, locations);
 }
 
 std::string simulation_json(const Timeline& timeline, const LocationTable& locations) {

@@ -11,6 +11,9 @@ namespace piper::tools {
 /// Figures, a row per rank, and where the time of the critical path goes, with source lines.
 std::string simulation_text(const passes::Timeline& timeline, const LocationTable& locations);
 
+/// Makespan, span, peak.
+std::string figures_text(const passes::Timeline& timeline);
+
 /// The schema of `simulate --format json`.
 std::string simulation_json(const passes::Timeline& timeline, const LocationTable& locations);
 

@@ -121,5 +121,29 @@ TEST(Grids, OfPagesAreWhatIsPrinted) {
   EXPECT_GE(compared, 7);
 }
 
+// ---- what is explained of a schedule
+
+TEST(Explain, TellsOfEverySchedule) {
+  int explained = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("stdlib/schedules")) {
+    const std::string name = entry.path().stem();
+    const std::vector<std::string> sizes = {"-D", "p=4", "-D", "m=8", "--cost", "f=2,pair=5"};
+    std::vector<std::string> simulate = {"simulate", name}, explain = {"explain", name};
+    simulate.insert(simulate.end(), sizes.begin(), sizes.end());
+    explain.insert(explain.end(), sizes.begin(), sizes.end());
+    const ToolResult simulated = run_tool(simulate);
+    if (simulated.exit_code != 0) continue;  // a file of shared parts
+    const ToolResult told = run_tool(explain);
+    EXPECT_EQ(told.exit_code, 0) << name << told.err;
+    EXPECT_TRUE(told.out.starts_with("# " + name + "\n\n")) << told.out;
+    EXPECT_EQ(told.out.find("$ piper"), std::string::npos) << "a grid of other sizes: " << told.out;
+    const std::string figures = simulated.out.substr(0, simulated.out.find("\n\n"));
+    EXPECT_NE(told.out.find(figures), std::string::npos) << told.out;
+    EXPECT_NE(told.out.find("\n" + name + " ", told.out.find("## Beside the others")), std::string::npos) << told.out;
+    ++explained;
+  }
+  EXPECT_GE(explained, 7);
+}
+
 }  // namespace
 }  // namespace piper::test
