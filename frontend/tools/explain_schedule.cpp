@@ -69,7 +69,7 @@ std::optional<Told> tell(Session& session, const std::string& name, const servic
   if (!dag) return std::nullopt;
   const auto timeline = simulate(session, *costs, *dag, directives);
   if (!timeline) return std::nullopt;
-  return Told{prose(declared.doc), figures_text(*timeline), grid_text(passes::orders_table(*dag, passes::partition_name(directives)), *dag, session.screen())};
+  return Told{prose(declared.doc), figures_text(*timeline), grid_text(passes::orders_table(*dag, passes::partition_name(directives)), *dag, {})};
 }
 
 /// The schedule and all others that have such sizes. `without`: the others, and why.

@@ -113,7 +113,9 @@ class Panel {
     this.page = page;
     this.p = picture;
     this.view = {from: 0, to: picture.makespan || 1};
-    this.rank = picture.ranks.reduce((best, rank, r) => (rank.peak_bytes - picture.ranks[best].peak_bytes || rank.peak - picture.ranks[best].peak) > 0 ? r : best, 0);
+    // The one whose memory is shown first: where most lives.
+    const peak = picture.curves.some((curve) => curve.class) ? "peak_bytes" : "peak";
+    this.rank = picture.ranks.reduce((best, rank, r) => rank[peak] > picture.ranks[best][peak] ? r : best, 0);
     this.hovered = -1;
     this.place();
     this.build();
