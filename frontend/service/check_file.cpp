@@ -38,6 +38,15 @@ bool has_parameter(const sema::Function& function, std::string_view name) {
   return std::any_of(function.syntax->params.begin(), function.syntax->params.end(), [&](const ast::Param& param) { return param.name.name == name; });
 }
 
+/// Whether a name that the chain lacks is one of the schedule's own, or `model`, misspelled. The chain's `link` is in no schedule that is for a model.
+bool has_misspelled_region(const DiagnosticSink& sink) {
+  const std::vector<Diagnostic> told = sink.sorted();
+  return std::any_of(told.begin(), told.end(), [](const Diagnostic& diagnostic) {
+    if (diagnostic.code != Code::unknown_region) return false;
+    return std::any_of(diagnostic.fixes.begin(), diagnostic.fixes.end(), [](const Fix& fix) { return fix.edits.front().text != "link"; });
+  });
+}
+
 bool declares_param(const sema::Program& program, std::string_view name) {
   return std::any_of(program.params.begin(), program.params.end(),
                      [&](const sema::Param& param) { return param.module.index() == 0 && param.syntax->name.name == name; });
@@ -119,7 +128,7 @@ std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, 
     }
     DiagnosticSink trial(context_.locations);
     if (auto subject = lower({}, id, overrides, trial)) check(*subject, {}, trial);
-    if (trial.reported(Code::unknown_region)) {
+    if (trial.reported(Code::unknown_region) && !has_misspelled_region(trial)) {
       sink.report(Code::schedule_not_compiled, function.syntax->name.range, "`{}` was not compiled by itself: it names regions of a model", function.name())
           .hint("check a train that applies it");
       return std::nullopt;

@@ -65,13 +65,7 @@ std::optional<FileId> Compilation::open_library(const std::string& name, Diagnos
     library_schedule_ = name;
     return file;
   }
-  std::vector<std::string> known;
-  for (const std::string& module : sema::library_modules()) {
-    constexpr std::string_view kPrefix = "std.schedules.";
-    if (!module.starts_with(kPrefix)) continue;
-    const std::string schedule = module.substr(kPrefix.size());
-    if (declares_schedule(*sema::open_library(module, context_.locations.files()), schedule)) known.push_back(schedule);
-  }
+  const std::vector<std::string> known = library_schedules();
   const auto meant = nearest(name, known);
   auto&& builder = sink.report(Code::unknown_input, SourceRange(), "`{}` is neither a .pipe file, a .pir file, nor a schedule of the standard library", name);
   if (meant) {
@@ -80,6 +74,17 @@ std::optional<FileId> Compilation::open_library(const std::string& name, Diagnos
     builder.hint("its schedules are {}", quoted_list(known));
   }
   return std::nullopt;
+}
+
+std::vector<std::string> Compilation::library_schedules() {
+  std::vector<std::string> known;
+  for (const std::string& module : sema::library_modules()) {
+    constexpr std::string_view kPrefix = "std.schedules.";
+    if (!module.starts_with(kPrefix)) continue;
+    const std::string schedule = module.substr(kPrefix.size());
+    if (declares_schedule(*sema::open_library(module, context_.locations.files()), schedule)) known.push_back(schedule);
+  }
+  return known;
 }
 
 bool Compilation::declares_schedule(FileId file, std::string_view name) {
@@ -136,6 +141,40 @@ std::list<Subject> Compilation::subjects(const std::string& name, DiagnosticSink
   if (!program_->complete) return subjects;  // it may stand where the text did not parse
   report_unknown_subject(wanted, sink);
   return subjects;
+}
+
+bool Declared::takes(std::string_view name) const {
+  return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) { return parameter.name == name; });
+}
+
+std::optional<Declared> Compilation::declared(const std::string& name) const {
+  if (!program_) return std::nullopt;
+  const std::string& wanted = name.empty() ? library_schedule_ : name;
+  Declared found;
+  for (const sema::Param& param : program_->params) {
+    if (param.module.index() == 0) found.parameters.push_back({std::string(param.syntax->name.name), true, false});
+  }
+  const sema::Train* only = nullptr;
+  for (const sema::Train& train : program_->trains) {
+    if (train.module.index() != 0 || (!wanted.empty() && train.name() != wanted)) continue;
+    if (only != nullptr) return std::nullopt;
+    only = &train;
+  }
+  if (only != nullptr) {
+    found.range = only->syntax->range;
+    found.doc = only->syntax->doc;
+    return found;
+  }
+  const sema::FunctionId schedule = wanted.empty() ? sema::FunctionId() : program_->find_schedule(wanted);
+  if (!schedule.valid()) return std::nullopt;
+  const sema::Function& function = program_->functions[schedule.index()];
+  found.range = function.syntax->range;
+  found.doc = function.syntax->doc;
+  for (std::size_t i = 0; i < function.params.size(); ++i) {
+    const ast::Param& param = function.syntax->params[i];
+    found.parameters.push_back({std::string(param.name.name), param.default_value != nullptr, function.params[i].is(sema::TypeKind::axis)});
+  }
+  return found;
 }
 
 void Compilation::report_unknown_subject(const std::string& wanted, DiagnosticSink& sink) {

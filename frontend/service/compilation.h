@@ -41,6 +41,19 @@ struct CheckedSchedule {
   std::string name, sizes;
 };
 
+/// What stands in a file under the name of a train or schedule.
+struct Declared {
+  struct Parameter {
+    std::string name;
+    bool has_default = false, is_axis = false;
+  };
+  SourceRange range;
+  std::string doc;                    // the comment above it
+  std::vector<Parameter> parameters;  // that `-D` can give: its own, and the params of the file
+
+  bool takes(std::string_view name) const;
+};
+
 class Compilation {
  public:
   /// The files must outlive it. Overrides replace values of params, and give those of a schedule.
@@ -64,6 +77,10 @@ class Compilation {
   std::optional<Subject> subject(const std::string& name, bool train_only, DiagnosticSink& sink);
   /// A train lowered again, with another element type.
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype, DiagnosticSink& sink);
+  /// The names of the standard library's schedules.
+  std::vector<std::string> library_schedules();
+  /// The declaration that `subject` would take; nothing where there is none or several.
+  std::optional<Declared> declared(const std::string& name) const;
   /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
   /// applies, at default sizes. Tells what was not compiled. Overrides of those schedules alone are no mistakes of the trains from here on.
   std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);

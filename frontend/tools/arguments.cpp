@@ -10,7 +10,8 @@ namespace piper::tools {
 namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
-constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | bit(Command::train) | bit(Command::build);
+constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
+constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
 constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
 
 constexpr const char* kAnyInput =
@@ -30,10 +31,30 @@ constexpr CommandRow kCommands[] = {
      "  ast      the syntax tree of the file\n"
      "  graph    the tensor graph, forward and backward\n"
      "  orders   the order of operations on each rank\n"
-     "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two\n"
+     "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two (svg, html too)\n"
+     "  timeline the same to scale, at costs; with --rates or --costs the plan in seconds (svg, html, perfetto too)\n"
+     "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
+     "  comm     bytes by communicator and kind (svg too)\n"
+     "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
      "  dag      the training DAG, as text that `piper check` reads back\n"
      "  program  the device program of each role",
      kAnyInput},
+    {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "say when everything runs, what is idle and why",
+     "Runs the order of each rank in time, each operation as soon as its inputs are there, and prints makespan, span, the idle part of both\n"
+     "(bubble), the work and the idle time of each rank, activations at their peak, and the critical path. Costs are those of one microbatch on\n"
+     "one device share, 1/P of the model for P ranks: an operation on one of S stages takes its cost times P/S. They are f, b, bi and bw of the\n"
+     "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies nobody\n"
+     "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
+     "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
+     "With --rates or --costs it is the plan that runs: all its actions on their streams, with their events and windows, each message when both of\n"
+     "its ends have come, in seconds; and what lives in the arena of each rank is counted.",
+     kAnyInput},
+    {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
+     "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
+     "that all ranks send in a step and the lines of each declaration; the best of each figure has a star. -D gives a size to all that have a\n"
+     "parameter of that name.",
+     "A, B are .pipe files with one train, FILE.pipe:NAME, or schedules of the standard library:\n"
+     "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"},
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --reference it runs three steps\n"
      "and compares them with the one-device step instead, in f64 and in the train's own type.",
@@ -42,16 +63,24 @@ constexpr CommandRow kCommands[] = {
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
-    {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
-     "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
+    {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
+     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures and grid at\n"
+     "the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
+     ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
 constexpr OptionRow kOptions[] = {
-    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput},
-    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show)) | bit(Command::explain)},
-    {"--format", "FORMAT", "text", "text or json; of show dag also pir, the same as text", bit(Command::show)},
-    {"-o", "FILE", "", "write there instead of to standard output", bit(Command::show)},
+    {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page", bit(Command::compare)},
+    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
+    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates | bit(Command::explain)},
+    {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
+    {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file", kSimulates},
+    {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
+    {"--keep", "PART", "0", "the part of activations that the F of a recomputed pass keeps", kSimulates},
+    {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
@@ -61,6 +90,7 @@ constexpr OptionRow kOptions[] = {
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
+    {"--trace", "FILE", "", "write when the actions of the last step ran, beside the plan's times: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--help", "", "", "show the help of the command", kAll},
@@ -89,7 +119,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     if (equals == std::string::npos || equals == 0) return "`-D " + value + "` is no `NAME=VALUE`";
     arguments.overrides.push_back({value.substr(0, equals), value.substr(equals + 1)});
   } else if (name == "--format") {
-    if (!one_of(value, {"text", "json", "pir"})) return "`--format " + value + "` is no format: write `text` or `json`, or `pir` with `show dag`";
+    if (!one_of(value, {"text", "json", "pir", "svg", "html", "perfetto"})) return "`--format " + value + "` is no format: write `text` or `json`, or one that `piper show --help` has";
     arguments.format = value;
   } else if (name == "-o") {
     arguments.output = value;
@@ -98,6 +128,16 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
       return "`--level " + value + "` is no level: write `built`, `split`, `placed`, `communicating`, `ordered` or `planned`";
     }
     arguments.level = value;
+  } else if (name == "--cost") {
+    arguments.cost = value;
+  } else if (name == "--rates") {
+    arguments.rates = value;
+  } else if (name == "--costs") {
+    arguments.costs_file = value;
+  } else if (name == "--w") {
+    arguments.kept_weights = value;
+  } else if (name == "--keep") {
+    arguments.kept_forward = value;
   } else if (name == "--print-after") {
     if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "plan", "all"})) {
       return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `plan` or `all`";
@@ -111,6 +151,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.transport = value;
   } else if (name == "--out") {
     arguments.out_folder = value;
+  } else if (name == "--trace") {
+    arguments.trace = value;
   } else if (name == "--reference") {
     arguments.reference = true;
   } else if (name == "--interpret") {
@@ -138,12 +180,18 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   const std::size_t words = arguments.positional.size();
   if (words < command.least_words || words > command.most_words) {
     std::string counts = std::to_string(command.least_words);
-    if (command.most_words > command.least_words) counts += " or " + std::to_string(command.most_words);
+    if (command.most_words > command.least_words) counts += (command.most_words > command.least_words + 1 ? " to " : " or ") + std::to_string(command.most_words);
     return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
            command.usage + "`";
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
-  if (arguments.format == "pir" && (arguments.command != Command::show || arguments.positional[0] != "dag")) return "`--format pir` is only for `show dag`";
+  if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";
+  const bool page = arguments.command == Command::compare && arguments.format == "html";
+  if (arguments.command != Command::show && !page && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
+  const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty();
+  if (of_operations && (!arguments.rates.empty() || !arguments.costs_file.empty())) {
+    return "costs of operations (`--cost`, `--w`, `--keep`) and of the plan's actions (`--rates`, `--costs`) are two simulations: write those of one";
+  }
   return {};
 }
 

@@ -16,7 +16,7 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, train, build, explain, help };
+enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, help };
 
 struct Arguments {
   Command command = Command::help;
@@ -25,6 +25,8 @@ struct Arguments {
   std::string format;                           // --format; empty: the command's own
   std::string output;                           // -o
   std::string level = "planned";                // show dag --level
+  std::string cost, rates, costs_file;          // --cost, --rates, --costs
+  std::string kept_weights, kept_forward;       // --w, --keep
   std::string print_after;                      // --print-after
   std::string device = "cpu";                   // --device
   std::string transport = "local";              // --transport
@@ -32,6 +34,7 @@ struct Arguments {
   std::optional<std::uint64_t> steps;           // --steps
   std::optional<std::uint64_t> threads;         // --threads
   std::string out_folder;                       // --out
+  std::string trace;                            // --trace
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
   bool help = false;                            // --help

@@ -8,6 +8,8 @@ namespace piper::tools {
 
 int run_check(Console& console, const Arguments& arguments);
 int run_show(Console& console, const Arguments& arguments);
+int run_simulate(Console& console, const Arguments& arguments);
+int run_compare(Console& console, const Arguments& arguments);
 int run_train(Console& console, const Arguments& arguments);
 int run_build(Console& console, const Arguments& arguments);
 int run_explain(Console& console, const Arguments& arguments);

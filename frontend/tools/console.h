@@ -16,6 +16,7 @@ struct Console {
   const source::FileSystem& files;
   std::map<std::string, std::string> environment;
   std::function<unsigned()> columns = {};  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none
+  std::function<unsigned()> out_columns = {};  // the same of `out`: pictures are folded to it, and coloured
 };
 
 /// Exit codes of every command.

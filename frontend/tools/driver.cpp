@@ -30,6 +30,8 @@ int run_command(std::span<const std::string> words, Console& console) {
   switch (arguments.command) {
     case Command::check: return run_check(console, arguments);
     case Command::show: return run_show(console, arguments);
+    case Command::simulate: return run_simulate(console, arguments);
+    case Command::compare: return run_compare(console, arguments);
     case Command::train: return run_train(console, arguments);
     case Command::build: return run_build(console, arguments);
     case Command::explain: return run_explain(console, arguments);

@@ -1,4 +1,8 @@
+#include <algorithm>
+
 #include "frontend/tools/commands.h"
+#include "frontend/tools/explain_schedule.h"
+#include "frontend/tools/session.h"
 #include "ir/diagnostics/diagnostics.h"
 #include "llvm/Support/JSON.h"
 
@@ -35,9 +39,14 @@ int run_explain(Console& console, const Arguments& arguments) {
     }
     return kClean;
   }
-  const auto code = parse_code(arguments.positional[0]);
+  const std::string& word = arguments.positional[0];
+  const auto code = parse_code(word);
   if (!code) {
-    console.err << "piper: `" << arguments.positional[0] << "` is no code; `piper explain` lists them all\n";
+    const std::vector<std::string> schedules = service::Compilation(console.files).library_schedules();
+    if (std::find(schedules.begin(), schedules.end(), word) != schedules.end()) return explain_schedule(console, arguments, word);
+    const auto meant = nearest(word, schedules);
+    console.err << "piper: `" << word << "` is no code and no schedule of the standard library; "
+                << (meant ? "did you mean `" + *meant + "`?" : "`piper explain` lists all codes") << "\n";
     return kUsage;
   }
   if (json) {

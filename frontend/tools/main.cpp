@@ -28,11 +28,11 @@ void occupy_closed_streams() {
   }
 }
 
-/// Of the terminal that shows `stderr`, which may be resized at any time; a terminal that does not say has 80. 0: it is no terminal.
-unsigned columns_of_stderr() {
-  if (!isatty(STDERR_FILENO)) return 0;
+/// Of the terminal that shows a stream, which may be resized at any time; a terminal that does not say has 80. 0: it is no terminal.
+unsigned columns_of(int stream) {
+  if (!isatty(stream)) return 0;
   winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 constexpr std::size_t kStack = std::size_t{8} << 20;
@@ -73,13 +73,13 @@ bool has_small_stack() {
 /// The whole command: words behind the program's name in, exit code out.
 int run_command(const std::vector<std::string>& words) {
   const piper::source::RealFileSystem disk;
-  piper::tools::Console console{std::cout, std::cerr, disk, {}, columns_of_stderr};
+  piper::tools::Console console{std::cout, std::cerr, disk, {}, [] { return columns_of(STDERR_FILENO); }, [] { return columns_of(STDOUT_FILENO); }};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
   // A line cannot be cleared there.
-  if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") console.columns = {};
+  if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") console.columns = console.out_columns = {};
   const int code = piper::tools::run(words, console);
   std::cout.flush();
   std::cerr.flush();

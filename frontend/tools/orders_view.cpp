@@ -1,14 +1,14 @@
 #include "frontend/tools/orders_view.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
 #include <vector>
 
+#include "frontend/pictures/cell_labels.h"
+#include "frontend/pictures/shade.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/order/work_graph.h"
+#include "passes/simulate/work_times.h"
 
 namespace piper::tools {
 namespace {
@@ -16,138 +16,27 @@ namespace {
 using Op = passes::OrdersTable::Op;
 using Row = passes::OrdersTable::Row;
 
-/// A region as a selector names it, taken apart: `block[1].rest` -> {block, 1}, {rest, none}.
-struct Component {
-  std::string name, index;
-};
-
-std::vector<Component> components_of(std::string_view region) {
-  std::vector<Component> components;
-  while (!region.empty()) {
-    const std::size_t end = std::min(region.find('.'), region.size());
-    const std::string_view one = region.substr(0, end);
-    const std::size_t bracket = std::min(one.find('['), one.size());
-    const bool indexed = bracket < one.size();
-    components.push_back({std::string(one.substr(0, bracket)), indexed ? std::string(one.substr(bracket + 1, one.size() - bracket - 2)) : ""});
-    region.remove_prefix(std::min(end + 1, region.size()));
+/// The operations of a table by name.
+pictures::CellRows cells_of(const passes::OrdersTable& table) {
+  pictures::CellRows rows;
+  for (const Row& row : table.rows) {
+    std::vector<pictures::Cell>& cells = rows.emplace_back();
+    cells.reserve(row.ops.size());
+    for (const Op& op : row.ops) cells.push_back({op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part});
   }
-  // What stands in no region: `rest`.
-  if (components.size() > 1 && components.front().name == "model" && components.front().index.empty()) components.erase(components.begin());
-  return components;
+  return rows;
 }
 
-/// What operations are called in a cell, and what the words there mean.
+/// What its operations are called.
 class Labels {
  public:
-  explicit Labels(const passes::OrdersTable& table) {
-    std::set<std::string> regions, all;
-    for (const Row& row : table.rows) {
-      for (const Op& op : row.ops) {
-        all.insert(op.region);
-        by_stage_ = by_stage_ && is_stage(op);
-        if (!is_stage(op)) regions.insert(op.region);
-      }
-    }
-    for (const Row& row : table.rows) with_region_.push_back(needs_region(row) || (!by_stage_ && all.size() > 1));
-    shorten(regions);
-  }
-
-  std::string of(std::size_t row, const Op& op) const {
-    std::string text(pass_name(op.pass));
-    if (with_region_[row]) text += region(op) + ".";
-    text += std::to_string(op.mb);
-    if (op.slice > 0) text += "/" + std::to_string(op.slice);
-    return op.part ? text + "#" + std::to_string(*op.part) : text;
-  }
-
-  /// One line: a cell of each kind that has more than one number, and what the letters are short for.
-  std::string legend(const passes::OrdersTable& table) const {
-    std::string text;
-    for (const bool by_stage : {true, false}) {
-      for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        const std::vector<Op>& ops = table.rows[r].ops;
-        const auto shown = std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return with_region_[r] && is_stage(op) == by_stage; });
-        if (shown == ops.end()) continue;
-        text += (text.empty() ? "" : "; ") + of(r, *shown) + " is " + std::string(pass_name(shown->pass)) + " " + shown->region + ", microbatch " + std::to_string(shown->mb);
-        if (shown->slice > 0) text += ", slice " + std::to_string(shown->slice);
-        break;
-      }
-    }
-    if (text.empty()) return text;
-    for (const auto& [name, word] : words_) text += (name == words_.begin()->first ? "; " : ", ") + word + " " + name;
-    return text + "\n";
-  }
+  explicit Labels(const passes::OrdersTable& table) : rows_(cells_of(table)), labels_(rows_) {}
+  std::string of(std::size_t row, const Op& op) const { return labels_.of(row, {op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part}); }
+  std::string legend() const { return labels_.legend(rows_); }
 
  private:
-  static bool is_stage(const Op& op) { return op.stage && !op.part_of_stage; }
-
-  /// A rank with several stages or regions needs them in the labels of its operations.
-  static bool needs_region(const Row& row) {
-    return std::any_of(row.ops.begin(), row.ops.end(), [&](const Op& op) { return op.region != row.ops.front().region; });
-  }
-
-  std::string region(const Op& op) const {
-    if (is_stage(op)) return std::to_string(*op.stage);
-    return short_.at(op.region);
-  }
-
-  /// Each name by as few letters as tell it from the others, an index where there is more than one.
-  void shorten(const std::set<std::string>& regions) {
-    std::map<std::string, std::set<std::string>> indices;  // by the names on the way
-    for (const std::string& region : regions) {
-      std::string way;
-      for (const Component& each : components_of(region)) indices[way += "." + each.name].insert(each.index), words_[each.name];
-    }
-    for (auto& [name, word] : words_) {
-      for (std::size_t length = 1; length <= name.size(); ++length) {
-        word = name.substr(0, length);
-        if (std::none_of(words_.begin(), words_.end(), [&](const auto& other) { return other.first != name && other.first.starts_with(word); })) break;
-      }
-    }
-    std::set<std::string> taken;
-    bool distinct = true;
-    for (const std::string& region : regions) {
-      std::string way, text;
-      for (const Component& each : components_of(region)) {
-        text += words_[each.name];
-        if (indices[way += "." + each.name].size() > 1) text += each.index;
-      }
-      short_[region] = text;
-      for (const Pass pass : kAllPasses) distinct = taken.insert(std::string(pass_name(pass)) + text).second && distinct;
-    }
-    if (distinct) return;
-    words_.clear();
-    for (auto& [region, text] : short_) text = region;
-  }
-
-  std::vector<bool> with_region_;             // per row
-  bool by_stage_ = true;                      // every operation is of a whole stage
-  std::map<std::string, std::string> words_;  // for names
-  std::map<std::string, std::string> short_;  // for regions that are no stages
-};
-
-/// Start and end of every chunk at unit times, each rank in its order and the passes in theirs; other nodes end when what they wait for does.
-struct Times {
-  std::vector<double> start, end;
-  explicit Times(const dag::Dag& dag) : start(dag.nodes.size(), 0), end(dag.nodes.size(), 0) {
-    const passes::WorkGraph graph(dag);
-    std::vector<double> free(dag.device_sets.size(), 0), ready(graph.units(), 0);
-    for (const dag::NodeId id : dag.order) {
-      const std::uint32_t unit = graph.unit_of(id);
-      const dag::Node& node = dag.node(id);
-      double& time = ready[unit];
-      if (runs_body(node.kind)) {
-        time = std::max(time, free[node.devices.index()]);
-        start[id.index()] = time;
-        time += node.pass == Pass::B ? 2 : 1;
-        for (std::size_t set = 0; set < free.size(); ++set) {
-          if (dag.device_sets[DeviceSetId::at(set)].intersects(dag.device_sets[node.devices])) free[set] = std::max(free[set], time);
-        }
-      }
-      end[id.index()] = time;
-      for (const std::uint32_t next : graph.successors(unit)) ready[next] = std::max(ready[next], time);
-    }
-  }
+  const pictures::CellRows rows_;
+  const pictures::CellLabels labels_;
 };
 
 }  // namespace
@@ -165,7 +54,7 @@ std::string orders_text(const passes::OrdersTable& table) {
     }
     text += "\n";
   }
-  return text + labels.legend(table);
+  return text + labels.legend();
 }
 
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
@@ -205,37 +94,37 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
   return text + "\n";
 }
 
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag) {
-  const Times times(dag);
-  const auto start = [&](const Op& op) { return times.start[op.first.index()]; };
-  const auto units = [&](const Op& op) { return times.end[op.last.index()] - start(op); };
-  std::size_t width = 1;
+namespace {
+
+std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const dag::Dag& dag) {
+  const passes::WorkGraph graph(dag);
+  const passes::RoleTable roles(dag, {});
+  const passes::WorkTimes times(dag, graph, roles, passes::unit_rules(dag, graph, roles));
+  const auto start = [&](const Op& op) { return static_cast<std::uint32_t>(times.start(graph.unit_of(op.first))); };
+  const auto end = [&](const Op& op) { return static_cast<std::uint32_t>(times.finish(graph.unit_of(op.last))); };
   const Labels labels(table);
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    for (const Op& op : table.rows[r].ops) width = std::max(width, static_cast<std::size_t>(std::ceil(static_cast<double>(labels.of(r, op).size()) / units(op))));
-  }
-  ++width;
-  std::string text;
+  std::vector<pictures::GridRow> rows;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     std::vector<Op> ops = table.rows[r].ops;
     std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) { return start(a) < start(b); });
-    std::string line = "rank " + std::to_string(r);
-    line.resize(std::max<std::size_t>(line.size() + 1, 8), ' ');
-    const std::size_t left = line.size();
-    const Op* before = nullptr;
+    pictures::GridRow& row = rows.emplace_back();
+    row.name = "rank " + std::to_string(r);
+    std::map<std::string_view, std::size_t> regions;  // in the order in which the rank meets them
     for (const Op& op : ops) {
-      const auto column = left + static_cast<std::size_t>(std::lround(start(op))) * width;
-      for (std::size_t at = line.size(); at < column; ++at) line += (at - left) % width == 0 ? '.' : ' ';
-      if (before && op.group && before->group == op.group && line.back() == ' ') line.back() = '&';
-      std::string cell = labels.of(r, op);
-      cell.resize(static_cast<std::size_t>(std::lround(units(op))) * width, ' ');
-      line += cell;
-      before = &op;
+      const bool joined = &op != &ops.front() && op.group && (&op - 1)->group == op.group;
+      row.cells.push_back({start(op), end(op), labels.of(r, op), joined});
+      const std::size_t region = regions.emplace(op.region, regions.size()).first->second;
+      const pictures::ShadeRow& shade = pictures::row_of(pictures::shade_of(op.pass));
+      row.colours.push_back(region % 2 == 0 ? shade.terminal : shade.terminal_other);
     }
-    while (line.back() == ' ') line.pop_back();
-    text += line + "\n";
   }
-  return text + labels.legend(table);
+  return rows;
+}
+
+}  // namespace
+
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen) {
+  return pictures::grid_text(grid_rows(table, dag), screen) + Labels(table).legend();
 }
 
 }  // namespace piper::tools

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "frontend/pictures/grid_text.h"
 #include "passes/order/orders_table.h"
 
 namespace piper::tools {
@@ -14,6 +15,6 @@ std::string orders_text(const passes::OrdersTable& table);
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag);
 
 /// One row per rank, one column per unit of time: F, BI and BW take one, B takes two, messages none. `dag` is the one of the table.
-std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag);
+std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen);
 
 }  // namespace piper::tools

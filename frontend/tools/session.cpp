@@ -59,6 +59,13 @@ int Session::finish() {
   return sink_.has_errors() ? kDiagnostics : kClean;
 }
 
+pictures::Screen Session::screen() const {
+  const unsigned columns = arguments_.output.empty() && console_.out_columns ? console_.out_columns() : 0;
+  if (columns == 0) return {};
+  const auto no_color = console_.environment.find("NO_COLOR");
+  return {columns, no_color == console_.environment.end() || no_color->second.empty()};
+}
+
 bool Session::write(const std::string& text) {
   if (arguments_.output.empty()) {
     console_.out << text;  // the driver sees whether it was taken

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "frontend/pictures/screen.h"
 #include "frontend/service/compilation.h"
 #include "frontend/tools/arguments.h"
 #include "frontend/tools/console.h"
@@ -54,6 +55,8 @@ class Session {
   int finish();
   /// Where words for the reader go: standard output, or standard error where that is for JSON.
   std::ostream& words() { return arguments_.format == "json" ? console_.err : console_.out; }
+  /// What standard output is, for pictures: a terminal, unless `-o` names a file. NO_COLOR leaves out its colours.
+  pictures::Screen screen() const;
   /// Writes a command's output to -o or to standard output; false, and a diagnostic, when that fails.
   bool write(const std::string& text);
   /// Writes a file, and makes a folder; false, and a diagnostic, when that fails.

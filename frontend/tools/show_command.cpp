@@ -4,6 +4,7 @@
 #include "frontend/tools/orders_view.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
+#include "frontend/tools/show_pictures.h"
 #include "ir/dag/print.h"
 #include "ir/tensor/graph_text.h"
 #include "llvm/Support/JSON.h"
@@ -11,11 +12,61 @@
 namespace piper::tools {
 namespace {
 
+/// What `show` prints, and in which formats.
+struct Kind {
+  std::string_view name;
+  std::vector<std::string_view> formats;  // the first one where none is asked for
+  dag::Level level;                       // that it needs of a DAG
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> kKinds = {
+      {"ast", {"text", "json"}, dag::Level::built},
+      {"graph", {"text", "json"}, dag::Level::built},
+      {"orders", {"text", "json"}, dag::Level::ordered},
+      {"grid", {"text", "json", "svg", "html"}, dag::Level::ordered},
+      {"timeline", {"text", "json", "svg", "html", "perfetto"}, dag::Level::ordered},
+      {"memory", {"text", "json", "svg"}, dag::Level::planned},
+      {"comm", {"text", "json", "svg"}, dag::Level::planned},
+      {"metrics", {"text", "json", "svg"}, dag::Level::built},
+      {"dag", {"text", "json", "pir"}, dag::Level::built},
+      {"program", {"text", "json"}, dag::Level::planned},
+  };
+  return kKinds;
+}
+
+/// The kind of that name, which has the format; null after telling what is wrong.
+const Kind* find_kind(Console& console, const Arguments& arguments) {
+  const std::string& name = arguments.positional[0];
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) {
+    names.emplace_back(kind.name);
+    if (kind.name != name) continue;
+    if (arguments.format.empty() || std::find(kind.formats.begin(), kind.formats.end(), arguments.format) != kind.formats.end()) return &kind;
+    std::string formats;
+    for (const std::string_view format : kind.formats) {
+      formats += (formats.empty() ? "" : format == kind.formats.back() ? " or " : ", ") + ("`" + std::string(format) + "`");
+    }
+    console.err << "piper: `show " << name << "` has no `--format " << arguments.format << "`: write " << formats << "\n";
+    return nullptr;
+  }
+  const auto meant = nearest(name, names);
+  console.err << "piper: `" << name << "` is nothing that `show` prints" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
+  return nullptr;
+}
+
 std::optional<dag::Level> parse_level(const std::string& name) {
   for (const dag::Level level : {dag::Level::built, dag::Level::split, dag::Level::placed, dag::Level::communicating, dag::Level::ordered, dag::Level::planned}) {
     if (dag::level_name(level) == name) return level;
   }
   return std::nullopt;
+}
+
+/// The level of the DAG that is printed, or drawn: a plan in seconds where the costs are of its actions.
+dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
+  if (kind.name == "dag") return parse_level(arguments.level).value_or(dag::Level::planned);
+  const bool of_actions = !arguments.rates.empty() || !arguments.costs_file.empty();
+  return of_actions && (kind.name == "timeline" || kind.name == "grid") ? dag::Level::planned : kind.level;
 }
 
 /// A text as `{"schema":1,KIND:"..."}` where JSON is asked for.
@@ -26,27 +77,34 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   return out + "\n";
 }
 
-std::string show_orders(const Arguments& arguments, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
+std::string show_orders(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
   const passes::OrdersTable table = passes::orders_table(dag, passes::partition_name(directives));
-  if (arguments.format == "json") return orders_json(table, dag);
-  return grid ? grid_text(table, dag) : orders_text(table);
+  if (session.arguments().format == "json") return orders_json(table, dag);
+  return grid ? grid_text(table, dag, session.screen()) : orders_text(table);
 }
 
-int show_pir(Session& session, const std::string& kind) {
+/// A DAG at the level that the kind needs; nothing after a diagnostic.
+std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+  if (kind.name == "program") return wrapped(session.arguments(), "program", program_text(dag));
+  if (kind.name == "memory") return memory_picture(session, dag);
+  if (kind.name == "comm") return traffic_picture(session, dag);
+  const std::string& format = session.arguments().format;
+  if (kind.name == "timeline" || format == "svg" || format == "html") return timeline_picture(session, dag, directives);
+  return show_orders(session, dag, directives, kind.name == "grid");
+}
+
+int show_pir(Session& session, const Kind& kind) {
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.compilation().pir();
-  const dag::Level needed = kind == "program" ? dag::Level::planned : dag::Level::ordered;
-  if (kind == "dag") {
+  if (kind.name == "dag") {
     session.write(wrapped(arguments, "dag", dag::print(dag, session.compilation().pir_directives())));
-  } else if (kind == "graph") {
+  } else if (kind.name == "graph") {
     session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
-  } else if (dag.level < needed) {
-    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind, dag::level_name(needed),
+  } else if (const dag::Level needed = needed_level(kind, arguments); dag.level < needed) {
+    session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind.name, dag::level_name(needed),
                           dag::level_name(dag.level));
-  } else if (kind == "program") {
-    session.write(wrapped(arguments, "program", program_text(dag)));
   } else {
-    session.write(show_orders(arguments, dag, session.compilation().pir_directives(), kind == "grid"));
+    if (const auto text = shown(session, kind, dag, session.compilation().pir_directives())) session.write(*text);
   }
   return session.finish();
 }
@@ -54,18 +112,17 @@ int show_pir(Session& session, const std::string& kind) {
 }  // namespace
 
 int run_show(Console& console, const Arguments& arguments) {
-  static constexpr const char* kKinds[] = {"ast", "graph", "orders", "grid", "dag", "program"};
-  const std::vector<std::string> kinds(std::begin(kKinds), std::end(kKinds));
-  const std::string& kind = arguments.positional[0];
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-    const auto meant = nearest(kind, kinds);
-    console.err << "piper: `" << kind << "` is nothing that `show` prints" << (meant ? "; did you mean `" + *meant + "`?" : "; `piper show --help` lists the kinds") << "\n";
-    return kUsage;
-  }
+  const Kind* kind = find_kind(console, arguments);
+  if (kind == nullptr) return kUsage;
   const std::string& input = arguments.positional[1];
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
-  if (kind == "ast") {
+  if (kind->name == "metrics" && !name.empty()) {
+    console.err << "piper: `show metrics` takes the folder of a run and nothing else: write `piper show metrics " << input << "`\n";
+    return kUsage;
+  }
+  if (kind->name == "metrics") return show_metrics(session, input);
+  if (kind->name == "ast") {
     const auto module = session.compilation().parse(input, session.sink());
     // A tree with error nodes is worth reading; as JSON the errors are the one object.
     const bool only_errors = arguments.format == "json" && session.sink().has_errors();
@@ -73,23 +130,23 @@ int run_show(Console& console, const Arguments& arguments) {
     return session.finish();
   }
   if (!session.open(input)) return session.finish();
-  if (session.compilation().pir()) return show_pir(session, kind);
+  if (session.compilation().pir()) return show_pir(session, *kind);
   auto subject = session.subject(name, false);
   if (!subject) return session.finish();
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
-  if (kind == "graph") {
+  if (kind->name == "graph") {
     const auto dag = session.compile(*subject, dag::Level::built);
     if (dag) session.write(wrapped(arguments, "graph", tensor::print(subject->lowered.model)));
     return session.finish();
   }
-  if (kind == "dag") {
-    const auto dag = session.compile(*subject, *parse_level(arguments.level));
+  if (kind->name == "dag") {
+    const auto dag = session.compile(*subject, needed_level(*kind, arguments));
     if (dag) session.write(wrapped(arguments, "dag", dag::print(*dag, directives)));
     return session.finish();
   }
-  const bool program = kind == "program";
-  const auto dag = session.compile(*subject, program ? dag::Level::planned : dag::Level::ordered);
-  if (dag) session.write(program ? wrapped(arguments, "program", program_text(*dag)) : show_orders(arguments, *dag, directives, kind == "grid"));
+  const auto dag = session.compile(*subject, needed_level(*kind, arguments));
+  if (!dag) return session.finish();
+  if (const auto text = shown(session, *kind, *dag, directives)) session.write(*text);
   return session.finish();
 }
 

@@ -1,11 +1,15 @@
 #include <cstdio>
 
+#include "frontend/pictures/timeline_json.h"
+#include "frontend/pictures/timeline_page.h"
 #include "frontend/tools/commands.h"
+#include "frontend/tools/measured_timeline.h"
 #include "frontend/tools/out_folder.h"
 #include "frontend/tools/reference.h"
 #include "frontend/tools/train_job.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
+#include "passes/simulate/actions.h"
 #include "runtime/data/bigram.h"
 #include "runtime/launch/interrupt.h"
 #include "runtime/launch/train.h"
@@ -86,6 +90,21 @@ void print_json(std::ostream& out, const Session::Subject& subject, const runtim
   out << text << "\n";
 }
 
+/// What `--trace` names: the last step as it ran, beside the plan.
+void write_trace(Session& session, const Session::Subject& subject, const TrainJob& made, std::uint64_t steps) {
+  const std::string& path = session.arguments().trace;
+  if (path.empty() || steps == 0) return;
+  std::vector<pictures::Picture> pictures;
+  const LocationTable& locations = session.context().locations;
+  const auto add = [&](const char* what, passes::Timeline timeline) {
+    pictures.push_back(pictures::make_picture(subject.name + ", " + what, std::move(timeline), &made.training, locations));
+  };
+  passes::Timeline planned = passes::simulate_actions(made.training, passes::action_costs(made.training, {}));
+  add("measured", measured_timeline(planned, made.training, made.job->training(), made.executor->recorded()));
+  add("planned", std::move(planned));
+  session.write_file(path, path.ends_with(".html") ? pictures::timeline_page(pictures) : pictures::perfetto_trace(pictures));
+}
+
 /// The end of a train that Ctrl-C has ended, in a run or before it.
 int end_interrupted(Session& session, const Session::Subject& subject, const runtime::TrainResult& result, std::uint64_t steps) {
   session.words() << stopped_text(steps) << "\n";
@@ -134,6 +153,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
+  write_trace(session, subject, *made, result.steps);
   if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
   if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
@@ -160,6 +180,8 @@ int run_train(Console& console, const Arguments& arguments) {
   if (!options) return session.finish();
   OutFolder folder;
   if (!folder.hold(session)) return session.finish();
+  // Told before minutes of training, not after them.
+  if (!arguments.trace.empty() && !session.write_file(arguments.trace, "")) return session.finish();
   return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options);
 }
 

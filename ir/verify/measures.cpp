@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <tuple>
 
 #include "ir/verify/plan_facts.h"
 
@@ -70,11 +72,48 @@ class Measures {
     return static_cast<double>(total);
   }
 
+  /// What the order of the passes says beside the values: a backward follows its forward, BW its BI, and backwards follow each other as the forwards do, the
+  /// other way around. Pairs (later, earlier), sorted.
+  std::vector<std::pair<NodeId, NodeId>> order_of_passes() const {
+    std::map<std::tuple<dag::ChunkId, dag::Instance, bool>, NodeId> run;  // F, or the backward that later ones follow
+    const auto find = [&](dag::ChunkId chunk, const dag::Instance& instance, bool forward) {
+      const auto found = run.find({chunk, instance, forward});
+      return found == run.end() ? NodeId() : found->second;
+    };
+    for (const NodeId id : dag_.order) {
+      const Node& node = facts_.node(id);
+      if (runs_body(node.kind) && node.pass != Pass::BW) run[{node.chunk, node.instance, node.pass == Pass::F}] = id;
+    }
+    std::vector<std::pair<NodeId, NodeId>> pairs;
+    const auto follows = [&](NodeId later, NodeId earlier) {
+      if (later.valid() && earlier.valid()) pairs.emplace_back(later, earlier);
+    };
+    for (const NodeId id : dag_.order) {
+      const Node& node = facts_.node(id);
+      if (!runs_body(node.kind)) continue;
+      if (node.pass == Pass::BW) follows(id, find(node.chunk, node.instance, false));
+      if (node.pass != Pass::F) {
+        follows(id, find(node.chunk, node.instance, true));
+        continue;
+      }
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (input.cls != EdgeClass::data || !input.source.node.valid()) continue;
+        const Node* source = &facts_.node(input.source.node);
+        if (is_recv(source->kind)) {
+          for (const NodeId member : dag_.comms[source->comm.index()].members) source = is_send(facts_.node(member).kind) ? &facts_.node(member) : source;
+        }
+        if (runs_body(source->kind) || is_send(source->kind)) follows(find(source->chunk, node.instance, false), find(node.chunk, node.instance, false));
+      }
+    }
+    std::sort(pairs.begin(), pairs.end());
+    return pairs;
+  }
+
   struct Clock {
     std::int64_t first = -1, last = 0, work = 0;
   };
 
-  /// The part of the longest span in which ranks are idle on average: F, BI and BW take one unit, B two, all else nothing.
+  /// The part of the longest span in which the busiest rank would be idle: F, BI and BW take one unit, B two, all else nothing.
   double bubble() const {
     const std::vector<dag::Role>& roles = dag_.plan->roles;
     std::vector<std::vector<std::uint32_t>> runs(dag_.nodes.size());  // per node: the roles that run it
@@ -89,11 +128,15 @@ class Measures {
       }
       return time;
     };
+    const std::vector<std::pair<NodeId, NodeId>> passes = order_of_passes();
     std::vector<Clock> clocks(roles.size());
     for (const NodeId id : dag_.order) {
       const Node& node = facts_.node(id);
       std::int64_t& ends = end[id.index()];
       ends = fed(node);
+      for (auto pair = std::lower_bound(passes.begin(), passes.end(), std::pair(id, NodeId(0))); pair != passes.end() && pair->first == id; ++pair) {
+        ends = std::max(ends, end[pair->second.index()]);
+      }
       if (is_communication(node.kind)) {
         for (const NodeId member : dag_.comms[node.comm.index()].members) ends = std::max(ends, fed(facts_.node(member)));
       }
@@ -107,14 +150,13 @@ class Measures {
       }
       ends += units;
     }
-    std::int64_t span = 0, work = 0, busy = 0;
+    std::int64_t span = 0, work = 0;
     for (const Clock& clock : clocks) {
       if (clock.first < 0) continue;
       span = std::max(span, clock.last - clock.first);
-      work += clock.work;
-      ++busy;
+      work = std::max(work, clock.work);
     }
-    return span == 0 ? 0 : 1 - static_cast<double>(work) / (static_cast<double>(busy) * static_cast<double>(span));
+    return span == 0 ? 0 : 1 - static_cast<double>(work) / static_cast<double>(span);
   }
 
   const Facts& facts_;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <queue>
 
-#include "ir/tensor/op_rules.h"
-
 namespace piper::passes {
 
 using namespace dag;
@@ -15,22 +13,28 @@ std::int64_t unit_cost(const Node& node) {
   return node.pass == Pass::B ? 2 : 1;
 }
 
-std::vector<std::int64_t> body_costs(const Dag& dag) {
-  std::vector<std::int64_t> costs;
-  costs.reserve(dag.bodies.size());
+std::vector<tensor::Cost> body_work(const Dag& dag) {
+  std::vector<tensor::Cost> work;
+  work.reserve(dag.bodies.size());
   std::vector<tensor::Type> operands, results;
   for (const Body& body : dag.bodies) {
-    double total = 0;
+    tensor::Cost& total = work.emplace_back();
     for (const tensor::Node& op : body.graph.nodes()) {
       operands.clear();
       results.clear();
       for (const tensor::ValueId value : body.graph.operands(op)) operands.push_back(body.graph.type(value));
       for (std::uint32_t i = 0; i < op.num_results; ++i) results.push_back(body.graph.type(body.graph.result(op, i)));
       const tensor::Cost cost = tensor::cost(op.op, operands, results, op.attrs);
-      total += cost.flops + 4 * cost.bytes;
+      total.flops += cost.flops;
+      total.bytes += cost.bytes;
     }
-    costs.push_back(std::max<std::int64_t>(1, std::llround(total)));
   }
+  return work;
+}
+
+std::vector<std::int64_t> body_costs(const Dag& dag) {
+  std::vector<std::int64_t> costs;
+  for (const tensor::Cost& work : body_work(dag)) costs.push_back(std::max<std::int64_t>(1, std::llround(work.flops + 4 * work.bytes)));
   return costs;
 }
 

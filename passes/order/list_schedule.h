@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/tensor/op_rules.h"
 #include "passes/order/roles.h"
 #include "passes/order/work_graph.h"
 
@@ -23,7 +24,10 @@ struct Priority {
 /// Time of a chunk at unit costs: F, BI and BW take 1, B takes 2. 0 for every other node.
 std::int64_t unit_cost(const dag::Node& node);
 
-/// Work of one run of each body by the op table: flops, and 4 for every byte that moves (what a core with 40 Gflop/s and 10 GB/s needs).
+/// Flops and bytes of one run of each body by the op table; none of a body that is known by its signature alone.
+std::vector<tensor::Cost> body_work(const dag::Dag& dag);
+
+/// The same as one number: flops, and 4 for every byte that moves (what a core with 40 Gflop/s and 10 GB/s needs).
 std::vector<std::int64_t> body_costs(const dag::Dag& dag);
 
 /// The rule for devices without an order: a ready backward first (`B` and `BI` before `BW`), then the lowest microbatch, then the deepest stage.

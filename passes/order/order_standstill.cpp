@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "passes/order/grid_line.h"
 #include "passes/selectors/select.h"
 
 namespace piper::passes {
@@ -161,11 +162,6 @@ std::string cell_text(const Dag& dag, const Node& node, bool with_region) {
   return text + std::to_string(Instances(dag).position(node.instance));
 }
 
-struct Cell {
-  std::uint32_t start, end;
-  std::string text;
-};
-
 }  // namespace
 
 std::vector<Standing> standing_circle(const OrderClaims& claims, const WorkGraph& graph, std::span<const std::uint32_t> done) {
@@ -184,7 +180,7 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
   const std::size_t left_out = ranks.size() > kRows ? ranks.size() - kRows : 0;
   ranks.resize(ranks.size() - left_out);
 
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<GridCell>> rows;
   std::uint32_t last = 0;
   for (const Standing& rank : ranks) {
     const std::vector<std::uint32_t>& units = claims.units(rank.claim);
@@ -195,42 +191,33 @@ std::vector<std::string> standing_grid(const Dag& dag, const OrderClaims& claims
       if (is_done[unit]) ran.push_back(unit);
     }
     std::stable_sort(ran.begin(), ran.end(), [&](std::uint32_t a, std::uint32_t b) { return start[a] < start[b]; });
-    std::vector<Cell>& cells = rows.emplace_back();
+    std::vector<GridCell>& cells = rows.emplace_back();
     std::uint32_t free = 0;
     for (const std::uint32_t unit : ran) {  // members of a group one after the other
       const std::uint32_t at = std::max(start[unit], free);
       free = at + graph.duration(unit);
-      cells.push_back({at, free, cell_text(dag, dag.node(graph.front(unit)), with_region)});
+      cells.push_back({at, free, cell_text(dag, dag.node(graph.front(unit)), with_region), false});
     }
-    cells.push_back({free, free + 1, "[" + cell_text(dag, dag.node(graph.front(rank.at)), with_region) + "]"});
+    cells.push_back({free, free + 1, "[" + cell_text(dag, dag.node(graph.front(rank.at)), with_region) + "]", false});
     last = std::max(last, free);
   }
 
   const std::uint32_t first = last >= kColumns ? last - kColumns + 1 : 0;
   std::size_t width = 1, name = 0;
-  for (const std::vector<Cell>& cells : rows) {
-    for (const Cell& cell : cells) {
+  for (const std::vector<GridCell>& cells : rows) {
+    for (const GridCell& cell : cells) {
       if (cell.end > first) width = std::max(width, (cell.text.size() + cell.end - cell.start) / (cell.end - cell.start));
     }
   }
   for (const Standing& rank : ranks) name = std::max(name, claims.rank_text(rank.claim).size());
   std::vector<std::string> lines;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line = claims.rank_text(ranks[r].claim);
-    line.resize(name + 2, ' ');
-    const std::size_t left = line.size() + (first > 0 ? 4 : 0);
-    if (first > 0) line += "... ";
-    const auto fill = [&](std::uint32_t column) {
-      for (std::size_t at = line.size(); at < left + column * width; ++at) line += (at - left) % width == 0 ? '.' : ' ';
-    };
-    for (const Cell& cell : rows[r]) {
-      if (cell.end <= first && &cell != &rows[r].back()) continue;
-      const std::uint32_t column = std::max(cell.start, first) - first;
-      fill(column);
-      line += cell.text;
-      if (cell.start >= first && &cell != &rows[r].back()) line.resize(left + (cell.end - first) * width, ' ');
-    }
-    lines.push_back(std::move(line));
+    std::string rank = claims.rank_text(ranks[r].claim);
+    rank.resize(name + 2, ' ');
+    GridCell& stands = rows[r].back();  // shown wherever the others are
+    stands.start = std::max(stands.start, first);
+    stands.end = stands.start + 1;
+    lines.push_back(grid_line(std::move(rank), rows[r], first, width));
   }
   if (left_out > 0) lines.push_back("and " + std::to_string(left_out) + " more ranks");
   return lines;

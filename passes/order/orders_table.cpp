@@ -59,13 +59,17 @@ class Table {
         const bool joins = !ops.empty() && op.stage && ops.back().stage == op.stage && ops.back().pass == op.pass && last_instance[row] == node.instance &&
                            ops.back().devices == op.devices && ops.back().group == op.group;
         last_instance[row] = node.instance;
+        out_.rows[row].nodes.push_back(id);
         if (joins) {
+          ++ops.back().num_nodes;
           ops.back().last = id;
           ops.back().region = stage_text(*op.stage);
           ops.back().part_of_stage = false;
           continue;
         }
         ops.push_back(op);
+        ops.back().first_node = static_cast<std::uint32_t>(out_.rows[row].nodes.size() - 1);
+        ops.back().num_nodes = 1;
         ops.back().region = texts_.of(node.chunk);
         ops.back().part_of_stage = op.stage && ops.back().region != stage_text(*op.stage);
       }
@@ -105,7 +109,7 @@ class Table {
     std::sort(rows.begin(), rows.end(), [&](DeviceSetId a, DeviceSetId b) { return set(a).at < set(b).at; });
     rows_of_.resize(used.size());
     for (std::uint32_t row = 0; row < rows.size(); ++row) {
-      out_.rows.push_back({rows[row], {}});
+      out_.rows.push_back({rows[row], {}, {}});
       for (std::size_t s = 0; s < used.size(); ++s) {
         if (used[s] && set(DeviceSetId::at(s)).contains(set(rows[row]))) rows_of_[s].push_back(row);
       }

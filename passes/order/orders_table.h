@@ -27,10 +27,12 @@ struct OrdersTable {
     DeviceSetId devices;
     LocId loc;
     dag::NodeId first, last;              // its chunks, as they run
+    std::uint32_t first_node = 0, num_nodes = 0;  // the same, all of them: into Row::nodes
   };
   struct Row {
     DeviceSetId devices;
     std::vector<Op> ops;
+    std::vector<dag::NodeId> nodes;
   };
   std::vector<Row> rows;                                // ascending by coordinates
   std::uint32_t stages = 0;                             // 0: no single partition

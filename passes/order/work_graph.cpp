@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/selectors/select.h"
+#include "passes/simulate/clock.h"
 
 namespace piper::passes {
 
@@ -140,55 +141,39 @@ void WorkGraph::connect(const Dag& dag) {
 
 namespace {
 
-/// Kahn's algorithm. `State` has what is kept of a unit beside the edges that it still misses: `leave(from)` gives what its successors see, `arrive`
-/// takes it.
-template <typename State>
-std::vector<std::uint32_t> take_in_order(const WorkGraph& graph, const Adjacency& more, std::vector<State>& states) {
-  states.resize(graph.units());
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) states[unit].missing = graph.indegree()[unit];
-  for (const std::uint32_t to : more.targets()) ++states[to].missing;
-  std::vector<std::uint32_t> order;
-  order.reserve(graph.units());
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-    if (states[unit].missing == 0) order.push_back(unit);
-  }
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::uint32_t unit = order[i];
-    const auto left = states[unit].leave(graph, unit);
-    const auto arrive = [&](std::uint32_t to) {
-      State& state = states[to];
-      state.arrive(left);
-      if (--state.missing == 0) order.push_back(to);
-    };
-    for (const std::uint32_t to : graph.successors(unit)) arrive(to);
-    for (const std::uint32_t to : more.of(unit)) arrive(to);
-  }
-  return order;
-}
-
 struct Untimed {
   std::uint32_t missing = 0;
   struct Nothing {};
   Nothing leave(const WorkGraph&, std::uint32_t) const { return {}; }
-  void arrive(Nothing) {}
+  void arrive(const WorkGraph&, Nothing, std::uint32_t) {}
 };
 
 struct Timed {
   std::uint32_t missing = 0, start = 0;
   std::uint32_t leave(const WorkGraph& graph, std::uint32_t unit) const { return start + graph.duration(unit); }
-  void arrive(std::uint32_t end) { start = std::max(start, end); }
+  void arrive(const WorkGraph&, std::uint32_t end, std::uint32_t) { start = std::max(start, end); }
 };
+
+template <typename State>
+std::vector<std::uint32_t> take_units(const WorkGraph& graph, const Adjacency& more, std::vector<State>& states) {
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) states[unit].missing = graph.indegree()[unit];
+  for (const std::uint32_t to : more.targets()) ++states[to].missing;
+  return take_in_order(graph, states, [&](std::uint32_t unit, const auto& to) {
+    for (const std::uint32_t next : graph.successors(unit)) to(next, 0);
+    for (const std::uint32_t next : more.of(unit)) to(next, 0);
+  });
+}
 
 }  // namespace
 
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more) {
-  std::vector<Untimed> states;
-  return take_in_order(graph, more, states);
+  std::vector<Untimed> states(graph.units());
+  return take_units(graph, more, states);
 }
 
 std::vector<std::uint32_t> topological_order(const WorkGraph& graph, const Adjacency& more, std::vector<std::uint32_t>& start) {
-  std::vector<Timed> states;
-  std::vector<std::uint32_t> order = take_in_order(graph, more, states);
+  std::vector<Timed> states(graph.units());
+  std::vector<std::uint32_t> order = take_units(graph, more, states);
   start.clear();
   start.reserve(states.size());
   for (const Timed& state : states) start.push_back(state.start);

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "ir/dag/bucket_layout.h"
-#include "passes/order/list_schedule.h"
-#include "passes/order/roles.h"
+#include "passes/plan/traffic_table.h"
+#include "passes/simulate/work_times.h"
 
 namespace piper::passes {
 
@@ -15,83 +14,21 @@ using directive::Measure;
 
 namespace {
 
-/// Compute orders and data flow at unit costs; communication takes no time.
+/// The idle part of the longest span of a role, at unit costs (DESIGN.md section 8).
 double bubble_of(const Dag& dag) {
+  const WorkGraph graph(dag);
   const RoleTable roles(dag, {});
-  std::vector<std::int64_t> end(dag.nodes.size(), 0);
-  std::vector<std::int64_t> free(roles.size(), 0), first(roles.size(), -1), last(roles.size(), 0), work(roles.size(), 0);
-  const auto inputs_end = [&](const Node& node) {
-    std::int64_t time = 0;
-    for (const Input& input : dag.inputs_of(node)) {
-      if (input.cls != EdgeClass::param) time = std::max(time, end[input.source.node.index()]);
-    }
-    return time;
-  };
-  for (const NodeId id : dag.order) {
-    const Node& node = dag.node(id);
-    if (node.comm.valid()) {
-      for (const NodeId member : dag.comms[node.comm.index()].members) end[id.index()] = std::max(end[id.index()], inputs_end(dag.node(member)));
-      continue;
-    }
-    std::int64_t start = inputs_end(node);
-    const std::int64_t cost = unit_cost(node);
-    if (runs_body(node.kind)) {
-      for (const std::uint32_t role : roles.roles_of(node.devices)) start = std::max(start, free[role]);
-      for (const std::uint32_t role : roles.roles_of(node.devices)) {
-        if (first[role] < 0) first[role] = start;
-        free[role] = last[role] = start + cost;
-        work[role] += cost;
-      }
-    }
-    end[id.index()] = start + cost;
+  const WorkRules rules = unit_rules(dag, graph, roles);
+  const WorkTimes times(dag, graph, roles, rules);
+  double span = 0, most = 0;
+  for (const std::vector<std::uint32_t>& sequence : rules.sequences) {
+    if (sequence.empty()) continue;
+    double work = 0;
+    for (const std::uint32_t unit : sequence) work += rules.cost[unit];
+    span = std::max(span, times.finish(sequence.back()) - times.start(sequence.front()));
+    most = std::max(most, work);
   }
-  std::int64_t span = 0, total = 0, busy = 0;
-  for (std::size_t role = 0; role < roles.size(); ++role) {
-    if (first[role] < 0) continue;
-    span = std::max(span, last[role] - first[role]);
-    total += work[role];
-    ++busy;
-  }
-  return span == 0 ? 0 : 1 - static_cast<double>(total) / (static_cast<double>(busy) * static_cast<double>(span));
-}
-
-std::int64_t traffic_of(const Dag& dag) {
-  std::int64_t bytes = 0;
-  for (const Comm& comm : dag.comms) {
-    std::int64_t contributed = 0;  // by one device of each member set
-    for (const NodeId member : comm.members) {
-      if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].flat != 0) {
-        const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
-        contributed += traits(dag.node(member).kind).traffic == Traffic::add ? layout.block() : layout.bytes;
-        continue;
-      }
-      std::uint32_t port = 0xFFFFFFFFu;
-      for (const Input& input : dag.inputs_of(dag.node(member))) {
-        if (input.port != port) contributed += dag.output_type(input.source).bytes();
-        port = input.port;
-      }
-    }
-    const Node& front = dag.node(comm.members.front());
-    const std::int64_t devices = static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
-    std::int64_t joined = 1;  // devices of one set that take part together
-    for (std::size_t i = 0; i < dag.mesh.axes.size(); ++i) {
-      if ((comm.axes >> i & 1) != 0) joined *= dag.mesh.axes[i].size;
-    }
-    const std::int64_t groups = devices / joined;
-    const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
-    switch (traits(front.kind).traffic) {
-      case Traffic::none: break;
-      case Traffic::send:
-      case Traffic::recv: bytes += contributed * devices; break;
-      case Traffic::gather: bytes += groups * joined * contributed * (members - 1); break;
-      // Each of n devices sends (n - 1) / n of the bucket.
-      case Traffic::scatter:
-      case Traffic::unite: bytes += groups * (members - 1) * contributed; break;
-      // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
-      case Traffic::add: bytes += groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size())); break;
-    }
-  }
-  return bytes;
+  return span == 0 ? 0 : 1 - most / span;
 }
 
 std::string ratio_text(double ratio) {
@@ -123,7 +60,7 @@ Measures measure(const Dag& dag) {
     measures.peak_role = i;
   }
   measures.bubble = bubble_of(dag);
-  measures.traffic = traffic_of(dag);
+  for (const Comm& comm : dag.comms) measures.traffic += bytes_sent(dag, comm);
   return measures;
 }
 

@@ -122,6 +122,13 @@ struct DeviceHost {
   }
 };
 
+/// The action that has just ended is the last one of the flight record.
+void api_record(PiperRank* rank) {
+  const PiperFlightEvent& event = rank->flight->ring[(rank->flight->events - 1) % PIPER_FLIGHT_RING];
+  local(rank).recorder.write(event.stream, rank->step, event.action, event.begin_ns, event.end_ns);
+  api_wake(rank);
+}
+
 constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
                            .wait = api_wait,
                            .wake = api_wake,
@@ -132,6 +139,12 @@ constexpr PiperApi kApi = {.abi_version = PIPER_ABI_VERSION,
                            .attend = LibraryApi<DeviceHost>::attend,
                            .attend_grad = LibraryApi<DeviceHost>::attend_grad,
                            .now_ns = now_ns};
+
+constexpr PiperApi kRecordingApi = [] {
+  PiperApi api = kApi;
+  api.wake = api_record;
+  return api;
+}();
 
 void run_steps(LocalRank& self) {
   RunState& run = *self.run;
@@ -162,6 +175,7 @@ void run_steps(LocalRank& self) {
 }  // namespace
 
 const PiperApi& executor_api() { return kApi; }
+const PiperApi& recording_api() { return kRecordingApi; }
 
 std::uint64_t random_delay_ns(const RandomDelays& delays, std::uint32_t rank, std::uint64_t key) {
   std::uint64_t x = delays.seed + (key + 1) * 0x9E3779B97F4A7C15u + (std::uint64_t{rank} << 48);

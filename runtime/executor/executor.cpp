@@ -28,7 +28,8 @@ struct Executor::Parts {
   std::unique_ptr<LibrarySwitch> library;
   std::unique_ptr<StepData> data[2];  // by Phase
   std::uint64_t next_step = 0;
-  std::uint32_t always = 1;  // PiperRank::sleepers where every action is to be held up
+  std::uint32_t always = 1;  // PiperRank::sleepers where every action is to be held up, or recorded
+  std::uint64_t recorded_steps = 0;  // of the last run of training
   std::optional<Failure> failed;
 };
 
@@ -245,7 +246,8 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   run.first_step = phase == Phase::training ? parts.next_step : 0;
   run.steps = steps;
   run.job = parts.job;
-  run.api = &executor_api();
+  run.recorded = parts.options.record && phase == Phase::training;
+  run.api = run.recorded ? &recording_api() : &executor_api();
   run.data = parts.data[static_cast<std::size_t>(phase)].get();
   run.library = parts.library.get();
   run.options = parts.options.runtime;
@@ -268,11 +270,12 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
       rank->delay_count = 0;
       std::fill(rank->counter_storage.begin(), rank->counter_storage.end(), 0);
       rank->flight.begin_program(*rank->active().program);
+      if (run.recorded) rank->recorder.prepare(*rank->active().program);
     }
     ProgressEngine engine(run, *parts.transport);
     run.engine = &engine;
     for (LocalRank* rank : run.ranks) {
-      rank->active().sleepers = run.delays.max_us ? &parts.always : engine.sleep().sleeping();
+      rank->active().sleepers = run.delays.max_us || run.recorded ? &parts.always : engine.sleep().sleeping();
     }
     const auto start = [&run] {
       run.started.store(1);
@@ -308,6 +311,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
   RunResult result;
   result.steps = run.consumed.load();
   if (phase == Phase::training) parts.next_step += result.steps;
+  if (run.recorded) parts.recorded_steps = result.steps;
   if (run.failure || callback_failure) {
     result.ended = Ended::failed;
     result.failure = run.failure ? std::move(run.failure) : std::move(callback_failure);
@@ -320,6 +324,12 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
 
 std::uint64_t Executor::evaluation_steps() const { return parts_->job->ranks[0].evaluation ? parts_->data[1]->covering_steps() : 0; }
 std::uint64_t Executor::next_step() const { return parts_->next_step; }
+
+std::vector<RecordedRank> Executor::recorded() const {
+  std::vector<RecordedRank> ranks;
+  for (const auto& rank : parts_->ranks) ranks.push_back({rank->job->rank, rank->recorder.last(parts_->recorded_steps)});
+  return ranks;
+}
 
 namespace {
 

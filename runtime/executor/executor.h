@@ -25,6 +25,7 @@
 #include "runtime/abi.h"
 #include "runtime/failure.h"
 #include "runtime/options.h"
+#include "runtime/trace/recorder.h"
 
 namespace piper::runtime {
 
@@ -97,6 +98,13 @@ struct ExecutorOptions {
   std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
   std::function<bool()> stopped = {};      // once it is true `create` gives nothing, and no failure; it is asked on several threads
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
+  bool record = false;                     // keep when the actions of the last training step ran
+};
+
+/// When the actions of a rank ran in the last step; times count from one point in time for all ranks.
+struct RecordedRank {
+  std::uint32_t rank = 0;
+  std::vector<RecordedAction> actions;  // stream by stream, as they ran
 };
 
 class Executor {
@@ -121,6 +129,9 @@ class Executor {
   std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const;
   /// Names of all parameters with a counted home here, sorted.
   std::vector<std::string> parameter_names() const;
+
+  /// The last step of the last run of training, with `ExecutorOptions::record`.
+  std::vector<RecordedRank> recorded() const;
 
   /// Planned bytes of the arena, per local rank.
   std::vector<std::uint64_t> arena_bytes() const;

@@ -27,6 +27,7 @@ class ProgressEngine {
     std::uint32_t position = 0;
     std::uint64_t step = 0;
     std::uint64_t not_before_ns = 0;  // random delays
+    std::uint64_t begin_ns = 0;       // of the action that runs, where the run is traced
     bool started = false;
     Operation operation;
     std::vector<std::uint32_t> channel_of;  // by communicator position

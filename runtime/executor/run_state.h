@@ -15,6 +15,7 @@
 #include "runtime/executor/sleep.h"
 #include "runtime/executor/state.h"
 #include "runtime/trace/flight.h"
+#include "runtime/trace/recorder.h"
 #include "runtime/transport/transport.h"
 
 namespace piper::runtime {
@@ -54,6 +55,7 @@ struct LocalRank {
   std::uint64_t* counters = nullptr;  // on a cache line boundary
   FlightFile flight;
   ReportSlots reports;
+  ActionRecorder recorder;
   RunState* run = nullptr;
   const LibraryCalls* library = nullptr;  // of the running device thread; null until its first call
   Sleep sleep;                            // of the device thread
@@ -75,6 +77,7 @@ struct RunState {
   LibrarySwitch* library = nullptr;
   Options options;
   RandomDelays delays;
+  bool recorded = false;  // when actions begin and end
   std::uint32_t spin = 0;
   ProgressEngine* engine = nullptr;
   Sleep main_sleep;  // of the thread that called `run`
@@ -124,8 +127,10 @@ bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
 inline constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count);
 
-/// The table that programs call; one for all ranks.
+/// The table that programs call; one for all ranks. Of the second one `wake` records the action that has ended: it is for runs that are traced, whose programs
+/// call it after every action.
 const PiperApi& executor_api();
+const PiperApi& recording_api();
 /// A busy or sleeping pause of random length, a function of the seed, the rank and the count of pauses.
 void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t count);
 std::uint64_t random_delay_ns(const RandomDelays& delays, std::uint32_t rank, std::uint64_t key);

@@ -76,6 +76,12 @@ std::string rows(const std::string& printed) {
   return text;
 }
 
+/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too, and timelines are no grids.
+bool of_another_command(const std::vector<std::string>& lines, std::size_t line) {
+  while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("```")) --line;
+  return lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid ");
+}
+
 /// All pages and all schedules and models of the tree.
 std::vector<std::filesystem::path> pages() {
   std::vector<std::filesystem::path> found = {"README.md", "tests/README.md"};
@@ -96,7 +102,7 @@ TEST(Grids, OfPagesAreWhatIsPrinted) {
     for (std::string line; std::getline(stream, line);) lines.push_back(stripped(line));
     int grids = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (!lines[i].starts_with("rank 0  ")) continue;
+      if (!lines[i].starts_with("rank 0  ") || of_another_command(lines, i)) continue;
       ++grids;
       const std::string above = i == 0 ? "" : lines[i - 1];
       EXPECT_TRUE(above.starts_with("$ piper show grid ")) << page << ":" << i + 1 << ": a grid stands below the command that prints it";
@@ -113,6 +119,30 @@ TEST(Grids, OfPagesAreWhatIsPrinted) {
     EXPECT_EQ(grids > 0, text.find("\n    order ") != std::string::npos) << page << ": a schedule with an order shows a grid";
   }
   EXPECT_GE(compared, 7);
+}
+
+// ---- what is explained of a schedule
+
+TEST(Explain, TellsOfEverySchedule) {
+  int explained = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("stdlib/schedules")) {
+    const std::string name = entry.path().stem();
+    const std::vector<std::string> sizes = {"-D", "p=4", "-D", "m=8", "--cost", "f=2,pair=5"};
+    std::vector<std::string> simulate = {"simulate", name}, explain = {"explain", name};
+    simulate.insert(simulate.end(), sizes.begin(), sizes.end());
+    explain.insert(explain.end(), sizes.begin(), sizes.end());
+    const ToolResult simulated = run_tool(simulate);
+    if (simulated.exit_code != 0) continue;  // a file of shared parts
+    const ToolResult told = run_tool(explain);
+    EXPECT_EQ(told.exit_code, 0) << name << told.err;
+    EXPECT_TRUE(told.out.starts_with("# " + name + "\n\n")) << told.out;
+    EXPECT_EQ(told.out.find("$ piper"), std::string::npos) << "a grid of other sizes: " << told.out;
+    const std::string figures = simulated.out.substr(0, simulated.out.find("\n\n"));
+    EXPECT_NE(told.out.find(figures), std::string::npos) << told.out;
+    EXPECT_NE(told.out.find("\n" + name + " ", told.out.find("## Beside the others")), std::string::npos) << told.out;
+    ++explained;
+  }
+  EXPECT_GE(explained, 7);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ MAX_LINES = 600
 OWN = {
     "frontend/tools/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
     "frontend/api/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
+    "frontend/pictures/": ("embedded/", "frontend/pictures/", "ir/", "passes/"),
     "frontend/service/": ("backend/", "frontend/ast/", "frontend/lower/", "frontend/parse/", "frontend/sema/", "frontend/service/", "frontend/source/", "ir/",
                           "passes/"),
     "frontend/parse/": ("embedded/", "frontend/", "grammar_generated/", "ir/"),
@@ -32,7 +33,7 @@ OWN = {
 }
 
 # The top of `frontend` sees the rest of it; nothing below may look up.
-FRONTEND_TOP = ("frontend/tools/", "frontend/api/", "frontend/service/")
+FRONTEND_TOP = ("frontend/tools/", "frontend/api/", "frontend/pictures/", "frontend/service/")
 
 # Libraries: which headers are theirs, and where these may be included.
 LIBRARIES = {

@@ -1,0 +1,222 @@
+#include "frontend/pictures/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "frontend/pictures/svg.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace piper::pictures {
+namespace {
+
+std::string shortened(double value, const char* format) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::optional<double> finite(const llvm::json::Object& object, llvm::StringRef key) {
+  const auto value = object.getNumber(key);
+  return value && std::isfinite(*value) ? std::optional(*value) : std::nullopt;
+}
+
+/// The record of one line; empty reason when it is one.
+std::string read_line(llvm::StringRef line, Metrics& metrics) {
+  auto value = llvm::json::parse(line);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return "it is no JSON";
+  }
+  const llvm::json::Object* object = value->getAsObject();
+  if (object == nullptr) return "it is no object";
+  const auto phase = object->getString("phase");
+  if (!phase || (*phase != "training" && *phase != "evaluation")) return "it has no `phase` of `training` or `evaluation`";
+  MetricsStep step;
+  const auto number = object->getInteger("step");
+  if (!number || *number < 1) return "it has no `step` from 1 on";
+  step.step = *number;
+  if (object->get("loss") == nullptr) return "it has no `loss`";
+  step.loss = finite(*object, "loss");
+  step.norm = finite(*object, "norm");
+  step.learning_rate = finite(*object, "lr");
+  step.seconds = finite(*object, "seconds").value_or(0);
+  for (const char* unit : {"tokens", "samples"}) {
+    if (const auto speed = finite(*object, std::string(unit) + "_per_second")) {
+      metrics.unit = unit;
+      step.per_second = *speed;
+    }
+  }
+  (*phase == "training" ? metrics.training : metrics.held_out).push_back(step);
+  return {};
+}
+
+/// Ascending by step; a later line of a step replaces an earlier one.
+void sort_steps(std::vector<MetricsStep>& steps) {
+  std::stable_sort(steps.begin(), steps.end(), [](const MetricsStep& a, const MetricsStep& b) { return a.step < b.step; });
+  std::vector<MetricsStep> kept;
+  for (const MetricsStep& step : steps) {
+    if (!kept.empty() && kept.back().step == step.step) kept.pop_back();
+    kept.push_back(step);
+  }
+  steps = std::move(kept);
+}
+
+/// The losses over the steps, and what they span.
+struct Curve {
+  std::vector<std::pair<double, double>> points;  // step and loss, finite ones
+  double first = 0, last = 1, low = 0, high = 1;
+
+  explicit Curve(const std::vector<MetricsStep>& steps) {
+    for (const MetricsStep& step : steps) {
+      if (step.loss) points.emplace_back(static_cast<double>(step.step), *step.loss);
+    }
+    if (points.empty()) return;
+    first = points.front().first;
+    last = std::max(points.back().first, first + 1);
+    low = high = points.front().second;
+    for (const auto& point : points) low = std::min(low, point.second), high = std::max(high, point.second);
+    if (high - low < 1e-12 * std::max(1.0, std::abs(high))) low -= 0.5, high += 0.5;
+  }
+};
+
+/// What the run came to, in a line or two.
+std::string summary(const Metrics& metrics) {
+  const std::vector<MetricsStep>& steps = metrics.training;
+  std::string out;
+  if (!steps.empty()) {
+    double seconds = 0, items = 0;
+    std::size_t lost = 0;
+    for (const MetricsStep& step : steps) {
+      seconds += step.seconds;
+      items += step.per_second * step.seconds;
+      lost += !step.loss;
+    }
+    const Curve curve(steps);
+    out += std::to_string(steps.size()) + (steps.size() == 1 ? " step" : " steps") + " in " + shortened(seconds, "%.1f") + " s";
+    if (seconds > 0 && items > 0) out += ", " + shortened(items / seconds, "%.4g") + " " + metrics.unit + "/s";
+    if (!curve.points.empty()) {
+      const auto best = std::min_element(curve.points.begin(), curve.points.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      out += ", loss " + shortened(curve.points.front().second, "%.4f") + " -> " + shortened(curve.points.back().second, "%.4f") + ", least " +
+             shortened(best->second, "%.4f") + " at step " + shortened(best->first, "%.0f");
+    }
+    if (lost > 0) out += ", " + std::to_string(lost) + " without a finite loss";
+    out += "\n";
+  }
+  if (!metrics.held_out.empty()) {
+    double sum = 0;
+    std::size_t count = 0;
+    for (const MetricsStep& step : metrics.held_out) {
+      if (step.loss) sum += *step.loss, ++count;
+    }
+    if (count > 0) out += "held-out loss " + shortened(sum / static_cast<double>(count), "%.4f") + " over " + std::to_string(count) + (count == 1 ? " batch\n" : " batches\n");
+  }
+  return out;
+}
+
+llvm::json::Array steps_json(const std::vector<MetricsStep>& steps) {
+  llvm::json::Array array;
+  for (const MetricsStep& step : steps) {
+    llvm::json::Object object{{"step", step.step}, {"seconds", step.seconds}};
+    object["loss"] = step.loss ? llvm::json::Value(*step.loss) : llvm::json::Value(nullptr);
+    if (step.norm) object["norm"] = *step.norm;
+    if (step.learning_rate) object["lr"] = *step.learning_rate;
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+}  // namespace
+
+std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics) {
+  std::vector<BrokenLine> broken;
+  for (std::size_t line = 1, at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const llvm::StringRef one = llvm::StringRef(text).slice(at, end).trim();
+    if (!one.empty()) {
+      std::string reason = read_line(one, metrics);
+      if (!reason.empty()) broken.push_back({line, std::move(reason), end == text.size()});
+    }
+    at = end + 1;
+  }
+  sort_steps(metrics.training);
+  sort_steps(metrics.held_out);
+  return broken;
+}
+
+std::string metrics_text(const Metrics& metrics, std::string_view title, const Screen& screen) {
+  const Curve curve(metrics.training);
+  std::string out = std::string(title) + "\n";
+  if (!curve.points.empty()) {
+    constexpr std::size_t kHeight = 16, kLeft = 10;
+    const std::size_t width = std::max<std::size_t>(20, (screen.columns > 0 ? screen.columns - 1 : 90) - std::min<std::size_t>(kLeft, screen.columns > 0 ? screen.columns - 1 : kLeft));
+    std::vector<double> sums(width, 0);
+    std::vector<std::size_t> counts(width, 0);
+    for (const auto& [step, loss] : curve.points) {
+      const auto column = std::min(width - 1, static_cast<std::size_t>((step - curve.first) / (curve.last - curve.first) * static_cast<double>(width)));
+      sums[column] += loss;
+      ++counts[column];
+    }
+    std::vector<std::string> rows(kHeight, std::string(width, ' '));
+    for (std::size_t column = 0; column < width; ++column) {
+      if (counts[column] == 0) continue;
+      const double height = (sums[column] / static_cast<double>(counts[column]) - curve.low) / (curve.high - curve.low);
+      rows[kHeight - 1 - std::min(kHeight - 1, static_cast<std::size_t>(height * static_cast<double>(kHeight)))][column] = '*';
+    }
+    for (std::size_t row = 0; row < kHeight; ++row) {
+      std::string label;
+      if (row % 5 == 0) label = shortened(curve.high - (curve.high - curve.low) * static_cast<double>(row) / (kHeight - 1), "%.4g");
+      CellLine line;
+      line.append(std::string(kLeft - 2 - std::min(label.size(), kLeft - 2), ' ') + label + " |");
+      for (const char c : rows[row]) line.append(1, c == '*' && screen.colours ? ' ' : c, c == '*' ? 68 : CellLine::kPlain);
+      out += line.print(0, line.size(), screen.colours) + "\n";
+    }
+    const std::string first = shortened(curve.first, "%.0f"), last = shortened(curve.last, "%.0f");
+    std::string axis = std::string(kLeft, ' ') + first;
+    axis.resize(std::max(axis.size() + 1, kLeft + width - last.size()), ' ');
+    out += axis + last + "  step\n";
+  }
+  return out + summary(metrics);
+}
+
+std::string metrics_json(const Metrics& metrics) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(
+      llvm::json::Object{{"schema", 1}, {"training", steps_json(metrics.training)}, {"held_out", steps_json(metrics.held_out)}});
+  return text + "\n";
+}
+
+std::string metrics_svg(const Metrics& metrics, std::string_view title) {
+  constexpr double kLeft = 64, kTop = 40, kWidth = 800, kHeight = 320;
+  const Curve curve(metrics.training);
+  std::string out = svg_head(kLeft + kWidth + 24, kTop + kHeight + 64, title) + svg_text(kLeft, 20, "class=\"title\"", title);
+  const auto x = [&](double step) { return kLeft + (step - curve.first) / (curve.last - curve.first) * kWidth; };
+  const auto y = [&](double loss) { return kTop + (curve.high - loss) / (curve.high - curve.low) * kHeight; };
+  const double loss_step = axis_step(curve.high - curve.low, 6), axis = axis_step(curve.last - curve.first, 8);
+  for (double loss = std::ceil(curve.low / loss_step) * loss_step; loss <= curve.high + 1e-9 * loss_step; loss += loss_step) {
+    out += svg_line(kLeft, y(loss), kLeft + kWidth, y(loss), "mesh") + svg_text(kLeft - 6, y(loss) + 4, "class=\"end small\"", shortened(loss, "%.4g"));
+  }
+  for (double step = std::ceil(curve.first / axis) * axis; step <= curve.last + 1e-9 * axis; step += axis) {
+    out += svg_line(x(step), kTop + kHeight, x(step), kTop + kHeight + 4, "axis") + svg_text(x(step), kTop + kHeight + 17, "class=\"middle small\"", shortened(step, "%.6g"));
+  }
+  out += svg_line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, "axis");
+  std::string path;
+  double before = -1e300;
+  for (const auto& [step, loss] : curve.points) {
+    // A gap where a step has no finite loss.
+    path += (step - before > 1.5 ? "M" : "L") + decimal(x(step)) + " " + decimal(y(loss));
+    before = step;
+  }
+  if (!path.empty()) out += "<path class=\"curve\" stroke=\"#3b6fb6\" d=\"" + path + "\"/>\n";
+  const std::string told = summary(metrics);
+  double line = kTop + kHeight + 36;
+  for (std::size_t at = 0; at < told.size(); line += 15) {
+    const std::size_t end = told.find('\n', at);
+    out += svg_text(kLeft, line, "class=\"small\"", told.substr(at, end - at));
+    at = end + 1;
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace piper::pictures

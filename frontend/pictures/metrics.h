@@ -1,0 +1,47 @@
+#pragma once
+// The metrics of a run, from the text of `metrics.jsonl`, and its loss as a curve.
+//
+//   Metrics metrics;
+//   std::vector<BrokenLine> broken = read_metrics(text, metrics);
+//   write(metrics_svg(metrics, "out"));
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/pictures/screen.h"
+
+namespace piper::pictures {
+
+struct MetricsStep {
+  std::int64_t step = 0;               // from 1
+  std::optional<double> loss;          // none: it was not finite
+  std::optional<double> norm;
+  std::optional<double> learning_rate;
+  double seconds = 0;
+  double per_second = 0;               // tokens or samples
+};
+
+struct Metrics {
+  std::vector<MetricsStep> training;   // ascending by step; of a step that was run again the last line
+  std::vector<MetricsStep> held_out;
+  std::string unit;                    // of speeds: `tokens`, `samples`
+};
+
+/// A line that is no record of a step.
+struct BrokenLine {
+  std::size_t line = 0;  // from 1
+  std::string reason;
+  bool cut_off = false;  // the last one, without a line break: the run was killed while it wrote
+};
+
+std::vector<BrokenLine> read_metrics(std::string_view text, Metrics& metrics);
+
+/// The loss as a curve of characters, and what the run came to.
+std::string metrics_text(const Metrics& metrics, std::string_view title, const Screen& screen);
+std::string metrics_json(const Metrics& metrics);
+std::string metrics_svg(const Metrics& metrics, std::string_view title);
+
+}  // namespace piper::pictures

@@ -1,0 +1,12 @@
+#pragma once
+// Tables of a terminal: columns as wide as what stands in them, two blanks between them.
+
+#include <string>
+#include <vector>
+
+namespace piper::pictures {
+
+/// The first row is the heading. Columns of `left` begin where the heading does, the others end there.
+std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& left);
+
+}  // namespace piper::pictures

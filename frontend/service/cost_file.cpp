@@ -1,0 +1,134 @@
+// Files of measured costs.
+
+#include <cstdio>
+#include <map>
+
+#include "frontend/service/cost_text.h"
+#include "llvm/Support/JSON.h"
+
+namespace piper::service {
+
+namespace {
+
+/// JSON that is nested deeper is no file of costs, and the reader of JSON calls itself.
+constexpr int kDeepest = 16;
+
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (text[i] == '{' || text[i] == '[') && ++depth > kDeepest) {
+      return true;
+    } else if (!quoted && (text[i] == '}' || text[i] == ']')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+class Reader {
+ public:
+  Reader(FileId file, std::string_view text, DiagnosticSink& sink) : file_(file), text_(text), sink_(sink) {}
+
+  std::optional<MeasuredCosts> read() {
+    if (is_too_deep(text_)) return wrong("brackets are nested too deep for a file of costs", 0);
+    auto parsed = llvm::json::parse(text_);
+    if (!parsed) {
+      std::string said = llvm::toString(parsed.takeError());
+      if (const std::size_t place = said.find("]: "); place != std::string::npos) said.erase(0, place + 3);
+      if (const std::size_t place = said.rfind(" ["); place != std::string::npos) said.erase(place);
+      return wrong("this is no JSON: " + said, 0);
+    }
+    const llvm::json::Object* root = parsed->getAsObject();
+    if (root == nullptr) return wrong("a file of costs is an object", 0);
+    if (root->getInteger("schema") != 1) return wrong("a file of costs has `\"schema\": 1`", 0);
+    for (const auto& [key, value] : *root) {
+      const std::string name = llvm::StringRef(key).str();
+      if (name == "schema") continue;
+      const llvm::json::Object* object = value.getAsObject();
+      if (name != "rates" && name != "bodies") return wrong("a file of costs has no `" + name + "`, but `rates` and `bodies`", place_of(name));
+      if (object == nullptr) return wrong("`" + name + "` is an object of numbers", place_of(name));
+      if (!(name == "rates" ? read_rates_of(*object) : read_bodies(*object))) return std::nullopt;
+    }
+    return std::move(costs_);
+  }
+
+ private:
+  std::nullopt_t wrong(const std::string& what, std::uint32_t at) {
+    sink_.report(Code::bad_costs_file, SourceRange{file_, at, at}, "{}", what).hint("a file of costs is `{}`", R"({"schema": 1, "rates": {"flops": 1e12}, "bodies": {"stage0.F": 0.002}})");
+    return std::nullopt;
+  }
+
+  /// Where a key stands for the first time.
+  std::uint32_t place_of(const std::string& key) const {
+    const std::size_t at = text_.find("\"" + key + "\"");
+    return at == std::string_view::npos ? 0 : static_cast<std::uint32_t>(at);
+  }
+
+  bool read_bodies(const llvm::json::Object& bodies) {
+    for (const auto& [key, value] : bodies) {
+      const std::string name = llvm::StringRef(key).str();
+      const auto seconds = value.getAsNumber();
+      if (!seconds || !(*seconds >= 0 && *seconds <= 1e9)) {
+        wrong("the time of `" + name + "` is no number of seconds from 0 to 1e9", place_of(name));
+        return false;
+      }
+      costs_.bodies.emplace_back(name, *seconds);
+    }
+    return true;
+  }
+
+  bool read_rates_of(const llvm::json::Object& rates) {
+    for (const auto& [key, value] : rates) {
+      const std::string name = llvm::StringRef(key).str();
+      const auto number = value.getAsNumber();
+      if (!number) {
+        wrong("the rate `" + name + "` is no number", place_of(name));
+        return false;
+      }
+      char text[40];
+      std::snprintf(text, sizeof text, "=%.17g", *number);
+      if (!read_rates(name + text, costs_.rates, sink_)) return false;
+    }
+    return true;
+  }
+
+  FileId file_;
+  std::string_view text_;
+  DiagnosticSink& sink_;
+  MeasuredCosts costs_;
+};
+
+}  // namespace
+
+std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk, SourceTable& files, DiagnosticSink& sink) {
+  const auto file = source::open(path, {}, disk, files, sink);
+  if (!file) return std::nullopt;
+  return Reader(*file, files.text(*file), sink).read();
+}
+
+passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink) {
+  passes::ActionCosts costs = passes::action_costs(dag, measured.rates);
+  if (measured.bodies.empty()) return costs;
+  std::map<std::string_view, std::size_t> number;
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) number[dag.context->text(dag.bodies[b].name)] = b;
+  std::size_t known = 0;
+  for (const auto& [name, seconds] : measured.bodies) {
+    const auto body = number.find(name);
+    if (body == number.end()) continue;
+    costs.body[body->second] = seconds;
+    ++known;
+  }
+  if (known < dag.bodies.size() || known < measured.bodies.size()) {
+    sink.report(Code::costs_of_another_program, SourceRange(), "the file of costs has times of {} of the program's {} bodies, and of {} that it does not have", known,
+                dag.bodies.size(), measured.bodies.size() - known)
+        .hint("the others take what the op table says at the rates of the machine");
+  }
+  return costs;
+}
+
+}  // namespace piper::service

@@ -1,0 +1,100 @@
+#include "frontend/service/cost_text.h"
+
+#include <charconv>
+#include <set>
+#include <span>
+#include <variant>
+
+#include "frontend/service/nearest.h"
+
+namespace piper::service {
+
+namespace {
+
+using passes::MachineRates;
+using passes::OperationCosts;
+
+template <typename Costs>
+struct CostRow {
+  std::string_view name;
+  std::variant<double Costs::*, std::optional<double> Costs::*> field;
+  double least, most;
+  std::string_view range;
+};
+
+// No time of a program in any unit is larger: sums of a million of them are exact enough.
+constexpr CostRow<OperationCosts> kCosts[] = {
+    {"f", &OperationCosts::f, 0, 1e12, "0 to 1e12"},       {"b", &OperationCosts::b, 0, 1e12, "0 to 1e12"},       {"bi", &OperationCosts::bi, 0, 1e12, "0 to 1e12"},
+    {"bw", &OperationCosts::bw, 0, 1e12, "0 to 1e12"},     {"r", &OperationCosts::r, 0, 1e12, "0 to 1e12"},       {"pair", &OperationCosts::pair, 0, 1e12, "0 to 1e12"},
+    {"p2p", &OperationCosts::p2p, 0, 1e12, "0 to 1e12"},   {"w", &OperationCosts::w, 0, 1, "0 to 1"},             {"keep", &OperationCosts::keep, 0, 1, "0 to 1"},
+};
+constexpr CostRow<MachineRates> kRates[] = {
+    {"flops", &MachineRates::flops, 1, 1e21, "1 to 1e21"},
+    {"bytes", &MachineRates::bytes, 1, 1e21, "1 to 1e21"},
+    {"latency", &MachineRates::latency, 0, 1e6, "0 to 1e6"},
+    {"bandwidth", &MachineRates::bandwidth, 1, 1e21, "1 to 1e21"},
+};
+
+template <typename Costs>
+const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string_view name, DiagnosticSink& sink) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const CostRow<Costs>& row : rows) {
+    if (row.name == name) return &row;
+    names.emplace_back(row.name);
+    list += (list.empty() ? "`" : ", `") + names.back() + "`";
+  }
+  auto&& report = sink.report(Code::bad_cost, SourceRange(), "no cost is named `{}`", name);
+  if (const auto meant = nearest(std::string(name), names)) {
+    report.hint("did you mean `{}`?", *meant);
+  } else {
+    report.hint("the names are {}", list);
+  }
+  return nullptr;
+}
+
+template <typename Costs>
+bool read_cost(std::string_view item, std::span<const CostRow<Costs>> rows, Costs& costs, std::set<std::string_view>& seen, DiagnosticSink& sink) {
+  const std::size_t equals = item.find('=');
+  const CostRow<Costs>* row = find_row(rows, item.substr(0, equals), sink);
+  if (row == nullptr) return false;
+  if (!seen.insert(row->name).second) {
+    sink.report(Code::bad_cost, SourceRange(), "the cost `{}` is given twice", row->name).hint("keep one of them");
+    return false;
+  }
+  const std::string_view text = equals == std::string_view::npos ? std::string_view() : item.substr(equals + 1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && !text.empty();
+  if (!is_number || !(value >= row->least && value <= row->most)) {  // which no NaN is
+    sink.report(Code::bad_cost, SourceRange(), "the cost `{}` is `{}`, which is no number from {}", row->name, text, row->range).hint("write `{}=1`", row->name);
+    return false;
+  }
+  std::visit([&](auto field) { costs.*field = value; }, row->field);
+  return true;
+}
+
+template <typename Costs>
+bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Costs& costs, DiagnosticSink& sink) {
+  bool good = true;
+  std::set<std::string_view> seen;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(", ", at), text.size());
+    const std::string_view item = text.substr(at, end - at);
+    if (!item.empty()) {
+      good = read_cost(item, rows, costs, seen, sink) && good;
+    } else if (end == text.size() || text[end] == ',') {
+      sink.report(Code::bad_cost, SourceRange(), "a cost is missing in `{}`", text).hint("write `{}=1`", rows.front().name);
+      return false;
+    }
+    at = end + 1;
+  }
+  return good;
+}
+
+}  // namespace
+
+bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) { return read_items<OperationCosts>(text, kCosts, costs, sink); }
+bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink) { return read_items<MachineRates>(text, kRates, rates, sink); }
+
+}  // namespace piper::service

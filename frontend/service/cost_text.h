@@ -1,0 +1,34 @@
+#pragma once
+// Costs as text: of operations, `f=1,bi=1,bw=1,pair=2.5,p2p=0.1`; rates of a machine, `flops=1e12,bandwidth=50e9`; measured times, a JSON file.
+//
+//   {"schema": 1, "rates": {"flops": 1e12}, "bodies": {"stage0.F": 0.0021, "stage0.B": 0.0043}}
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/source/source_manager.h"
+#include "ir/diagnostics/diagnostics.h"
+#include "passes/simulate/actions.h"
+#include "passes/simulate/costs.h"
+
+namespace piper::service {
+
+/// Changes what the text names. False after reporting what is wrong with it; commas or spaces separate.
+bool read_costs(std::string_view text, passes::OperationCosts& costs, DiagnosticSink& sink);
+bool read_rates(std::string_view text, passes::MachineRates& rates, DiagnosticSink& sink);
+
+/// What a file of costs says: seconds of one run of bodies, by name.
+struct MeasuredCosts {
+  passes::MachineRates rates;
+  std::vector<std::pair<std::string, double>> bodies;
+};
+
+/// Nothing after reporting what is wrong with the file.
+std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk, SourceTable& files, DiagnosticSink& sink);
+
+/// Costs of a plan's actions. Bodies without a measured time have that of the op table; a warning says so where the file is one of another program.
+passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink);
+
+}  // namespace piper::service

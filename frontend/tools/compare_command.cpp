@@ -1,0 +1,45 @@
+#include "frontend/pictures/timeline_page.h"
+#include "frontend/tools/commands.h"
+#include "frontend/tools/comparison.h"
+#include "frontend/tools/simulation.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace piper::tools {
+
+int run_compare(Console& console, const Arguments& arguments) {
+  const bool json = arguments.format == "json";
+  std::list<Session> sessions;
+  if (!read_simulation_costs(sessions.emplace_back(console, arguments))) return sessions.back().finish();
+  std::list<Compared> all;
+  std::vector<bool> taken(arguments.overrides.size(), false);
+  bool complete = true;
+  for (const std::string& word : arguments.positional) {
+    Session& session = sessions.emplace_back(console, arguments);
+    auto compared = look_at(session, word, arguments.overrides, taken);
+    if (compared) all.push_back(std::move(*compared));
+    complete = complete && !session.sink().has_errors();
+    if (json && !complete) return session.finish();  // the one object that is printed
+    session.finish();
+  }
+  Session& last = sessions.back();
+  for (std::size_t i = 0; complete && i < taken.size(); ++i) {
+    if (taken[i]) continue;
+    last.sink().report(Code::override_unknown, SourceRange(), "`-D {}` names a parameter that none of what is compared has", arguments.overrides[i].name);
+    return last.finish();
+  }
+  if (all.empty()) return kDiagnostics;
+  std::string text;
+  if (json) {
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"schedules", comparison_json(all)}}) << "\n";
+  } else if (arguments.format == "html") {
+    std::vector<pictures::Picture> pictures;
+    for (Compared& each : all) pictures.push_back(std::move(*each.picture));
+    text = pictures::timeline_page(pictures);
+  } else {
+    text = comparison_text(all);
+  }
+  last.write(text);
+  return complete ? last.finish() : static_cast<int>(kDiagnostics);
+}
+
+}  // namespace piper::tools

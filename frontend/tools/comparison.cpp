@@ -1,0 +1,151 @@
+#include "frontend/tools/comparison.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "frontend/tools/simulate_view.h"
+#include "frontend/tools/simulation.h"
+#include "frontend/tools/table.h"
+#include "passes/plan/requirements.h"
+
+namespace piper::tools {
+namespace {
+
+using passes::Timeline;
+
+struct Figure {
+  const char* name;
+  const char* key;  // in JSON; empty: stands nested there
+  double (*of)(const Compared& compared);
+  std::string (*text)(const Compared& compared);
+};
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+constexpr Figure kFigures[] = {
+    {"bubble (span)", "", [](const Compared& c) { return c.timeline.bubble_span; }, [](const Compared& c) { return number(c.timeline.bubble_span); }},
+    {"bubble (makespan)", "", [](const Compared& c) { return c.timeline.bubble_makespan; }, [](const Compared& c) { return number(c.timeline.bubble_makespan); }},
+    {"span", "span", [](const Compared& c) { return c.timeline.span; }, [](const Compared& c) { return time_text(c.timeline, c.timeline.span); }},
+    {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; }, [](const Compared& c) { return time_text(c.timeline, c.timeline.makespan); }},
+    {"peak", "peak", [](const Compared& c) { return c.peak; }, [](const Compared& c) { return number(c.peak); }},
+    {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); }, [](const Compared& c) { return passes::bytes_text(static_cast<double>(c.bytes)); }},
+    {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); }, [](const Compared& c) { return passes::bytes_text(static_cast<double>(c.traffic)); }},
+    {"lines", "lines", [](const Compared& c) { return static_cast<double>(c.lines); }, [](const Compared& c) { return std::to_string(c.lines); }},
+};
+
+/// Lines that say something.
+std::size_t lines_of(std::string_view text) {
+  std::size_t lines = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string_view::npos && !line.substr(first).starts_with("//")) ++lines;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+/// `FILE.pipe:NAME` names one of several declarations.
+std::pair<std::string, std::string> taken_apart(const std::string& word) {
+  const std::size_t colon = word.rfind(".pipe:");
+  if (colon == std::string::npos) return {word, ""};
+  return {word.substr(0, colon + 5), word.substr(colon + 6)};
+}
+
+}  // namespace
+
+std::optional<Compared> look_at(Session& session, const std::string& word, std::span<const lower::Override> overrides, std::vector<bool>& taken) {
+  const auto [input, name] = taken_apart(word);
+  const auto costs = read_simulation_costs(session);
+  if (!costs || !session.open(input)) return std::nullopt;
+  if (session.compilation().pir()) {
+    session.sink().report(Code::unknown_subject, SourceRange(), "`{}` is a plan and not a program: `compare` needs .pipe files or schedules of the standard library", input)
+        .hint("`piper simulate {}` has its figures", input);
+    return std::nullopt;
+  }
+  // Each is given what it takes: `v` is no parameter of every schedule.
+  const auto declared = session.compilation().declared(name);
+  std::vector<lower::Override> given;
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const bool takes = !declared || declared->takes(overrides[i].name);
+    taken[i] = taken[i] || takes;
+    if (takes) given.push_back(overrides[i]);
+  }
+  session.compilation().set_overrides(std::move(given));
+  auto subject = session.subject(name, false);
+  if (!subject) return std::nullopt;
+  const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
+  const auto dag = session.compile(*subject, dag::Level::planned);
+  if (!dag) return std::nullopt;
+  auto timeline = simulate(session, *costs, *dag, directives);
+  if (!timeline) return std::nullopt;
+  Compared compared{.name = word, .timeline = std::move(*timeline)};
+  if (session.arguments().format == "html") compared.picture = pictures::make_picture(word, compared.timeline, &*dag, session.context().locations);
+  for (const Timeline::Rank& rank : compared.timeline.ranks) compared.peak = std::max(compared.peak, rank.peak);
+  const passes::Measures measures = passes::measure(*dag);
+  compared.bytes = measures.peak_memory;
+  compared.traffic = measures.traffic;
+  if (declared && declared->range.file.valid()) {
+    const std::string_view text = session.context().locations.files().text(declared->range.file);
+    compared.lines = lines_of(text.substr(declared->range.begin, declared->range.end - declared->range.begin));
+  }
+  return compared;
+}
+
+namespace {
+
+/// The least of each figure, which several may have; of equal sums of different order both are.
+bool is_best(const Figure& figure, const std::list<Compared>& all, const Compared& one) {
+  const double own = figure.of(one);
+  return std::all_of(all.begin(), all.end(), [&](const Compared& other) { return own <= figure.of(other) + 1e-9 * std::max(1.0, own); });
+}
+
+bool is_shown(const Figure& figure, const std::list<Compared>& all) {
+  return std::string_view(figure.name) != "peak" || all.front().timeline.source == Timeline::Source::operations;
+}
+
+}  // namespace
+
+std::string comparison_text(const std::list<Compared>& all) {
+  Table table(1);
+  std::vector<std::string> head = {""};
+  for (const Figure& figure : kFigures) {
+    if (is_shown(figure, all)) head.push_back(std::string(figure.name) + " ");
+  }
+  table.add(std::move(head));
+  for (const Compared& one : all) {
+    std::vector<std::string> row = {one.name};
+    for (const Figure& figure : kFigures) {
+      if (is_shown(figure, all)) row.push_back(figure.text(one) + (all.size() > 1 && is_best(figure, all, one) ? "*" : " "));
+    }
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+llvm::json::Array comparison_json(const std::list<Compared>& all) {
+  using namespace llvm::json;
+  Array schedules;
+  for (const Compared& one : all) {
+    Object object{{"name", one.name},
+                  {"ranks", static_cast<std::int64_t>(one.timeline.ranks.size())},
+                  {"unit", one.timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
+                  {"bubble", Object{{"makespan", one.timeline.bubble_makespan}, {"span", one.timeline.bubble_span}}}};
+    Array best;
+    for (const Figure& figure : kFigures) {
+      if (!is_shown(figure, all)) continue;
+      if (figure.key[0] != '\0') object[figure.key] = figure.of(one);
+      if (is_best(figure, all, one)) best.push_back(figure.name);
+    }
+    object["best"] = std::move(best);
+    schedules.push_back(std::move(object));
+  }
+  return schedules;
+}
+
+}  // namespace piper::tools

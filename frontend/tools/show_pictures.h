@@ -1,0 +1,22 @@
+#pragma once
+// What `show` draws: memory, traffic, timelines, and the metrics of a run.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "frontend/tools/session.h"
+
+namespace piper::tools {
+
+/// Of a planned DAG.
+std::string memory_picture(const Session& session, const dag::Dag& dag);
+std::string traffic_picture(const Session& session, const dag::Dag& dag);
+
+/// A timeline at the costs of the options, in the format that is asked for. `dag` is at the level that they need. Nothing after a diagnostic.
+std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives);
+
+/// The command `show metrics DIR`.
+int show_metrics(Session& session, const std::string& folder);
+
+}  // namespace piper::tools

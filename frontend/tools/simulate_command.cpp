@@ -1,0 +1,33 @@
+#include "frontend/tools/commands.h"
+#include "frontend/tools/simulate_view.h"
+#include "frontend/tools/simulation.h"
+
+namespace piper::tools {
+
+int run_simulate(Console& console, const Arguments& arguments) {
+  Session session(console, arguments);
+  const auto costs = read_simulation_costs(session);
+  if (!costs || !session.open(arguments.positional[0])) return session.finish();
+  const auto print = [&](const dag::Dag& dag, std::span<const directive::Directive> directives) {
+    const auto timeline = simulate(session, *costs, dag, directives);
+    if (!timeline) return;
+    const LocationTable& locations = session.context().locations;
+    session.write(arguments.format == "json" ? simulation_json(*timeline, locations) : simulation_text(*timeline, locations));
+  };
+  if (const dag::Dag* dag = session.compilation().pir()) {
+    if (dag->level < costs->needed()) {
+      session.sink().report(Code::level_too_low, SourceRange(), "`simulate` needs a DAG at level `{}` here, and the file is at level `{}`", dag::level_name(costs->needed()),
+                            dag::level_name(dag->level));
+    } else {
+      print(*dag, session.compilation().pir_directives());
+    }
+    return session.finish();
+  }
+  auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", false);
+  if (!subject) return session.finish();
+  const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
+  if (const auto dag = session.compile(*subject, dag::Level::planned)) print(*dag, directives);
+  return session.finish();
+}
+
+}  // namespace piper::tools

@@ -1,0 +1,201 @@
+#include "frontend/tools/simulate_view.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "frontend/tools/table.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include "passes/plan/requirements.h"
+
+namespace piper::tools {
+namespace {
+
+using passes::Timeline;
+
+/// Of long paths the first and last steps are shown.
+constexpr std::size_t kShownSteps = 8;
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+/// `zbv.pipe:12`; empty where the place is not known.
+std::string place_text(LocId loc, const LocationTable& locations) {
+  const SourceRange range = locations.primary(loc);
+  if (!range.file.valid()) return "";
+  return std::string(locations.files().name(range.file)) + ":" + std::to_string(locations.files().line_column(range.file, range.begin).line);
+}
+
+std::vector<std::uint32_t> ranks_of_entries(const Timeline& timeline) {
+  std::vector<std::uint32_t> ranks(timeline.size());
+  for (const Timeline::Lane& lane : timeline.lanes) std::fill(ranks.begin() + lane.first, ranks.begin() + lane.end, lane.rank);
+  return ranks;
+}
+
+/// What a step of the path is called when steps are added up.
+std::string sort_of(const Timeline::Operation& operation) {
+  return std::string(dag::runs_body(operation.kind) ? pass_name(operation.pass) : dag::kind_name(operation.kind));
+}
+
+std::string ranks_table(const Timeline& timeline) {
+  const bool units = timeline.source == Timeline::Source::operations;
+  Table columns(1);
+  std::vector<std::string> head = {"", "work", "idle", "before", "after", "data", "message", "imbalance"};
+  if (units) head.push_back("peak");
+  const bool bytes = std::any_of(timeline.ranks.begin(), timeline.ranks.end(), [](const Timeline::Rank& rank) { return rank.planned_bytes > 0; });
+  if (bytes) head.insert(head.end(), {"bytes", "planned"});
+  columns.add(std::move(head));
+  for (const Timeline::Rank& rank : timeline.ranks) {
+    const Timeline::Idle& idle = rank.idle;
+    std::vector<std::string> row = {rank.name};
+    for (const double time : {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message, idle.imbalance}) row.push_back(time_text(timeline, time));
+    if (units) row.push_back(number(rank.peak));
+    if (bytes) row.insert(row.end(), {passes::bytes_text(static_cast<double>(rank.peak_bytes)), passes::bytes_text(static_cast<double>(rank.planned_bytes))});
+    columns.add(std::move(row));
+  }
+  return columns.text();
+}
+
+std::string critical_text(const Timeline& timeline, const LocationTable& locations) {
+  std::string text = "critical path: ";
+  std::map<std::string, double> parts;
+  double waited = 0, at = 0;
+  for (const std::uint32_t entry : timeline.critical) {
+    waited += std::max(0.0, timeline.start[entry] - at);
+    parts[sort_of(timeline.operation_of(entry))] += timeline.finish[entry] - std::max(timeline.start[entry], at);
+    at = std::max(at, timeline.finish[entry]);
+  }
+  for (const auto& [name, time] : parts) text += (&name == &parts.begin()->first ? "" : ", ") + name + " " + time_text(timeline, time);
+  if (waited > 0) text += ", on the way " + time_text(timeline, waited);
+  text += "\n";
+  const std::vector<std::uint32_t> ranks = ranks_of_entries(timeline);
+  Table columns(1, 2);
+  columns.add({"  start", "end", "", "", ""});
+  const std::size_t count = timeline.critical.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 2 * kShownSteps + 1 && i == kShownSteps) {
+      columns.add({"  ...", "", std::to_string(count - 2 * kShownSteps) + " more", "", ""});
+      i = count - kShownSteps;
+    }
+    const std::uint32_t entry = timeline.critical[i];
+    const Timeline::Operation& operation = timeline.operation_of(entry);
+    columns.add({"  " + time_text(timeline, timeline.start[entry]), time_text(timeline, timeline.finish[entry]), timeline.ranks[ranks[entry]].name, timeline.label(operation),
+                 place_text(operation.loc, locations)});
+  }
+  return text + columns.text();
+}
+
+llvm::json::Value time_value(double time) { return time; }
+
+llvm::json::Array critical_json(const Timeline& timeline, const LocationTable& locations) {
+  llvm::json::Array path;
+  const std::vector<std::uint32_t> ranks = ranks_of_entries(timeline);
+  for (const std::uint32_t entry : timeline.critical) {
+    const Timeline::Operation& operation = timeline.operation_of(entry);
+    llvm::json::Object step{{"rank", static_cast<std::int64_t>(ranks[entry])},
+                            {"op", sort_of(operation)},
+                            {"start", time_value(timeline.start[entry])},
+                            {"end", time_value(timeline.finish[entry])},
+                            {"why", llvm::StringRef(text_of(timeline.why[entry]))}};
+    if (dag::runs_body(operation.kind)) {
+      step["region"] = timeline.names[operation.name];
+      step["mb"] = operation.mb;
+      if (operation.copy) step["copy"] = operation.copy;
+      if (operation.slice) step["slice"] = operation.slice;
+    } else {
+      step["name"] = timeline.names[operation.name];
+    }
+    const SourceRange range = locations.primary(operation.loc);
+    if (range.file.valid()) {
+      step["file"] = llvm::StringRef(locations.files().name(range.file));
+      step["line"] = locations.files().line_column(range.file, range.begin).line;
+    }
+    path.push_back(std::move(step));
+  }
+  return path;
+}
+
+llvm::json::Array memory_json(const Timeline& timeline) {
+  llvm::json::Array curves;
+  for (const Timeline::Curve& curve : timeline.curves) {
+    llvm::json::Array times, values;
+    for (std::uint32_t i = curve.first; i < curve.end; ++i) {
+      times.push_back(timeline.curve_time[i]);
+      values.push_back(timeline.curve_value[i]);
+    }
+    curves.push_back(llvm::json::Object{{"rank", static_cast<std::int64_t>(curve.rank)},
+                                        {"class", curve.cls ? llvm::StringRef(dag::buffer_class_name(*curve.cls)) : llvm::StringRef("microbatches")},
+                                        {"time", std::move(times)},
+                                        {"value", std::move(values)}});
+  }
+  return curves;
+}
+
+}  // namespace
+
+std::string time_text(const Timeline& timeline, double time) {
+  if (timeline.unit == Timeline::Unit::cost) return number(time);
+  if (time == 0) return "0";
+  constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits) - 1, [&](const auto& each) { return time >= each.first; });
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g %s", time / unit->first, unit->second);
+  return text;
+}
+
+std::string figures_text(const Timeline& timeline) {
+  double peak = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
+  Table figures(1, 2);
+  figures.add({"makespan", time_text(timeline, timeline.makespan), "bubble " + number(timeline.bubble_makespan)});
+  figures.add({"span", time_text(timeline, timeline.span), "bubble " + number(timeline.bubble_span)});
+  return figures.text() + (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "");
+}
+
+std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
+  return figures_text(timeline) + "\n" + ranks_table(timeline) + "\n" + critical_text(timeline, locations);
+}
+
+std::string simulation_json(const Timeline& timeline, const LocationTable& locations) {
+  using namespace llvm::json;
+  Array names, idle, parts, peak, peak_bytes, planned, work;
+  for (const Timeline::Rank& rank : timeline.ranks) {
+    names.push_back(rank.name);
+    idle.push_back(timeline.makespan - rank.work);
+    parts.push_back(Object{{"before_first", rank.idle.before_first},
+                           {"after_last", rank.idle.after_last},
+                           {"data", rank.idle.data},
+                           {"message", rank.idle.message},
+                           {"imbalance", rank.idle.imbalance}});
+    peak.push_back(rank.peak);
+    peak_bytes.push_back(rank.peak_bytes);
+    planned.push_back(rank.planned_bytes);
+    work.push_back(rank.work);
+  }
+  Object root{{"schema", 1},
+              {"unit", timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
+              {"ranks", std::move(names)},
+              {"makespan", timeline.makespan},
+              {"span", timeline.span},
+              {"bubble", Object{{"makespan", timeline.bubble_makespan}, {"span", timeline.bubble_span}}},
+              {"idle", std::move(idle)},
+              {"idle_parts", std::move(parts)},
+              {"peak", std::move(peak)},
+              {"peak_bytes", std::move(peak_bytes)},
+              {"planned_bytes", std::move(planned)},
+              {"work", std::move(work)},
+              {"critical_path", critical_json(timeline, locations)},
+              {"memory", memory_json(timeline)}};
+  std::string text;
+  llvm::raw_string_ostream(text) << Value(std::move(root));
+  return text + "\n";
+}
+
+}  // namespace piper::tools

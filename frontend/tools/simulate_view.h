@@ -1,0 +1,23 @@
+#pragma once
+// What `simulate` prints of a timeline.
+
+#include <string>
+
+#include "ir/location.h"
+#include "passes/simulate/timeline.h"
+
+namespace piper::tools {
+
+/// Figures, a row per rank, and where the time of the critical path goes, with source lines.
+std::string simulation_text(const passes::Timeline& timeline, const LocationTable& locations);
+
+/// Makespan, span, peak.
+std::string figures_text(const passes::Timeline& timeline);
+
+/// The schema of `simulate --format json`.
+std::string simulation_json(const passes::Timeline& timeline, const LocationTable& locations);
+
+/// A time of the timeline as people read it: `51`, `2.5`, `12.3 ms`.
+std::string time_text(const passes::Timeline& timeline, double time);
+
+}  // namespace piper::tools

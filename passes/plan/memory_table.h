@@ -1,0 +1,29 @@
+#pragma once
+// What lies in each role's arena, by class: between two steps, and when most does. What `show memory` prints.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/dag/plan.h"
+
+namespace piper::passes {
+
+inline constexpr std::size_t kBufferClasses = static_cast<std::size_t>(dag::BufferClass::scalars) + 1;
+
+struct MemoryRow {
+  std::string role;                                   // `pp0`
+  std::array<std::int64_t, kBufferClasses> rest{};    // bytes by class: parameters, gradients, optimizer and scalars stay from step to step
+  std::array<std::int64_t, kBufferClasses> peak{};    // at the action where most lives, the first of equals; their sum is Role::live_bytes
+  dag::NodeId at;                                     // that action; invalid where nothing but state lives
+  std::int64_t arena = 0;                             // what is allocated
+  std::int64_t sum_of_rest() const;
+  std::int64_t sum_of_peak() const;
+};
+
+/// A row per role of a planned DAG. Counted as `ir/verify/plan_facts.h` says: in steps of 64 bytes, a workspace during its action, any other buffer from the
+/// first to the last action that names it.
+std::vector<MemoryRow> memory_table(const dag::Dag& dag);
+
+}  // namespace piper::passes

@@ -1,0 +1,87 @@
+#include "passes/plan/traffic_table.h"
+
+#include <map>
+#include <utility>
+
+#include "ir/dag/bucket_layout.h"
+#include "ir/dag/text_names.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+/// What a communication carries.
+std::string carried(const Node& node) {
+  if (is_message(node.kind)) return std::string(pass_name(node.pass));
+  switch (node.subject.kind()) {
+    case Subjects::bucket: return unites_blocks(node.kind) ? "parameters" : "gradients";
+    case Subjects::loss: return "losses";
+    case Subjects::count: return "counts";
+    case Subjects::norm: return "norm";
+    default: return "values";
+  }
+}
+
+}  // namespace
+
+std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
+  std::int64_t contributed = 0;  // by one device of each member set
+  for (const NodeId member : comm.members) {
+    if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].flat != 0) {
+      const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
+      contributed += traits(dag.node(member).kind).traffic == Traffic::add ? layout.block() : layout.bytes;
+      continue;
+    }
+    std::uint32_t port = 0xFFFFFFFFu;
+    for (const Input& input : dag.inputs_of(dag.node(member))) {
+      if (input.port != port) contributed += dag.output_type(input.source).bytes();
+      port = input.port;
+    }
+  }
+  const Node& front = dag.node(comm.members.front());
+  const std::int64_t devices = static_cast<std::int64_t>(dag.device_sets[front.devices].devices(dag.mesh));
+  std::int64_t joined = 1;  // devices of one set that take part together
+  for (std::size_t i = 0; i < dag.mesh.axes.size(); ++i) {
+    if ((comm.axes >> i & 1) != 0) joined *= dag.mesh.axes[i].size;
+  }
+  const std::int64_t groups = devices / joined;
+  const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
+  switch (traits(front.kind).traffic) {
+    case Traffic::none: break;
+    case Traffic::send:
+    case Traffic::recv: return contributed * devices;
+    case Traffic::gather: return groups * joined * contributed * (members - 1);
+    // Each of n devices sends (n - 1) / n of the bucket.
+    case Traffic::scatter:
+    case Traffic::unite: return groups * (members - 1) * contributed;
+    // A ring sends every element 2 (n - 1) / n times from each of n devices; every member set holds as much.
+    case Traffic::add: return groups * 2 * (members - 1) * (contributed / static_cast<std::int64_t>(comm.members.size()));
+  }
+  return 0;
+}
+
+std::vector<TrafficRow> traffic_table(const Dag& dag) {
+  const std::vector<std::string> names = communicator_names(dag, *dag.plan);
+  std::vector<TrafficRow> rows;
+  for (std::size_t c = 0; c < dag.plan->communicators.size(); ++c) {
+    const Communicator& communicator = dag.plan->communicators[c];
+    std::map<std::pair<NodeKind, std::string>, std::size_t> own;  // rows of this communicator
+    for (const CommId id : communicator.comms) {
+      const Comm& comm = dag.comms[id.index()];
+      const Node& front = dag.node(comm.members.front());
+      const auto [known, added] = own.emplace(std::pair(front.kind, carried(front)), rows.size());
+      if (added) {
+        const std::string stream = communicator.stream.valid() ? std::string(dag.context->text(dag.streams[communicator.stream.index()].name)) : "";
+        rows.push_back({names[c], communicator.members, stream, front.kind, known->first.second, 0, 0});
+      }
+      TrafficRow& row = rows[known->second];
+      ++row.operations;
+      row.bytes += bytes_sent(dag, comm);
+    }
+  }
+  return rows;
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,28 @@
+#pragma once
+// What travels in one step, and over which communicator. What `show comm` prints and `require traffic` bounds.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/dag/plan.h"
+
+namespace piper::passes {
+
+/// Bytes that all devices send for one communication: a ring's share for collectives.
+std::int64_t bytes_sent(const dag::Dag& dag, const dag::Comm& comm);
+
+struct TrafficRow {
+  std::string communicator;         // `pp0.to.pp1`, as in the text of the DAG
+  std::vector<DeviceSetId> members; // of a pair: source, destination
+  std::string stream;
+  dag::NodeKind kind = dag::NodeKind::send;
+  std::string what;                 // `F`, `B`: values of that pass; of collectives `gradients`, `losses`, `counts`, `norm`
+  std::uint64_t operations = 0;     // matched communications
+  std::int64_t bytes = 0;           // by all devices that the communicator is of
+};
+
+/// Rows by communicator, in the plan's order, then by kind. Together they have all that a planned DAG sends.
+std::vector<TrafficRow> traffic_table(const dag::Dag& dag);
+
+}  // namespace piper::passes

@@ -1,0 +1,75 @@
+#include "passes/simulate/figures.h"
+
+#include <algorithm>
+
+namespace piper::passes {
+
+namespace {
+
+/// When what an entry waited for was made: what is between that and the entry's start was on its way.
+double made(const Timeline& timeline, std::uint32_t entry) {
+  const std::uint32_t cause = timeline.cause[entry];
+  if (cause == Timeline::kNone) return timeline.start[entry];
+  const bool communicates = dag::is_communication(timeline.operation_of(cause).kind);
+  return communicates ? timeline.start[cause] : timeline.finish[cause];
+}
+
+/// The idle time between the entries of a compute lane.
+void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
+  const Timeline::Lane& lane = timeline.lanes[rank.first_lane];
+  rank.idle = {};
+  if (lane.first == lane.end) {
+    rank.idle.before_first = timeline.makespan;
+    return;
+  }
+  rank.first_start = timeline.start[lane.first];
+  rank.idle.before_first = rank.first_start;
+  double busy_until = rank.first_start;
+  for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
+    const double gap = timeline.start[entry] - busy_until;
+    if (gap > 0) {
+      const std::uint32_t cause = timeline.cause[entry];
+      const bool travels = timeline.why[entry] == Timeline::Why::message || (cause != Timeline::kNone && dag::is_communication(timeline.operation_of(cause).kind));
+      const double message = travels ? std::clamp(timeline.start[entry] - made(timeline, entry), 0.0, gap) : 0;
+      rank.idle.message += message;
+      rank.idle.data += gap - message;
+    }
+    busy_until = std::max(busy_until, timeline.finish[entry]);
+  }
+  rank.last_end = busy_until;
+  rank.idle.after_last = timeline.makespan - busy_until;
+}
+
+std::vector<std::uint32_t> critical_path(const Timeline& timeline) {
+  std::vector<std::uint32_t> path;
+  if (timeline.size() == 0) return path;
+  const auto last = std::max_element(timeline.finish.begin(), timeline.finish.end());
+  for (auto entry = static_cast<std::uint32_t>(last - timeline.finish.begin()); entry != Timeline::kNone; entry = timeline.cause[entry]) path.push_back(entry);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+}  // namespace
+
+void fill_figures(Timeline& timeline) {
+  timeline.makespan = 0;
+  for (const double finish : timeline.finish) timeline.makespan = std::max(timeline.makespan, finish);
+  double total = 0, most = 0;
+  timeline.span = 0;
+  for (Timeline::Rank& rank : timeline.ranks) {
+    fill_idle(timeline, rank);
+    timeline.span = std::max(timeline.span, rank.last_end - rank.first_start);
+    total += rank.work;
+    most = std::max(most, rank.work);
+  }
+  for (Timeline::Rank& rank : timeline.ranks) {
+    rank.idle.imbalance = std::min(rank.idle.data, most - rank.work);
+    rank.idle.data -= rank.idle.imbalance;
+  }
+  const double available = static_cast<double>(timeline.ranks.size()) * timeline.makespan;
+  timeline.bubble_makespan = available > 0 ? 1 - total / available : 0;
+  timeline.bubble_span = timeline.span > 0 ? 1 - most / timeline.span : 0;
+  timeline.critical = critical_path(timeline);
+}
+
+}  // namespace piper::passes

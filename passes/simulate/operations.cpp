@@ -1,0 +1,385 @@
+#include "passes/simulate/operations.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "passes/order/orders_table.h"
+#include "passes/simulate/figures.h"
+#include "passes/simulate/shares.h"
+#include "passes/simulate/work_times.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+using Op = OrdersTable::Op;
+using Row = OrdersTable::Row;
+
+constexpr std::uint32_t kNone = Timeline::kNone;
+
+/// The operations of one overlap group of a row: [first, end).
+struct Group {
+  std::size_t first, end;
+};
+
+std::vector<Group> groups_of(const Row& row) {
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < row.ops.size();) {
+    std::size_t next = i + 1;
+    while (row.ops[i].group && next < row.ops.size() && row.ops[next].group == row.ops[i].group) ++next;
+    if (row.ops[i].group) groups.push_back({i, next});
+    i = next;
+  }
+  return groups;
+}
+
+class Simulation {
+ public:
+  Simulation(const Dag& dag, Symbol partition, const OperationCosts& costs, DiagnosticSink& sink)
+      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag, partition)), graph_(dag), roles_(dag, {}), shares_(dag, partition) {}
+
+  std::optional<Timeline> run() {
+    dag_.context->poll();
+    weigh();
+    if (costs_.pair) fuse_pairs();
+    if (!find_times()) return std::nullopt;
+    dag_.context->poll();
+    add_entries();
+    explain_waits();
+    add_messages();
+    fill_figures(out_);
+    return std::move(out_);
+  }
+
+ private:
+  // ---- costs
+
+  double ranks() const { return static_cast<double>(table_.rows.size()); }
+
+  double cost_of(Pass pass) const {
+    switch (pass) {
+      case Pass::F: return costs_.f;
+      case Pass::B: return costs_.b.value_or(costs_.bi + costs_.bw);
+      case Pass::BI: return costs_.bi;
+      case Pass::BW: return costs_.bw;
+    }
+    return 0;
+  }
+
+  void weigh() {
+    rules_.latency = costs_.p2p;
+    rules_.cost.assign(graph_.units(), 0);
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
+      const Node& node = dag_.node(graph_.front(unit));
+      if (runs_body(node.kind)) rules_.cost[unit] = cost_of(node.pass) * ranks() * shares_.of(node, node.pass);
+    }
+  }
+
+  std::span<const NodeId> nodes_of(const Row& row, const Op& op) const { return std::span(row.nodes).subspan(op.first_node, op.num_nodes); }
+
+  /// One F and one B or BI; each may stand as several operations where a stage is several pieces.
+  static bool is_pair(const Row& row, const Group& group) {
+    const auto what = [](const Op& op) { return std::tuple(op.stage ? std::string() : op.region, op.stage, op.mb, op.copy, op.slice); };
+    const Op *forward = nullptr, *backward = nullptr;
+    for (std::size_t i = group.first; i < group.end; ++i) {
+      const Op& op = row.ops[i];
+      if (op.pass == Pass::BW) return false;
+      const Op*& known = op.pass == Pass::F ? forward : backward;
+      if (known != nullptr && (known->pass != op.pass || what(*known) != what(op))) return false;
+      known = &op;
+    }
+    return forward != nullptr && backward != nullptr;
+  }
+
+  void fuse_pairs() {
+    rules_.runs_with.resize(graph_.units());
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.runs_with[unit] = unit;
+    for (const Row& row : table_.rows) {
+      for (const Group& group : groups_of(row)) {
+        if (is_pair(row, group)) fuse(row, group);
+      }
+    }
+  }
+
+  /// What two ranks run together is fused once.
+  void fuse(const Row& row, const Group& group) {
+    const std::uint32_t first = rules_.runs_with[graph_.unit_of(row.ops[group.first].first)];
+    double share = 0;
+    for (std::size_t i = group.first; i < group.end; ++i) {
+      for (const NodeId node : nodes_of(row, row.ops[i])) {
+        rules_.runs_with[graph_.unit_of(node)] = first;
+        share += shares_.of(dag_.node(node), dag_.node(node).pass) / 2;
+      }
+    }
+    rules_.cost[first] = *costs_.pair * ranks() * share;
+  }
+
+  bool runs_together(const Op& a, const Op& b) const {
+    return !rules_.runs_with.empty() && rules_.runs_with[graph_.unit_of(a.first)] == rules_.runs_with[graph_.unit_of(b.first)];
+  }
+
+  // ---- times
+
+  /// The nodes of each role in the order of the text, which is that of the DAG but for members of groups.
+  std::vector<std::vector<std::uint32_t>> list_order() const {
+    std::vector<std::vector<std::uint32_t>> sequences = chunks_of_roles(dag_, graph_, roles_);
+    std::vector<std::uint32_t> rows_of(roles_.size(), 0);
+    for (const Row& row : table_.rows) {
+      for (const std::uint32_t role : roles_.roles_of(row.devices)) ++rows_of[role];
+    }
+    for (const Row& row : table_.rows) {
+      if (groups_of(row).empty()) continue;
+      std::vector<std::uint32_t> sequence;
+      for (const Op& op : row.ops) {
+        for (const NodeId node : nodes_of(row, op)) sequence.push_back(graph_.unit_of(node));
+      }
+      for (const std::uint32_t role : roles_.roles_of(row.devices)) {
+        if (rows_of[role] == 1 && sequences[role].size() == sequence.size()) sequences[role] = sequence;
+      }
+    }
+    return sequences;
+  }
+
+  /// In list order; where the ranks would wait for each other then, the members of groups in the order of the plan, and that is told.
+  bool find_times() {
+    rules_.sequences = list_order();
+    times_.emplace(dag_, graph_, roles_, rules_);
+    if (times_->complete()) return true;
+    const std::vector<bool> started = times_->started();
+    rules_.sequences = chunks_of_roles(dag_, graph_, roles_);
+    times_.emplace(dag_, graph_, roles_, rules_);
+    const bool complete = times_->complete();
+    for (const Row& row : table_.rows) {
+      for (const Group& group : groups_of(row)) {
+        const Op& op = row.ops[group.first];
+        if (started[graph_.unit_of(op.first)]) continue;
+        if (complete) {
+          sink_.report(Code::groups_in_plan_order, op.loc, "members of overlap groups do not run in the order of the text here: then ranks would wait for each other")
+              .hint("without `pair` the simulator runs them one after the other; here it does so as the plan does");
+        } else {
+          sink_.report(Code::pairs_wait_for_each_other, op.loc, "with `pair` the members of an overlap group start together, and this group and that of another rank each need what the other makes")
+              .hint("simulate without `pair`, which runs the members one after the other, or take one of the groups apart");
+        }
+        return complete;
+      }
+    }
+    if (!complete) sink_.report(Code::compiler_bug, LocId(), "a checked order has no times");
+    return complete;
+  }
+
+  // ---- entries
+
+  std::uint32_t operation(const Op& op) {
+    std::uint32_t& known = operation_of_[op.first.index()];
+    if (known != kNone) return known;
+    known = static_cast<std::uint32_t>(out_.operations.size());
+    const auto [name, added] = names_.try_emplace(op.region, static_cast<std::uint32_t>(out_.names.size()));
+    if (added) out_.names.push_back(op.region);
+    Timeline::Operation& made = out_.operations.emplace_back();
+    made.pass = op.pass;
+    made.name = name->second;
+    if (op.stage && !op.part_of_stage) made.stage = *op.stage;
+    made.mb = op.mb;
+    made.copy = op.copy;
+    made.slice = op.slice;
+    if (op.part) made.part = *op.part;
+    made.first = op.first;
+    made.last = op.last;
+    made.loc = op.loc;
+    return known;
+  }
+
+  void add_entries() {
+    operation_of_.assign(dag_.nodes.size(), kNone);
+    entry_of_.assign(graph_.units(), kNone);
+    has_backward_.assign(dag_.chunks.size(), false);
+    has_halves_.assign(dag_.chunks.size(), false);
+    for (const Node& node : dag_.nodes) {
+      if (!runs_body(node.kind) || node.pass == Pass::F) continue;
+      has_backward_[node.chunk.index()] = true;
+      if (node.pass == Pass::BW) has_halves_[node.chunk.index()] = true;
+    }
+    for (std::uint32_t r = 0; r < table_.rows.size(); ++r) add_rank(r);
+  }
+
+  void add_rank(std::uint32_t r) {
+    const Row& row = table_.rows[r];
+    Timeline::Rank& rank = out_.ranks.emplace_back();
+    rank.name = "rank " + std::to_string(r);
+    add_planned(row, rank);
+    rank.replicas = dag_.device_sets[row.devices].devices(dag_.mesh);
+    rank.first_lane = static_cast<std::uint32_t>(out_.lanes.size());
+    rank.end_lane = rank.first_lane + 1;
+    const auto first = static_cast<std::uint32_t>(out_.size());
+    out_.lanes.push_back({"compute", r, first, first});
+    std::vector<const Op*> ops;
+    for (const Op& op : row.ops) ops.push_back(&op);
+    const auto start = [&](const Op& op) { return times_->start(graph_.unit_of(op.first)); };
+    std::stable_sort(ops.begin(), ops.end(), [&](const Op* a, const Op* b) { return start(*a) < start(*b); });
+    std::uint32_t counted = kNone;
+    for (const Op* op : ops) {
+      const auto entry = static_cast<std::uint32_t>(out_.size());
+      double finish = 0;
+      for (const NodeId node : nodes_of(row, *op)) {
+        const std::uint32_t unit = graph_.unit_of(node);
+        finish = std::max(finish, times_->finish(unit));
+        if (entry_of_[unit] == kNone) entry_of_[unit] = entry;
+        const std::uint32_t activity = rules_.runs_with.empty() ? unit : rules_.runs_with[unit];
+        if (activity != counted) rank.work += rules_.cost[activity];
+        counted = activity;
+      }
+      out_.add_entry(start(*op), finish, operation(*op), op->group.value_or(kNone));
+      binding_.push_back(binding_node(row, *op));
+    }
+    add_activations(row, ops, rank);
+  }
+
+  /// What the plan says of the devices of a row, whose roles may differ.
+  void add_planned(const Row& row, Timeline::Rank& rank) const {
+    if (!dag_.plan) return;
+    for (const Role& role : dag_.plan->roles) {
+      if (!dag_.device_sets[row.devices].contains({role.at})) continue;
+      rank.planned_bytes = std::max(rank.planned_bytes, role.arena_bytes);
+      rank.peak_bytes = std::max(rank.peak_bytes, role.live_bytes);
+    }
+  }
+
+  /// The chunk of an operation that was the last to wait, for what it did not make itself.
+  NodeId binding_node(const Row& row, const Op& op) const {
+    const std::span<const NodeId> nodes = nodes_of(row, op);
+    std::size_t at = nodes.size() - 1;
+    while (at > 0 && times_->start(graph_.unit_of(nodes[at])) <= times_->finish(graph_.unit_of(nodes[at - 1]))) --at;
+    return nodes[at];
+  }
+
+  /// F holds the activations of its part of a device share from its start, B or its halves let go of them at their ends.
+  void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
+    rank.first_curve = static_cast<std::uint32_t>(out_.curves.size());
+    const auto first = static_cast<std::uint32_t>(out_.curve_time.size());
+    double held = 0;
+    const auto change = [&](double time, double by) {
+      if (by == 0) return;
+      held += by;
+      rank.peak = std::max(rank.peak, held);
+      if (out_.curve_time.size() > first && out_.curve_time.back() == time) {
+        out_.curve_value.back() = held;
+        return;
+      }
+      out_.curve_time.push_back(time);
+      out_.curve_value.push_back(held);
+    };
+    for (std::size_t i = 0; i < ops.size();) {
+      std::size_t next = i + 1;
+      while (next < ops.size() && ops[i]->group && runs_together(*ops[i], *ops[next])) ++next;
+      for (std::size_t k = i; k < next; ++k) {
+        if (ops[k]->pass == Pass::F) change(times_->start(graph_.unit_of(ops[k]->first)), kept_by(row, *ops[k]));
+      }
+      for (std::size_t k = i; k < next; ++k) {
+        if (ops[k]->pass != Pass::F) change(times_->finish(graph_.unit_of(ops[k]->last)), -kept_by(row, *ops[k]));
+      }
+      i = next;
+    }
+    const auto end = static_cast<std::uint32_t>(out_.curve_time.size());
+    out_.curves.push_back({static_cast<std::uint32_t>(out_.ranks.size() - 1), std::nullopt, first, end});
+    rank.end_curve = rank.first_curve + 1;
+  }
+
+  double kept_by(const Row& row, const Op& op) const {
+    double kept = 0;
+    for (const NodeId id : nodes_of(row, op)) {
+      const Node& node = dag_.node(id);
+      if (!has_backward_[node.chunk.index()]) continue;
+      const double part = node.pass == Pass::BW ? costs_.w : node.pass == Pass::BI && has_halves_[node.chunk.index()] ? 1 - costs_.w : 1;
+      kept += ranks() * shares_.of(node, Pass::F) * part;
+    }
+    return kept;
+  }
+
+  // ---- why
+
+  /// The chunk for which a unit waited last, and whether it is on no rank in common: then its value travels.
+  struct Cause {
+    std::uint32_t unit = kNone;
+    bool apart = false;
+  };
+  Cause cause_of(std::uint32_t unit) const {
+    Cause cause{times_->cause(unit)};
+    while (cause.unit != kNone && graph_.sort(cause.unit) != WorkGraph::Sort::work) cause.unit = times_->cause(cause.unit);
+    cause.apart = cause.unit != kNone && !roles_.intersects(graph_.devices(unit), graph_.devices(cause.unit));
+    return cause;
+  }
+
+  void explain_waits() {
+    for (const Timeline::Lane& lane : out_.lanes) {
+      for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
+        const bool together = entry > lane.first && out_.group[entry] != kNone && out_.group[entry] == out_.group[entry - 1] && out_.start[entry] == out_.start[entry - 1] &&
+                              out_.finish[entry] == out_.finish[entry - 1];
+        if (together) {
+          out_.cause[entry] = out_.cause[entry - 1];
+          out_.why[entry] = out_.why[entry - 1];
+          continue;
+        }
+        if (entry > lane.first && out_.start[entry] <= out_.finish[entry - 1]) {
+          out_.cause[entry] = entry - 1;
+          out_.why[entry] = Timeline::Why::previous;
+          continue;
+        }
+        const Cause cause = cause_of(graph_.unit_of(binding_[entry]));
+        if (cause.unit == kNone) continue;
+        out_.cause[entry] = entry_of_[cause.unit];
+        out_.why[entry] = cause.apart && costs_.p2p > 0 ? Timeline::Why::message : Timeline::Why::data;
+      }
+    }
+  }
+
+  void add_messages() {
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
+      if (graph_.sort(unit) != WorkGraph::Sort::communication || !is_message(dag_.node(graph_.front(unit)).kind)) continue;
+      const std::uint32_t maker = times_->cause(unit);
+      if (maker == kNone || graph_.sort(maker) != WorkGraph::Sort::work) continue;
+      std::uint32_t reader = kNone;
+      for (const std::uint32_t to : graph_.successors(unit)) {
+        if (graph_.sort(to) == WorkGraph::Sort::work && (reader == kNone || times_->start(to) < times_->start(reader))) reader = to;
+      }
+      if (reader == kNone) continue;
+      out_.messages.push_back({entry_of_[maker], entry_of_[reader], times_->start(unit), times_->finish(unit), bytes_of(unit)});
+    }
+    std::stable_sort(out_.messages.begin(), out_.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
+  }
+
+  std::int64_t bytes_of(std::uint32_t unit) const {
+    std::int64_t bytes = 0;
+    for (const NodeId member : graph_.members(unit)) {
+      if (!is_send(dag_.node(member).kind)) continue;
+      for (const Input& input : dag_.inputs_of(dag_.node(member))) bytes += dag_.output_type(input.source).bytes();
+    }
+    return bytes;
+  }
+
+  const Dag& dag_;
+  const OperationCosts& costs_;
+  DiagnosticSink& sink_;
+  const OrdersTable table_;
+  const WorkGraph graph_;
+  const RoleTable roles_;
+  const Shares shares_;
+  WorkRules rules_;
+  std::optional<WorkTimes> times_;
+  Timeline out_;
+  std::map<std::string, std::uint32_t> names_;
+  std::vector<std::uint32_t> operation_of_;  // per node that begins an operation
+  std::vector<std::uint32_t> entry_of_;      // per unit: its entry on the first rank that has it
+  std::vector<NodeId> binding_;              // per entry
+  std::vector<bool> has_backward_, has_halves_;  // per chunk
+};
+
+}  // namespace
+
+std::optional<Timeline> simulate_operations(const Dag& dag, Symbol partition, const OperationCosts& costs, DiagnosticSink& sink) {
+  return Simulation(dag, partition, costs, sink).run();
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,24 @@
+#pragma once
+// The simulator of orders: operations and data edges at stated costs (DESIGN.md section 8). Of the plan it keeps the order of work on each rank and what needs
+// what; communication has the latency `p2p` and occupies nobody; events and windows are dropped.
+//
+//   const auto timeline = simulate_operations(dag, partition, {.f = 1, .bi = 1, .bw = 1}, sink);
+//   timeline->bubble_span
+//
+// An operation on one of S stages takes its cost times P / S, for P ranks; one of q slices 1/q of that. Where no single partition makes stages, an operation
+// counts its share of its pass by the op table, and chunks of one stage share what is the stage's in the same way. What is not split into microbatches costs as
+// much as all of them.
+
+#include <optional>
+
+#include "ir/diagnostics/diagnostics.h"
+#include "passes/simulate/costs.h"
+#include "passes/simulate/timeline.h"
+
+namespace piper::passes {
+
+/// `dag` is at level ordered or above, and its ranks are those of `show orders`. `partition`: as of `orders_table`. Nothing after reporting that groups which
+/// run together wait for each other.
+std::optional<Timeline> simulate_operations(const dag::Dag& dag, Symbol partition, const OperationCosts& costs, DiagnosticSink& sink);
+
+}  // namespace piper::passes

@@ -1,0 +1,54 @@
+#pragma once
+// When the chunks of an ordered DAG run: each role takes its own one after the other, each as soon as its inputs are there. What else there is takes no time,
+// but for messages, which may take some on their way and occupy nobody.
+//
+//   const WorkTimes times(dag, graph, roles, unit_rules(dag, graph, roles));
+//   times.start(graph.unit_of(node))
+
+#include <vector>
+
+#include "passes/order/roles.h"
+#include "passes/order/work_graph.h"
+#include "passes/simulate/clock.h"
+
+namespace piper::passes {
+
+struct WorkRules {
+  std::vector<double> cost;                           // per unit; of units that run as one, on the first of them
+  double latency = 0;                                 // of a message, and of an edge between devices that none have in common
+  std::vector<std::vector<std::uint32_t>> sequences;  // per role: its units in the order in which it runs them
+  std::vector<std::uint32_t> runs_with;               // per unit: the unit that it starts and ends with, itself where it runs alone; empty: all do
+};
+
+/// F, BI and BW take one unit of time, B takes two; each role in the order of the DAG.
+WorkRules unit_rules(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles);
+/// The chunks of each role, in the order of the DAG.
+std::vector<std::vector<std::uint32_t>> chunks_of_roles(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles);
+
+class WorkTimes {
+ public:
+  static constexpr std::uint32_t kNone = Times::kNone;
+  WorkTimes(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles, const WorkRules& rules);
+
+  /// Everything has a time. Else some units wait for each other in a circle.
+  bool complete() const { return times_.complete(); }
+  double start(std::uint32_t unit) const { return times_.start[activity(unit)]; }
+  double finish(std::uint32_t unit) const { return times_.finish[activity(unit)]; }
+  /// The unit for whose end it waited last, of equals the one before it on a role; kNone: none.
+  std::uint32_t cause(std::uint32_t unit) const {
+    const std::uint32_t link = times_.cause[activity(unit)];
+    return link == Times::kNone ? kNone : from_[link];
+  }
+  /// Whether the unit has a time.
+  std::vector<bool> started() const;
+
+ private:
+  std::uint32_t activity(std::uint32_t unit) const { return runs_with_.empty() ? unit : runs_with_[unit]; }
+
+  std::vector<std::uint32_t> runs_with_;
+  Network network_;
+  std::vector<std::uint32_t> from_;  // per link: the unit, of those that run as one
+  Times times_;
+};
+
+}  // namespace piper::passes

@@ -1,0 +1,101 @@
+// Timelines of random programs are what their header says, of orders and of plans; a plan takes no more memory than it says (law 3); and the measured bubble is
+// the one that verification finds by itself.
+
+#include <gtest/gtest.h>
+
+#include "ir/verify/verify.h"
+#include "passes/order/orders_table.h"
+#include "passes/pipeline.h"
+#include "passes/plan/requirements.h"
+#include "passes/simulate/actions.h"
+#include "passes/simulate/operations.h"
+#include "tests/support/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+using passes::Timeline;
+
+void expect_lanes(const Timeline& timeline) {
+  for (const Timeline::Lane& lane : timeline.lanes) {
+    for (std::uint32_t e = lane.first; e < lane.end; ++e) {
+      EXPECT_LE(timeline.start[e], timeline.finish[e]);
+      if (e == lane.first) continue;
+      const bool together = timeline.group[e] != Timeline::kNone && timeline.group[e] == timeline.group[e - 1] && timeline.start[e] == timeline.start[e - 1];
+      EXPECT_TRUE(together || timeline.start[e] >= timeline.finish[e - 1]) << timeline.label(timeline.operation_of(e));
+    }
+  }
+}
+
+void expect_figures(const Timeline& timeline) {
+  const double error = 1e-9 * std::max(1.0, timeline.makespan);
+  for (std::uint32_t e = 0; e < timeline.size(); ++e) {
+    if (timeline.cause[e] == Timeline::kNone) {
+      EXPECT_LE(timeline.start[e], error) << timeline.label(timeline.operation_of(e));
+    } else {
+      EXPECT_LE(timeline.finish[timeline.cause[e]], timeline.start[e] + error) << timeline.label(timeline.operation_of(e));
+    }
+  }
+  double work = 0, most = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) {
+    work += rank.work;
+    most = std::max(most, rank.work);
+    EXPECT_NEAR(rank.idle.total(), timeline.makespan - rank.work, error);
+    for (const double part : {rank.idle.before_first, rank.idle.after_last, rank.idle.data, rank.idle.message, rank.idle.imbalance}) EXPECT_GE(part, -error);
+    EXPECT_GE(rank.peak, -1e-9);
+  }
+  EXPECT_LE(timeline.span, timeline.makespan + error);
+  EXPECT_LE(most, timeline.span + error);
+  ASSERT_FALSE(timeline.critical.empty());
+  EXPECT_LE(timeline.start[timeline.critical.front()], error);
+  EXPECT_EQ(timeline.finish[timeline.critical.back()], timeline.makespan);
+}
+
+TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
+  for_each_case(120, [&](Random& random) {
+    Context context;
+    RandomProgram program = random_program(context, random);
+    SCOPED_TRACE(program.source);
+    DiagnosticSink sink(context.locations);
+    auto dag = passes::compile(program.model, program.strategy, sink, {});
+    ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+    const Symbol partition = passes::partition_name(program.strategy.directives);
+
+    const passes::OrdersTable table = passes::orders_table(*dag, partition);
+    std::size_t operations = 0;
+    for (const auto& row : table.rows) operations += row.ops.size();
+    passes::OperationCosts costs{.f = 1.25, .bi = 0.5, .bw = 0.75, .p2p = 0.125, .w = 0.5};
+    for (const bool pairs : {false, true}) {
+      if (pairs) costs.pair = 2;
+      DiagnosticSink told(context.locations);
+      const auto timeline = passes::simulate_operations(*dag, partition, costs, told);
+      ASSERT_EQ(timeline.has_value(), !told.has_errors());
+      EXPECT_TRUE(pairs || timeline) << render_text(told.sorted(), context.locations.files());
+      EXPECT_TRUE(timeline || told.reported(Code::pairs_wait_for_each_other));
+      if (!timeline) continue;
+      EXPECT_EQ(timeline->size(), operations);
+      expect_lanes(*timeline);
+      expect_figures(*timeline);
+    }
+    for (const passes::MachineRates& rates : {passes::MachineRates{}, passes::MachineRates{.flops = 1e6, .bytes = 1e6, .latency = 0}, passes::MachineRates{.latency = 1}}) {
+      const Timeline timeline = passes::simulate_actions(*dag, passes::action_costs(*dag, rates));
+      std::size_t actions = 0;
+      for (const dag::Role& role : dag->plan->roles) actions += role.actions.size();
+      EXPECT_EQ(timeline.size(), actions);
+      expect_lanes(timeline);
+      expect_figures(timeline);
+      for (const Timeline::Rank& rank : timeline.ranks) EXPECT_LE(rank.peak_bytes, rank.planned_bytes) << rank.name;
+    }
+
+    const double bubble = passes::measure(*dag).bubble;
+    for (const auto compare : {directive::Compare::less_equal, directive::Compare::greater_equal}) {
+      const double slack = compare == directive::Compare::less_equal ? 1e-12 : -1e-12;
+      dag->requirements.push_back({directive::Measure::bubble, compare, bubble + slack, "", {}});
+    }
+    DiagnosticSink verified(context.locations);
+    EXPECT_TRUE(verify::verify(*dag, verified)) << render_text(verified.sorted(), context.locations.files());
+  });
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,68 @@
+// Metrics of runs: what is read of them, and what is left out.
+#include <gtest/gtest.h>
+
+#include "frontend/pictures/metrics.h"
+#include "llvm/Support/JSON.h"
+#include "tests/pictures/xml.h"
+
+namespace piper::test {
+namespace {
+
+std::string line_of(int step, const std::string& loss, const std::string& phase = "training") {
+  return "{\"schema\":1,\"phase\":\"" + phase + "\",\"step\":" + std::to_string(step) + ",\"loss\":" + loss + ",\"norm\":1.5,\"lr\":0.1,\"seconds\":0.5,\"tokens_per_second\":100}\n";
+}
+
+TEST(Metrics, BrokenLinesAreLeftOut) {
+  struct Case {
+    std::string line, reason;
+  };
+  const std::vector<Case> cases = {
+      {"{\"schema\":1,\"pha", "it is no JSON"},
+      {"[1, 2]", "it is no object"},
+      {"{\"step\":1,\"loss\":2}", "it has no `phase` of `training` or `evaluation`"},
+      {"{\"phase\":\"training\",\"loss\":2}", "it has no `step` from 1 on"},
+      {"{\"phase\":\"training\",\"step\":0,\"loss\":2}", "it has no `step` from 1 on"},
+      {"{\"phase\":\"training\",\"step\":\"1\",\"loss\":2}", "it has no `step` from 1 on"},
+      {"{\"phase\":\"training\",\"step\":4}", "it has no `loss`"},
+      {std::string("\0\xff", 2), "it is no JSON"},
+  };
+  for (const Case& each : cases) {
+    pictures::Metrics metrics;
+    const auto broken = pictures::read_metrics(line_of(1, "2.5") + each.line + "\n\n" + line_of(2, "2.25") + each.line, metrics);
+    EXPECT_EQ(metrics.training.size(), 2u) << each.line;
+    ASSERT_EQ(broken.size(), 2u) << each.line;
+    EXPECT_EQ(broken[0].reason, each.reason);
+    EXPECT_EQ(broken[0].line, 2u);
+    EXPECT_FALSE(broken[0].cut_off);
+    EXPECT_EQ(broken[1].line, 5u);
+    EXPECT_TRUE(broken[1].cut_off);
+  }
+}
+
+TEST(Metrics, StepsAscendAndTheLastLineOfAStepCounts) {
+  pictures::Metrics metrics;
+  EXPECT_TRUE(pictures::read_metrics(line_of(1, "4") + line_of(2, "3") + line_of(3, "9") + line_of(2, "2") + line_of(3, "null") + line_of(1, "7", "evaluation"), metrics).empty());
+  ASSERT_EQ(metrics.training.size(), 3u);
+  EXPECT_EQ(metrics.training[1].loss, 2);
+  EXPECT_FALSE(metrics.training[2].loss);
+  EXPECT_EQ(metrics.held_out.size(), 1u);
+  EXPECT_EQ(pictures::metrics_text(metrics, "loss", {}).find("3 steps in 1.5 s, 100 tokens/s, loss 4.0000 -> 2.0000, least 2.0000 at step 2, 1 without a finite loss\n") == std::string::npos, false);
+}
+
+TEST(Metrics, AreDrawnWhateverTheyAre) {
+  for (const std::string& text : {line_of(1, "2"), line_of(1, "2") + line_of(2, "2"), line_of(1, "null"), line_of(1, "1e300") + line_of(2, "-1e300"), line_of(5, "1", "evaluation"),
+                                  line_of(1, "3") + line_of(2, "null") + line_of(1000000, "1e-9")}) {
+    pictures::Metrics metrics;
+    EXPECT_TRUE(pictures::read_metrics(text, metrics).empty());
+    for (const std::size_t columns : {0, 1, 12, 80}) EXPECT_FALSE(pictures::metrics_text(metrics, "loss", {columns, columns == 80}).empty());
+    std::string error;
+    const std::string svg = pictures::metrics_svg(metrics, "a < b");
+    EXPECT_TRUE(read_xml(svg, error)) << error;
+    EXPECT_EQ(svg.find("nan"), std::string::npos);
+    EXPECT_LT(svg.size(), 20000u);
+    EXPECT_TRUE(static_cast<bool>(llvm::json::parse(pictures::metrics_json(metrics))));
+  }
+}
+
+}  // namespace
+}  // namespace piper::test

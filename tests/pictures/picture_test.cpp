@@ -1,0 +1,327 @@
+// Pictures of timelines: whatever is drawn is what the timeline says, read back from the text that was written.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <regex>
+#include <sstream>
+
+#include "frontend/pictures/grid_text.h"
+#include "frontend/pictures/packed.h"
+#include "frontend/pictures/timeline_json.h"
+#include "frontend/pictures/timeline_page.h"
+#include "frontend/pictures/timeline_svg.h"
+#include "frontend/pictures/timeline_text.h"
+#include "llvm/Support/Base64.h"
+#include "llvm/Support/Compression.h"
+#include "tests/pictures/sample_timeline.h"
+#include "tests/pictures/xml.h"
+
+namespace piper::test {
+namespace {
+
+using pictures::Picture;
+
+Picture picture_of(passes::Timeline timeline, std::string title = "sample") {
+  const LocationTable locations;
+  return pictures::make_picture(std::move(title), std::move(timeline), nullptr, locations);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::size_t count(std::string_view text, std::string_view what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + what.size())) ++found;
+  return found;
+}
+
+// ---- columns
+
+/// The reader of packed.h, as the page has it.
+std::vector<double> unpack(std::string_view bytes, const llvm::json::Object& place) {
+  std::vector<double> out;
+  auto at = static_cast<std::size_t>(*place.getInteger("at"));
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < *place.getInteger("count"); ++i) {
+    std::uint64_t value = 0;
+    unsigned shift = 0, byte = 0;
+    do {
+      byte = static_cast<unsigned char>(bytes[at++]);
+      value |= std::uint64_t{byte & 127} << shift;
+      shift += 7;
+    } while (byte > 127);
+    before += value % 2 ? -static_cast<std::int64_t>(value / 2) - 1 : static_cast<std::int64_t>(value / 2);
+    out.push_back(static_cast<double>(before) * place.getNumber("tick").value_or(1));
+  }
+  return out;
+}
+
+std::string inflated(llvm::StringRef blob, llvm::StringRef encoding) {
+  std::vector<char> raw;
+  EXPECT_FALSE(static_cast<bool>(llvm::decodeBase64(blob, raw)));
+  if (encoding == "raw") return {raw.begin(), raw.end()};
+  llvm::SmallVector<std::uint8_t> bytes;
+  EXPECT_FALSE(static_cast<bool>(
+      llvm::compression::zlib::decompress(llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(raw.data()), raw.size()), bytes, std::size_t{64} << 20)));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Packed, ReadsBackAsItWas) {
+  const std::vector<std::vector<std::int64_t>> integers = {{}, {0}, {5, -5, 5}, {0, 1, 63, 64, 127, 128, -1, -64, -65}, {(std::int64_t{1} << 52), -(std::int64_t{1} << 52), 0}};
+  const std::vector<std::vector<double>> times = {{}, {0, 0}, {0, 1, 2.5, 1e6}, {0.1, 0.3, 12.7}, {1e-10, 3e-10}, {1.0 / 3, 2.0 / 7, 1e3}, {1e-6, 5}};
+  pictures::Packer packer;
+  std::vector<llvm::json::Object> places;
+  for (const auto& column : integers) places.push_back(packer.add(column));
+  for (const auto& column : times) places.push_back(packer.add_times(column));
+  const std::string bytes = inflated(packer.text(), packer.encoding());
+  for (std::size_t i = 0; i < integers.size(); ++i) EXPECT_EQ(unpack(bytes, places[i]), std::vector<double>(integers[i].begin(), integers[i].end())) << i;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::vector<double> read = unpack(bytes, places[integers.size() + i]);
+    ASSERT_EQ(read.size(), times[i].size());
+    for (std::size_t k = 0; k < read.size(); ++k) EXPECT_NEAR(read[k], times[i][k], 1e-11 * times[i].back()) << i << ", " << k;
+  }
+}
+
+// ---- page
+
+llvm::json::Object data_of(const std::string& page) {
+  static constexpr std::string_view kBegin = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t begin = page.find(kBegin) + kBegin.size();
+  auto value = llvm::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  if (!value) {
+    ADD_FAILURE() << llvm::toString(value.takeError());
+    return {};
+  }
+  return *value->getAsObject();
+}
+
+TEST(Page, HoldsEveryEntryOfEveryTimeline) {
+  std::vector<Picture> pictures;
+  pictures.push_back(picture_of(gpipe_timeline(4, 8), "</script><script>alert(1)</script> & \"quoted\""));
+  pictures.push_back(picture_of(overlapped_timeline()));
+  pictures.push_back(picture_of(gpipe_timeline(1, 1)));
+  pictures.push_back(picture_of(passes::Timeline()));
+  const llvm::json::Object data = data_of(pictures::timeline_page(pictures));
+  const std::string bytes = inflated(*data.getString("blob"), *data.getString("encoding"));
+  ASSERT_EQ(data.getArray("pictures")->size(), pictures.size());
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    const passes::Timeline& timeline = pictures[i].timeline;
+    const llvm::json::Object& one = *(*data.getArray("pictures"))[i].getAsObject();
+    EXPECT_EQ(*one.getString("title"), pictures[i].title);
+    EXPECT_EQ(one.getArray("ranks")->size(), timeline.ranks.size());
+    const auto column = [&](llvm::StringRef name) { return unpack(bytes, *one.getObject("columns")->getObject(name)); };
+    const std::vector<double> step = column("step"), length = column("length"), operation = column("operation"), cause = column("cause"), mb = column("mb");
+    ASSERT_EQ(step.size(), timeline.size());
+    ASSERT_EQ(mb.size(), timeline.operations.size());
+    for (const passes::Timeline::Lane& lane : timeline.lanes) {
+      double start = 0;
+      for (std::uint32_t e = lane.first; e < lane.end; ++e) {
+        start += step[e];
+        EXPECT_NEAR(start, timeline.start[e], 1e-9 * timeline.makespan);
+        EXPECT_NEAR(start + length[e], timeline.finish[e], 1e-9 * timeline.makespan);
+        EXPECT_EQ(operation[e], timeline.operation[e]);
+        EXPECT_EQ(mb[static_cast<std::size_t>(operation[e])], timeline.operation_of(e).mb);
+        EXPECT_EQ(cause[e] == 0 ? passes::Timeline::kNone : static_cast<std::uint32_t>(e - cause[e]), timeline.cause[e]);
+      }
+    }
+    EXPECT_EQ(column("from").size(), timeline.messages.size());
+    EXPECT_EQ(column("curve_time").size(), timeline.curve_time.size());
+  }
+}
+
+TEST(Page, AsksForNothingFromAnywhere) {
+  const std::string page = pictures::timeline_page(std::vector{picture_of(gpipe_timeline(4, 8), "<b>&")});
+  for (const char* asks : {"http:", "https:", "//cdn", " src=", "url(", "@import", "<link", "fetch(", "XMLHttpRequest", "WebSocket", "import("}) {
+    EXPECT_EQ(page.find(asks), std::string::npos) << asks;
+  }
+  EXPECT_NE(page.find("<title>&lt;b&gt;&amp;</title>"), std::string::npos);
+  EXPECT_EQ(count(page, "</script>"), 2u);
+  for (const char* mark : {"@title@", "@style@", "@script@", "@data@"}) EXPECT_EQ(page.find(mark), std::string::npos) << mark;
+}
+
+TEST(Page, IsSmall) {
+  const std::size_t empty = pictures::timeline_page({}).size();
+  const Picture picture = picture_of(gpipe_timeline(64, 256));
+  EXPECT_LT(pictures::timeline_page(std::span(&picture, 1)).size() - empty, 8 * picture.timeline.size());
+}
+
+// ---- image
+
+TEST(Svg, HasARectangleForEveryEntryInAPathForEveryColour) {
+  struct Case {
+    passes::Timeline timeline;
+    std::size_t paths;  // of bars
+  };
+  std::vector<Case> cases;
+  cases.push_back({gpipe_timeline(4, 8), 2});
+  cases.push_back({gpipe_timeline(32, 64), 2});
+  cases.push_back({overlapped_timeline(), 3});
+  cases.push_back({passes::Timeline(), 0});
+  for (Case& each : cases) {
+    const Picture picture = picture_of(std::move(each.timeline), "a < b & \"c\" \x01");
+    std::string error;
+    const auto elements = read_xml(pictures::timeline_svg(picture), error);
+    ASSERT_TRUE(elements) << error;
+    std::size_t bars = 0, paths = 0;
+    for (const XmlElement& element : *elements) {
+      for (const auto& [name, value] : element.attributes) {
+        EXPECT_TRUE(name == "xmlns" || value.find("http") == std::string::npos);
+        if (name != "class" && name != "xmlns") {
+          EXPECT_EQ(value.find("nan"), std::string::npos) << value;
+        }
+      }
+      if (element.name != "path" || !element.attributes.contains("fill")) continue;
+      ++paths;
+      bars += count(element.attributes.at("d"), "M");
+    }
+    EXPECT_EQ(bars, picture.timeline.size());
+    EXPECT_EQ(paths, each.paths);
+  }
+}
+
+TEST(Svg, HasFewElementsHoweverManyEntries) {
+  const Picture picture = picture_of(gpipe_timeline(64, 256));
+  std::string error;
+  const std::string svg = pictures::timeline_svg(picture);
+  const auto elements = read_xml(svg, error);
+  ASSERT_TRUE(elements) << error;
+  EXPECT_LT(elements->size(), 64u + 100u);
+  EXPECT_LT(svg.size(), 40 * picture.timeline.size());
+}
+
+// ---- data
+
+TEST(Json, SaysWhatTheTimelineSays) {
+  for (passes::Timeline timeline : {gpipe_timeline(3, 5), overlapped_timeline()}) {
+    const Picture picture = picture_of(std::move(timeline));
+    auto value = llvm::json::parse(pictures::timeline_json(picture));
+    ASSERT_TRUE(static_cast<bool>(value)) << llvm::toString(value.takeError());
+    const llvm::json::Object& root = *value->getAsObject();
+    EXPECT_EQ(root.getInteger("schema"), 1);
+    EXPECT_EQ(root.getNumber("makespan"), picture.timeline.makespan);
+    const llvm::json::Object& entries = *root.getObject("entries");
+    for (const char* column : {"operation", "start", "end", "group", "cause", "why"}) EXPECT_EQ(entries.getArray(column)->size(), picture.timeline.size()) << column;
+    for (std::size_t e = 0; e < picture.timeline.size(); ++e) {
+      EXPECT_EQ((*entries.getArray("start"))[e].getAsNumber(), picture.timeline.start[e]);
+      EXPECT_EQ((*entries.getArray("cause"))[e].getAsNull().has_value(), picture.timeline.cause[e] == passes::Timeline::kNone);
+    }
+    EXPECT_EQ(root.getArray("operations")->size(), picture.timeline.operations.size());
+  }
+}
+
+/// What the format asks of each kind of event; a slice lies within its neighbours.
+TEST(Perfetto, EventsAreThoseOfTheFormat) {
+  std::vector<Picture> pictures;
+  pictures.push_back(picture_of(gpipe_timeline(4, 6), "planned"));
+  pictures.push_back(picture_of(overlapped_timeline(), "measured"));
+  auto value = llvm::json::parse(pictures::perfetto_trace(pictures));
+  ASSERT_TRUE(static_cast<bool>(value)) << llvm::toString(value.takeError());
+  std::map<std::string, std::size_t> kinds;
+  std::map<std::int64_t, std::string> processes;
+  std::map<std::pair<std::int64_t, std::int64_t>, double> busy;  // until when, by process and thread
+  std::map<std::int64_t, double> flows;
+  for (const llvm::json::Value& each : *value->getAsObject()->getArray("traceEvents")) {
+    const llvm::json::Object& event = *each.getAsObject();
+    const std::string kind = event.getString("ph")->str();
+    ++kinds[kind];
+    for (const char* key : {"pid", "tid", "ts"}) EXPECT_TRUE(event.getNumber(key).has_value()) << key;
+    EXPECT_TRUE(event.getString("name").has_value());
+    const double time = *event.getNumber("ts");
+    if (kind == "M" && *event.getString("name") == "process_name") processes[*event.getInteger("pid")] = event.getObject("args")->getString("name")->str();
+    if (kind == "X") {
+      double& until = busy[{*event.getInteger("pid"), *event.getInteger("tid")}];
+      EXPECT_GE(*event.getNumber("dur"), 0);
+      EXPECT_TRUE(time >= until - 1e-6 || time + *event.getNumber("dur") <= until + 1e-6) << time;
+      until = std::max(until, time + *event.getNumber("dur"));
+    }
+    if (kind == "s") flows[*event.getInteger("id")] = time;
+    if (kind == "f") {
+      ASSERT_TRUE(flows.contains(*event.getInteger("id")));
+      EXPECT_LE(flows[*event.getInteger("id")], time);
+    }
+  }
+  EXPECT_EQ(kinds["X"], pictures[0].timeline.size() + pictures[1].timeline.size());
+  EXPECT_EQ(kinds["s"], pictures[0].timeline.messages.size());
+  EXPECT_EQ(kinds["f"], kinds["s"]);
+  EXPECT_EQ(kinds["C"], pictures[0].timeline.curve_time.size());
+  EXPECT_EQ(processes.size(), 6u);
+  EXPECT_EQ(processes[1], "planned: rank 0");
+  EXPECT_EQ(processes[6], "measured: pp1 x 2");
+}
+
+// ---- text
+
+TEST(Text, IsToScaleAndAsWideAsTheScreen) {
+  const Picture picture = picture_of(gpipe_timeline(2, 2));  // makespan 9
+  EXPECT_EQ(pictures::timeline_text(picture, {.columns = 36, .colours = false}),
+            "rank 0  F0-F1-.........B0----B1----\n"
+            "rank 1  ...F0-F1-B0----B1----......\n"
+            "        0              5\n"
+            "makespan 9, bubble 33.3 % of the span and 33.3 % of the makespan\n"
+            "F forward  B backward\n");
+  for (const std::size_t columns : {30, 80, 200}) {
+    for (const bool colours : {false, true}) {
+      const std::string text = pictures::timeline_text(picture_of(gpipe_timeline(16, 32)), {columns, colours});
+      const std::vector<std::string> lines = lines_of(text);
+      ASSERT_EQ(lines.size(), 16u + 3u);
+      static const std::regex sgr("\x1b\\[[0-9;]*m");
+      for (std::size_t r = 0; r < 16; ++r) EXPECT_LT(std::regex_replace(lines[r], sgr, "").size(), columns);
+      EXPECT_EQ(text.find('\x1b') != std::string::npos, colours);
+    }
+  }
+}
+
+std::vector<pictures::GridRow> rows_of_one_f_one_b() {
+  const std::uint8_t f = 68, b = 71;
+  return {{"rank 0", {{0, 1, "F0", false}, {1, 2, "F1", false}, {4, 6, "B0", false}, {7, 9, "B1", false}}, {f, f, b, b}},
+          {"rank 1", {{1, 2, "F0", false}, {2, 4, "B0", false}, {4, 5, "F1", false}, {5, 7, "B1", false}}, {f, b, f, b}}};
+}
+
+TEST(Grid, IsFoldedBetweenCells) {
+  const auto rows = rows_of_one_f_one_b();
+  const std::string whole =
+      "rank 0  F0 F1 .  .  B0    .  B1\n"
+      "rank 1  .  F0 B0    F1 B1\n";
+  EXPECT_EQ(pictures::grid_text(rows, {}), whole);
+  EXPECT_EQ(pictures::grid_text(rows, {.columns = 80, .colours = false}), whole);
+  EXPECT_EQ(pictures::grid_text(rows, {.columns = 24, .colours = false}),
+            "time 0\n"
+            "rank 0  F0 F1 .  .\n"
+            "rank 1  .  F0 B0\n"
+            "\n"
+            "time 4\n"
+            "rank 0  B0    .  B1\n"
+            "rank 1  F1 B1\n");
+  // Four columns have room, and a cell goes over the end of the fourth.
+  EXPECT_EQ(pictures::grid_text(rows, {.columns = 21, .colours = false}),
+            "time 0\n"
+            "rank 0  F0 F1 .  .\n"
+            "rank 1  .  F0 B0\n"
+            "\n"
+            "time 4\n"
+            "rank 0  B0    .\n"
+            "rank 1  F1 B1\n"
+            "\n"
+            "time 7\n"
+            "rank 0  B1\n"
+            "rank 1\n");
+  // A terminal too narrow for one unit of time still gets one at a time.
+  EXPECT_EQ(count(pictures::grid_text(rows, {.columns = 3, .colours = false}), "time "), 9u);
+}
+
+TEST(Grid, ColoursChangeNoLetter) {
+  static const std::regex sgr("\x1b\\[[0-9;]*m"), blanks(" +\n");
+  for (const std::size_t columns : {0, 20, 24, 80}) {
+    const std::string coloured = pictures::grid_text(rows_of_one_f_one_b(), {columns, true});
+    EXPECT_NE(coloured, pictures::grid_text(rows_of_one_f_one_b(), {columns, false}));
+    EXPECT_EQ(std::regex_replace(std::regex_replace(coloured, sgr, ""), blanks, "\n"), pictures::grid_text(rows_of_one_f_one_b(), {columns, false})) << columns;
+  }
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,64 @@
+// Tables of plans: memory and traffic add up to what the plan says of itself.
+#include <gtest/gtest.h>
+
+#include "frontend/pictures/memory_view.h"
+#include "frontend/pictures/traffic_view.h"
+#include "frontend/service/compilation.h"
+#include "passes/plan/requirements.h"
+#include "tests/pictures/xml.h"
+
+namespace piper::test {
+namespace {
+
+/// The plans of inputs, given as in a command line.
+void for_each_plan(const std::function<void(const std::string& what, const dag::Dag&)>& body) {
+  struct Case {
+    const char* input;
+    std::vector<lower::Override> values;
+  };
+  const std::vector<Case> cases = {{"gpipe", {{"p", "3"}, {"m", "4"}}},          {"zbv", {{"p", "4"}, {"m", "8"}}},          {"dual_pipe", {{"p", "4"}, {"m", "8"}}},
+                                   {"interleaved", {{"p", "2"}, {"v", "2"}, {"m", "4"}}}, {"examples/gpt/gpt.pipe", {}}, {"examples/two_towers/two_towers.pipe", {}}};
+  const source::RealFileSystem files;
+  for (const Case& each : cases) {
+    service::Compilation compilation(files, each.values);
+    DiagnosticSink sink(compilation.context().locations);
+    ASSERT_TRUE(compilation.open(each.input, sink)) << each.input;
+    for (service::Subject& subject : compilation.subjects("", sink)) {
+      const auto dag = compilation.compile(subject, {}, sink);
+      ASSERT_TRUE(dag) << each.input;
+      body(std::string(each.input) + " " + subject.name, *dag);
+    }
+  }
+}
+
+TEST(Memory, OfClassesAddsUpToWhatThePlanSays) {
+  for_each_plan([](const std::string& what, const dag::Dag& dag) {
+    const auto rows = passes::memory_table(dag);
+    ASSERT_EQ(rows.size(), dag.plan->roles.size()) << what;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      EXPECT_EQ(rows[r].sum_of_peak(), dag.plan->roles[r].live_bytes) << what << " " << rows[r].role;
+      EXPECT_LE(rows[r].sum_of_peak(), rows[r].arena) << what;
+      EXPECT_GT(rows[r].sum_of_peak(), rows[r].sum_of_rest()) << what;
+      EXPECT_TRUE(rows[r].at.valid()) << what;
+    }
+    std::string error;
+    EXPECT_TRUE(read_xml(pictures::memory_svg(rows, what), error)) << error;
+  });
+}
+
+TEST(Traffic, OfCommunicatorsIsAllThatIsSent) {
+  for_each_plan([](const std::string& what, const dag::Dag& dag) {
+    const auto rows = passes::traffic_table(dag);
+    std::int64_t bytes = 0;
+    std::uint64_t operations = 0;
+    for (const passes::TrafficRow& row : rows) bytes += row.bytes, operations += row.operations;
+    EXPECT_EQ(bytes, passes::measure(dag).traffic) << what;
+    EXPECT_EQ(operations, dag.comms.size()) << what;
+    EXPECT_GT(bytes, 0) << what;
+    std::string error;
+    EXPECT_TRUE(read_xml(pictures::traffic_svg(rows, what), error)) << error;
+  });
+}
+
+}  // namespace
+}  // namespace piper::test

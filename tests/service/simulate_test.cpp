@@ -1,0 +1,364 @@
+// The simulator: closed forms of the field's schedules over ranges of sizes, the definitions of DESIGN.md section 8 against a slow evaluation of them from
+// nothing but the orders, what is told of idle time, and plans in seconds.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "frontend/service/compilation.h"
+#include "frontend/service/cost_text.h"
+#include "passes/order/orders_table.h"
+#include "passes/simulate/actions.h"
+#include "passes/simulate/operations.h"
+
+namespace piper::service {
+namespace {
+
+using passes::OperationCosts;
+using passes::OrdersTable;
+using passes::Timeline;
+
+constexpr double kExact = 1e-9;
+
+/// A schedule by itself, compiled.
+class Compiled {
+ public:
+  Compiled(const std::string& input, const std::string& name, std::vector<lower::Override> sizes, dag::Level level = dag::Level::ordered, const std::string& text = "") {
+    if (!text.empty()) files_.add(input, text);
+    compilation_.emplace(files_, std::move(sizes));
+    sink_.emplace(compilation_->context().locations);
+    if (!compilation_->open(input, *sink_)) return;
+    auto subject = compilation_->subject(name, false, *sink_);
+    if (!subject) return;
+    partition_ = passes::partition_name(subject->lowered.strategy.directives);
+    dag_ = compilation_->compile(*subject, {level, false, {}}, *sink_);
+  }
+  std::optional<Timeline> simulate(const OperationCosts& costs) { return dag_ ? passes::simulate_operations(*dag_, partition_, costs, *sink_) : std::nullopt; }
+  OrdersTable orders() const { return passes::orders_table(*dag_, partition_); }
+  const dag::Dag& dag() const { return *dag_; }
+  DiagnosticSink& sink() { return *sink_; }
+  std::string told() { return render_text(sink_->sorted(), compilation_->context().locations.files()); }
+
+ private:
+  source::MemoryFileSystem files_;
+  std::optional<Compilation> compilation_;
+  std::optional<DiagnosticSink> sink_;
+  Symbol partition_;
+  std::optional<dag::Dag> dag_;
+};
+
+std::vector<lower::Override> sizes(int p, int m, int v = 0) {
+  std::vector<lower::Override> given = {{"p", std::to_string(p)}, {"m", std::to_string(m)}};
+  if (v > 0) given.push_back({"v", std::to_string(v)});
+  return given;
+}
+
+double most_work(const Timeline& timeline) {
+  double most = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) most = std::max(most, rank.work);
+  return most;
+}
+double peak(const Timeline& timeline) {
+  double most = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) most = std::max(most, rank.peak);
+  return most;
+}
+
+// ---- closed forms
+
+TEST(Simulate, GPipeAndOneFOneB) {
+  for (const char* name : {"gpipe", "one_f_one_b"}) {
+    for (int p = 2; p <= 8; ++p) {
+      for (int m = 2; m <= 32; ++m) {
+        Compiled compiled(name, "", sizes(p, m));
+        for (const OperationCosts& costs : {OperationCosts{}, OperationCosts{.f = 10, .bi = 11, .bw = 8}, OperationCosts{.f = 2, .b = 3}}) {
+          const auto timeline = compiled.simulate(costs);
+          ASSERT_TRUE(timeline) << compiled.told();
+          const double work = m * (costs.f + costs.b.value_or(costs.bi + costs.bw));
+          EXPECT_NEAR(timeline->makespan / work - 1, (p - 1.0) / m, kExact) << name << " " << p << " " << m;
+          EXPECT_NEAR(timeline->bubble_span, (p - 1.0) / (m + p - 1), kExact);
+          for (int r = 0; r < p; ++r) {
+            EXPECT_NEAR(timeline->ranks[r].work, work, kExact);
+            EXPECT_NEAR(timeline->ranks[r].peak, std::string(name) == "gpipe" ? m : std::min(p - r, m), kExact);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Simulate, Interleaved) {
+  for (int v = 2; v <= 4; ++v) {
+    for (int p = 2; p <= 6; ++p) {
+      for (int m = p; m <= 4 * p; m += p) {
+        Compiled compiled("interleaved", "", sizes(p, m, v));
+        for (const OperationCosts& costs : {OperationCosts{}, OperationCosts{.f = 10, .b = 19}}) {
+          const auto timeline = compiled.simulate(costs);
+          ASSERT_TRUE(timeline) << compiled.told();
+          EXPECT_NEAR(timeline->makespan / most_work(*timeline) - 1, (p - 1.0) / (v * m), kExact) << p << " " << m << " " << v;
+          EXPECT_NEAR(timeline->ranks[0].peak, std::min<double>(p * (1 + (p - 1.0) / (p * v)), m), kExact);
+        }
+      }
+    }
+  }
+}
+
+TEST(Simulate, ZeroBubble) {
+  for (int p = 2; p <= 8; p += 2) {
+    for (int m = 2 * p; m <= 4 * p; m += 3) {
+      for (const OperationCosts& costs : {OperationCosts{}, OperationCosts{.f = 10, .bi = 11, .bw = 8}}) {
+        const auto h1 = Compiled("zb_h1", "", sizes(p, m)).simulate(costs);
+        ASSERT_TRUE(h1);
+        EXPECT_NEAR(h1->span - most_work(*h1), (p - 1) * (costs.f + costs.bi - costs.bw), kExact) << p << " " << m;
+        EXPECT_NEAR(peak(*h1), p, kExact);
+      }
+      const auto zbv = Compiled("zbv", "", sizes(p, m)).simulate({});
+      ASSERT_TRUE(zbv);
+      EXPECT_NEAR(zbv->bubble_span, 0, kExact);
+      EXPECT_NEAR(peak(*zbv), p, kExact);
+      const auto slow = Compiled("zbv", "", sizes(p, m)).simulate({.f = 1, .bi = 1, .bw = 1, .p2p = 0.25});
+      EXPECT_GT(slow->bubble_span, 0);
+      EXPECT_GT(slow->ranks[0].idle.message, 0);
+    }
+  }
+}
+
+TEST(Simulate, DualPipe) {
+  for (int p = 2; p <= 8; p += 2) {
+    for (int m = 2 * p; m <= 32; m += 2) {
+      for (const double unit : {1.0, 0.3}) {
+        const OperationCosts costs{.f = unit, .bi = unit, .bw = unit, .pair = 3 * unit};
+        const double idle = (p / 2 - 1) * (*costs.pair + 2 * unit - 3 * unit);
+        const auto timeline = Compiled("dual_pipe", "", sizes(p, m)).simulate(costs);
+        ASSERT_TRUE(timeline);
+        for (const Timeline::Rank& rank : timeline->ranks) EXPECT_NEAR(timeline->makespan - rank.work, idle, kExact) << p << " " << m;
+        EXPECT_NEAR(peak(*timeline), p + 1, kExact) << p << " " << m;
+      }
+    }
+  }
+}
+
+TEST(Simulate, DualPipeV) {
+  for (int p = 2; p <= 8; ++p) {
+    for (int m = 2 * p; m <= 3 * p; ++m) {
+      const auto timeline = Compiled("dual_pipe_v", "", sizes(p, m)).simulate({.pair = 3});
+      ASSERT_TRUE(timeline);
+      EXPECT_NEAR(timeline->span - most_work(*timeline), p - 1, kExact) << p << " " << m;
+      EXPECT_NEAR(peak(*timeline), p + 0.5, kExact) << p << " " << m;
+    }
+  }
+}
+
+// ---- the definitions, slowly
+
+/// DESIGN.md section 8 word by word, from what `show orders --format json` says: operations with stages, their ranks, their groups. Repeats until nothing changes.
+struct Slow {
+  double makespan = 0, span = 0, bubble_makespan = 0, bubble_span = 0;
+  std::vector<double> work, peak;
+
+  Slow(const OrdersTable& table, const OperationCosts& costs) {
+    const std::size_t ranks = table.rows.size();
+    const double share = static_cast<double>(ranks) / table.stages;
+    const auto cost = [&](const OrdersTable::Op& op) {
+      return share * (op.pass == Pass::F ? costs.f : op.pass == Pass::B ? costs.b.value_or(costs.bi + costs.bw) : op.pass == Pass::BI ? costs.bi : costs.bw);
+    };
+    std::vector<std::vector<double>> start(ranks), end(ranks);
+    std::map<std::tuple<int, std::uint32_t, std::uint32_t>, std::pair<std::size_t, std::size_t>> at;  // pass, stage, microbatch
+    for (std::size_t r = 0; r < ranks; ++r) {
+      start[r].assign(table.rows[r].ops.size(), 0);
+      end[r] = start[r];
+      for (std::size_t i = 0; i < table.rows[r].ops.size(); ++i) {
+        const auto& op = table.rows[r].ops[i];
+        at[{op.pass == Pass::B ? static_cast<int>(Pass::BI) : static_cast<int>(op.pass), *op.stage, op.mb}] = {r, i};
+      }
+    }
+    const auto ready = [&](std::size_t r, const OrdersTable::Op& op) {
+      double time = 0;
+      const auto needs = [&](Pass pass, std::uint32_t stage) {
+        const auto [rank, i] = at.at({static_cast<int>(pass), stage, op.mb});
+        time = std::max(time, end[rank][i] + (rank == r ? 0 : costs.p2p));
+      };
+      if (op.pass == Pass::F && *op.stage > 0) needs(Pass::F, *op.stage - 1);
+      if (op.pass == Pass::B || op.pass == Pass::BI) {
+        needs(Pass::F, *op.stage);
+        if (*op.stage + 1 < table.stages) needs(Pass::BI, *op.stage + 1);
+      }
+      if (op.pass == Pass::BW) needs(Pass::BI, *op.stage);
+      return time;
+    };
+    work.assign(ranks, 0);
+    peak.assign(ranks, 0);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        const auto& ops = table.rows[r].ops;
+        double free = 0;
+        work[r] = 0;
+        for (std::size_t i = 0; i < ops.size();) {
+          const bool pair = costs.pair && i + 1 < ops.size() && ops[i].group && ops[i].group == ops[i + 1].group && (i + 2 == ops.size() || ops[i + 2].group != ops[i].group) &&
+                            (ops[i].pass == Pass::F) != (ops[i + 1].pass == Pass::F) && ops[i].pass != Pass::BW && ops[i + 1].pass != Pass::BW;
+          const double begin = std::max({free, ready(r, ops[i]), pair ? ready(r, ops[i + 1]) : 0});
+          const double length = pair ? *costs.pair * share : cost(ops[i]);
+          for (const std::size_t next = i + (pair ? 2 : 1); i < next; ++i) {
+            changed = changed || end[r][i] != begin + length;
+            start[r][i] = begin;
+            end[r][i] = begin + length;
+          }
+          free = begin + length;
+          work[r] += length;
+        }
+      }
+    }
+    double total = 0, most = 0;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      makespan = std::max(makespan, end[r].back());
+      span = std::max(span, end[r].back() - start[r].front());
+      total += work[r];
+      most = std::max(most, work[r]);
+      std::vector<std::tuple<double, bool, double>> events;  // at equal times ends come before starts
+      for (std::size_t i = 0; i < table.rows[r].ops.size(); ++i) {
+        const auto& op = table.rows[r].ops[i];
+        const double part = op.pass == Pass::BW ? costs.w : op.pass == Pass::BI ? 1 - costs.w : 1;
+        if (op.pass == Pass::F) events.emplace_back(start[r][i], true, share);
+        else events.emplace_back(end[r][i], false, -share * part);
+      }
+      std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
+        return std::abs(std::get<0>(a) - std::get<0>(b)) > 1e-7 ? std::get<0>(a) < std::get<0>(b) : std::get<1>(a) < std::get<1>(b);
+      });
+      double held = 0;
+      for (const auto& event : events) peak[r] = std::max(peak[r], held += std::get<2>(event));
+    }
+    bubble_makespan = 1 - total / (static_cast<double>(ranks) * makespan);
+    bubble_span = 1 - most / span;
+  }
+};
+
+TEST(Simulate, IsTheDefinition) {
+  constexpr OperationCosts kCosts[] = {
+      {}, {.f = 10, .bi = 11, .bw = 8, .p2p = 1}, {.f = 10, .bi = 20, .bw = 10, .w = 0.5}, {.f = 1.25, .bi = 0.75, .bw = 2, .b = 2.5, .pair = 3.1, .p2p = 0.125, .w = 0.25}, {.f = 1, .bi = 1, .bw = 0.5, .pair = 1.5},
+  };
+  for (const char* name : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zbv", "dual_pipe", "dual_pipe_v"}) {
+    for (const auto& [p, m] : {std::pair(2, 4), {2, 6}, {4, 8}, {4, 12}, {5, 10}, {6, 18}}) {
+      const bool dual = std::string(name) == "dual_pipe";
+      if (dual && (p % 2 != 0 || m % 2 != 0)) continue;
+      Compiled compiled(name, "", sizes(p, m));
+      for (const OperationCosts& costs : kCosts) {
+        const auto timeline = compiled.simulate(costs);
+        ASSERT_TRUE(timeline) << name << " " << p << " " << m << compiled.told();
+        // Copy 1 of `dual_pipe` has its own microbatches, so stage and microbatch say which operation it is.
+        const Slow slow(compiled.orders(), costs);
+        const std::string what = std::string(name) + " " + std::to_string(p) + " " + std::to_string(m) + " f=" + std::to_string(costs.f);
+        EXPECT_NEAR(timeline->makespan, slow.makespan, kExact) << what;
+        EXPECT_NEAR(timeline->span, slow.span, kExact) << what;
+        EXPECT_NEAR(timeline->bubble_makespan, slow.bubble_makespan, kExact) << what;
+        EXPECT_NEAR(timeline->bubble_span, slow.bubble_span, kExact) << what;
+        for (std::size_t r = 0; r < slow.work.size(); ++r) {
+          EXPECT_NEAR(timeline->ranks[r].work, slow.work[r], kExact) << what;
+          EXPECT_NEAR(timeline->ranks[r].peak, slow.peak[r], kExact) << what;
+          EXPECT_NEAR(timeline->ranks[r].idle.total(), slow.makespan - slow.work[r], kExact) << what;
+        }
+      }
+    }
+  }
+}
+
+// ---- what a timeline says beside figures
+
+TEST(Simulate, TimelinesAreWhatTheirHeaderSays) {
+  for (const char* name : {"zbv", "dual_pipe_v", "interleaved"}) {
+    Compiled compiled(name, "", sizes(4, 8), dag::Level::planned);
+    for (const auto& timeline : {compiled.simulate({.pair = 2.5, .p2p = 0.5}), std::optional(passes::simulate_actions(compiled.dag(), passes::action_costs(compiled.dag(), {})))}) {
+      ASSERT_TRUE(timeline);
+      for (const Timeline::Lane& lane : timeline->lanes) {
+        for (std::uint32_t e = lane.first; e < lane.end; ++e) {
+          EXPECT_LE(timeline->start[e], timeline->finish[e]);
+          if (e == lane.first) continue;
+          const bool together = timeline->start[e] == timeline->start[e - 1] && timeline->finish[e] == timeline->finish[e - 1];
+          EXPECT_TRUE(together || timeline->start[e] >= timeline->finish[e - 1]) << name;
+        }
+      }
+      for (std::uint32_t e = 0; e < timeline->size(); ++e) {
+        const std::uint32_t cause = timeline->cause[e];
+        if (cause == Timeline::kNone) EXPECT_EQ(timeline->start[e], 0) << timeline->label(timeline->operation_of(e));
+        else EXPECT_LE(timeline->finish[cause], timeline->start[e] + kExact) << timeline->label(timeline->operation_of(e));
+      }
+      ASSERT_FALSE(timeline->critical.empty());
+      EXPECT_EQ(timeline->start[timeline->critical.front()], 0);
+      EXPECT_EQ(timeline->finish[timeline->critical.back()], timeline->makespan);
+      for (const Timeline::Rank& rank : timeline->ranks) EXPECT_NEAR(rank.idle.total(), timeline->makespan - rank.work, kExact);
+      for (const Timeline::Message& message : timeline->messages) EXPECT_LE(message.leaves, message.arrives);
+      EXPECT_FALSE(timeline->messages.empty());
+      for (const Timeline::Curve& curve : timeline->curves) {
+        for (std::uint32_t i = curve.first + 1; i < curve.end; ++i) EXPECT_LT(timeline->curve_time[i - 1], timeline->curve_time[i]);
+        EXPECT_TRUE(curve.cls || std::abs(timeline->curve_value[curve.end - 1]) < kExact);  // what was kept was let go of
+      }
+    }
+  }
+}
+
+TEST(Simulate, ImbalanceIsWhatASlowStageMakesOthersWait) {
+  const std::string text =
+      "schedule uneven(p: axis, m: int) {\n    partition model into stage: 3\n    split batch into mb: m\n    place stage[0] on p[0]\n    place stage[1] on p[1]\n    place stage[2] on p[1]\n"
+      "    order { rank r in p { if r == 0 { for i in 0..m { F stage[0] mb[i] }; for i in 0..m { B stage[0] mb[i] } } else {\n"
+      "        for i in 0..m { F stage[1] mb[i]; F stage[2] mb[i]; B stage[2] mb[i]; B stage[1] mb[i] } } } }\n}\n";
+  std::string lines = text;
+  for (std::size_t at = 0; (at = lines.find("; ", at)) != std::string::npos;) lines.replace(at, 2, "\n");
+  Compiled compiled("uneven.pipe", "uneven", sizes(2, 6), dag::Level::ordered, lines);
+  const auto timeline = compiled.simulate({});
+  ASSERT_TRUE(timeline) << compiled.told();
+  EXPECT_NEAR(timeline->ranks[0].work, 6 * 3 * 2.0 / 3, kExact);
+  EXPECT_NEAR(timeline->ranks[1].work, 6 * 3 * 4.0 / 3, kExact);
+  EXPECT_GT(timeline->ranks[0].idle.imbalance, 0);
+  EXPECT_EQ(timeline->ranks[1].idle.imbalance, 0);
+}
+
+TEST(Simulate, PlansTakeNoMoreMemoryThanPlanned) {
+  for (const char* name : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zbv", "dual_pipe", "dual_pipe_v"}) {
+    Compiled compiled(name, "", sizes(4, 8), dag::Level::planned);
+    for (const passes::MachineRates& rates : {passes::MachineRates{}, passes::MachineRates{.latency = 1e-3}, passes::MachineRates{.flops = 1e3, .latency = 0}}) {
+      const Timeline timeline = passes::simulate_actions(compiled.dag(), passes::action_costs(compiled.dag(), rates));
+      for (const Timeline::Rank& rank : timeline.ranks) {
+        EXPECT_LE(rank.peak_bytes, rank.planned_bytes) << name;
+        EXPECT_GT(rank.peak_bytes, 0) << name;
+      }
+    }
+  }
+}
+
+TEST(Simulate, PlansWithEqualBodiesHaveTheBubbleOfTheirOrder) {
+  for (const auto& [p, m] : {std::pair(2, 8), {4, 8}, {4, 16}}) {
+    Compiled compiled("one_f_one_b", "", sizes(p, m), dag::Level::planned);
+    passes::ActionCosts costs = passes::action_costs(compiled.dag(), {.bytes = 1e30, .latency = 0, .bandwidth = 1e30});
+    for (std::size_t b = 0; b < compiled.dag().bodies.size(); ++b) costs.body[b] = compiled.dag().context->text(compiled.dag().bodies[b].name).ends_with(".B") ? 2 : 1;
+    const Timeline timeline = passes::simulate_actions(compiled.dag(), costs);
+    EXPECT_NEAR(timeline.bubble_makespan, (p - 1.0) / (m + p - 1), 1e-6) << p << " " << m;
+  }
+}
+
+// ---- costs as text
+
+TEST(Costs, AreReadOrRefused) {
+  const LocationTable locations;
+  const auto read = [&](std::string_view text, OperationCosts& costs) {
+    DiagnosticSink sink(locations);
+    const bool good = read_costs(text, costs, sink);
+    EXPECT_EQ(good, !sink.has_errors()) << text;
+    EXPECT_TRUE(good || sink.reported(Code::bad_cost)) << text;
+    return good;
+  };
+  OperationCosts costs;
+  EXPECT_TRUE(read("f=2,bi=0.5 bw=1e3,pair=3, p2p=0,w=0.25,keep=1,r=1", costs));
+  EXPECT_EQ(std::tuple(costs.f, costs.bi, costs.bw, *costs.pair, costs.p2p, costs.w), std::tuple(2.0, 0.5, 1000.0, 3.0, 0.0, 0.25));
+  EXPECT_FALSE(costs.b);
+  for (const char* text : {"", ",", "f", "f=", "f=1,", "f=nan", "f=-1", "f=inf", "f=1e13", "f=1x", "w=1.5", "keep=-0.1", "g=1", "=1", "f=1,f=2", "f=1,,b=2", "F=1"}) {
+    OperationCosts unread;
+    EXPECT_FALSE(read(text, unread)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace piper::service
