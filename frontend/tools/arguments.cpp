@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::lsp) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
@@ -44,6 +44,9 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
      "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
+    {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
+     "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
+     "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}}, as `-D` gives them.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
@@ -63,6 +66,7 @@ constexpr OptionRow kOptions[] = {
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
+    {"--stdio", "", "", "what the server does anyway; some editors write it", bit(Command::lsp)},
     {"--help", "", "", "show the help of the command", kAll},
 };
 
@@ -115,6 +119,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.reference = true;
   } else if (name == "--interpret") {
     arguments.interpret = true;
+  } else if (name == "--stdio") {
+    // There is no other way.
   } else if (name == "--help") {
     arguments.help = true;
   } else {

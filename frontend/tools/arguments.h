@@ -16,7 +16,7 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, train, build, explain, help };
+enum class Command : std::uint8_t { check, show, train, build, explain, lsp, help };
 
 struct Arguments {
   Command command = Command::help;

@@ -1,0 +1,604 @@
+#include "frontend/lsp/candidates.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/lsp/call_at.h"
+#include "frontend/lsp/describe.h"
+#include "frontend/lsp/names.h"
+#include "frontend/sema/analyser.h"
+
+namespace piper::lsp {
+
+namespace {
+
+using sema::BodySort;
+using sema::Type;
+using sema::TypeKind;
+
+/// Types of values that only some places take.
+bool is_special(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::order: case TypeKind::steps: case TypeKind::cursor: case TypeKind::dimension: case TypeKind::op: case TypeKind::measure:
+    case TypeKind::initializer: case TypeKind::data: case TypeKind::optimizer: case TypeKind::rate: case TypeKind::dtype: return true;
+    default: return false;
+  }
+}
+
+bool fits(Type value, Type place) {
+  if (value.is_error()) return !is_special(place.kind);
+  if (value.kind == TypeKind::none || value.kind == TypeKind::steps) return false;
+  if (is_special(value.kind) && !(place.kind == TypeKind::rate && value.is_number())) return value.kind == place.kind && value.list == place.list;
+  if (place.is_error() || place.kind == TypeKind::any) return true;
+  if (value.kind == TypeKind::number || value.kind == TypeKind::any) return place.is_number() || place.kind == TypeKind::number || value.kind == TypeKind::any;
+  if (place.is(TypeKind::number)) return value.is_number();
+  return sema::converts(value, place);
+}
+
+constexpr Type kAny{};
+
+class Completer {
+ public:
+  Completer(Request& request, const StatementAt& statement, std::uint32_t at) : request_(request), statement_(statement), at_(at), program_(*request.program()) {
+    for (LocalName& local : locals_at(request, statement.typed.begin)) locals_.push_back(std::move(local));
+  }
+
+  std::vector<Candidate> run() {
+    if (statement_.first() == "use") {
+      modules();
+    } else if (!statement_.in_body) {
+      header();
+    } else {
+      body();
+    }
+    return std::move(list_);
+  }
+
+ private:
+  // ---- words
+  void word(std::string_view text) {
+    list_.push_back({std::string(text), CandidateKind::keyword, {}, std::string(meaning_of_word(text)), {}, "7"});
+  }
+  void words(std::initializer_list<std::string_view> list) {
+    for (const std::string_view text : list) word(text);
+  }
+  void passes() {
+    for (const std::string_view pass : {"F", "B", "BI", "BW"}) list_.push_back({pass.data(), CandidateKind::keyword, {}, std::string(meaning_of_word(pass)), {}, "3"});
+  }
+  /// `name:` of a setting or an argument.
+  void name_of_pair(std::string_view name, std::string_view detail) {
+    list_.push_back({std::string(name) + ":", CandidateKind::property, std::string(detail), std::string(meaning_of_word(name)), std::string(name) + ": ", "2"});
+  }
+
+  // ---- names
+  void local_names(Type place) {
+    for (const LocalName& local : locals_) {
+      if (!fits(local.type, place)) continue;
+      const std::string type = local.type.is_error() ? "" : ": " + std::string(sema::type_name(local.type));
+      list_.push_back({local.name, CandidateKind::variable, local.detail + type, {}, {}, "1"});
+    }
+  }
+  bool visible(sema::ModuleId module) const {
+    const auto& uses = program_.modules.front()->uses;
+    return module.index() == 0 || std::find(uses.begin(), uses.end(), module) != uses.end();
+  }
+  void add_function(const sema::Function& function) {
+    const CandidateKind kind = function.sort() == ast::FunctionSort::model      ? CandidateKind::class_
+                               : function.sort() == ast::FunctionSort::schedule ? CandidateKind::interface
+                                                                                : CandidateKind::function;
+    list_.push_back({std::string(function.name()), kind, headline(*function.syntax), std::string(function.syntax->doc), {}, "4"});
+  }
+  template <typename Wanted>
+  void functions(const Wanted& wanted) {
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    for (const sema::Function& function : program_.functions) {
+      // Nothing calls itself.
+      if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() && wanted(function)) add_function(function);
+    }
+  }
+  void params_of_file(Type place) {
+    for (const sema::Param& param : program_.params) {
+      if (visible(param.module) && fits(param.type, place)) {
+        list_.push_back({std::string(param.syntax->name.name), CandidateKind::constant, headline(*param.syntax), std::string(param.syntax->doc), {}, "4"});
+      }
+    }
+  }
+  void meshes() {
+    for (const sema::Mesh& mesh : program_.meshes) {
+      if (visible(mesh.module)) list_.push_back({std::string(mesh.syntax->name.name), CandidateKind::struct_, headline(*mesh.syntax), std::string(mesh.syntax->doc), {}, "1"});
+    }
+  }
+  void builtins(Type place) {
+    for (const std::string_view name : sema::builtin_names(false)) {
+      if (sema::find_unavailable(name) != nullptr) continue;
+      for (const sema::Signature* row : sema::find_builtins(name, false)) {
+        if (!stands_here(*row) || !fits(row->result, place)) continue;
+        list_.push_back({std::string(name), row->is_value ? CandidateKind::value : CandidateKind::function, std::string(row->text), {}, {}, "6"});
+        break;
+      }
+    }
+  }
+  bool stands_here(const sema::Signature& row) const {
+    const bool model = statement_.in_body && statement_.body == BodySort::model;
+    const bool of_tensors = row.result.is_tensor() || std::any_of(row.params.begin(), row.params.end(), [](const sema::BuiltinParam& param) { return param.type.is_tensor(); });
+    if (of_tensors) return model;
+    if (row.id == sema::Builtin::left) return statement_.in_body && statement_.body == BodySort::steps;
+    if (row.id == sema::Builtin::held) return statement_.in_body && statement_.body != BodySort::model && statement_.body != BodySort::value;
+    return true;
+  }
+  void labels(bool with_model) {
+    const Labels found = labels_at(request_, statement_.typed.begin);
+    if (with_model) list_.push_back({"model", CandidateKind::keyword, "all of the model", {}, {}, "2"});
+    for (const std::string& region : found.regions) list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "2"});
+  }
+
+  /// An expression of a type.
+  void expr(Type place) {
+    if (statement_.after_value()) return after_value();
+    // Behind an operator numbers go on with numbers.
+    const std::string_view last = statement_.last();
+    const bool computes = last == "+" || last == "-" || last == "*" || last == "/" || last == "%" || last == ".." || last == "by" || last == "<" || last == ">" ||
+                          last == "<=" || last == ">=" || last == "==" || last == "!=";
+    if (computes) place = statement_.body == BodySort::model && statement_.in_body ? kAny : Type{TypeKind::number};
+    if (last == "not" || last == "and" || last == "or") place = kAny;
+    local_names(place);
+    params_of_file(place);
+    functions([&](const sema::Function& function) {
+      if (function.sort() == ast::FunctionSort::schedule) return false;
+      if (function.sort() == ast::FunctionSort::model) return statement_.body == BodySort::model && function.result.is_tensor() && fits(function.result, place);
+      return fits(function.result, place);
+    });
+    builtins(place);
+    if (fits({TypeKind::boolean}, place) && !computes) words({"true", "false"});
+    if (!computes && (place.is_error() || place.is(TypeKind::boolean))) word("not");
+    if (!is_special(place.kind)) word("if");
+  }
+
+  /// Behind a value: the words that go on with the statement.
+  void after_value() {
+    coordinates();
+    if (statement_.depth() > 0) return;
+    const std::string_view first = statement_.first();
+    const auto next = [&](std::initializer_list<std::string_view> order) {
+      // Those behind the last one that stands already.
+      const std::string_view last = statement_.last_of(order);
+      bool open = last.empty();
+      for (const std::string_view text : order) {
+        if (open) word(text);
+        open = open || text == last;
+      }
+    };
+    if (first == "partition") next({"into", "with"});
+    if (first == "split") next({"into", "in"});
+    if (first == "place") next({"on"});
+    if (first == "replicate") next({"over", "with"});
+    if (first == "stream" && statement_.has(":")) next({"with"});
+    if (first == "cursor" && statement_.has("=")) next({"backward"});
+    if (first == "train" && statement_.has("=")) next({"on"});
+    if ((first == "for" || first == "rank") && statement_.last_of({"in", ","}) != "in") word("in");
+    if (first == "require" && !statement_.has("else")) word("else");
+    if (statement_.last_of({"if", "then", "else"}) == "if" && first != "if") word("then");
+    if (statement_.last_of({"if", "then", "else"}) == "then") word("else");
+    if ((first == "if" || first == "require" || statement_.has("if")) && statement_.last_of({"then", "else"}).empty()) words({"and", "or"});
+    if (statement_.has("..") && !statement_.has("by")) word("by");
+  }
+
+  /// `stage[r] ` goes on with ` mb[..]`.
+  void coordinates() {
+    if (statement_.last() != "]") return;
+    const Labels found = labels_at(request_, statement_.typed.begin);
+    std::set<std::string_view> given;
+    std::string_view head;
+    for (std::size_t i = statement_.words.size(); i > 0;) {
+      std::size_t depth = 0, j = i;
+      if (statement_.word(j - 1) != "]") break;
+      do {
+        --j;
+        if (statement_.words[j].kind == parse::LexemeKind::close) ++depth;
+        if (statement_.words[j].kind == parse::LexemeKind::open) --depth;
+      } while (depth > 0 && j > 0);
+      if (j == 0) break;
+      head = statement_.word(j - 1);
+      given.insert(head);
+      i = j - 1;
+    }
+    const bool region = std::find(found.regions.begin(), found.regions.end(), head) != found.regions.end();
+    const bool dimension = std::find(found.dimensions.begin(), found.dimensions.end(), head) != found.dimensions.end();
+    if (!region && !dimension) return;
+    for (const std::string& name : found.dimensions) {
+      if (!given.contains(name)) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "1"});
+    }
+  }
+
+  // ---- declarations
+  void modules() {
+    if (statement_.words.size() % 2 == 0) return;  // behind a name comes a `.`
+    std::string prefix;
+    for (std::size_t i = 1; i < statement_.words.size(); ++i) prefix += statement_.word(i);
+    std::set<std::string> next;
+    const auto add = [&](const std::string& name) {
+      if (!name.starts_with(prefix)) return;
+      const std::string rest = name.substr(prefix.size());
+      const std::size_t dot = rest.find('.');
+      if (next.insert(rest.substr(0, dot)).second) {
+        list_.push_back({rest.substr(0, dot), CandidateKind::module, dot == std::string::npos ? name : "", {}, {}, "1"});
+      }
+    };
+    for (const std::string& name : sema::library_modules()) add(name);
+    const std::string own = service::normal_path(request_.document().path());
+    const std::string folder = own.substr(0, own.rfind('/') + 1);
+    for (const std::string& path : request_.project().paths()) {
+      if (!path.starts_with(folder) || path == own || !path.ends_with(".pipe")) continue;
+      std::string name = path.substr(folder.size(), path.size() - folder.size() - 5);
+      std::replace(name.begin(), name.end(), '/', '.');
+      const bool is_name = std::all_of(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+      if (is_name) add(name);
+    }
+  }
+
+  void types() {
+    const bool tensors = statement_.item == "model";
+    if (statement_.last() == "->") {
+      if (statement_.item == "model") list_.push_back({"tensor", CandidateKind::type, {}, {}, "tensor[", "1"});
+      if (statement_.item == "def") {
+        for (const std::string_view type : {"int", "float", "bool", "string", "bytes", "devices", "selector", "order", "steps"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      }
+      return;
+    }
+    for (const std::string_view type : {"int", "float", "bool", "string", "bytes"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+    if (tensors) {
+      for (const std::string_view type : {"tensor", "i64", "f32", "f64"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+    } else {
+      for (const std::string_view type : {"axis", "devices", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      if (statement_.item == "def") {
+        for (const std::string_view type : {"cursor", "order"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      }
+    }
+  }
+
+  void header() {
+    const std::string_view first = statement_.first(), last = statement_.last();
+    if (statement_.words.empty()) {
+      return words({"def", "mesh", "model", "param", "schedule", "train", "use"});
+    }
+    if (statement_.words.size() == 1) return;  // a name of one's own
+    if (first == "train") {
+      if (last == "=") {
+        functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::model && !function.result.is_tensor(); });
+        return;
+      }
+      if (last == "on") return meshes();
+      if (statement_.depth() > 0) return arguments();
+      if (last == ")") word("on");
+      return;
+    }
+    if (first == "mesh") {
+      if (last == "=") return meshes();
+      if (statement_.depth() == 0 && statement_.has("=") && statement_.words.size() == 4) word("as");
+      if (statement_.depth() > 0 && last == ":") expr({TypeKind::integer});
+      return;
+    }
+    if (first == "param") return expr(kAny);
+    if (first == "def" || first == "schedule" || first == "model") {
+      if (last == "->") return types();
+      if (last == ":" && statement_.depth() == 1) return types();
+      if (last == "=" && statement_.depth() == 1) return expr(kAny);
+    }
+  }
+
+  // ---- bodies
+  void body() {
+    const std::string_view first = statement_.first(), last = statement_.last();
+    if (statement_.words.empty()) return begin_statement();
+    if (last == ".") return parts();
+    // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, they stand inside everything.
+    if (statement_.depth() > 0 && in_call()) return arguments();
+    if (first == "let" || first == "var") {
+      if (statement_.has("=")) expr(kAny);
+      return;
+    }
+    if (first == "return" || first == "loss") return expr(result_type(first));
+    if (first == "repeat" || first == "at") return first == "at" && statement_.has(":") ? operation() : expr({TypeKind::integer});
+    if (first == "if") return expr(kAny);
+    if (first == "require") {
+      if (statement_.has("else")) return;
+      expr(kAny);
+      const bool strategy = statement_.body == BodySort::schedule || statement_.body == BodySort::train;
+      if (strategy && statement_.words.size() == 1) {
+        for (const std::string_view measure : {"peak_memory", "bubble", "traffic"}) list_.push_back({measure.data(), CandidateKind::value, "measure of the plan", {}, {}, "2"});
+      }
+      return;
+    }
+    if (first == "for" || first == "rank") return binding(first == "rank");
+    if (first == "input") {
+      if (last == ":" && statement_.depth() == 0) {
+        for (const std::string_view type : {"tensor", "i64", "f32", "f64"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+      }
+      return;
+    }
+    if (first == "weight") {
+      if (statement_.has("=")) return expr({TypeKind::initializer});
+      if (statement_.depth() > 0) expr({TypeKind::integer});
+      return;
+    }
+    if (first == "region") return;
+    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "stream") return directive();
+    if (first == "order") return expr_or_labels({TypeKind::order});
+    if (first == "cursor") {
+      if (!statement_.has("=")) return;
+      return expr_or_labels({TypeKind::selector});
+    }
+    if (statement_.words[0].kind == parse::LexemeKind::pass || last == "&") return operation();
+    if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::train) return setting(first);
+    if (statement_.words.size() >= 2 && statement_.word(1) == "=") return expr(kAny);
+    if (statement_.after_value()) return after_value();
+    if (statement_.depth() > 0) expr({TypeKind::integer});
+  }
+
+  void begin_statement() {
+    for (const std::string_view text : sema::statement_keywords(statement_.body)) {
+      if (text == "return" && statement_.body == BodySort::model && !has_result()) continue;
+      word(text);
+    }
+    for (const LocalName& local : locals_) {
+      if (local.detail == "var") list_.push_back({local.name, CandidateKind::variable, "var", {}, {}, "1"});
+    }
+    if (statement_.body == BodySort::steps) {
+      passes();
+      functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::def && function.result.is(TypeKind::steps); });
+    }
+    if (statement_.body == BodySort::schedule || statement_.body == BodySort::train) {
+      functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::schedule; });
+    }
+    if (statement_.body == BodySort::train && !statement_.in_block) {
+      std::set<std::string_view> given;
+      const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+      if (const auto* train = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item)) {
+        for (const ast::Stmt* stmt : train->body->statements) {
+          if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) given.insert(setting->setting.name.name);
+        }
+      }
+      for (const std::string_view name : ast::kTrainSettings) {
+        if (!given.contains(name)) name_of_pair(name, "setting of the train");
+      }
+    }
+  }
+
+  bool has_result() const {
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    const auto* function = llvm::dyn_cast_or_null<ast::FunctionItem>(nodes.item);
+    return function != nullptr && function->result != nullptr;
+  }
+
+  Type result_type(std::string_view first) const {
+    if (first == "loss") return {TypeKind::tensor};
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    for (const sema::Function& function : program_.functions) {
+      if (function.syntax == nodes.item && statement_.words.size() == 1) return function.result;
+    }
+    return kAny;
+  }
+
+  void binding(bool rank) {
+    if (statement_.last_of({"in", ","}) != "in") {
+      if (statement_.after_value()) word("in");
+      return;
+    }
+    if (!rank) return expr(kAny);
+    if (statement_.after_value()) return;
+    local_names({TypeKind::axis});
+    for (const LocalName& local : locals_) {
+      if (local.type.is(TypeKind::devices)) list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
+    }
+  }
+
+  void expr_or_labels(Type type) {
+    if (statement_.after_value()) return after_value();
+    if (statement_.depth() > 0) {
+      // An index inside a selector is a number, an element of a list a selector.
+      const bool list = open_bracket_is_list();
+      if (list) labels(false);
+      return expr(list ? Type{TypeKind::selector} : Type{TypeKind::integer});
+    }
+    if (type.is(TypeKind::selector)) {
+      labels(false);
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::selector) || local.type == Type{TypeKind::selector, true}) list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
+      }
+      functions([](const sema::Function& function) { return function.result.kind == TypeKind::selector; });
+      return;
+    }
+    expr(type);
+  }
+
+  /// Of the innermost open bracket.
+  bool open_bracket_is_list() const {
+    std::size_t depth = 0;
+    for (std::size_t i = statement_.words.size(); i-- > 0;) {
+      if (statement_.words[i].kind == parse::LexemeKind::close) ++depth;
+      if (statement_.words[i].kind != parse::LexemeKind::open) continue;
+      if (depth > 0) {
+        --depth;
+        continue;
+      }
+      if (statement_.word(i) != "[" || i == 0) return statement_.word(i) == "[";
+      const parse::LexemeKind before = statement_.words[i - 1].kind;
+      return before != parse::LexemeKind::name && before != parse::LexemeKind::close;
+    }
+    return false;
+  }
+
+  void operation() {
+    if (statement_.depth() > 0) return expr({TypeKind::integer});
+    const std::string_view last = statement_.last();
+    if (last == "&" || last == ":") return passes();
+    if (statement_.words.back().kind == parse::LexemeKind::pass) {
+      local_names({TypeKind::cursor});
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::selector)) list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
+      }
+      return labels(false);
+    }
+    coordinates();
+  }
+
+  void directive() {
+    const std::string_view first = statement_.first(), last = statement_.last();
+    const std::string_view part = statement_.last_of({"into", "with", "on", "over", "in", ":"});
+    if (statement_.depth() > 0) return expr({TypeKind::integer});
+    if (statement_.has("with")) {
+      if (last == "with" || last == ",") return settings_of(first);
+      if (last == ":") expr(first == "replicate" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+      return;
+    }
+    if (statement_.after_value() && last != "model") return after_value();
+    if (last == "model" && statement_.words.size() > 1) return after_value();
+    if (part == "on") {
+      local_names({TypeKind::axis});
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::devices)) list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
+      }
+      functions([](const sema::Function& function) { return function.result.is(TypeKind::devices); });
+      return;
+    }
+    if (part == "over") return local_names({TypeKind::axis});
+    if (part == "into" || (first != "stream" && part == ":" && statement_.has("into"))) {
+      if (last == ":") return expr({TypeKind::integer});
+      if (first == "partition") name_of_pair("stage", "the name of the parts");
+      if (first == "split") {
+        name_of_pair("mb", "microbatches");
+        name_of_pair("copy", "copies of the model, each with its part of the batch");
+      }
+      return;
+    }
+    if (first == "split" && statement_.words.size() == 1) {
+      list_.push_back({"batch", CandidateKind::property, "dimension of the batch", {}, {}, "1"});
+      return;
+    }
+    if (first == "stream" && !statement_.has(":")) return;
+    if (first == "place" && (statement_.words.size() == 1 || last == ",")) passes();
+    labels(true);
+  }
+
+  void settings_of(std::string_view first) {
+    if (first == "partition") name_of_pair("sizes", "[int]: units in each part");
+    if (first == "replicate") name_of_pair("bucket", "bytes: gradients that are reduced together");
+    if (first == "stream") {
+      name_of_pair("priority", "high or normal");
+      name_of_pair("window", "int: how many may be under way");
+    }
+  }
+
+  void setting(std::string_view name) {
+    if (name == "data" || name == "held_out") expr({TypeKind::data});
+    if (name == "optim") expr({TypeKind::optimizer});
+    if (name == "dtype") expr({TypeKind::dtype});
+    if (name == "seed" || name == "steps") expr({TypeKind::integer});
+  }
+
+  /// Behind a `.`: parts of regions, methods of orders.
+  void parts() {
+    const std::size_t count = statement_.words.size();
+    const bool call = count >= 2 && statement_.word(count - 2) == ")";
+    if (call || (statement_.first() == "order" && statement_.body != BodySort::steps)) {
+      for (const std::string_view name : sema::builtin_names(true)) {
+        for (const sema::Signature* row : sema::find_builtins(name, true)) list_.push_back({std::string(name), CandidateKind::function, std::string(row->text), {}, {}, "1"});
+      }
+      return;
+    }
+    if (statement_.first() == "stream") {
+      for (const std::string_view part : {"send", "recv", "reduce"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
+    }
+  }
+
+  bool in_call() const { return call_at(request_, statement_.typed.begin).has_value() && !open_bracket_is_list() && innermost_is_paren(); }
+  bool innermost_is_paren() const {
+    std::size_t depth = 0;
+    for (std::size_t i = statement_.words.size(); i-- > 0;) {
+      if (statement_.words[i].kind == parse::LexemeKind::close) ++depth;
+      if (statement_.words[i].kind != parse::LexemeKind::open) continue;
+      if (depth == 0) return statement_.word(i) == "(";
+      --depth;
+    }
+    return false;
+  }
+
+  void arguments() {
+    const std::optional<CallAt> call = call_at(request_, at_);
+    if (!call || call->callees.empty()) return;
+    const Callee& callee = call->callees.front();
+    Type place = kAny;
+    const CalleeParam* param = nullptr;
+    for (std::size_t i = 0; i < callee.params.size(); ++i) {
+      const CalleeParam& each = callee.params[i];
+      if (call->opens_name ? each.name == call->argument_name : i == call->argument) param = &each;
+    }
+    if (param != nullptr) place = param->type;
+    if (!call->opens_name && call->at_begin) {
+      for (std::size_t i = call->positional; i < callee.params.size(); ++i) {
+        if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text);
+      }
+      if (callee.open) open_names(*call);
+      if (call->follows_name || param == nullptr) return;
+      if (call->named.contains(param->name)) return;
+    }
+    if (place.is(TypeKind::op)) {
+      if (statement_.words.back().kind == parse::LexemeKind::pass) return local_names({TypeKind::cursor});
+      return passes();
+    }
+    if (place.kind == TypeKind::cursor) return local_names(place);
+    if (place.is(TypeKind::dimension)) {
+      for (const LocalName& local : locals_) {
+        if (local.detail == "dimension") list_.push_back({local.name, CandidateKind::property, local.detail, {}, {}, "1"});
+      }
+      return;
+    }
+    if (place.kind == TypeKind::selector) {
+      if (!statement_.after_value()) labels(false);
+      return expr(place);
+    }
+    expr(place);
+  }
+
+  /// Extents of the data: the dimensions of the model's inputs.
+  void open_names(const CallAt& call) {
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    const auto* item = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item);
+    if (item == nullptr) return;
+    for (const sema::Train& train : program_.trains) {
+      if (train.syntax != item || !train.model.valid()) continue;
+      std::set<std::string_view> told;
+      for (const ast::Stmt* stmt : program_.functions[train.model.index()].syntax->body->statements) {
+        const auto* input = llvm::dyn_cast<ast::InputStmt>(stmt);
+        if (input == nullptr) continue;
+        for (const ast::Param& param : input->inputs) {
+          if (param.type == nullptr) continue;
+          for (const ast::Dim& dim : param.type->dims) {
+            const std::string name(dim.name.name);
+            if (dim.size == nullptr && name != "batch" && !call.named.contains(name) && told.insert(dim.name.name).second) name_of_pair(name, "extent of the data");
+          }
+        }
+      }
+    }
+  }
+
+  Request& request_;
+  const StatementAt& statement_;
+  const std::uint32_t at_;
+  const sema::Program& program_;
+  std::vector<LocalName> locals_;
+  std::vector<Candidate> list_;
+};
+
+}  // namespace
+
+std::vector<Candidate> candidates(Request& request, const StatementAt& statement, std::uint32_t at) {
+  std::vector<Candidate> list = Completer(request, statement, at).run();
+  // Of one name the nearest one stands for all.
+  std::stable_sort(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) { return a.sort < b.sort; });
+  std::set<std::string> seen;
+  std::erase_if(list, [&](const Candidate& candidate) { return !seen.insert(candidate.label).second; });
+  return list;
+}
+
+}  // namespace piper::lsp
