@@ -46,6 +46,12 @@ class Walker {
   void names(std::span<const Identifier> list) {
     for (const Identifier& each : list) name(each);
   }
+  void axes(std::span<const Identifier> list) {
+    names(list);
+    for (const Identifier& each : list) {
+      if (names_.reads) names_.reads(each);
+    }
+  }
   void pair(const Pair& pair) {
     visit_(pair.range, false);
     name(pair.name);
@@ -224,11 +230,11 @@ void Walker::stmt(const Stmt& stmt) {
     expr(place->devices);
   } else if (auto* replicate = llvm::dyn_cast<ReplicateStmt>(&stmt)) {
     targets(replicate->targets);
-    names(replicate->axes);
+    axes(replicate->axes);
     pairs(replicate->settings);
   } else if (auto* shard = llvm::dyn_cast<ShardStmt>(&stmt)) {
     targets(shard->targets);
-    names(shard->axes);
+    axes(shard->axes);
     names(shard->dims);
     pairs(shard->settings);
   } else if (auto* treat = llvm::dyn_cast<TreatStmt>(&stmt)) {

@@ -18,6 +18,7 @@ void walk(const Module& module, const VisitNode& visit);
 struct NameVisitor {
   std::function<void(const Identifier& name)> declares;  // parameters, `let`, `var`, loops, cursors, weights, inputs
   std::function<void(const Identifier& name)> assigns;
+  std::function<void(const Identifier& name)> reads;     // axes behind `over`
   std::function<void(const NameExpr& name)> uses;        // callees too
   std::function<void(const CallExpr& call)> calls;
   // All nodes of a kind, whatever they name.

@@ -28,9 +28,12 @@ bool is_special(TypeKind kind) {
 bool fits(Type value, Type place) {
   if (value.is_error()) return !is_special(place.kind);
   if (value.kind == TypeKind::none || value.kind == TypeKind::steps) return false;
-  if (is_special(value.kind) && !(place.kind == TypeKind::rate && value.is_number())) return value.kind == place.kind && value.list == place.list;
+  if (value.kind == TypeKind::any) return place.list || place.is_error() || place.kind == TypeKind::any;
+  if (is_special(place.kind) && value.kind != place.kind && place.kind != TypeKind::rate) return false;
+  if (place.kind == TypeKind::rate && value.is_number()) return true;
+  if (is_special(value.kind)) return value.kind == place.kind && value.list == place.list;
   if (place.is_error() || place.kind == TypeKind::any) return true;
-  if (value.kind == TypeKind::number || value.kind == TypeKind::any) return place.is_number() || place.kind == TypeKind::number || value.kind == TypeKind::any;
+  if (value.kind == TypeKind::number) return place.is_number() || place.kind == TypeKind::number || place.kind == TypeKind::rate;
   if (place.is(TypeKind::number)) return value.is_number();
   return sema::converts(value, place);
 }
@@ -160,13 +163,11 @@ class Completer {
     if (statement_.depth() > 0) return;
     const std::string_view first = statement_.first();
     const auto next = [&](std::initializer_list<std::string_view> order) {
-      // Those behind the last one that stands already.
+      // The one behind the last that stands already.
       const std::string_view last = statement_.last_of(order);
-      bool open = last.empty();
-      for (const std::string_view text : order) {
-        if (open) word(text);
-        open = open || text == last;
-      }
+      const auto found = std::find(order.begin(), order.end(), last);
+      const auto following = found == order.end() ? order.begin() : found + 1;
+      if (following != order.end()) word(*following);
     };
     if (first == "partition") next({"into", "with"});
     if (first == "split") next({"into", "in"});

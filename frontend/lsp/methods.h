@@ -30,6 +30,8 @@ json::Value code_action(Request& request);
 // folding.cpp
 json::Value folding_range(Request& request);
 json::Value selection_range(Request& request);
+// formatting.cpp
+json::Value formatting(Request& request);
 // hover.cpp
 json::Value hover(Request& request);
 // inlay_hints.cpp

@@ -1,6 +1,7 @@
 #include "frontend/lsp/names.h"
 
 #include <algorithm>
+#include <map>
 
 #include "frontend/ast/source_text.h"
 #include "frontend/ast/walk.h"
@@ -17,8 +18,14 @@ std::vector<SourceRange> declarations(Request& request, const ast::Module& modul
   visitor.declares = [&](const ast::Identifier& name) {
     if (!name.missing()) ranges.push_back(name.range);
   };
+  std::map<std::uint32_t, SourceRange> dimensions;  // of an item: their first mention declares them
+  visitor.dims = [&](const ast::Dim& dim) {
+    if (dim.name.binding != ast::kUnbound) dimensions.emplace(dim.name.binding, dim.name.range);
+  };
   for (const ast::Item* item : module.items) {
+    dimensions.clear();
     ast::walk_names(*item, visitor);
+    for (const auto& [slot, range] : dimensions) ranges.push_back(range);
     if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item)) {
       for (const ast::Pair& axis : mesh->axes) ranges.push_back(axis.name.range);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "frontend/ast/walk.h"
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/names.h"
 #include "frontend/parse/lexemes.h"
@@ -16,10 +17,21 @@ bool is_name(std::string_view text) {
   return found.size() == 1 && found[0].kind == parse::LexemeKind::name && found[0].begin == 0 && found[0].end == text.size();
 }
 
+bool is_dimension(const ast::Module& module, SourceRange declaration) {
+  bool found = false;
+  ast::NameVisitor visitor;
+  visitor.dims = [&](const ast::Dim& dim) { found = found || dim.name.range == declaration; };
+  for (const ast::Item* item : module.items) ast::walk_names(*item, visitor);
+  return found;
+}
+
 Name renamed_name(Request& request) {
   const std::optional<Name> name = name_at(request, request.offset());
   if (!name) throw Refusal{ErrorCode::request_failed, "here stands no name that can be changed"};
   if (request.files().is_library(name->declaration.file)) throw Refusal{ErrorCode::request_failed, "the standard library declares this name"};
+  if (is_dimension(*request.module(), name->declaration)) {
+    throw Refusal{ErrorCode::request_failed, "dimensions are known by their names: data, directives and other models speak of the same one"};
+  }
   return *name;
 }
 

@@ -137,6 +137,8 @@ void Server::request(const json::Value& id, llvm::StringRef method, json::Object
   if (phase_ == Phase::fresh) return refuse(id, ErrorCode::server_not_initialized, "the first request is `initialize`");
   if (method == "shutdown") {
     phase_ = Phase::shut_down;
+    std::unique_lock lock(mutex_);
+    work_.wait(lock, [&] { return queue_.empty() && running_ == nullptr; });  // what was asked before is answered
     return respond(id, nullptr);
   }
   for (const Method& known : methods()) {

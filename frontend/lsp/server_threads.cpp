@@ -14,6 +14,7 @@ void Server::answer_requests() {
     {
       std::unique_lock lock(mutex_);
       running_.reset();
+      if (queue_.empty()) work_.notify_all();
       work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       running_ = job = std::move(queue_.front());

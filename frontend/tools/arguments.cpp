@@ -11,11 +11,13 @@ namespace {
 
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kOnInput = bit(Command::check) | bit(Command::show) | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::lsp) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::lsp) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
     "  piper show grid zbv -D p=4 -D m=8\n";
+
+constexpr std::size_t kAnyNumber = SIZE_MAX;
 
 constexpr CommandRow kCommands[] = {
     {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
@@ -44,6 +46,9 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE]", 0, 1, "explain a diagnostic",
      "Prints the page of a diagnostic, such as P3007; without a code, the list of all codes.", ""},
+    {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
+     "Rewrites the files in place. `-` reads standard input and writes to standard output. A declaration with mistakes of syntax is left as it is.\n"
+     "With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
     {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
      "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
      "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}}, as `-D` gives them.", ""},
@@ -66,6 +71,7 @@ constexpr OptionRow kOptions[] = {
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
+    {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
     {"--stdio", "", "", "what the server does anyway; some editors write it", bit(Command::lsp)},
     {"--help", "", "", "show the help of the command", kAll},
 };
@@ -119,6 +125,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.reference = true;
   } else if (name == "--interpret") {
     arguments.interpret = true;
+  } else if (name == "--check") {
+    arguments.check = true;
   } else if (name == "--stdio") {
     // There is no other way.
   } else if (name == "--help") {
@@ -144,7 +152,7 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   const std::size_t words = arguments.positional.size();
   if (words < command.least_words || words > command.most_words) {
     std::string counts = std::to_string(command.least_words);
-    if (command.most_words > command.least_words) counts += " or " + std::to_string(command.most_words);
+    if (command.most_words > command.least_words) counts += " or " + (command.most_words == kAnyNumber ? "more" : std::to_string(command.most_words));
     return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
            command.usage + "`";
   }

@@ -16,7 +16,7 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, train, build, explain, lsp, help };
+enum class Command : std::uint8_t { check, show, train, build, explain, fmt, lsp, help };
 
 struct Arguments {
   Command command = Command::help;
@@ -34,6 +34,7 @@ struct Arguments {
   std::string out_folder;                       // --out
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
+  bool check = false;                           // --check
   bool help = false;                            // --help
   bool version = false;                         // --version
 };
