@@ -44,8 +44,9 @@ std::vector<Line> lines_of(const std::vector<Word>& words) {
       const bool closes_block = word.is("}"), closes_bracket = word.is(")") || word.is("]");
       const bool inside = brackets > 0 && !(closes_bracket && brackets == 1);
       const bool unfinished = brackets == 0 && before != nullptr && !can_end(*before) && !before->is("{") && !before->is(";");
-      line.goes_on = brackets > 0 || unfinished;
-      line.indent = kIndent * (blocks - (closes_block && blocks > 0 ? 1 : 0) + (inside || unfinished ? 1 : 0));
+      const bool backward = brackets == 0 && word.is("backward");  // of the cursor above
+      line.goes_on = brackets > 0 || unfinished || backward;
+      line.indent = kIndent * (blocks - (closes_block && blocks > 0 ? 1 : 0) + (inside || unfinished || backward ? 1 : 0));
       lines.push_back(line);
     }
     lines.back().last = i + 1;
@@ -159,7 +160,11 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
   return std::nullopt;
 }
 
-bool neighbours(const std::vector<Word>& words, const Line& a, const Line& b) { return a.indent == b.indent && !words[b.first].blank_before; }
+/// Of a block on several lines that stands beside `beside`.
+bool is_of_long_block(const std::vector<Word>& words, const Line& beside, const Line& line) {
+  if (line.indent > beside.indent) return true;
+  return line.indent == beside.indent && (words[line.first].is("}") || words[line.last - 1].is("{"));
+}
 
 void align(const std::vector<Word>& words, std::vector<Line>& lines) {
   for (std::size_t begin = 0; begin < lines.size();) {
@@ -169,25 +174,29 @@ void align(const std::vector<Word>& words, std::vector<Line>& lines) {
       begin = end;
       continue;
     }
-    std::vector<std::size_t> columns = {column->at};
+    std::vector<std::size_t> rows = {begin}, columns = {column->at};
     std::size_t widest = width(lines[begin].text.substr(0, column->at)), narrowest = widest;
-    for (; end < lines.size() && neighbours(words, lines[end - 1], lines[end]); ++end) {
-      const std::optional<Column> next = column_of(words, lines[end]);
-      if (!next || next->table != column->table) break;
+    for (std::size_t i = end; i < lines.size() && !words[lines[i].first].blank_before && lines[i].indent >= lines[begin].indent; ++i) {
+      // One-line blocks stand in one column also where longer ones stand between them.
+      if (column->table == "repeat" && is_of_long_block(words, lines[begin], lines[i])) continue;
+      const std::optional<Column> next = column_of(words, lines[i]);
+      if (!next || next->table != column->table || lines[i].indent != lines[begin].indent) break;
+      rows.push_back(i);
       columns.push_back(next->at);
-      const std::size_t here = width(lines[end].text.substr(0, next->at));
+      const std::size_t here = width(lines[i].text.substr(0, next->at));
       widest = std::max(widest, here);
       narrowest = std::min(narrowest, here);
     }
     bool fits = widest - narrowest <= kWidestColumn;
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t padding = widest - width(lines[i].text.substr(0, columns[i - begin]));
-      fits = fits && lines[i].indent + width(lines[i].text) + padding <= kWidth;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Line& row = lines[rows[i]];
+      fits = fits && row.indent + width(row.text) + widest - width(row.text.substr(0, columns[i])) <= kWidth;
     }
-    for (std::size_t i = begin; i < end && fits; ++i) {
-      const std::size_t at = columns[i - begin];
-      lines[i].text.insert(at, widest - width(lines[i].text.substr(0, at)), ' ');
+    for (std::size_t i = 0; i < rows.size() && fits; ++i) {
+      std::string& text = lines[rows[i]].text;
+      text.insert(columns[i], widest - width(text.substr(0, columns[i])), ' ');
     }
+    end = rows.back() + 1;
     begin = end;
   }
 }
@@ -215,8 +224,6 @@ void align_comments(const std::vector<Word>& words, std::vector<Line>& lines) {
   }
 }
 
-bool ends_declaration(const std::vector<Word>& words, const Line& line) { return line.indent == 0 && words[line.first].is("}"); }
-
 std::string formatted(std::string_view text, std::string_view line_end) {
   std::vector<Word> words = words_of(text);
   std::vector<Line> lines = fit(words);
@@ -225,10 +232,8 @@ std::string formatted(std::string_view text, std::string_view line_end) {
   std::string result;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
-    // Declarations with bodies stand apart; what begins a block or ends one does not.
-    const bool apart = i > 0 && ends_declaration(words, lines[i - 1]);
     const bool opens = i > 0 && words[lines[i - 1].last - 1].is("{");
-    if (i > 0 && (apart || (words[line.first].blank_before && !opens))) result += line_end;
+    if (i > 0 && words[line.first].blank_before && !opens) result += line_end;
     result += std::string(line.indent, ' ') + line.text;
     result += line_end;
   }

@@ -17,7 +17,6 @@ bool is_operand_end(const Word& word) {
 void break_blocks(std::vector<Word>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!words[i].is("{") || words[i].partner == i) continue;
-    words[i].breaks = words[i].blank_before = false;
     const std::size_t close = words[i].partner;
     bool several = false;
     for (std::size_t j = i + 1; j < close; ++j) several = several || words[j].breaks || words[j].kind == LexemeKind::comment;

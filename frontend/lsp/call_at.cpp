@@ -30,6 +30,8 @@ Callee callee_of(const sema::Signature& row) {
   Callee callee;
   callee.text = row.text;
   callee.open = row.open;
+  callee.variadic = row.variadic;
+  callee.rest = row.rest;
   for (const sema::BuiltinParam& param : row.params) {
     std::string text = std::string(param.name) + ":";
     // As the signature writes it.

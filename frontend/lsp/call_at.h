@@ -20,7 +20,9 @@ struct CalleeParam {
 struct Callee {
   std::string text;  // `mlp(layers: int, ...)`
   std::string doc;
-  bool open = false;  // takes further names
+  bool open = false;      // takes further names
+  bool variadic = false;  // takes further values
+  sema::Type rest = {};   // of either
   std::vector<CalleeParam> params;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/ast/walk.h"
 #include "frontend/lsp/call_at.h"
 #include "frontend/lsp/describe.h"
 #include "frontend/lsp/names.h"
@@ -133,6 +134,8 @@ class Completer {
     const Labels found = labels_at(request_, statement_.typed.begin);
     if (with_model) list_.push_back({"model", CandidateKind::keyword, "all of the model", {}, {}, "2"});
     for (const std::string& region : found.regions) list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "2"});
+    if (with_model) return;
+    for (const std::string& name : found.dimensions) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "2"});
   }
 
   /// An expression of a type.
@@ -155,6 +158,7 @@ class Completer {
     if (fits({TypeKind::boolean}, place) && !computes) words({"true", "false"});
     if (!computes && (place.is_error() || place.is(TypeKind::boolean))) word("not");
     if (!is_special(place.kind)) word("if");
+    if (last == "[" && open_bracket_is_list()) word("for");
   }
 
   /// Behind a value: the words that go on with the statement.
@@ -208,6 +212,9 @@ class Completer {
     if (!region && !dimension) return;
     for (const std::string& name : found.dimensions) {
       if (!given.contains(name)) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "1"});
+    }
+    for (const std::string& name : found.regions) {
+      if (dimension && !given.contains(name)) list_.push_back({name, CandidateKind::struct_, "region", {}, {}, "1"});
     }
   }
 
@@ -263,6 +270,7 @@ class Completer {
       return words({"def", "mesh", "model", "param", "schedule", "train", "use"});
     }
     if (statement_.words.size() == 1) return;  // a name of one's own
+    if (in_shape()) return dimensions();
     if (first == "train") {
       if (last == "=") {
         functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::model && !function.result.is_tensor(); });
@@ -283,6 +291,10 @@ class Completer {
     if (first == "def" || first == "schedule" || first == "model") {
       if (last == "->") return types();
       if (last == ":" && statement_.depth() == 1) return types();
+      if (last == "[" && statement_.depth() == 2 && statement_.word(statement_.words.size() - 2) == ":") {
+        for (const std::string_view type : {"int", "float", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+        return;
+      }
       if (last == "=" && statement_.depth() == 1) return expr(kAny);
     }
   }
@@ -293,6 +305,8 @@ class Completer {
     if (statement_.words.empty()) return begin_statement();
     if (last == ".") return parts();
     // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, they stand inside everything.
+    if (in_comprehension()) return comprehension();
+    if (in_shape()) return dimensions();
     if (statement_.depth() > 0 && in_call()) return arguments();
     if (first == "let" || first == "var") {
       if (statement_.has("=")) expr(kAny);
@@ -336,7 +350,56 @@ class Completer {
     if (statement_.depth() > 0) expr({TypeKind::integer});
   }
 
+  /// `[for i in 0..m, c in 0..v: stage[c] mb[i]]`
+  bool in_comprehension() const {
+    const std::size_t open = statement_.innermost();
+    return open + 1 < statement_.words.size() && statement_.word(open) == "[" && statement_.word(open + 1) == "for";
+  }
+  void comprehension() {
+    const std::size_t open = statement_.innermost();
+    bool names = true;  // before `in`
+    bool values = false;
+    for (std::size_t i = open + 1; i < statement_.words.size(); ++i) {
+      if (statement_.word(i) == "in") names = false;
+      if (statement_.word(i) == "," && !values) names = true;
+      if (statement_.word(i) == ":") values = true;
+    }
+    if (values) {
+      if (statement_.after_value()) return after_value();
+      labels(false);
+      return expr(kAny);
+    }
+    if (names) {
+      if (statement_.last() != "for" && statement_.last() != ",") word("in");
+      return;
+    }
+    if (statement_.after_value()) return word("by");
+    expr(kAny);
+  }
+
+  /// Inside the brackets of a type or of a weight: names of dimensions.
+  bool in_shape() const {
+    const std::size_t open = statement_.innermost();
+    if (open == statement_.words.size() || statement_.word(open) != "[" || open == 0) return false;
+    const std::string_view before = statement_.word(open - 1);
+    const bool type = before == "tensor" || before == "i64" || before == "f32" || before == "f64";
+    return (type || statement_.first() == "weight") && statement_.last() != ":" && !statement_.has("=") && (statement_.last() == "[" || statement_.last() == ",");
+  }
+  void dimensions() {
+    std::set<std::string_view> names = {"batch"};
+    ast::NameVisitor visitor;
+    visitor.dims = [&](const ast::Dim& dim) {
+      if (!dim.name.missing() && !touches(dim.name.range, at_)) names.insert(dim.name.name);
+    };
+    for (const ast::Item* item : request_.module()->items) ast::walk_names(*item, visitor);
+    for (const LocalName& local : locals_) {
+      if (local.type.is(TypeKind::integer)) names.insert(local.name);
+    }
+    for (const std::string_view name : names) list_.push_back({std::string(name), CandidateKind::property, "dimension", {}, {}, "1"});
+  }
+
   void begin_statement() {
+    if (statement_.behind_if) word("else");
     for (const std::string_view text : sema::statement_keywords(statement_.body)) {
       if (text == "return" && statement_.body == BodySort::model && !has_result()) continue;
       word(text);
@@ -396,10 +459,9 @@ class Completer {
   void expr_or_labels(Type type) {
     if (statement_.after_value()) return after_value();
     if (statement_.depth() > 0) {
-      // An index inside a selector is a number, an element of a list a selector.
       const bool list = open_bracket_is_list();
       if (list) labels(false);
-      return expr(list ? Type{TypeKind::selector} : Type{TypeKind::integer});
+      return expr(list ? Type{TypeKind::selector} : kAny);
     }
     if (type.is(TypeKind::selector)) {
       labels(false);
@@ -412,25 +474,16 @@ class Completer {
     expr(type);
   }
 
-  /// Of the innermost open bracket.
+  /// Whether the innermost bracket is that of a list, and no index.
   bool open_bracket_is_list() const {
-    std::size_t depth = 0;
-    for (std::size_t i = statement_.words.size(); i-- > 0;) {
-      if (statement_.words[i].kind == parse::LexemeKind::close) ++depth;
-      if (statement_.words[i].kind != parse::LexemeKind::open) continue;
-      if (depth > 0) {
-        --depth;
-        continue;
-      }
-      if (statement_.word(i) != "[" || i == 0) return statement_.word(i) == "[";
-      const parse::LexemeKind before = statement_.words[i - 1].kind;
-      return before != parse::LexemeKind::name && before != parse::LexemeKind::close;
-    }
-    return false;
+    const std::size_t open = statement_.innermost();
+    if (open == statement_.words.size() || statement_.word(open) != "[" || open == 0) return false;
+    const parse::LexemeKind before = statement_.words[open - 1].kind;
+    return before != parse::LexemeKind::name && before != parse::LexemeKind::close;
   }
 
   void operation() {
-    if (statement_.depth() > 0) return expr({TypeKind::integer});
+    if (statement_.depth() > 0) return expr(kAny);
     const std::string_view last = statement_.last();
     if (last == "&" || last == ":") return passes();
     if (statement_.words.back().kind == parse::LexemeKind::pass) {
@@ -446,7 +499,7 @@ class Completer {
   void directive() {
     const std::string_view first = statement_.first(), last = statement_.last();
     const std::string_view part = statement_.last_of({"into", "with", "on", "over", "in", ":"});
-    if (statement_.depth() > 0) return expr({TypeKind::integer});
+    if (statement_.depth() > 0) return expr(kAny);
     if (statement_.has("with")) {
       if (last == "with" || last == ",") return settings_of(first);
       if (last == ":") expr(first == "replicate" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
@@ -512,16 +565,9 @@ class Completer {
     }
   }
 
-  bool in_call() const { return call_at(request_, statement_.typed.begin).has_value() && !open_bracket_is_list() && innermost_is_paren(); }
-  bool innermost_is_paren() const {
-    std::size_t depth = 0;
-    for (std::size_t i = statement_.words.size(); i-- > 0;) {
-      if (statement_.words[i].kind == parse::LexemeKind::close) ++depth;
-      if (statement_.words[i].kind != parse::LexemeKind::open) continue;
-      if (depth == 0) return statement_.word(i) == "(";
-      --depth;
-    }
-    return false;
+  bool in_call() const {
+    const std::size_t open = statement_.innermost();
+    return open < statement_.words.size() && statement_.word(open) == "(" && call_at(request_, statement_.typed.begin).has_value();
   }
 
   void arguments() {
@@ -535,13 +581,15 @@ class Completer {
       if (call->opens_name ? each.name == call->argument_name : i == call->argument) param = &each;
     }
     if (param != nullptr) place = param->type;
+    if (param == nullptr && callee.variadic) place = callee.rest;
+    if (call->callees.size() > 1) place = kAny;
     if (!call->opens_name && call->at_begin) {
       for (std::size_t i = call->positional; i < callee.params.size(); ++i) {
         if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text);
       }
       if (callee.open) open_names(*call);
-      if (call->follows_name || param == nullptr) return;
-      if (call->named.contains(param->name)) return;
+      if (call->follows_name || (param == nullptr && !callee.variadic)) return;
+      if (param != nullptr && call->named.contains(param->name)) return;
     }
     if (place.is(TypeKind::op)) {
       if (statement_.words.back().kind == parse::LexemeKind::pass) return local_names({TypeKind::cursor});

@@ -18,7 +18,7 @@ bool ends_value(LexemeKind kind, std::string_view text) {
 /// What the words before a `{` make of the block behind it.
 class Blocks {
  public:
-  sema::BodySort open(const std::vector<std::string_view>& header) {
+  void open(const std::vector<std::string_view>& header) {
     sema::BodySort sort = sorts_.empty() ? sema::BodySort::value : sorts_.back();
     const std::string_view first = header.empty() ? std::string_view() : header.front();
     if (sorts_.empty()) {
@@ -35,19 +35,28 @@ class Blocks {
       sort = sema::BodySort::steps;
     }
     sorts_.push_back(sort);
-    return sort;
+    conditional_.push_back(first == "if");
   }
-  void close() {
-    if (!sorts_.empty()) sorts_.pop_back();
+  /// Whether it was the block of an `if`.
+  bool close() {
+    if (sorts_.empty()) return false;
+    const bool conditional = conditional_.back();
+    sorts_.pop_back();
+    conditional_.pop_back();
     if (sorts_.empty()) item_ = {};
+    return conditional;
   }
-  void reset() { sorts_.clear(); }
+  void reset() {
+    sorts_.clear();
+    conditional_.clear();
+  }
   std::size_t depth() const { return sorts_.size(); }
   sema::BodySort sort() const { return sorts_.empty() ? sema::BodySort::value : sorts_.back(); }
   std::string_view item() const { return item_; }
 
  private:
   std::vector<sema::BodySort> sorts_;
+  std::vector<bool> conditional_;
   std::string_view item_;
 };
 
@@ -80,19 +89,28 @@ std::size_t StatementAt::depth() const {
   return depth;
 }
 
+std::size_t StatementAt::innermost() const {
+  std::size_t depth = 0;
+  for (std::size_t i = words.size(); i-- > 0;) {
+    if (words[i].kind == LexemeKind::close) ++depth;
+    if (words[i].kind != LexemeKind::open) continue;
+    if (depth == 0) return i;
+    --depth;
+  }
+  return words.size();
+}
+
 StatementAt statement_at(Request& request, std::uint32_t at) {
   StatementAt found;
   found.source = request.text();
   found.typed = {request.file(), at, at};
   Blocks blocks;
   std::size_t brackets = 0;
+  std::uint32_t closed = 0;
   std::vector<Lexeme>& words = found.words;
   const auto text = [&](const Lexeme& lexeme) { return found.source.substr(lexeme.begin, lexeme.end - lexeme.begin); };
   for (const Lexeme& lexeme : parse::lexemes(found.source)) {
-    if (lexeme.begin >= at) {
-      // On a line of its own the cursor begins a statement.
-      break;
-    }
+    if (lexeme.begin >= at) break;
     const bool is_word = lexeme.kind == LexemeKind::keyword || lexeme.kind == LexemeKind::name || lexeme.kind == LexemeKind::pass;
     if (lexeme.kind == LexemeKind::comment || lexeme.kind == LexemeKind::string || lexeme.kind == LexemeKind::number) {
       const bool inside = lexeme.kind == LexemeKind::string ? lexeme.end > at || (lexeme.end == at && (at - lexeme.begin < 2 || found.source[at - 1] != '"')) : lexeme.end >= at;
@@ -121,7 +139,8 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
       words.clear();
       brackets = 0;
     } else if (sign == "}") {
-      blocks.close();
+      found.behind_if = blocks.close();
+      closed = lexeme.end;
       words.clear();
       brackets = 0;
     } else if (sign == ";") {
@@ -139,6 +158,7 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
       found.source.substr(words.back().end, cursor - words.back().end).find('\n') != std::string_view::npos) {
     words.clear();
   }
+  found.behind_if = found.behind_if && words.empty() && found.source.substr(closed, cursor - closed).find_first_not_of(' ') == std::string_view::npos;
   found.in_body = blocks.depth() > 0;
   found.in_block = blocks.depth() > 1;
   found.body = blocks.sort();

@@ -20,6 +20,7 @@ struct StatementAt {
   bool in_block = false;             // in a block inside the body
   sema::BodySort body{};
   std::string_view item;             // the word that begins the declaration; empty: none
+  bool behind_if = false;            // the block of an `if` ended on this line
   bool nowhere = false;              // in a comment, a string or a number
 
   std::string_view word(std::size_t i) const { return source.substr(words[i].begin, words[i].end - words[i].begin); }
@@ -31,6 +32,8 @@ struct StatementAt {
   std::string_view last_of(std::initializer_list<std::string_view> texts) const;
   /// Whether a value stands before the cursor, so that no other one can begin there.
   bool after_value() const;
+  /// The position among the words of the innermost bracket that is open; the number of words where none is.
+  std::size_t innermost() const;
   /// How many brackets are open.
   std::size_t depth() const;
 };

@@ -95,7 +95,12 @@ bool is_chosen(std::string_view text, const std::vector<parse::Lexeme>& all, std
   for (const std::string_view declares : {"use", "param", "mesh", "def", "schedule", "model", "train", "let", "var", "for", "rank", "cursor", "weight", "input", "region", "stream"}) {
     if (before == declares) return true;
   }
-  return behind == "in" || before == "." || (behind == ":" && before != "(");
+  // A declaration's parameters, axes and dimensions; the second weight of a line; `backward` on a line of its own.
+  const std::size_t line = text.rfind('\n', all[at].begin) + 1;
+  const std::string_view first = text.substr(line, text.find(' ', line) - line);
+  const bool declares = first == "def" || first == "schedule" || first == "model" || first == "mesh";
+  const bool weight = text.substr(line).starts_with("    weight") && behind == "[" && before == ",";
+  return behind == "in" || before == "." || weight || word(at) == "backward" || (behind == ":" && (declares || before != "("));
 }
 
 TEST(Completion, OffersWhatStandsInTheLibraryAndTheExamples) {
