@@ -148,7 +148,7 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
     std::string_view word, sign;
     bool behind;
   };
-  constexpr Row kRows[] = {{"at", ":", true}, {"cursor", "=", false}, {"place", "on", false}, {"repeat", "{", false}, {"replicate", "over", false}, {"stream", ":", true}};
+  constexpr Row kRows[] = {{"at", ":", true}, {"cursor", "=", false}, {"place", "on", false}, {"repeat", "{", false}, {"replicate", "over", false}, {"shard", "over", false}, {"stream", ":", true}};
   for (const Row& row : kRows) {
     if (!first.is(row.word)) continue;
     const std::optional<std::size_t> sign = find(row.sign);

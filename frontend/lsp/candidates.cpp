@@ -1,13 +1,8 @@
 #include "frontend/lsp/candidates.h"
 
-#include <algorithm>
-#include <set>
-
 #include "frontend/ast/walk.h"
 #include "frontend/lsp/call_at.h"
-#include "frontend/lsp/describe.h"
-#include "frontend/lsp/names.h"
-#include "frontend/sema/analyser.h"
+#include "frontend/lsp/candidate_names.h"
 
 namespace piper::lsp {
 
@@ -17,35 +12,9 @@ using sema::BodySort;
 using sema::Type;
 using sema::TypeKind;
 
-/// Types of values that only some places take.
-bool is_special(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::order: case TypeKind::steps: case TypeKind::cursor: case TypeKind::dimension: case TypeKind::op: case TypeKind::measure:
-    case TypeKind::initializer: case TypeKind::data: case TypeKind::optimizer: case TypeKind::rate: case TypeKind::dtype: return true;
-    default: return false;
-  }
-}
-
-bool fits(Type value, Type place) {
-  if (value.is_error()) return !is_special(place.kind);
-  if (value.kind == TypeKind::none || value.kind == TypeKind::steps) return false;
-  if (value.kind == TypeKind::any) return place.list || place.is_error() || place.kind == TypeKind::any;
-  if (is_special(place.kind) && value.kind != place.kind && place.kind != TypeKind::rate) return false;
-  if (place.kind == TypeKind::rate && value.is_number()) return true;
-  if (is_special(value.kind)) return value.kind == place.kind && value.list == place.list;
-  if (place.is_error() || place.kind == TypeKind::any) return true;
-  if (value.kind == TypeKind::number) return place.is_number() || place.kind == TypeKind::number || place.kind == TypeKind::rate;
-  if (place.is(TypeKind::number)) return value.is_number();
-  return sema::converts(value, place);
-}
-
-constexpr Type kAny{};
-
-class Completer {
+class Completer : CandidateNames {
  public:
-  Completer(Request& request, const StatementAt& statement, std::uint32_t at) : request_(request), statement_(statement), at_(at), program_(*request.program()) {
-    for (LocalName& local : locals_at(request, statement.typed.begin)) locals_.push_back(std::move(local));
-  }
+  using CandidateNames::CandidateNames;
 
   std::vector<Candidate> run() {
     if (statement_.first() == "use") {
@@ -59,165 +28,6 @@ class Completer {
   }
 
  private:
-  // ---- words
-  void word(std::string_view text) {
-    list_.push_back({std::string(text), CandidateKind::keyword, {}, std::string(meaning_of_word(text)), {}, "7"});
-  }
-  void words(std::initializer_list<std::string_view> list) {
-    for (const std::string_view text : list) word(text);
-  }
-  void passes() {
-    for (const std::string_view pass : {"F", "B", "BI", "BW"}) list_.push_back({pass.data(), CandidateKind::keyword, {}, std::string(meaning_of_word(pass)), {}, "3"});
-  }
-  /// `name:` of a setting or an argument.
-  void name_of_pair(std::string_view name, std::string_view detail) {
-    list_.push_back({std::string(name) + ":", CandidateKind::property, std::string(detail), std::string(meaning_of_word(name)), std::string(name) + ": ", "2"});
-  }
-
-  // ---- names
-  void local_names(Type place) {
-    for (const LocalName& local : locals_) {
-      if (!fits(local.type, place)) continue;
-      const std::string type = local.type.is_error() ? "" : ": " + std::string(sema::type_name(local.type));
-      list_.push_back({local.name, CandidateKind::variable, local.detail + type, {}, {}, "1"});
-    }
-  }
-  bool visible(sema::ModuleId module) const {
-    const auto& uses = program_.modules.front()->uses;
-    return module.index() == 0 || std::find(uses.begin(), uses.end(), module) != uses.end();
-  }
-  void add_function(const sema::Function& function) {
-    const CandidateKind kind = function.sort() == ast::FunctionSort::model      ? CandidateKind::class_
-                               : function.sort() == ast::FunctionSort::schedule ? CandidateKind::interface
-                                                                                : CandidateKind::function;
-    list_.push_back({std::string(function.name()), kind, headline(*function.syntax), std::string(function.syntax->doc), {}, "4"});
-  }
-  template <typename Wanted>
-  void functions(const Wanted& wanted) {
-    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
-    for (const sema::Function& function : program_.functions) {
-      // Nothing calls itself.
-      if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() && wanted(function)) add_function(function);
-    }
-  }
-  void params_of_file(Type place) {
-    for (const sema::Param& param : program_.params) {
-      if (visible(param.module) && fits(param.type, place)) {
-        list_.push_back({std::string(param.syntax->name.name), CandidateKind::constant, headline(*param.syntax), std::string(param.syntax->doc), {}, "4"});
-      }
-    }
-  }
-  void meshes() {
-    for (const sema::Mesh& mesh : program_.meshes) {
-      if (visible(mesh.module)) list_.push_back({std::string(mesh.syntax->name.name), CandidateKind::struct_, headline(*mesh.syntax), std::string(mesh.syntax->doc), {}, "1"});
-    }
-  }
-  void builtins(Type place) {
-    for (const std::string_view name : sema::builtin_names(false)) {
-      if (sema::find_unavailable(name) != nullptr) continue;
-      for (const sema::Signature* row : sema::find_builtins(name, false)) {
-        if (!stands_here(*row) || !fits(row->result, place)) continue;
-        list_.push_back({std::string(name), row->is_value ? CandidateKind::value : CandidateKind::function, std::string(row->text), {}, {}, "6"});
-        break;
-      }
-    }
-  }
-  bool stands_here(const sema::Signature& row) const {
-    const bool model = statement_.in_body && statement_.body == BodySort::model;
-    const bool of_tensors = row.result.is_tensor() || std::any_of(row.params.begin(), row.params.end(), [](const sema::BuiltinParam& param) { return param.type.is_tensor(); });
-    if (of_tensors) return model;
-    if (row.id == sema::Builtin::left) return statement_.in_body && statement_.body == BodySort::steps;
-    if (row.id == sema::Builtin::held) return statement_.in_body && statement_.body != BodySort::model && statement_.body != BodySort::value;
-    return true;
-  }
-  void labels(bool with_model) {
-    const Labels found = labels_at(request_, statement_.typed.begin);
-    if (with_model) list_.push_back({"model", CandidateKind::keyword, "all of the model", {}, {}, "2"});
-    for (const std::string& region : found.regions) list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "2"});
-    if (with_model) return;
-    for (const std::string& name : found.dimensions) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "2"});
-  }
-
-  /// An expression of a type.
-  void expr(Type place) {
-    if (statement_.after_value()) return after_value();
-    // Behind an operator numbers go on with numbers.
-    const std::string_view last = statement_.last();
-    const bool computes = last == "+" || last == "-" || last == "*" || last == "/" || last == "%" || last == ".." || last == "by" || last == "<" || last == ">" ||
-                          last == "<=" || last == ">=" || last == "==" || last == "!=";
-    if (computes) place = statement_.body == BodySort::model && statement_.in_body ? kAny : Type{TypeKind::number};
-    if (last == "not" || last == "and" || last == "or") place = kAny;
-    local_names(place);
-    params_of_file(place);
-    functions([&](const sema::Function& function) {
-      if (function.sort() == ast::FunctionSort::schedule) return false;
-      if (function.sort() == ast::FunctionSort::model) return statement_.body == BodySort::model && function.result.is_tensor() && fits(function.result, place);
-      return fits(function.result, place);
-    });
-    builtins(place);
-    if (fits({TypeKind::boolean}, place) && !computes) words({"true", "false"});
-    if (!computes && (place.is_error() || place.is(TypeKind::boolean))) word("not");
-    if (!is_special(place.kind)) word("if");
-    if (last == "[" && open_bracket_is_list()) word("for");
-  }
-
-  /// Behind a value: the words that go on with the statement.
-  void after_value() {
-    coordinates();
-    if (statement_.depth() > 0) return;
-    const std::string_view first = statement_.first();
-    const auto next = [&](std::initializer_list<std::string_view> order) {
-      // The one behind the last that stands already.
-      const std::string_view last = statement_.last_of(order);
-      const auto found = std::find(order.begin(), order.end(), last);
-      const auto following = found == order.end() ? order.begin() : found + 1;
-      if (following != order.end()) word(*following);
-    };
-    if (first == "partition") next({"into", "with"});
-    if (first == "split") next({"into", "in"});
-    if (first == "place") next({"on"});
-    if (first == "replicate") next({"over", "with"});
-    if (first == "stream" && statement_.has(":")) next({"with"});
-    if (first == "cursor" && statement_.has("=")) next({"backward"});
-    if (first == "train" && statement_.has("=")) next({"on"});
-    if ((first == "for" || first == "rank") && statement_.last_of({"in", ","}) != "in") word("in");
-    if (first == "require" && !statement_.has("else")) word("else");
-    if (statement_.last_of({"if", "then", "else"}) == "if" && first != "if") word("then");
-    if (statement_.last_of({"if", "then", "else"}) == "then") word("else");
-    if ((first == "if" || first == "require" || statement_.has("if")) && statement_.last_of({"then", "else"}).empty()) words({"and", "or"});
-    if (statement_.has("..") && !statement_.has("by")) word("by");
-  }
-
-  /// `stage[r] ` goes on with ` mb[..]`.
-  void coordinates() {
-    if (statement_.last() != "]") return;
-    const Labels found = labels_at(request_, statement_.typed.begin);
-    std::set<std::string_view> given;
-    std::string_view head;
-    for (std::size_t i = statement_.words.size(); i > 0;) {
-      std::size_t depth = 0, j = i;
-      if (statement_.word(j - 1) != "]") break;
-      do {
-        --j;
-        if (statement_.words[j].kind == parse::LexemeKind::close) ++depth;
-        if (statement_.words[j].kind == parse::LexemeKind::open) --depth;
-      } while (depth > 0 && j > 0);
-      if (j == 0) break;
-      head = statement_.word(j - 1);
-      given.insert(head);
-      i = j - 1;
-    }
-    const bool region = std::find(found.regions.begin(), found.regions.end(), head) != found.regions.end();
-    const bool dimension = std::find(found.dimensions.begin(), found.dimensions.end(), head) != found.dimensions.end();
-    if (!region && !dimension) return;
-    for (const std::string& name : found.dimensions) {
-      if (!given.contains(name)) list_.push_back({name, CandidateKind::property, "dimension of the batch", {}, {}, "1"});
-    }
-    for (const std::string& name : found.regions) {
-      if (dimension && !given.contains(name)) list_.push_back({name, CandidateKind::struct_, "region", {}, {}, "1"});
-    }
-  }
-
   // ---- declarations
   void modules() {
     if (statement_.words.size() % 2 == 0) return;  // behind a name comes a `.`
@@ -290,6 +100,7 @@ class Completer {
     if (first == "param") return expr(kAny);
     if (first == "def" || first == "schedule" || first == "model") {
       if (last == "->") return types();
+      if (last == ":" && statement_.innermost() < statement_.words.size() && statement_.word(statement_.innermost()) == "[") return expr({TypeKind::integer});
       if (last == ":" && statement_.depth() == 1) return types();
       if (last == "[" && statement_.depth() == 2 && statement_.word(statement_.words.size() - 2) == ":") {
         for (const std::string_view type : {"int", "float", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
@@ -309,8 +120,9 @@ class Completer {
     if (in_shape()) return dimensions();
     if (statement_.depth() > 0 && in_call()) return arguments();
     if (first == "let" || first == "var") {
-      if (statement_.has("=")) expr(kAny);
-      return;
+      if (!statement_.has("=")) return;
+      if (statement_.body != BodySort::model && open_bracket_is_list()) labels(false);
+      return expr(kAny);
     }
     if (first == "return" || first == "loss") return expr(result_type(first));
     if (first == "repeat" || first == "at") return first == "at" && statement_.has(":") ? operation() : expr({TypeKind::integer});
@@ -347,7 +159,9 @@ class Completer {
     if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::train) return setting(first);
     if (statement_.words.size() >= 2 && statement_.word(1) == "=") return expr(kAny);
     if (statement_.after_value()) return after_value();
-    if (statement_.depth() > 0) expr({TypeKind::integer});
+    if (statement_.depth() == 0) return;
+    if (open_bracket_is_list()) labels(false);
+    expr(kAny);
   }
 
   /// `[for i in 0..m, c in 0..v: stage[c] mb[i]]`
@@ -474,14 +288,6 @@ class Completer {
     expr(type);
   }
 
-  /// Whether the innermost bracket is that of a list, and no index.
-  bool open_bracket_is_list() const {
-    const std::size_t open = statement_.innermost();
-    if (open == statement_.words.size() || statement_.word(open) != "[" || open == 0) return false;
-    const parse::LexemeKind before = statement_.words[open - 1].kind;
-    return before != parse::LexemeKind::name && before != parse::LexemeKind::close;
-  }
-
   void operation() {
     if (statement_.depth() > 0) return expr(kAny);
     const std::string_view last = statement_.last();
@@ -517,7 +323,7 @@ class Completer {
     }
     if (part == "over") return local_names({TypeKind::axis});
     if (part == "into" || (first != "stream" && part == ":" && statement_.has("into"))) {
-      if (last == ":") return expr({TypeKind::integer});
+      if (statement_.last_of({"into", ",", ":"}) == ":") return expr({TypeKind::integer});
       if (first == "partition") name_of_pair("stage", "the name of the parts");
       if (first == "split") {
         name_of_pair("mb", "microbatches");
@@ -581,8 +387,8 @@ class Completer {
       if (call->opens_name ? each.name == call->argument_name : i == call->argument) param = &each;
     }
     if (param != nullptr) place = param->type;
-    if (param == nullptr && callee.variadic) place = callee.rest;
-    if (call->callees.size() > 1) place = kAny;
+    // Values or one list of them; and what the first argument decides.
+    if (callee.variadic || call->callees.size() > 1) place = kAny;
     if (!call->opens_name && call->at_begin) {
       for (std::size_t i = call->positional; i < callee.params.size(); ++i) {
         if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text);
@@ -613,6 +419,9 @@ class Completer {
   void open_names(const CallAt& call) {
     const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
     const auto* item = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item);
+    if (statement_.first() == "order") {
+      for (const std::string& name : labels_at(request_, statement_.typed.begin).dimensions) name_of_pair(name, "dimension of the batch");
+    }
     if (item == nullptr) return;
     for (const sema::Train& train : program_.trains) {
       if (train.syntax != item || !train.model.valid()) continue;
@@ -630,13 +439,6 @@ class Completer {
       }
     }
   }
-
-  Request& request_;
-  const StatementAt& statement_;
-  const std::uint32_t at_;
-  const sema::Program& program_;
-  std::vector<LocalName> locals_;
-  std::vector<Candidate> list_;
 };
 
 }  // namespace

@@ -37,6 +37,11 @@ class Scope {
   std::vector<LocalName> take() { return std::move(locals_); }
 
  private:
+  static sema::Type input_type(const ast::TypeRef* type) {
+    if (type == nullptr) return {};
+    const std::string_view name = type->name.name;
+    return {name == "i64" ? sema::TypeKind::tensor_i64 : name == "f64" ? sema::TypeKind::tensor_f64 : name == "f32" ? sema::TypeKind::tensor_f32 : sema::TypeKind::tensor};
+  }
   bool inside(SourceRange range) const { return range.begin < at_ && at_ <= range.end; }
 
   void statement(const ast::Stmt& stmt) {
@@ -47,7 +52,7 @@ class Scope {
       add(var->name, sema::Type::from_bits(var->type), "var");
     } else if (const auto* input = llvm::dyn_cast<ast::InputStmt>(&stmt); input != nullptr) {
       for (const ast::Param& param : input->inputs) {
-        if (behind) add(param.name, {sema::TypeKind::tensor}, "input");
+        if (behind) add(param.name, input_type(param.type), "input");
         if (param.type != nullptr) dims(param.type->dims);
       }
     } else if (const auto* weight = llvm::dyn_cast<ast::WeightStmt>(&stmt)) {

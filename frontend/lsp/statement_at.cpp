@@ -123,7 +123,7 @@ StatementAt statement_at(Request& request, std::uint32_t at) {
         blocks.reset();
         brackets = 0;
         words.clear();
-      } else if (brackets == 0 && !words.empty() && ends_value(words.back().kind, text(words.back())) && text(lexeme) != "{") {
+      } else if (brackets == 0 && !words.empty() && ends_value(words.back().kind, text(words.back())) && text(lexeme) != "{" && text(lexeme) != "backward") {
         words.clear();
       }
     }

@@ -68,8 +68,9 @@ std::string meaning(const std::string& text) {
   for (const ast::Comment& comment : module.comments) {
     std::string words = text.substr(comment.range.begin, comment.range.end - comment.range.begin);
     while (words.ends_with(' ') || words.ends_with('\t')) words.pop_back();
-    const std::size_t end = text.find_first_of(" \n\t\r(){}[];,", comment.token);
-    all += words + " @ " + text.substr(comment.token, end - comment.token) + "\n";
+    std::size_t end = comment.token;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+    all += words + " @ " + text.substr(comment.token, std::max<std::size_t>(end - comment.token, 1)) + "\n";
   }
   return all;
 }

@@ -150,6 +150,10 @@ json::Array Client::raw_diagnostics(const std::string& path) {
   }
 }
 
+void Client::wait_for(const std::string& path, const std::string& words) {
+  while (line(json::Object(published_[lsp::uri_of(path)])).find(words) == std::string::npos) sort_in(read());
+}
+
 std::string Client::diagnostics(const std::string& path) {
   std::string text;
   for (const json::Value& each : raw_diagnostics(path)) {

@@ -63,6 +63,8 @@ class Client {
   void replace(const std::string& path, const std::string& text);
   /// What was published for the newest text: `1:7 P2001 message`, a line each.
   std::string diagnostics(const std::string& path);
+  /// Reads until something published for the path has those words.
+  void wait_for(const std::string& path, const std::string& words);
   json::Array raw_diagnostics(const std::string& path);
   /// `textDocument` and `position`: of the `^` in an excerpt of the text.
   json::Object at(const std::string& path, std::string excerpt);

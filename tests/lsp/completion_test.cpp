@@ -7,7 +7,9 @@
 #include <sstream>
 
 #include "frontend/parse/lexemes.h"
+#include "frontend/service/workspace.h"
 #include "tests/lsp/client.h"
+#include "tests/support/random_cases.h"
 
 namespace piper::test {
 namespace {
@@ -103,42 +105,93 @@ bool is_chosen(std::string_view text, const std::vector<parse::Lexeme>& all, std
   return behind == "in" || before == "." || weight || word(at) == "backward" || (behind == ":" && (declares || before != "("));
 }
 
-TEST(Completion, OffersWhatStandsInTheLibraryAndTheExamples) {
-  const source::RealFileSystem disk;
-  Client client(disk);
-  std::size_t asked = 0, missing = 0;
-  std::string told;
+struct Source {
+  std::string path, text;
+  std::vector<parse::Lexeme> words;  // that are no comments
+};
+
+std::vector<Source> sources() {
+  std::vector<Source> list;
   for (const char* folder : {"stdlib", "examples"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() != ".pipe") continue;
       std::ifstream stream(entry.path());
       std::stringstream content;
       content << stream.rdbuf();
-      const std::string text = content.str(), path = std::filesystem::absolute(entry.path()).string();
-      client.open(path, text);
-      SourceTable table;
-      const FileId file = table.add("", text);
-      std::vector<parse::Lexeme> all = parse::lexemes(text);
-      std::erase_if(all, [](const parse::Lexeme& lexeme) { return lexeme.kind == parse::LexemeKind::comment; });
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const parse::Lexeme& lexeme = all[i];
-        const bool is_word = lexeme.kind == parse::LexemeKind::name || lexeme.kind == parse::LexemeKind::keyword || lexeme.kind == parse::LexemeKind::pass;
-        if (!is_word || is_chosen(text, all, i)) continue;
-        const std::string word = text.substr(lexeme.begin, lexeme.end - lexeme.begin);
-        json::Object params = client.file(path);
-        params["position"] = lsp::to_json(table.line_column(file, lexeme.end, ColumnUnit::utf16));
-        const std::vector<std::string> found = labels(client.request("textDocument/completion", std::move(params)));
-        ++asked;
-        if (std::find(found.begin(), found.end(), word) != found.end() || std::find(found.begin(), found.end(), word + ":") != found.end()) continue;
-        ++missing;
-        const LineColumn at = table.line_column(file, lexeme.begin);
-        told += entry.path().string() + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + " `" + word + "`: " + joined(found).substr(0, 100) + "\n";
-      }
+      Source source{std::filesystem::absolute(entry.path()).string(), content.str(), {}};
+      source.words = parse::lexemes(source.text);
+      std::erase_if(source.words, [](const parse::Lexeme& lexeme) { return lexeme.kind == parse::LexemeKind::comment; });
+      list.push_back(std::move(source));
     }
   }
-  // Dimensions inside the shapes of tensors are one's own to choose or to repeat.
-  EXPECT_LT(missing * 1000, asked) << told;
-  RecordProperty("asked", static_cast<int>(asked));
+  std::sort(list.begin(), list.end(), [](const Source& a, const Source& b) { return a.path < b.path; });
+  return list;
+}
+
+bool is_word(const parse::Lexeme& lexeme) {
+  return lexeme.kind == parse::LexemeKind::name || lexeme.kind == parse::LexemeKind::keyword || lexeme.kind == parse::LexemeKind::pass;
+}
+
+json::Object place(Client& client, const Source& source, std::uint32_t at) {
+  SourceTable table;
+  const FileId file = table.add("", source.text);
+  json::Object params = client.file(source.path);
+  params["position"] = lsp::to_json(table.line_column(file, at, ColumnUnit::utf16));
+  return params;
+}
+
+TEST(Completion, OffersWhatStandsInTheLibraryAndTheExamples) {
+  const source::RealFileSystem disk;
+  Client client(disk);
+  std::size_t asked = 0;
+  for (const Source& source : sources()) {
+    client.open(source.path, source.text);
+    for (std::size_t i = 0; i < source.words.size(); ++i) {
+      const parse::Lexeme& lexeme = source.words[i];
+      if (!is_word(lexeme) || is_chosen(source.text, source.words, i)) continue;
+      const std::string word = source.text.substr(lexeme.begin, lexeme.end - lexeme.begin);
+      const std::vector<std::string> found = labels(client.request("textDocument/completion", place(client, source, lexeme.end)));
+      const bool offered = std::find(found.begin(), found.end(), word) != found.end() || std::find(found.begin(), found.end(), word + ":") != found.end();
+      EXPECT_TRUE(offered) << source.path << ", byte " << lexeme.begin << " `" << word << "`: " << joined(found);
+      ++asked;
+    }
+  }
+  EXPECT_GT(asked, 1000u);
+}
+
+/// Mistakes that an offered word makes by itself, whatever follows it.
+bool is_wrong_there(Code code) {
+  switch (code) {
+    case Code::unknown_name: case Code::misplaced_statement: case Code::not_available: case Code::unknown_setting: case Code::unknown_module: return true;
+    default: return false;
+  }
+}
+
+TEST(Completion, OffersNothingThatWouldBeWrong) {
+  const source::RealFileSystem disk;
+  Client client(disk);
+  const std::vector<Source> all = sources();
+  for (const Source& source : all) client.open(source.path, source.text);
+  for_each_case(250, [&](Random& random) {
+    const Source& source = random.pick(all);
+    const std::size_t at = random.below(source.words.size());
+    const parse::Lexeme& lexeme = source.words[at];
+    if (!is_word(lexeme) || is_chosen(source.text, source.words, at)) return;
+    const json::Value answer = client.request("textDocument/completion", place(client, source, lexeme.end));
+    if (answer.getAsArray() == nullptr || answer.getAsArray()->empty()) return;
+    const json::Object& item = *(*answer.getAsArray())[random.below(answer.getAsArray()->size())].getAsObject();
+    const std::string insert = item.getObject("textEdit")->getString("newText")->str();
+    std::string text = source.text;
+    text.replace(lexeme.begin, lexeme.end - lexeme.begin, insert);
+    service::Workspace workspace(disk);
+    workspace.open(source.path, text);
+    const auto document = workspace.document(source.path);
+    for (const Diagnostic& diagnostic : document->program().diagnostics) {
+      if (diagnostic.range.begin != lexeme.begin || diagnostic.range.file.index() != 0) continue;
+      EXPECT_FALSE(is_wrong_there(diagnostic.code)) << source.path << ": `" << insert << "` in place of `" << source.text.substr(lexeme.begin, lexeme.end - lexeme.begin)
+                                                    << "`\n" << diagnostic.message;
+    }
+  });
 }
 
 }  // namespace
