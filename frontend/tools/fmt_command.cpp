@@ -1,4 +1,4 @@
-#include <fstream>
+#include <filesystem>
 #include <iterator>
 
 #include "frontend/format/format.h"
@@ -6,6 +6,21 @@
 #include "frontend/tools/session.h"
 
 namespace piper::tools {
+namespace {
+
+/// The file has its old text or the new one, whatever happens: a full disk, a crash. Links stay links.
+void replace_file(Session& session, const std::string& path, const std::string& text) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  const fs::path aside = real.string() + ".formatted";
+  if (!error && !session.write_file(aside.string(), text)) return;
+  if (!error) fs::permissions(aside, fs::status(real, error).permissions(), error);
+  if (!error) fs::rename(aside, real, error);
+  if (error) session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(error.value()));
+}
+
+}  // namespace
 
 int run_fmt(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
@@ -27,7 +42,7 @@ int run_fmt(Console& console, const Arguments& arguments) {
     if (arguments.check) {
       console.out << path << "\n";
     } else {
-      session.write_file(path, formatted);
+      replace_file(session, path, formatted);
     }
   }
   const int code = session.finish();

@@ -118,13 +118,17 @@ void Client::open(const std::string& path, const std::string& text) {
 }
 
 void Client::edit(const std::string& path, const std::string& from, const std::string& to) {
-  Text& held = texts_[path];
-  const std::size_t begin = held.text.find(from);
+  const std::size_t begin = texts_[path].text.find(from);
   ASSERT_NE(begin, std::string::npos) << from;
+  edit(path, begin, begin + from.size(), to);
+}
+
+void Client::edit(const std::string& path, std::size_t begin, std::size_t end, const std::string& to) {
+  Text& held = texts_[path];
   SourceTable table;
   const FileId file = table.add("", held.text);
-  const SourceRange range{file, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(begin + from.size())};
-  held.text.replace(begin, from.size(), to);
+  const SourceRange range{file, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+  held.text.replace(begin, end - begin, to);
   notify("textDocument/didChange",
          json::Object{{"textDocument", json::Object{{"uri", lsp::uri_of(path)}, {"version", ++held.version}}},
                       {"contentChanges", json::Array{json::Object{{"range", lsp::to_json(table, range, ColumnUnit::utf16)}, {"text", to}}}}});

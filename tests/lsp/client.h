@@ -60,6 +60,8 @@ class Client {
   void open(const std::string& path, const std::string& text);
   /// Replaces the only occurrence of `from`.
   void edit(const std::string& path, const std::string& from, const std::string& to);
+  /// Replaces bytes.
+  void edit(const std::string& path, std::size_t begin, std::size_t end, const std::string& to);
   void replace(const std::string& path, const std::string& text);
   /// What was published for the newest text: `1:7 P2001 message`, a line each.
   std::string diagnostics(const std::string& path);

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "frontend/parse/lexemes.h"
 #include "tests/lsp/client.h"
 #include "tests/support/temporary_folder.h"
 
@@ -184,6 +189,20 @@ TEST(Requests, HalfTypedTextKeepsTheRestWorking) {
     EXPECT_NE(answer.find(holds), std::string::npos) << place << "\n" << answer;
   }
   EXPECT_EQ(client.diagnostics(kPath).substr(0, 3), "11:");
+}
+
+// What colours words by itself knows the words of the language.
+TEST(Editors, GrammarsNameEveryKeyword) {
+  for (const char* path : {"editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/emacs/piper-mode.el"}) {
+    std::ifstream stream(path);
+    std::stringstream content;
+    content << stream.rdbuf();
+    const std::string text = content.str();
+    for (const std::string_view keyword : parse::keywords()) {
+      const std::regex whole("[^a-z]" + std::string(keyword) + "[^a-z]");
+      EXPECT_TRUE(std::regex_search(text, whole)) << path << " lacks `" << keyword << "`";
+    }
+  }
 }
 
 }  // namespace
