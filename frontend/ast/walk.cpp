@@ -46,6 +46,12 @@ class Walker {
   void names(std::span<const Identifier> list) {
     for (const Identifier& each : list) name(each);
   }
+  void axes(std::span<const Identifier> list) {
+    names(list);
+    for (const Identifier& each : list) {
+      if (names_.reads) names_.reads(each);
+    }
+  }
   void pair(const Pair& pair) {
     visit_(pair.range, false);
     name(pair.name);
@@ -57,6 +63,7 @@ class Walker {
   void dims(std::span<const Dim> list) {
     for (const Dim& dim : list) {
       visit_(dim.range, false);
+      if (names_.dims) names_.dims(dim);
       name(dim.name);
       expr(dim.size);
     }
@@ -96,6 +103,7 @@ class Walker {
   void block(const Block* body) {
     if (body == nullptr) return;
     visit_(body->range, false);
+    if (names_.blocks) names_.blocks(*body);
     for (const Stmt* each : body->statements) stmt(*each);
   }
   void step(const Step& step) {
@@ -117,6 +125,7 @@ class Walker {
 void Walker::expr(const Expr* node) {
   if (node == nullptr) return;
   visit_(node->range, node->kind == ExprKind::error);
+  if (names_.expressions) names_.expressions(*node);
   if (auto* used = llvm::dyn_cast<NameExpr>(node); used != nullptr && names_.uses) names_.uses(*used);
   if (auto* list = llvm::dyn_cast<ListExpr>(node)) {
     exprs(list->elements);
@@ -162,6 +171,7 @@ void Walker::expr(const Expr* node) {
 
 void Walker::stmt(const Stmt& stmt) {
   visit_(stmt.range, stmt.kind == StmtKind::error);
+  if (names_.statements) names_.statements(stmt);
   if (auto* let = llvm::dyn_cast<LetStmt>(&stmt)) {
     for (const Identifier& each : let->names) declare(each);
     expr(let->value);
@@ -220,11 +230,11 @@ void Walker::stmt(const Stmt& stmt) {
     expr(place->devices);
   } else if (auto* replicate = llvm::dyn_cast<ReplicateStmt>(&stmt)) {
     targets(replicate->targets);
-    names(replicate->axes);
+    axes(replicate->axes);
     pairs(replicate->settings);
   } else if (auto* shard = llvm::dyn_cast<ShardStmt>(&stmt)) {
     targets(shard->targets);
-    names(shard->axes);
+    axes(shard->axes);
     names(shard->dims);
     pairs(shard->settings);
   } else if (auto* treat = llvm::dyn_cast<TreatStmt>(&stmt)) {

@@ -14,12 +14,18 @@ using VisitNode = std::function<void(SourceRange range, bool is_error)>;
 
 void walk(const Module& module, const VisitNode& visit);
 
-/// Names of values, by what they do; what is empty is not called.
+/// Names of values, by what they do, and nodes by kind; what is empty is not called.
 struct NameVisitor {
   std::function<void(const Identifier& name)> declares;  // parameters, `let`, `var`, loops, cursors, weights, inputs
   std::function<void(const Identifier& name)> assigns;
+  std::function<void(const Identifier& name)> reads;     // axes behind `over`
   std::function<void(const NameExpr& name)> uses;        // callees too
   std::function<void(const CallExpr& call)> calls;
+  // All nodes of a kind, whatever they name.
+  std::function<void(const Expr& expr)> expressions;
+  std::function<void(const Stmt& stmt)> statements;
+  std::function<void(const Block& block)> blocks;
+  std::function<void(const Dim& dim)> dims;
 };
 
 void walk_names(const Item& item, const NameVisitor& visitor);

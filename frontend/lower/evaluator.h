@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/lower/observations.h"
 #include "frontend/lower/value.h"
 #include "frontend/sema/program.h"
 #include "ir/diagnostics/diagnostics.h"
@@ -175,6 +176,9 @@ class Evaluator {
   Value param(std::size_t position);
   /// By position in Program::params; what `-D` gives stands here from the beginning.
   std::vector<std::optional<Value>> params;
+  /// Gets what expressions come to; null: nobody asks.
+  Observations* observations = nullptr;
+  const tensor::Graph* observed_model = nullptr;
   /// Strings given by `-D`: paths in them are relative to the working directory, others to the file that holds them.
   std::unordered_set<const std::string*> override_strings;
 

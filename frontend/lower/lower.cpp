@@ -95,12 +95,14 @@ std::optional<Value> parse_override(const std::string& text, sema::Type type) {
 
 class Lowering {
  public:
-  Lowering(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink)
+  Lowering(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink, Observations* observations = nullptr)
       : program_(program), overrides_(overrides), sink_(sink), evaluator_(program, context, sink), lowered_{tensor::Graph(context), {}},
         schedule_(evaluator_, lowered_.strategy), used_(overrides.size(), false) {
     evaluator_.mesh = &lowered_.strategy.mesh;
     evaluator_.device_sets = &lowered_.strategy.device_sets;
     evaluator_.schedule = &schedule_;
+    evaluator_.observations = observations;
+    evaluator_.observed_model = &lowered_.model;
   }
 
   std::optional<Lowered> train(const sema::Train& train, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains) {
@@ -433,8 +435,8 @@ class Lowering {
 }  // namespace
 
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains) {
-  return Lowering(program, overrides, context, sink).train(program.trains[train.index()], dtype, remains);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains, Observations* observations) {
+  return Lowering(program, overrides, context, sink, observations).train(program.trains[train.index()], dtype, remains);
 }
 
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {
@@ -442,8 +444,8 @@ bool lower_declarations(const sema::Program& program, std::span<const Override> 
 }
 
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
-                                      DiagnosticSink& sink, std::optional<Lowered>* remains) {
-  return Lowering(program, overrides, context, sink).schedule(program.functions[schedule.index()], remains);
+                                      DiagnosticSink& sink, std::optional<Lowered>* remains, Observations* observations) {
+  return Lowering(program, overrides, context, sink, observations).schedule(program.functions[schedule.index()], remains);
 }
 
 }  // namespace piper::lower

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "frontend/lower/observations.h"
 #include "frontend/sema/program.h"
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
@@ -28,9 +29,10 @@ struct Lowered {
 /// A train: its model built with its data's extents, its directives evaluated. Overrides replace values of the program's params. Nothing, and at
 /// least one error, when something does not fit; then `remains`, where it is given, gets what the passes can still look at, if anything: the
 /// directives that stand, and what the strategy says to be `missing`. The train must be `runnable`; where it is not `sound` the analysis has told an
-/// error. `dtype` replaces the train's own (a comparison runs in f64).
+/// error. `dtype` replaces the train's own (a comparison runs in f64); `observations` gets what expressions come to.
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
-                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Lowered>* remains = nullptr);
+                                   DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Lowered>* remains = nullptr,
+                                   Observations* observations = nullptr);
 
 /// Evaluates the sound params and meshes of the entry file, for a program without a train. False, and diagnostics, when one has no value.
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);
@@ -39,6 +41,6 @@ bool lower_declarations(const sema::Program& program, std::span<const Override> 
 /// has stages (1 without one), each with one weight; the batch has one sample per part of its splits. Overrides give its parameters, axis sizes among them.
 /// The schedule must be `runnable`; `remains` as for a train.
 std::optional<Lowered> lower_schedule(const sema::Program& program, sema::FunctionId schedule, std::span<const Override> overrides, Context& context,
-                                      DiagnosticSink& sink, std::optional<Lowered>* remains = nullptr);
+                                      DiagnosticSink& sink, std::optional<Lowered>* remains = nullptr, Observations* observations = nullptr);
 
 }  // namespace piper::lower

@@ -12,12 +12,6 @@
 
 namespace piper::parse {
 
-namespace {
-
-using Lexer = generated::PipeLexer;
-
-/// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII are legal only where
-/// any character is, hence one stand-in does for all of them.
 std::string one_character_per_byte(std::string_view text) {
   std::string ascii(text);
   for (char& c : ascii) {
@@ -25,6 +19,10 @@ std::string one_character_per_byte(std::string_view text) {
   }
   return ascii;
 }
+
+namespace {
+
+using Lexer = generated::PipeLexer;
 
 bool can_end_statement(std::size_t type) {
   switch (type) {

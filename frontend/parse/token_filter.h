@@ -32,6 +32,10 @@ struct Tokens {
 /// Brackets, operators and prefixes that may be open at one place; also bounds the depth of the AST.
 constexpr std::size_t kMaxNesting = 400;
 
+/// The lexer sees one character per byte, so that its offsets are byte offsets. Bytes beyond ASCII are legal only where
+/// any character is, hence one stand-in does for all of them.
+std::string one_character_per_byte(std::string_view text);
+
 Tokens tokenize(std::string_view text, FileId file, SelectedReports& sink);
 
 }  // namespace piper::parse

@@ -15,12 +15,10 @@
 #include <vector>
 
 #include "frontend/sema/program.h"
+#include "frontend/sema/statements.h"
 #include "frontend/source/selected_reports.h"
 
 namespace piper::sema {
-
-/// What a body may hold.
-enum class BodySort : std::uint8_t { value, model, schedule, train, order, steps };
 
 /// Types of scalars, for brevity at the many places that name them.
 constexpr Type kError{};

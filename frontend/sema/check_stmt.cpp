@@ -77,6 +77,16 @@ constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a m
 
 }  // namespace
 
+std::vector<std::string_view> statement_keywords(BodySort body) {
+  std::vector<std::string_view> words;
+  for (const StatementRow& row : kRows) {
+    // `shard` is known, and refused wherever it stands.
+    if (!row.keyword.empty() && (row.where & bit(body)) != 0 && row.kind != ast::StmtKind::shard) words.push_back(row.keyword);
+  }
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
 bool Analyser::allowed(const ast::Stmt& stmt) {
   const StatementRow& row = kRows[static_cast<std::size_t>(stmt.kind)];
   if ((row.where & bit(body_.sort)) != 0) return true;

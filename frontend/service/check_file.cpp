@@ -52,7 +52,81 @@ bool declares_param(const sema::Program& program, std::string_view name) {
                      [&](const sema::Param& param) { return param.module.index() == 0 && param.syntax->name.name == name; });
 }
 
+bool gives(std::span<const lower::Override> values, std::string_view name) {
+  return std::any_of(values.begin(), values.end(), [&](const lower::Override& value) { return value.name == name; });
+}
+
+/// `given`, and the sizes for what else has no value.
+std::vector<lower::Override> with_sizes(const sema::Function& function, std::vector<lower::Override> given, DefaultSizes sizes) {
+  for (std::size_t i = 0; i < function.params.size(); ++i) {
+    const ast::Param& param = function.syntax->params[i];
+    if (param.default_value != nullptr || gives(given, param.name.name)) continue;
+    given.push_back({std::string(param.name.name), std::to_string(function.params[i].is(sema::TypeKind::axis) ? sizes.axis : sizes.integer)});
+  }
+  return given;
+}
+
+/// Those of `all` that a schedule by itself takes.
+std::vector<lower::Override> taken_by(const sema::Program& program, const sema::Function& function, std::span<const lower::Override> all) {
+  std::vector<lower::Override> given;
+  for (const lower::Override& value : all) {
+    if (has_parameter(function, value.name) || declares_param(program, value.name)) given.push_back(value);
+  }
+  return given;
+}
+
 }  // namespace
+
+std::vector<lower::Override> Compilation::values_taken(std::span<const lower::Override> values) const {
+  std::vector<lower::Override> taken;
+  const std::vector<sema::FunctionId> schedules = schedules_without_train();
+  for (const lower::Override& value : values) {
+    const auto takes = [&](sema::FunctionId id) { return has_parameter(program_->functions[id.index()], value.name); };
+    if (declares_param(*program_, value.name) || std::any_of(schedules.begin(), schedules.end(), takes)) taken.push_back(value);
+  }
+  return taken;
+}
+
+std::vector<lower::Override> Compilation::values_of_params() const {
+  std::vector<lower::Override> values;
+  for (const lower::Override& value : overrides_) {
+    if (declares_param(*program_, value.name)) values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<lower::Override> Compilation::default_values(sema::FunctionId id, lower::Observations* seen) {
+  const sema::Function& function = program_->functions[id.index()];
+  const std::vector<lower::Override> given = taken_by(*program_, function, overrides_);
+  DiagnosticSink unread(context_.locations);
+  for (const DefaultSizes& sizes : kDefaultSizes) {
+    context_.poll();
+    std::vector<lower::Override> values = with_sizes(function, given, sizes);
+    std::optional<lower::Lowered> remains;
+    if (lower::lower_schedule(*program_, id, values, context_, unread, &remains, seen)) return values;
+  }
+  return given;
+}
+
+std::vector<lower::Override> Compilation::default_values(std::string_view name) {
+  const sema::FunctionId schedule = program_->find_schedule(name);
+  if (schedule.valid() && program_->functions[schedule.index()].runnable) return default_values(schedule, nullptr);
+  return values_of_params();
+}
+
+lower::Observations Compilation::observe() {
+  lower::Observations seen(program_->modules.front()->syntax.file);
+  DiagnosticSink unread(context_.locations);
+  const std::vector<lower::Override> values = values_of_params();
+  for (std::size_t i = 0; i < program_->trains.size(); ++i) {
+    context_.poll();
+    const sema::Train& train = program_->trains[i];
+    std::optional<lower::Lowered> remains;
+    if (train.module.index() == 0 && train.runnable) lower::lower_train(*program_, sema::TrainId::at(i), values, context_, unread, {}, &remains, &seen);
+  }
+  for (const sema::FunctionId id : schedules_without_train()) default_values(id, &seen);
+  return seen;
+}
 
 std::vector<sema::FunctionId> Compilation::schedules_without_train() const {
   std::set<sema::FunctionId> applied;
@@ -93,17 +167,11 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
 
 std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink) {
   const sema::Function& function = program_->functions[id.index()];
-  std::vector<lower::Override> given;
-  for (const lower::Override& override : all) {
-    if (has_parameter(function, override.name) || declares_param(*program_, override.name)) given.push_back(override);
-  }
-  const auto is_given = [&](std::string_view name) {
-    return std::any_of(given.begin(), given.end(), [&](const lower::Override& override) { return override.name == name; });
-  };
+  const std::vector<lower::Override> given = taken_by(*program_, function, all);
   std::vector<std::size_t> open;  // parameters that need a size
   for (std::size_t i = 0; i < function.params.size(); ++i) {
     const ast::Param& param = function.syntax->params[i];
-    if (param.default_value != nullptr || is_given(param.name.name)) continue;
+    if (param.default_value != nullptr || gives(given, param.name.name)) continue;
     const sema::Type type = function.params[i];
     if (!type.is(sema::TypeKind::axis) && !type.is(sema::TypeKind::integer)) {
       sink
@@ -117,11 +185,7 @@ std::optional<CheckedSchedule> Compilation::check_schedule(sema::FunctionId id, 
   std::string tried, asked;
   for (const std::size_t i : open) asked += " -D " + std::string(function.syntax->params[i].name.name) + "=...";
   for (const DefaultSizes& sizes : kDefaultSizes) {
-    std::vector<lower::Override> overrides = given;
-    for (const std::size_t i : open) {
-      const bool axis = function.params[i].is(sema::TypeKind::axis);
-      overrides.push_back({std::string(function.syntax->params[i].name.name), std::to_string(axis ? sizes.axis : sizes.integer)});
-    }
+    const std::vector<lower::Override> overrides = with_sizes(function, given, sizes);
     std::string text;
     for (const lower::Override& override : overrides) {
       if (has_parameter(function, override.name)) text += (text.empty() ? "" : " ") + override.name + "=" + override.value;

@@ -84,7 +84,13 @@ class Compilation {
   /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
   /// applies, at default sizes. Tells what was not compiled. Overrides of those schedules alone are no mistakes of the trains from here on.
   std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);
+  /// Of some values those that the file or a schedule of it takes.
+  std::vector<lower::Override> values_taken(std::span<const lower::Override> values) const;
 
+  /// Lowers the trains and the schedules as a check does, and nothing more: what the expressions of the file come to.
+  lower::Observations observe();
+  /// The values that a schedule by itself is lowered with, or those of the overrides that a train takes.
+  std::vector<lower::Override> default_values(std::string_view name);
   /// All that the phases say of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.
   void check(Subject& subject, const std::function<void(std::string_view pass, const dag::Dag&)>& after, DiagnosticSink& sink);
   /// The plan of a subject, or the DAG at an earlier level. Its model is differentiated and partitioned then.
@@ -103,6 +109,8 @@ class Compilation {
   void report_unknown_subject(const std::string& wanted, DiagnosticSink& sink);
   bool has_one_train(DiagnosticSink& sink);
   std::vector<sema::FunctionId> schedules_without_train() const;
+  std::vector<lower::Override> values_of_params() const;
+  std::vector<lower::Override> default_values(sema::FunctionId id, lower::Observations* seen);
   std::optional<CheckedSchedule> check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink);
 
   const source::FileSystem& files_;

@@ -38,8 +38,8 @@ Answer<T> followed(Answer<const T*> answer) {
 
 }  // namespace
 
-Document::Document(std::string path, std::uint64_t version, OpenFiles files)
-    : path_(std::move(path)), version_(version), files_(std::move(files)), compilation_(files_), analysis_(compilation_.context().locations) {}
+Document::Document(std::string path, std::uint64_t version, OpenFiles files, std::vector<lower::Override> values)
+    : path_(std::move(path)), version_(version), files_(std::move(files)), values_(std::move(values)), compilation_(files_), analysis_(compilation_.context().locations) {}
 
 template <typename T, typename Work>
 Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work) {
@@ -152,10 +152,30 @@ Answer<std::vector<CheckedSchedule>> Document::check(const Cancellation* cancell
     sink = analysis_;
     if (compilation_.pir() != nullptr && usable_) verify::lint(*compilation_.pir(), sink);
     if (compilation_.program() == nullptr) return std::vector<CheckedSchedule>();
-    compilation_.set_overrides({});
+    compilation_.set_overrides(compilation_.values_taken(values_));
     std::vector<CheckedSchedule> schedules = compilation_.check_file(sink);
     for (Subject& subject : compilation_.subjects("", sink)) compilation_.check(subject, {}, sink);
     return schedules;
+  });
+}
+
+std::vector<lower::Override> Document::default_values(const std::string& name, const Cancellation* cancellation) {
+  std::unique_ptr<Kept<std::vector<lower::Override>>> kept;
+  const auto found = answer(kept, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<lower::Override>> {
+    analysed();
+    if (compilation_.program() == nullptr) return std::nullopt;
+    compilation_.set_overrides(compilation_.values_taken(values_));
+    return compilation_.default_values(name);
+  });
+  return found.value != nullptr ? *found.value : std::vector<lower::Override>();
+}
+
+Answer<lower::Observations> Document::observations(const Cancellation* cancellation) {
+  return answer(observations_, cancellation, [&](DiagnosticSink&) -> std::optional<lower::Observations> {
+    analysed();
+    if (compilation_.program() == nullptr) return std::nullopt;
+    compilation_.set_overrides(compilation_.values_taken(values_));
+    return compilation_.observe();
   });
 }
 

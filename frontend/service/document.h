@@ -52,7 +52,8 @@ struct Plan {
 
 class Document {
  public:
-  Document(std::string path, std::uint64_t version, OpenFiles files);
+  /// `values` stand for params and for parameters of schedules that no train applies, where the file has such.
+  Document(std::string path, std::uint64_t version, OpenFiles files, std::vector<lower::Override> values = {});
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
@@ -80,6 +81,11 @@ class Document {
   /// All that a check of the file says: every phase of all trains, and of the schedules that none applies. The value tells the sizes of these.
   Answer<std::vector<CheckedSchedule>> check(const Cancellation* cancellation = nullptr);
 
+  /// The values that a check gives a schedule, or those of the workspace that a train takes; none for a name that is neither.
+  std::vector<lower::Override> default_values(const std::string& name, const Cancellation* cancellation = nullptr);
+  /// What the expressions of the file come to, in its trains and in the schedules that a check compiles. Of a `.pir` file there is none.
+  Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr);
+
   /// Whether the answers may depend on that file.
   bool may_read(std::string_view path) const { return files_.may_read(path); }
 
@@ -99,6 +105,7 @@ class Document {
   const std::string path_;
   const std::uint64_t version_;
   OpenFiles files_;
+  const std::vector<lower::Override> values_;
   Compilation compilation_;
   bool opened_ = false;
   bool usable_ = false;
@@ -109,6 +116,7 @@ class Document {
   std::unique_ptr<Kept<std::vector<Symbol>>> symbols_, subjects_;
   std::unique_ptr<Kept<std::vector<Use>>> uses_;
   std::unique_ptr<Kept<std::vector<CheckedSchedule>>> check_;
+  std::unique_ptr<Kept<lower::Observations>> observations_;
   std::map<std::string, std::unique_ptr<Kept<Subject>>> lowered_;  // by request
   std::map<std::string, std::unique_ptr<Kept<Plan>>> plans_;
 };

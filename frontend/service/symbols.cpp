@@ -31,6 +31,8 @@ class Uses {
     visitor.declares = [&](const ast::Identifier& name) {
       if (name.binding != ast::kUnbound) locals_.insert_or_assign(name.binding, name.range);
     };
+    visitor.reads = [&](const ast::Identifier& name) { local(name.range, name.binding); };
+    visitor.dims = [&](const ast::Dim& dim) { dimension(dim.name); };
     visitor.assigns = [&](const ast::Identifier& name) { local(name.range, name.binding); };
     visitor.uses = [&](const ast::NameExpr& name) { use(name.range, name.referent, name.target); };
     visitor.calls = [&](const ast::CallExpr& call) {
@@ -53,6 +55,10 @@ class Uses {
   }
   void local(SourceRange range, std::uint32_t slot) {
     if (const auto found = locals_.find(slot); found != locals_.end()) add(range, found->second);
+  }
+  /// The first mention of a dimension declares it.
+  void dimension(const ast::Identifier& name) {
+    if (name.binding != ast::kUnbound && !locals_.emplace(name.binding, name.range).second) local(name.range, name.binding);
   }
   void mesh_of(const ast::TrainItem& item) {
     for (const sema::Train& train : program_.trains) {

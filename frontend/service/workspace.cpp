@@ -54,13 +54,18 @@ bool Workspace::close(std::string_view path) {
   return true;
 }
 
+void Workspace::set_values(std::vector<lower::Override> values) {
+  values_ = std::move(values);
+  documents_.clear();
+}
+
 void Workspace::forget(const std::string& normal) {
   std::erase_if(documents_, [&](const auto& entry) { return entry.second->may_read(normal); });
 }
 
 std::shared_ptr<Document> Workspace::document(std::string_view path) {
   std::shared_ptr<Document>& document = documents_[std::string(path)];
-  if (document == nullptr) document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_));
+  if (document == nullptr) document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_), values_);
   return document;
 }
 

@@ -45,6 +45,8 @@ class Workspace {
   bool edit(std::string_view path, std::span<const TextEdit> edits, ColumnUnit unit);
   /// The disk holds the text again; false for a path that is not open.
   bool close(std::string_view path);
+  /// Values that stand for params and parameters of schedules, in every file that has such.
+  void set_values(std::vector<lower::Override> values);
   /// What somebody else wrote to the disk.
   void changed_on_disk(std::string_view path) { forget(normal_path(path)); }
 
@@ -58,6 +60,7 @@ class Workspace {
   const source::FileSystem& disk_;
   OpenTexts texts_;
   std::map<std::string, std::shared_ptr<Document>> documents_;  // by path as it was asked for
+  std::vector<lower::Override> values_;
   std::uint64_t versions_ = 0;
 };
 

@@ -12,11 +12,13 @@ namespace {
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
 constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::lsp) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
     "  piper show grid zbv -D p=4 -D m=8\n";
+
+constexpr std::size_t kAnyNumber = SIZE_MAX;
 
 constexpr CommandRow kCommands[] = {
     {Command::check, "check", "piper check IN [NAME]", 1, 2, "find everything that can be known before launch",
@@ -67,6 +69,12 @@ constexpr CommandRow kCommands[] = {
      "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures and grid at\n"
      "the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
      ""},
+    {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
+     "Rewrites the files in place. `-` reads standard input and writes to standard output. A declaration with mistakes of syntax is left as it is.\n"
+     "With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
+    {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
+     "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
+     "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}}, as `-D` gives them.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
@@ -93,6 +101,8 @@ constexpr OptionRow kOptions[] = {
     {"--trace", "FILE", "", "write when the actions of the last step ran, beside the plan's times: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
+    {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
+    {"--stdio", "", "", "what the server does anyway; some editors write it", bit(Command::lsp)},
     {"--help", "", "", "show the help of the command", kAll},
 };
 
@@ -157,6 +167,10 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.reference = true;
   } else if (name == "--interpret") {
     arguments.interpret = true;
+  } else if (name == "--check") {
+    arguments.check = true;
+  } else if (name == "--stdio") {
+    // There is no other way.
   } else if (name == "--help") {
     arguments.help = true;
   } else {
@@ -180,7 +194,11 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   const std::size_t words = arguments.positional.size();
   if (words < command.least_words || words > command.most_words) {
     std::string counts = std::to_string(command.least_words);
-    if (command.most_words > command.least_words) counts += (command.most_words > command.least_words + 1 ? " to " : " or ") + std::to_string(command.most_words);
+    if (command.most_words == kAnyNumber) {
+      counts += " or more";
+    } else if (command.most_words > command.least_words) {
+      counts += (command.most_words > command.least_words + 1 ? " to " : " or ") + std::to_string(command.most_words);
+    }
     return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
            command.usage + "`";
   }

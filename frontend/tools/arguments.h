@@ -16,7 +16,7 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, help };
+enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, fmt, lsp, help };
 
 struct Arguments {
   Command command = Command::help;
@@ -37,6 +37,7 @@ struct Arguments {
   std::string trace;                            // --trace
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
+  bool check = false;                           // --check
   bool help = false;                            // --help
   bool version = false;                         // --version
 };

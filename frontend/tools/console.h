@@ -2,6 +2,7 @@
 // What the driver needs from its surroundings. Passed in, so that tests run the same object in process.
 
 #include <functional>
+#include <istream>
 #include <map>
 #include <ostream>
 #include <string>
@@ -17,6 +18,7 @@ struct Console {
   std::map<std::string, std::string> environment;
   std::function<unsigned()> columns = {};  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none
   std::function<unsigned()> out_columns = {};  // the same of `out`: pictures are folded to it, and coloured
+  std::istream* in = nullptr;  // null: there is no input
 };
 
 /// Exit codes of every command.

@@ -73,7 +73,7 @@ bool has_small_stack() {
 /// The whole command: words behind the program's name in, exit code out.
 int run_command(const std::vector<std::string>& words) {
   const piper::source::RealFileSystem disk;
-  piper::tools::Console console{std::cout, std::cerr, disk, {}, [] { return columns_of(STDERR_FILENO); }, [] { return columns_of(STDOUT_FILENO); }};
+  piper::tools::Console console{std::cout, std::cerr, disk, {}, [] { return columns_of(STDERR_FILENO); }, [] { return columns_of(STDOUT_FILENO); }, &std::cin};
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);

@@ -1,0 +1,307 @@
+#include "frontend/format/format.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "frontend/format/line_breaks.h"
+#include "frontend/parse/parse.h"
+#include "ir/diagnostics/diagnostics.h"
+#include "llvm/Support/Unicode.h"
+
+namespace piper::format {
+
+namespace {
+
+using parse::LexemeKind;
+
+constexpr std::size_t kIndent = 4;
+/// Neighbours that differ by more are no table.
+constexpr std::size_t kWidestColumn = 40;
+
+struct Line {
+  std::size_t first = 0, last = 0;  // words, the last one exclusive
+  std::size_t indent = 0;
+  bool goes_on = false;  // a statement that an earlier line began
+  std::string text;      // without indentation and a comment behind
+  std::string comment;   // behind the text
+};
+
+std::size_t width(std::string_view text) {
+  const int columns = llvm::sys::unicode::columnWidthUTF8(llvm::StringRef(text.data(), text.size()));
+  return columns < 0 ? text.size() : static_cast<std::size_t>(columns);
+}
+
+/// The lines that the breaks make, with their indentation.
+std::vector<Line> lines_of(const std::vector<Word>& words) {
+  std::vector<Line> lines;
+  std::size_t blocks = 0, brackets = 0;
+  const Word* before = nullptr;  // the last word that is no comment
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Word& word = words[i];
+    if (i == 0 || word.breaks) {
+      Line line;
+      line.first = i;
+      const bool closes_block = word.is("}"), closes_bracket = word.is(")") || word.is("]");
+      const bool inside = brackets > 0 && !(closes_bracket && brackets == 1);
+      const bool unfinished = brackets == 0 && before != nullptr && !can_end(*before) && !before->is("{") && !before->is(";");
+      const bool backward = brackets == 0 && word.is("backward");  // of the cursor above
+      line.goes_on = brackets > 0 || unfinished || backward;
+      line.indent = kIndent * (blocks - (closes_block && blocks > 0 ? 1 : 0) + (inside || unfinished || backward ? 1 : 0));
+      lines.push_back(line);
+    }
+    lines.back().last = i + 1;
+    if (word.is("{")) ++blocks;
+    if (word.is("}") && blocks > 0) --blocks;
+    if (word.is("(") || word.is("[")) ++brackets;
+    if ((word.is(")") || word.is("]")) && brackets > 0) --brackets;
+    if (word.kind != LexemeKind::comment) before = &word;
+  }
+  for (Line& line : lines) {
+    for (std::size_t i = line.first; i < line.last; ++i) {
+      if (words[i].kind == LexemeKind::comment && i > line.first) {
+        line.comment = words[i].text;
+        break;
+      }
+      line.text += words[i].text;
+      const bool more = i + 1 < line.last && words[i + 1].kind != LexemeKind::comment;
+      if (more && has_blank(words, i)) line.text += ' ';
+    }
+  }
+  return lines;
+}
+
+/// Where a line that is too long is broken: before a word behind a comma or an operator, in as few brackets as possible, as far right as fits.
+std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& line) {
+  std::optional<std::size_t> best;
+  std::size_t depth = 0, least = SIZE_MAX, column = line.indent;
+  for (std::size_t i = line.first; i + 1 < line.last; ++i) {
+    const Word& word = words[i];
+    if (word.kind == LexemeKind::open) ++depth;
+    if (word.kind == LexemeKind::close && depth > 0) --depth;
+    column += width(word.text) + (has_blank(words, i) ? 1 : 0);
+    if (column > kWidth + 1 && best) break;
+    const bool breakable = word.is(",") || word.is("+") || word.is("and") || word.is("or") || word.is("@");
+    if (!breakable || words[i + 1].kind == LexemeKind::comment) continue;
+    if (depth <= least || !best) {
+      best = i + 1;
+      least = depth;
+    }
+  }
+  return best;
+}
+
+/// Breaks what is too long; gives the lines.
+std::vector<Line> fit(std::vector<Word>& words) {
+  for (;;) {
+    std::vector<Line> lines = lines_of(words);
+    bool changed = false;
+    for (const Line& line : lines) {
+      if (line.indent + width(line.text) <= kWidth) continue;
+      // A block on one line first.
+      std::optional<std::size_t> block;
+      for (std::size_t i = line.first; i < line.last && !block; ++i) {
+        const bool whole = words[i].is("{") && words[i].partner > i + 1 && words[i].partner < line.last;
+        if (whole) block = i;
+      }
+      if (block) {
+        open_up(words, *block);
+        changed = true;
+        break;
+      }
+      if (const auto at = break_of(words, line)) {
+        words[*at].breaks = true;
+        changed = true;
+        break;
+      }
+    }
+    if (!changed) return lines;
+  }
+}
+
+/// A column of a line that its neighbours may share: which table, and the byte of the text where blanks go.
+struct Column {
+  std::string_view table;
+  std::size_t at = 0;
+};
+
+std::optional<Column> column_of(const std::vector<Word>& words, const Line& line) {
+  const std::size_t count = line.last - line.first;
+  if (count < 3 || line.goes_on) return std::nullopt;
+  const Word& first = words[line.first];
+  // The byte of the text before the word.
+  const auto before = [&](std::size_t word) {
+    std::size_t at = 0;
+    for (std::size_t i = line.first; i < word; ++i) at += words[i].text.size() + (has_blank(words, i) ? 1 : 0);
+    return at;
+  };
+  const auto find = [&](std::string_view text) -> std::optional<std::size_t> {
+    std::size_t depth = 0;
+    for (std::size_t i = line.first; i < line.last; ++i) {
+      if (depth == 0 && i > line.first && words[i].is(text)) return i;
+      if (words[i].kind == LexemeKind::open) ++depth;
+      if (words[i].kind == LexemeKind::close && depth > 0) --depth;
+    }
+    return std::nullopt;
+  };
+  if (first.kind == LexemeKind::name && words[line.first + 1].is(":")) return Column{"setting", before(line.first + 2)};
+  struct Row {
+    std::string_view word, sign;
+    bool behind;
+  };
+  constexpr Row kRows[] = {{"at", ":", true}, {"cursor", "=", false}, {"place", "on", false}, {"repeat", "{", false}, {"replicate", "over", false}, {"shard", "over", false}, {"stream", ":", true}};
+  for (const Row& row : kRows) {
+    if (!first.is(row.word)) continue;
+    const std::optional<std::size_t> sign = find(row.sign);
+    if (!sign || (row.behind && *sign + 1 >= line.last)) return std::nullopt;
+    // A block that goes on on the next line is no row of a table.
+    if (row.sign == "{" && words[*sign].partner >= line.last) return std::nullopt;
+    return Column{row.word, before(row.behind ? *sign + 1 : *sign)};
+  }
+  return std::nullopt;
+}
+
+/// Of a block on several lines that stands beside `beside`.
+bool is_of_long_block(const std::vector<Word>& words, const Line& beside, const Line& line) {
+  if (line.indent > beside.indent) return true;
+  return line.indent == beside.indent && (words[line.first].is("}") || words[line.last - 1].is("{"));
+}
+
+void align(const std::vector<Word>& words, std::vector<Line>& lines) {
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::optional<Column> column = column_of(words, lines[begin]);
+    std::size_t end = begin + 1;
+    if (!column) {
+      begin = end;
+      continue;
+    }
+    std::vector<std::size_t> rows = {begin}, columns = {column->at};
+    std::size_t widest = width(lines[begin].text.substr(0, column->at)), narrowest = widest;
+    for (std::size_t i = end; i < lines.size() && !words[lines[i].first].blank_before && lines[i].indent >= lines[begin].indent; ++i) {
+      // One-line blocks stand in one column also where longer ones stand between them.
+      if (column->table == "repeat" && is_of_long_block(words, lines[begin], lines[i])) continue;
+      const std::optional<Column> next = column_of(words, lines[i]);
+      if (!next || next->table != column->table || lines[i].indent != lines[begin].indent) break;
+      rows.push_back(i);
+      columns.push_back(next->at);
+      const std::size_t here = width(lines[i].text.substr(0, next->at));
+      widest = std::max(widest, here);
+      narrowest = std::min(narrowest, here);
+    }
+    bool fits = widest - narrowest <= kWidestColumn;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Line& row = lines[rows[i]];
+      fits = fits && row.indent + width(row.text) + widest - width(row.text.substr(0, columns[i])) <= kWidth;
+    }
+    for (std::size_t i = 0; i < rows.size() && fits; ++i) {
+      std::string& text = lines[rows[i]].text;
+      text.insert(columns[i], widest - width(text.substr(0, columns[i])), ' ');
+    }
+    end = rows.back() + 1;
+    begin = end;
+  }
+}
+
+/// Comments behind neighbouring lines begin in one column.
+void align_comments(const std::vector<Word>& words, std::vector<Line>& lines) {
+  for (std::size_t begin = 0; begin < lines.size();) {
+    std::size_t end = begin + 1;
+    if (lines[begin].comment.empty()) {
+      begin = end;
+      continue;
+    }
+    std::size_t widest = lines[begin].indent + width(lines[begin].text), narrowest = widest;
+    for (; end < lines.size() && !lines[end].comment.empty() && !words[lines[end].first].blank_before; ++end) {
+      const std::size_t here = lines[end].indent + width(lines[end].text);
+      widest = std::max(widest, here);
+      narrowest = std::min(narrowest, here);
+    }
+    const bool table = widest - narrowest <= kWidestColumn;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t here = lines[i].indent + width(lines[i].text);
+      lines[i].text += std::string((table ? widest - here : 0) + 2, ' ') + lines[i].comment;
+    }
+    begin = end;
+  }
+}
+
+std::string formatted(std::string_view text, std::string_view line_end) {
+  std::vector<Word> words = words_of(text);
+  std::vector<Line> lines = fit(words);
+  align(words, lines);
+  align_comments(words, lines);
+  std::string result;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    const bool opens = i > 0 && words[lines[i - 1].last - 1].is("{");
+    if (i > 0 && words[line.first].blank_before && !opens) result += line_end;
+    result += std::string(line.indent, ' ') + line.text;
+    result += line_end;
+  }
+  return result;
+}
+
+/// Whole lines that are left as they are: declarations with mistakes, and what lies behind them up to the next one.
+struct Zone {
+  std::size_t begin = 0, end = 0;
+};
+
+std::vector<Zone> broken_zones(std::string_view text) {
+  LocationTable locations;
+  const FileId file = locations.files().add("", std::string(text));
+  DiagnosticSink unread(locations);
+  const ast::Module module = parse::parse(locations.files(), file, unread);
+  std::vector<Zone> zones;
+  if (module.faults.empty()) return zones;
+  if (module.items.empty() || module.faults.front() < module.items.front()->range.begin) return {{0, text.size()}};
+  for (std::size_t i = 0; i < module.items.size(); ++i) {
+    const std::size_t begin = module.items[i]->range.begin;
+    const std::size_t next = i + 1 < module.items.size() ? module.items[i + 1]->range.begin : text.size() + 1;
+    const auto fault = std::lower_bound(module.faults.begin(), module.faults.end(), begin);
+    if (fault == module.faults.end() || *fault >= next) continue;
+    const std::size_t line = text.rfind('\n', begin == 0 ? 0 : begin - 1);
+    const std::size_t from = begin == 0 || line == std::string_view::npos ? 0 : line + 1;
+    const std::size_t last = next > text.size() ? text.size() : text.rfind('\n', next - 1);
+    const std::size_t to = next > text.size() ? text.size() : last == std::string_view::npos ? from : std::max(from, last + 1);
+    if (!zones.empty() && from <= zones.back().end) {
+      zones.back().end = std::max(zones.back().end, to);
+    } else {
+      zones.push_back({from, to});
+    }
+  }
+  return zones;
+}
+
+}  // namespace
+
+std::string format(std::string_view text) {
+  const std::size_t first_end = text.find('\n');
+  const std::string_view line_end = first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r' ? "\r\n" : "\n";
+  std::string_view mark;
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    mark = text.substr(0, 3);
+    text.remove_prefix(3);
+  }
+  std::string result(mark);
+  std::size_t begin = 0;
+  const auto add_formatted = [&](std::size_t end) {
+    if (end <= begin) return;
+    const std::string part = formatted(text.substr(begin, end - begin), line_end);
+    const bool blank_first = begin > 0 && text.substr(begin, end - begin).find_first_not_of(" \t\r") != std::string_view::npos && text[text.find_first_not_of(" \t\r", begin)] == '\n';
+    if (blank_first && !part.empty()) result += line_end;
+    result += part;
+  };
+  for (const Zone& zone : broken_zones(text)) {
+    add_formatted(zone.begin);
+    if (zone.begin > begin && result.size() > mark.size()) {
+      // The blank line before what is left alone.
+      const std::string_view before = text.substr(begin, zone.begin - begin);
+      if (before.ends_with("\n\n") || before.ends_with("\n\r\n")) result += line_end;
+    }
+    result += text.substr(zone.begin, zone.end - zone.begin);
+    begin = zone.end;
+  }
+  add_formatted(text.size());
+  return result;
+}
+
+}  // namespace piper::format

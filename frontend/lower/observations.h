@@ -1,0 +1,43 @@
+#pragma once
+// What the expressions of one file came to while it was lowered, in words, for an editor.
+//
+//   Observations seen(file);
+//   lower_train(program, train, {}, context, sink, {}, nullptr, &seen);
+//   seen.of(range)  ->  {"0", "1"}          // `r` in `rank r in pp`
+//   seen.of(range)  ->  {"f32[batch: 8*, dim: 64]"}
+//
+// Guarantees: the first kShown different values of an expression in the order of evaluation, and whether there were more; bounded work however often a
+// loop comes by.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/lower/value.h"
+
+namespace piper::lower {
+
+class Observations {
+ public:
+  static constexpr std::size_t kShown = 4;
+
+  struct Seen {
+    std::vector<std::string> values;
+    bool more = false;
+    std::uint32_t looked_at = 0;
+  };
+
+  explicit Observations(FileId file) : file_(file) {}
+
+  /// `model`: the graph of the value's tensors; null where there is none.
+  void note(SourceRange range, const Value& value, const tensor::Graph* model);
+  /// Null: it was not evaluated.
+  const Seen* of(SourceRange range) const;
+
+ private:
+  FileId file_;
+  std::map<SourceRange, Seen> seen_;
+};
+
+}  // namespace piper::lower

@@ -1,0 +1,455 @@
+#include "frontend/lsp/candidates.h"
+
+#include "frontend/ast/walk.h"
+#include "frontend/lsp/call_at.h"
+#include "frontend/lsp/candidate_names.h"
+
+namespace piper::lsp {
+
+namespace {
+
+using sema::BodySort;
+using sema::Type;
+using sema::TypeKind;
+
+class Completer : CandidateNames {
+ public:
+  using CandidateNames::CandidateNames;
+
+  std::vector<Candidate> run() {
+    if (statement_.first() == "use") {
+      modules();
+    } else if (!statement_.in_body) {
+      header();
+    } else {
+      body();
+    }
+    return std::move(list_);
+  }
+
+ private:
+  // ---- declarations
+  void modules() {
+    if (statement_.words.size() % 2 == 0) return;  // behind a name comes a `.`
+    std::string prefix;
+    for (std::size_t i = 1; i < statement_.words.size(); ++i) prefix += statement_.word(i);
+    std::set<std::string> next;
+    const auto add = [&](const std::string& name) {
+      if (!name.starts_with(prefix)) return;
+      const std::string rest = name.substr(prefix.size());
+      const std::size_t dot = rest.find('.');
+      if (next.insert(rest.substr(0, dot)).second) {
+        list_.push_back({rest.substr(0, dot), CandidateKind::module, dot == std::string::npos ? name : "", {}, {}, "1"});
+      }
+    };
+    for (const std::string& name : sema::library_modules()) add(name);
+    const std::string own = service::normal_path(request_.document().path());
+    const std::string folder = own.substr(0, own.rfind('/') + 1);
+    for (const std::string& path : request_.project().paths()) {
+      if (!path.starts_with(folder) || path == own || !path.ends_with(".pipe")) continue;
+      std::string name = path.substr(folder.size(), path.size() - folder.size() - 5);
+      std::replace(name.begin(), name.end(), '/', '.');
+      const bool is_name = std::all_of(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; });
+      if (is_name) add(name);
+    }
+  }
+
+  void types() {
+    const bool tensors = statement_.item == "model";
+    if (statement_.last() == "->") {
+      if (statement_.item == "model") list_.push_back({"tensor", CandidateKind::type, {}, {}, "tensor[", "1"});
+      if (statement_.item == "def") {
+        for (const std::string_view type : {"int", "float", "bool", "string", "bytes", "devices", "selector", "order", "steps"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      }
+      return;
+    }
+    for (const std::string_view type : {"int", "float", "bool", "string", "bytes"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+    if (tensors) {
+      for (const std::string_view type : {"tensor", "i64", "f32", "f64"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+    } else {
+      for (const std::string_view type : {"axis", "devices", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      if (statement_.item == "def") {
+        for (const std::string_view type : {"cursor", "order"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+      }
+    }
+  }
+
+  void header() {
+    const std::string_view first = statement_.first(), last = statement_.last();
+    if (statement_.words.empty()) {
+      return words({"def", "mesh", "model", "param", "schedule", "train", "use"});
+    }
+    if (statement_.words.size() == 1) return;  // a name of one's own
+    if (in_shape()) return dimensions();
+    if (first == "train") {
+      if (last == "=") {
+        functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::model && !function.result.is_tensor(); });
+        return;
+      }
+      if (last == "on") return meshes();
+      if (statement_.depth() > 0) return arguments();
+      if (last == ")") word("on");
+      return;
+    }
+    if (first == "mesh") {
+      if (last == "=") return meshes();
+      if (statement_.depth() == 0 && statement_.has("=") && statement_.words.size() == 4) word("as");
+      if (statement_.depth() > 0 && last == ":") expr({TypeKind::integer});
+      return;
+    }
+    if (first == "param") return expr(kAny);
+    if (first == "def" || first == "schedule" || first == "model") {
+      if (last == "->") return types();
+      if (last == ":" && statement_.innermost() < statement_.words.size() && statement_.word(statement_.innermost()) == "[") return expr({TypeKind::integer});
+      if (last == ":" && statement_.depth() == 1) return types();
+      if (last == "[" && statement_.depth() == 2 && statement_.word(statement_.words.size() - 2) == ":") {
+        for (const std::string_view type : {"int", "float", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
+        return;
+      }
+      if (last == "=" && statement_.depth() == 1) return expr(kAny);
+    }
+  }
+
+  // ---- bodies
+  void body() {
+    const std::string_view first = statement_.first(), last = statement_.last();
+    if (statement_.words.empty()) return begin_statement();
+    if (last == ".") return parts();
+    // `data:`, `mb:`, `up[dim, hidden:`: see below; arguments of calls first, they stand inside everything.
+    if (in_comprehension()) return comprehension();
+    if (in_shape()) return dimensions();
+    if (statement_.depth() > 0 && in_call()) return arguments();
+    if (first == "let" || first == "var") {
+      if (!statement_.has("=")) return;
+      if (statement_.body != BodySort::model && open_bracket_is_list()) labels(false);
+      return expr(kAny);
+    }
+    if (first == "return" || first == "loss") return expr(result_type(first));
+    if (first == "repeat" || first == "at") return first == "at" && statement_.has(":") ? operation() : expr({TypeKind::integer});
+    if (first == "if") return expr(kAny);
+    if (first == "require") {
+      if (statement_.has("else")) return;
+      expr(kAny);
+      const bool strategy = statement_.body == BodySort::schedule || statement_.body == BodySort::train;
+      if (strategy && statement_.words.size() == 1) {
+        for (const std::string_view measure : {"peak_memory", "bubble", "traffic"}) list_.push_back({measure.data(), CandidateKind::value, "measure of the plan", {}, {}, "2"});
+      }
+      return;
+    }
+    if (first == "for" || first == "rank") return binding(first == "rank");
+    if (first == "input") {
+      if (last == ":" && statement_.depth() == 0) {
+        for (const std::string_view type : {"tensor", "i64", "f32", "f64"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+      }
+      return;
+    }
+    if (first == "weight") {
+      if (statement_.has("=")) return expr({TypeKind::initializer});
+      if (statement_.depth() > 0) expr({TypeKind::integer});
+      return;
+    }
+    if (first == "region") return;
+    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "stream") return directive();
+    if (first == "order") return expr_or_labels({TypeKind::order});
+    if (first == "cursor") {
+      if (!statement_.has("=")) return;
+      return expr_or_labels({TypeKind::selector});
+    }
+    if (statement_.words[0].kind == parse::LexemeKind::pass || last == "&") return operation();
+    if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::train) return setting(first);
+    if (statement_.words.size() >= 2 && statement_.word(1) == "=") return expr(kAny);
+    if (statement_.after_value()) return after_value();
+    if (statement_.depth() == 0) return;
+    if (open_bracket_is_list()) labels(false);
+    expr(kAny);
+  }
+
+  /// `[for i in 0..m, c in 0..v: stage[c] mb[i]]`
+  bool in_comprehension() const {
+    const std::size_t open = statement_.innermost();
+    return open + 1 < statement_.words.size() && statement_.word(open) == "[" && statement_.word(open + 1) == "for";
+  }
+  void comprehension() {
+    const std::size_t open = statement_.innermost();
+    bool names = true;  // before `in`
+    bool values = false;
+    for (std::size_t i = open + 1; i < statement_.words.size(); ++i) {
+      if (statement_.word(i) == "in") names = false;
+      if (statement_.word(i) == "," && !values) names = true;
+      if (statement_.word(i) == ":") values = true;
+    }
+    if (values) {
+      if (statement_.after_value()) return after_value();
+      labels(false);
+      return expr(kAny);
+    }
+    if (names) {
+      if (statement_.last() != "for" && statement_.last() != ",") word("in");
+      return;
+    }
+    if (statement_.after_value()) return word("by");
+    expr(kAny);
+  }
+
+  /// Inside the brackets of a type or of a weight: names of dimensions.
+  bool in_shape() const {
+    const std::size_t open = statement_.innermost();
+    if (open == statement_.words.size() || statement_.word(open) != "[" || open == 0) return false;
+    const std::string_view before = statement_.word(open - 1);
+    const bool type = before == "tensor" || before == "i64" || before == "f32" || before == "f64";
+    return (type || statement_.first() == "weight") && statement_.last() != ":" && !statement_.has("=") && (statement_.last() == "[" || statement_.last() == ",");
+  }
+  void dimensions() {
+    std::set<std::string_view> names = {"batch"};
+    ast::NameVisitor visitor;
+    visitor.dims = [&](const ast::Dim& dim) {
+      if (!dim.name.missing() && !touches(dim.name.range, at_)) names.insert(dim.name.name);
+    };
+    for (const ast::Item* item : request_.module()->items) ast::walk_names(*item, visitor);
+    for (const LocalName& local : locals_) {
+      if (local.type.is(TypeKind::integer)) names.insert(local.name);
+    }
+    for (const std::string_view name : names) list_.push_back({std::string(name), CandidateKind::property, "dimension", {}, {}, "1"});
+  }
+
+  void begin_statement() {
+    if (statement_.behind_if) word("else");
+    for (const std::string_view text : sema::statement_keywords(statement_.body)) {
+      if (text == "return" && statement_.body == BodySort::model && !has_result()) continue;
+      word(text);
+    }
+    for (const LocalName& local : locals_) {
+      if (local.detail == "var") list_.push_back({local.name, CandidateKind::variable, "var", {}, {}, "1"});
+    }
+    if (statement_.body == BodySort::steps) {
+      passes();
+      functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::def && function.result.is(TypeKind::steps); });
+    }
+    if (statement_.body == BodySort::schedule || statement_.body == BodySort::train) {
+      functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::schedule; });
+    }
+    if (statement_.body == BodySort::train && !statement_.in_block) {
+      std::set<std::string_view> given;
+      const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+      if (const auto* train = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item)) {
+        for (const ast::Stmt* stmt : train->body->statements) {
+          if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) given.insert(setting->setting.name.name);
+        }
+      }
+      for (const std::string_view name : ast::kTrainSettings) {
+        if (!given.contains(name)) name_of_pair(name, "setting of the train");
+      }
+    }
+  }
+
+  bool has_result() const {
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    const auto* function = llvm::dyn_cast_or_null<ast::FunctionItem>(nodes.item);
+    return function != nullptr && function->result != nullptr;
+  }
+
+  Type result_type(std::string_view first) const {
+    if (first == "loss") return {TypeKind::tensor};
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    for (const sema::Function& function : program_.functions) {
+      if (function.syntax == nodes.item && statement_.words.size() == 1) return function.result;
+    }
+    return kAny;
+  }
+
+  void binding(bool rank) {
+    if (statement_.last_of({"in", ","}) != "in") {
+      if (statement_.after_value()) word("in");
+      return;
+    }
+    if (!rank) return expr(kAny);
+    if (statement_.after_value()) return;
+    local_names({TypeKind::axis});
+    for (const LocalName& local : locals_) {
+      if (local.type.is(TypeKind::devices)) list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
+    }
+  }
+
+  void expr_or_labels(Type type) {
+    if (statement_.after_value()) return after_value();
+    if (statement_.depth() > 0) {
+      const bool list = open_bracket_is_list();
+      if (list) labels(false);
+      return expr(list ? Type{TypeKind::selector} : kAny);
+    }
+    if (type.is(TypeKind::selector)) {
+      labels(false);
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::selector) || local.type == Type{TypeKind::selector, true}) list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
+      }
+      functions([](const sema::Function& function) { return function.result.kind == TypeKind::selector; });
+      return;
+    }
+    expr(type);
+  }
+
+  void operation() {
+    if (statement_.depth() > 0) return expr(kAny);
+    const std::string_view last = statement_.last();
+    if (last == "&" || last == ":") return passes();
+    if (statement_.words.back().kind == parse::LexemeKind::pass) {
+      local_names({TypeKind::cursor});
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::selector)) list_.push_back({local.name, CandidateKind::variable, local.detail, {}, {}, "1"});
+      }
+      return labels(false);
+    }
+    coordinates();
+  }
+
+  void directive() {
+    const std::string_view first = statement_.first(), last = statement_.last();
+    const std::string_view part = statement_.last_of({"into", "with", "on", "over", "in", ":"});
+    if (statement_.depth() > 0) return expr(kAny);
+    if (statement_.has("with")) {
+      if (last == "with" || last == ",") return settings_of(first);
+      if (last == ":") expr(first == "replicate" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+      return;
+    }
+    if (statement_.after_value() && last != "model") return after_value();
+    if (last == "model" && statement_.words.size() > 1) return after_value();
+    if (part == "on") {
+      local_names({TypeKind::axis});
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::devices)) list_.push_back({local.name, CandidateKind::variable, "devices", {}, {}, "1"});
+      }
+      functions([](const sema::Function& function) { return function.result.is(TypeKind::devices); });
+      return;
+    }
+    if (part == "over") return local_names({TypeKind::axis});
+    if (part == "into" || (first != "stream" && part == ":" && statement_.has("into"))) {
+      if (statement_.last_of({"into", ",", ":"}) == ":") return expr({TypeKind::integer});
+      if (first == "partition") name_of_pair("stage", "the name of the parts");
+      if (first == "split") {
+        name_of_pair("mb", "microbatches");
+        name_of_pair("copy", "copies of the model, each with its part of the batch");
+      }
+      return;
+    }
+    if (first == "split" && statement_.words.size() == 1) {
+      list_.push_back({"batch", CandidateKind::property, "dimension of the batch", {}, {}, "1"});
+      return;
+    }
+    if (first == "stream" && !statement_.has(":")) return;
+    if (first == "place" && (statement_.words.size() == 1 || last == ",")) passes();
+    labels(true);
+  }
+
+  void settings_of(std::string_view first) {
+    if (first == "partition") name_of_pair("sizes", "[int]: units in each part");
+    if (first == "replicate") name_of_pair("bucket", "bytes: gradients that are reduced together");
+    if (first == "stream") {
+      name_of_pair("priority", "high or normal");
+      name_of_pair("window", "int: how many may be under way");
+    }
+  }
+
+  void setting(std::string_view name) {
+    if (name == "data" || name == "held_out") expr({TypeKind::data});
+    if (name == "optim") expr({TypeKind::optimizer});
+    if (name == "dtype") expr({TypeKind::dtype});
+    if (name == "seed" || name == "steps") expr({TypeKind::integer});
+  }
+
+  /// Behind a `.`: parts of regions, methods of orders.
+  void parts() {
+    const std::size_t count = statement_.words.size();
+    const bool call = count >= 2 && statement_.word(count - 2) == ")";
+    if (call || (statement_.first() == "order" && statement_.body != BodySort::steps)) {
+      for (const std::string_view name : sema::builtin_names(true)) {
+        for (const sema::Signature* row : sema::find_builtins(name, true)) list_.push_back({std::string(name), CandidateKind::function, std::string(row->text), {}, {}, "1"});
+      }
+      return;
+    }
+    if (statement_.first() == "stream") {
+      for (const std::string_view part : {"send", "recv", "reduce"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
+    }
+  }
+
+  bool in_call() const {
+    const std::size_t open = statement_.innermost();
+    return open < statement_.words.size() && statement_.word(open) == "(" && call_at(request_, statement_.typed.begin).has_value();
+  }
+
+  void arguments() {
+    const std::optional<CallAt> call = call_at(request_, at_);
+    if (!call || call->callees.empty()) return;
+    const Callee& callee = call->callees.front();
+    Type place = kAny;
+    const CalleeParam* param = nullptr;
+    for (std::size_t i = 0; i < callee.params.size(); ++i) {
+      const CalleeParam& each = callee.params[i];
+      if (call->opens_name ? each.name == call->argument_name : i == call->argument) param = &each;
+    }
+    if (param != nullptr) place = param->type;
+    // Values or one list of them; and what the first argument decides.
+    if (callee.variadic || call->callees.size() > 1) place = kAny;
+    if (!call->opens_name && call->at_begin) {
+      for (std::size_t i = call->positional; i < callee.params.size(); ++i) {
+        if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text);
+      }
+      if (callee.open) open_names(*call);
+      if (call->follows_name || (param == nullptr && !callee.variadic)) return;
+      if (param != nullptr && call->named.contains(param->name)) return;
+    }
+    if (place.is(TypeKind::op)) {
+      if (statement_.words.back().kind == parse::LexemeKind::pass) return local_names({TypeKind::cursor});
+      return passes();
+    }
+    if (place.kind == TypeKind::cursor) return local_names(place);
+    if (place.is(TypeKind::dimension)) {
+      for (const LocalName& local : locals_) {
+        if (local.detail == "dimension") list_.push_back({local.name, CandidateKind::property, local.detail, {}, {}, "1"});
+      }
+      return;
+    }
+    if (place.kind == TypeKind::selector) {
+      if (!statement_.after_value()) labels(false);
+      return expr(place);
+    }
+    expr(place);
+  }
+
+  /// Extents of the data: the dimensions of the model's inputs.
+  void open_names(const CallAt& call) {
+    const NodesAt nodes = nodes_at(*request_.module(), statement_.typed.begin);
+    const auto* item = llvm::dyn_cast_or_null<ast::TrainItem>(nodes.item);
+    if (statement_.first() == "order") {
+      for (const std::string& name : labels_at(request_, statement_.typed.begin).dimensions) name_of_pair(name, "dimension of the batch");
+    }
+    if (item == nullptr) return;
+    for (const sema::Train& train : program_.trains) {
+      if (train.syntax != item || !train.model.valid()) continue;
+      std::set<std::string_view> told;
+      for (const ast::Stmt* stmt : program_.functions[train.model.index()].syntax->body->statements) {
+        const auto* input = llvm::dyn_cast<ast::InputStmt>(stmt);
+        if (input == nullptr) continue;
+        for (const ast::Param& param : input->inputs) {
+          if (param.type == nullptr) continue;
+          for (const ast::Dim& dim : param.type->dims) {
+            const std::string name(dim.name.name);
+            if (dim.size == nullptr && name != "batch" && !call.named.contains(name) && told.insert(dim.name.name).second) name_of_pair(name, "extent of the data");
+          }
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<Candidate> candidates(Request& request, const StatementAt& statement, std::uint32_t at) {
+  std::vector<Candidate> list = Completer(request, statement, at).run();
+  // Of one name the nearest one stands for all.
+  std::stable_sort(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) { return a.sort < b.sort; });
+  std::set<std::string> seen;
+  std::erase_if(list, [&](const Candidate& candidate) { return !seen.insert(candidate.label).second; });
+  return list;
+}
+
+}  // namespace piper::lsp

@@ -1,0 +1,41 @@
+// What can stand at the cursor.
+
+#include <algorithm>
+
+#include "frontend/lsp/candidates.h"
+#include "frontend/lsp/methods.h"
+
+namespace piper::lsp {
+
+namespace {
+
+/// A blank asks only where something must follow it.
+bool waits(const StatementAt& statement) {
+  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "as", "backward", "by", "cursor", "in", "into", "on", "order", "over", "partition", "place",
+                                          "replicate", "split", "stream", "use", "with", "=", ":", ",", "->"};
+  return std::find(std::begin(kBefore), std::end(kBefore), statement.last()) != std::end(kBefore) && statement.last() != "cursor" && statement.last() != "stream";
+}
+
+}  // namespace
+
+json::Value completion(Request& request) {
+  json::Array items;
+  const std::uint32_t at = request.offset();
+  if (request.module() == nullptr) return items;
+  const StatementAt statement = statement_at(request, at);
+  const json::Object* context = request.params().getObject("context");
+  if (context != nullptr && context->getString("triggerCharacter").value_or("") == " " && !waits(statement)) return items;
+  if (statement.nowhere) return items;
+  for (Candidate& candidate : candidates(request, statement, at)) {
+    json::Object item{{"label", text(candidate.label)},
+                      {"kind", static_cast<int>(candidate.kind)},
+                      {"sortText", text(candidate.sort + candidate.label)},
+                      {"textEdit", json::Object{{"range", request.json(statement.typed)}, {"newText", text(candidate.insert.empty() ? candidate.label : candidate.insert)}}}};
+    if (!candidate.detail.empty()) item["detail"] = text(candidate.detail);
+    if (!candidate.doc.empty()) item["documentation"] = markdown(candidate.doc);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace piper::lsp

@@ -1,0 +1,159 @@
+#include "frontend/lsp/describe.h"
+
+#include "frontend/ast/source_text.h"
+#include "frontend/ast/walk.h"
+#include "frontend/lsp/names.h"
+
+namespace piper::lsp {
+
+namespace {
+
+struct Word {
+  std::string_view word, meaning;
+};
+
+constexpr Word kWords[] = {
+    {"B", "the whole backward of a chunk: input gradients, then weight gradients"},
+    {"BI", "the half of a backward that gives the gradients of the inputs; the weights' half is `BW`"},
+    {"BW", "the half of a backward that gives the gradients of the weights, postponed by `BI`"},
+    {"F", "the forward of a chunk"},
+    {"and", "true when both sides are"},
+    {"at", "puts a step into a numbered slot of its rank: `at 2*i: F stage[r] mb[i]`"},
+    {"backward", "the order of a cursor's backwards, where it differs from that of its forwards"},
+    {"by", "the step of a range (`0..m by 2`), or the dimensions that `shard` cuts"},
+    {"cursor", "goes through a list of chunks: `F a` takes the next forward, `B a` the next backward"},
+    {"def", "a function that gives a value, an `order`, or `steps`"},
+    {"else", "the other case of an `if`, or the words of a `require` that is not met"},
+    {"for", "repeats a block for each value of a list or range; the last of several names goes fastest"},
+    {"freeze", "keeps parameters as they are"},
+    {"fuse", "compiles a region to one kernel"},
+    {"if", "runs a block when a condition holds; as an expression, `if c then a else b`"},
+    {"input", "what a model reads from the data, with its dimensions"},
+    {"into", "the name and the number of the parts"},
+    {"let", "names a value"},
+    {"loss", "adds to what is minimised; several losses add up"},
+    {"mesh", "devices as a grid with named axes: `mesh cluster(pp: 2, dp: 4)`"},
+    {"model", "a function of tensors that knows nothing of devices; in a strategy, the whole model"},
+    {"not", "the opposite of a condition"},
+    {"offload", "keeps what a region saves in host memory until its backward"},
+    {"on", "the devices of a `place`, or the mesh of a `train`"},
+    {"or", "true when one side is"},
+    {"order", "the order of work on each rank, as `rank` blocks or as a value"},
+    {"over", "the axes of the mesh that a `replicate` or `shard` uses"},
+    {"param", "a value that `-D NAME=VALUE` can replace"},
+    {"partition", "cuts the depth of a region into parts of equal cost: `partition model into stage: p`"},
+    {"place", "says which devices run a region, a microbatch or a pass: `place stage[s] on p[s]`"},
+    {"rank", "the steps of each coordinate of an axis"},
+    {"recompute", "runs a region's forward again in its backward instead of keeping what it saves"},
+    {"region", "gives the operations of a block a name in strategies"},
+    {"repeat", "runs a block a number of times"},
+    {"replicate", "keeps whole copies of the parameters over an axis and sums their gradients: data parallelism"},
+    {"require", "a condition that must hold; with `peak_memory`, `bubble` or `traffic` it is checked on the plan"},
+    {"return", "the value of a function"},
+    {"schedule", "a reusable strategy: how work is cut, placed and ordered"},
+    {"shard", "cuts a region along named dimensions over an axis"},
+    {"split", "cuts the batch into microbatches: `split batch into mb: m`"},
+    {"stream", "puts operations on a stream of their own: `stream grads: model.reduce`"},
+    {"train", "a model on a mesh with data, an optimizer and a strategy"},
+    {"use", "brings the declarations of another file: `use std.schedules.gpipe`"},
+    {"var", "a name whose value changes"},
+    {"weight", "parameters of the model, with their dimensions and how they begin"},
+    {"with", "settings of a directive: `with bucket: 25MiB`"},
+    {"data", "where the samples come from: `bytes`, `arrays` or `synthetic`"},
+    {"dtype", "the type of the elements: `f32` or `f64`"},
+    {"held_out", "data to evaluate at the end"},
+    {"optim", "the optimizer: `sgd` or `adamw`"},
+    {"seed", "the number that all random values come from"},
+    {"steps", "how many steps are trained"},
+};
+
+std::string type_text(const ast::TypeRef* type) { return type != nullptr ? ast::source_text(*type) : std::string(); }
+
+}  // namespace
+
+std::string headline(const ast::Item& item) {
+  if (const auto* param = llvm::dyn_cast<ast::ParamItem>(&item)) return "param " + std::string(param->name.name) + " = " + ast::source_text(*param->value);
+  if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) {
+    return "mesh " + std::string(mesh->name.name) + (mesh->is_view ? " = " + std::string(mesh->base.name) + " as " : "") + "(" + ast::source_text(mesh->axes) + ")";
+  }
+  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) {
+    std::string text = std::string(ast::sort_text(function->sort)) + " " + std::string(function->name.name) + "(" + ast::source_text(function->params) + ")";
+    return function->result != nullptr ? text + " -> " + type_text(function->result) : text;
+  }
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) {
+    return "train " + std::string(train->name.name) + " = " + ast::source_text(*train->model) + " on " + std::string(train->mesh.name);
+  }
+  return {};
+}
+
+const ast::Identifier* name_of(const ast::Item& item) {
+  if (const auto* param = llvm::dyn_cast<ast::ParamItem>(&item)) return &param->name;
+  if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) return &mesh->name;
+  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return &function->name;
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return &train->name;
+  return nullptr;
+}
+
+const ast::Item* item_named_at(const sema::Program& program, SourceRange name) {
+  for (const auto& module : program.modules) {
+    if (module->syntax.file != name.file) continue;
+    for (const ast::Item* item : module->syntax.items) {
+      const ast::Identifier* own = name_of(*item);
+      if (own != nullptr && own->range == name) return item;
+    }
+  }
+  return nullptr;
+}
+
+std::string_view meaning_of_word(std::string_view word) {
+  for (const Word& row : kWords) {
+    if (row.word == word) return row.meaning;
+  }
+  return {};
+}
+
+std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration) {
+  const NodesAt nodes = nodes_at(module, declaration.begin);
+  const std::string name(request.text(declaration));
+  const auto typed = [&](std::string_view what, sema::Type type) {
+    return std::string(what) + name + (type.is_error() ? "" : ": " + std::string(sema::type_name(type)));
+  };
+  if (nodes.statement == nullptr) {
+    if (const auto* function = llvm::dyn_cast_or_null<ast::FunctionItem>(nodes.item)) {
+      for (const ast::Param& param : function->params) {
+        if (param.name.range == declaration) return "parameter " + std::string(request.text(param.range));
+      }
+      return "dimension " + name;
+    }
+    if (const auto* mesh = llvm::dyn_cast_or_null<ast::MeshItem>(nodes.item)) return "axis of " + std::string(mesh->name.name) + "\n" + headline(*mesh);
+    return name;
+  }
+  const ast::Stmt& stmt = *nodes.statement;
+  if (const auto* let = llvm::dyn_cast<ast::LetStmt>(&stmt)) {
+    for (const ast::Identifier& each : let->names) {
+      if (each.range == declaration) return typed("let ", let->names.size() == 1 ? sema::type_of(*let->value) : sema::Type());
+    }
+  }
+  if (const auto* var = llvm::dyn_cast<ast::VarStmt>(&stmt); var != nullptr && var->name.range == declaration) {
+    return typed("var ", sema::Type::from_bits(var->type));
+  }
+  if (const auto* weight = llvm::dyn_cast<ast::WeightStmt>(&stmt)) {
+    for (const ast::WeightDecl& decl : weight->weights) {
+      if (decl.name.range == declaration) return "weight " + std::string(request.text(decl.range));
+    }
+  }
+  if (const auto* input = llvm::dyn_cast<ast::InputStmt>(&stmt)) {
+    for (const ast::Param& param : input->inputs) {
+      if (param.name.range == declaration) return "input " + std::string(request.text(param.range));
+    }
+  }
+  if (const auto* cursor = llvm::dyn_cast<ast::CursorStmt>(&stmt); cursor != nullptr && cursor->name.range == declaration) {
+    return "cursor " + name + " = " + std::string(request.text(cursor->forward->range));
+  }
+  if (llvm::isa<ast::RankStmt>(stmt)) return "rank " + name + ": int";
+  return "for " + name;
+}
+
+std::string code_block(std::string_view code) { return "```pipe\n" + std::string(code) + "\n```\n"; }
+
+}  // namespace piper::lsp

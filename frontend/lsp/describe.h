@@ -1,0 +1,29 @@
+#pragma once
+// Declarations, builtins and keywords in words, for hover, completion and signature help.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/lsp/request.h"
+
+namespace piper::lsp {
+
+/// `schedule gpipe(p: axis, m: int)`, `mesh pair(pp: 2)`, `param steps = 400`, `train net = mlp(..) on pair`: without the body.
+std::string headline(const ast::Item& item);
+/// The name of a declaration; missing for a `use`.
+const ast::Identifier* name_of(const ast::Item& item);
+/// The declaration whose name stands there, of any file of the program.
+const ast::Item* item_named_at(const sema::Program& program, SourceRange name);
+
+/// What a keyword or a setting of a train does, in one line; empty: none that is known.
+std::string_view meaning_of_word(std::string_view word);
+
+/// What a local is, as it is declared: `let y: tensor`, `weight up[dim, hidden]`, `parameter p: axis`.
+std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration);
+
+/// Text in a block of the language.
+std::string code_block(std::string_view code);
+
+}  // namespace piper::lsp

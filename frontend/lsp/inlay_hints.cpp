@@ -1,0 +1,53 @@
+// Shapes and numbers beside the names that `let`, `var`, loops and ranks give.
+
+#include "frontend/ast/walk.h"
+#include "frontend/lsp/methods.h"
+#include "frontend/lsp/names.h"
+
+namespace piper::lsp {
+
+namespace {
+
+bool tells(std::string_view value) { return !value.empty() && !value.starts_with("a ") && !value.starts_with("an ") && value.size() <= 60; }
+
+/// A number that stands there anyway needs no hint.
+bool is_written_out(const ast::Expr& expr) { return llvm::isa<ast::NumberExpr>(expr) || llvm::isa<ast::StringExpr>(expr) || llvm::isa<ast::BoolExpr>(expr); }
+
+}  // namespace
+
+json::Value inlay_hint(Request& request) {
+  json::Array hints;
+  const SourceRange shown = request.range(request.params().get("range"));
+  const ast::Module* module = request.module();
+  if (module == nullptr) return hints;
+  const auto add = [&](SourceRange name, const std::string& label) {
+    if (name.end < shown.begin || name.begin > shown.end) return;
+    hints.push_back(json::Object{{"position", to_json(request.files().line_column(name.file, name.end, request.unit()))}, {"label", text(label)}, {"kind", 1}, {"paddingLeft", false}});
+  };
+  const auto value_hint = [&](const ast::Identifier& name, const ast::Expr& value) {
+    if (name.missing() || is_written_out(value)) return;
+    const std::string seen = request.value_of(value.range);
+    if (!tells(seen)) return;
+    add(name.range, sema::type_of(value).is_tensor() ? ": " + seen : " = " + seen);
+  };
+  ast::NameVisitor visitor;
+  visitor.statements = [&](const ast::Stmt& stmt) {
+    if (const auto* let = llvm::dyn_cast<ast::LetStmt>(&stmt); let != nullptr && let->names.size() == 1) value_hint(let->names[0], *let->value);
+    if (const auto* var = llvm::dyn_cast<ast::VarStmt>(&stmt)) value_hint(var->name, *var->value);
+    if (const auto* assign = llvm::dyn_cast<ast::AssignStmt>(&stmt); assign != nullptr && sema::type_of(*assign->value).is_tensor()) value_hint(assign->name, *assign->value);
+    if (const auto* repeat = llvm::dyn_cast<ast::RepeatStmt>(&stmt); repeat != nullptr && !is_written_out(*repeat->count)) {
+      const std::string seen = request.value_of(repeat->count->range);
+      if (tells(seen)) add(repeat->count->range, " = " + seen);
+    }
+    if (const auto* result = llvm::dyn_cast<ast::ReturnStmt>(&stmt); result != nullptr && sema::type_of(*result->value).is_tensor()) {
+      const std::string seen = request.value_of(result->value->range);
+      if (tells(seen)) add(result->value->range, ": " + seen);
+    }
+  };
+  for (const ast::Item* item : module->items) {
+    if (item->range.end >= shown.begin && item->range.begin <= shown.end) ast::walk_names(*item, visitor);
+  }
+  return hints;
+}
+
+}  // namespace piper::lsp

@@ -1,0 +1,71 @@
+#pragma once
+// What a request about a file works on: one version of the file, a place in it, and how to answer in the client's terms.
+//
+//   json::Value hover(Request& request) {
+//     const std::uint32_t at = request.offset();
+//     ... return json::Object{{"contents", markdown(text)}, {"range", request.json(range)}};
+//   }
+//
+// A request that is no longer wanted throws piper::Cancelled; one that has no answer and must say why throws Refusal.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "frontend/lsp/project.h"
+#include "frontend/lsp/protocol.h"
+
+namespace piper::lsp {
+
+class Request {
+ public:
+  Request(Project& project, std::shared_ptr<service::Document> document, const json::Object& params, ColumnUnit unit, const Cancellation& cancellation)
+      : project_(project), document_(std::move(document)), params_(params), unit_(unit), cancellation_(cancellation) {}
+
+  Project& project() { return project_; }
+  service::Document& document() { return *document_; }
+  const json::Object& params() const { return params_; }
+  ColumnUnit unit() const { return unit_; }
+  const Cancellation& cancellation() const { return cancellation_; }
+
+  /// Names, types and the syntax tree; null for a file that cannot be read, and for a `.pir` file.
+  const sema::Program* program();
+  const ast::Module* module();
+  /// Of the document's own file; empty, and an invalid id, when it cannot be read.
+  FileId file();
+  std::string_view text();
+  std::string_view text(SourceRange range);
+  /// Of `params.position`, or of another position; Refusal where it is none.
+  std::uint32_t offset() { return offset(params_.get("position")); }
+  std::uint32_t offset(const json::Value* position);
+  SourceRange range(const json::Value* range);
+
+  const std::vector<service::Use>& uses();
+  const std::vector<service::Symbol>& symbols();
+  /// What an expression came to at the sizes of a check, such as `0, 1, 2, ...`; empty: nothing is known.
+  std::string value_of(SourceRange expr);
+
+  json::Object json(SourceRange range);
+  /// `{"uri":..,"range":..}`; nothing for a place that no editor can show.
+  std::optional<json::Object> location(const SourceTable& files, SourceRange range);
+  const SourceTable& files() { return document_->files(); }
+
+ private:
+  template <typename T>
+  const T* taken(const service::Answer<T>& answer) {
+    if (answer.status == service::Status::cancelled) throw Cancelled();
+    if (answer.status == service::Status::out_of_memory) throw Refusal{ErrorCode::request_failed, "the machine has no memory left for this request"};
+    return answer.value;
+  }
+
+  Project& project_;
+  std::shared_ptr<service::Document> document_;
+  const json::Object& params_;
+  const ColumnUnit unit_;
+  const Cancellation& cancellation_;
+};
+
+/// `a` holds the offset, or ends there.
+inline bool touches(SourceRange a, std::uint32_t offset) { return a.begin <= offset && offset <= a.end; }
+
+}  // namespace piper::lsp

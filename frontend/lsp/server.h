@@ -1,0 +1,106 @@
+#pragma once
+// The language server: one client, from `initialize` to `exit`.
+//
+//   Server server({.version = "0.1.0", .cache_folder = "/home/me/.cache/piper"}, disk);
+//   return server.run(std::cin, std::cout);   // 0 after `shutdown` and `exit`, else 1
+//
+// Three threads. One reads: it applies edits, cancels, and answers what the protocol itself asks. One answers requests in their order. One checks the open
+// files and publishes diagnostics. A request for a text that was edited meanwhile is answered with ContentModified, one that the client cancelled
+// with RequestCancelled; a check of such a text is given up.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <istream>
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/lsp/methods.h"
+#include "frontend/lsp/project.h"
+#include "frontend/lsp/transport.h"
+
+namespace piper::lsp {
+
+struct ServerOptions {
+  std::string version;
+  std::string cache_folder;  // library files are written there for the editor to show; empty: they are not shown
+};
+
+class Server {
+ public:
+  Server(ServerOptions options, const source::FileSystem& disk);
+  ~Server();
+
+  /// Serves until `exit` or the end of `in`; gives the exit code.
+  int run(std::istream& in, std::ostream& out);
+
+ private:
+  enum class Phase : std::uint8_t { fresh, serving, shut_down };
+
+  /// A request that waits or is being answered.
+  struct Job {
+    Job(json::Value request_id, const Method& request_method, json::Object request_params) : id(std::move(request_id)), method(request_method), params(std::move(request_params)) {}
+    json::Value id;
+    const Method& method;
+    json::Object params;
+    std::shared_ptr<service::Document> document;  // null: it concerns no single file
+    Cancellation cancellation;
+    std::atomic<bool> modified = false;  // its text was edited
+  };
+
+  // The thread that reads.
+  bool handle(const json::Object& message);  // false: the client says `exit`
+  void request(const json::Value& id, llvm::StringRef method, json::Object params);
+  void notify(llvm::StringRef method, const json::Object& params);
+  void initialize(const json::Value& id, const json::Object& params);
+  void take_settings(const json::Value* settings);
+  void ask_for_settings();
+  void did_open(const json::Object& params);
+  void did_change(const json::Object& params);
+  void did_close(const json::Object& params);
+  /// The text of that path, or what it reads, has changed: what was asked of older ones is obsolete, and what depends on it is checked again.
+  void changed(const std::string& path);
+  void enqueue(const json::Value& id, const Method& method, json::Object params);
+  void cancel(const json::Value* id);
+
+  // The thread that answers.
+  void answer_requests();
+  void answer(Job& job);
+
+  // The thread that checks.
+  void check_files();
+  void check(const OpenFile& file);
+  /// Shows what a check of `origin` found, beside what checks of other files found in the same places.
+  void publish(const OpenFile& origin, std::map<std::string, json::Array> found);
+
+  void respond(const json::Value& id, json::Value result);
+  void refuse(const json::Value& id, ErrorCode code, std::string_view message);
+  void stop();
+
+  const ServerOptions options_;
+  Project project_;
+  Transport* transport_ = nullptr;
+  Phase phase_ = Phase::fresh;
+  ColumnUnit unit_ = ColumnUnit::utf16;
+  bool asks_for_settings_ = false;  // the client answers `workspace/configuration`
+  std::int64_t own_requests_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  bool stopping_ = false;
+  std::deque<std::shared_ptr<Job>> queue_;
+  std::shared_ptr<Job> running_;
+  std::set<std::string> unchecked_;  // paths
+  std::vector<std::string> recent_;  // edited last first
+  std::string checking_;             // path; empty: none
+  std::shared_ptr<service::Document> checked_document_;
+  std::shared_ptr<Cancellation> check_cancellation_;
+  std::map<std::string, std::map<std::string, json::Array>> published_;  // by origin and URI
+  std::thread answering_, checking_thread_;
+};
+
+}  // namespace piper::lsp

@@ -1,0 +1,136 @@
+// The threads that answer requests and check files.
+
+#include <algorithm>
+#include <utility>
+
+#include "frontend/lsp/diagnostics.h"
+#include "frontend/lsp/server.h"
+
+namespace piper::lsp {
+
+void Server::answer_requests() {
+  for (;;) {
+    std::shared_ptr<Job> job;
+    {
+      std::unique_lock lock(mutex_);
+      running_.reset();
+      if (queue_.empty()) work_.notify_all();
+      work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      running_ = job = std::move(queue_.front());
+      queue_.pop_front();
+      if (stopping_) job->cancellation.request();
+    }
+    answer(*job);
+  }
+}
+
+void Server::answer(Job& job) {
+  const auto dropped = [&] {
+    if (job.modified) {
+      refuse(job.id, ErrorCode::content_modified, "the text was edited");
+      return true;
+    }
+    if (job.cancellation.requested()) {
+      refuse(job.id, ErrorCode::request_cancelled, "the request was cancelled");
+      return true;
+    }
+    return false;
+  };
+  if (dropped()) return;
+  try {
+    Request request(project_, job.document, job.params, unit_, job.cancellation);
+    json::Value result = job.method.answer(request);
+    if (!dropped()) respond(job.id, std::move(result));
+  } catch (const Cancelled&) {
+    if (!dropped()) refuse(job.id, ErrorCode::request_cancelled, "the request was cancelled");
+  } catch (const Refusal& refusal) {
+    if (!dropped()) refuse(job.id, refusal.code, refusal.message);
+  } catch (const std::bad_alloc&) {
+    refuse(job.id, ErrorCode::request_failed, "the machine has no memory left for this request");
+  }
+}
+
+void Server::check_files() {
+  for (;;) {
+    std::optional<OpenFile> file;
+    {
+      std::unique_lock lock(mutex_);
+      checking_.clear();
+      checked_document_.reset();
+      check_cancellation_.reset();
+      work_.wait(lock, [&] { return stopping_ || !unchecked_.empty(); });
+      if (stopping_) return;
+      // What is being edited comes first.
+      auto next = unchecked_.begin();
+      for (auto path = recent_.rbegin(); path != recent_.rend(); ++path) {
+        if (const auto found = unchecked_.find(*path); found != unchecked_.end()) {
+          next = found;
+          break;
+        }
+      }
+      checking_ = *next;
+      unchecked_.erase(next);
+      file = project_.find(checking_);
+      if (!file) continue;
+      checked_document_ = project_.document(Lane::checks, checking_);
+      check_cancellation_ = std::make_shared<Cancellation>();
+    }
+    check(*file);
+  }
+}
+
+void Server::check(const OpenFile& file) {
+  const std::shared_ptr<service::Document> document = checked_document_;
+  const std::shared_ptr<Cancellation> cancellation = check_cancellation_;
+  const auto show = [&](const std::vector<Diagnostic>& diagnostics) {
+    if (!project_.is_newest(Lane::checks, *document)) return;
+    std::vector<Found> found;
+    for (const Diagnostic& diagnostic : diagnostics) {
+      if (diagnostic.range.valid() && diagnostic.range.file.index() == 0) found.push_back({diagnostic.range.begin, diagnostic.range.end, diagnostic.code});
+    }
+    project_.set_found(file.path, std::move(found));
+    publish(file, to_json(diagnostics, project_, document->files(), file, unit_));
+  };
+  // What names and types say is there at once; a plan may take its time.
+  if (!file.path.ends_with(".pir")) {
+    const service::Answer<sema::Program> program = document->program(cancellation.get());
+    const bool wrong = std::any_of(program.diagnostics.begin(), program.diagnostics.end(), [](const Diagnostic& each) { return each.severity == Severity::error; });
+    if (program.status == service::Status::done && wrong) show(program.diagnostics);
+  }
+  const service::Answer<std::vector<service::CheckedSchedule>> checked = document->check(cancellation.get());
+  if (checked.status != service::Status::cancelled) show(checked.diagnostics);
+}
+
+void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> found) {
+  const std::lock_guard lock(mutex_);
+  const bool open = project_.find(origin.path).has_value();
+  if (!open) found.clear();  // closed meanwhile
+  const std::map<std::string, json::Array> before = std::exchange(published_[origin.path], std::move(found));
+  const std::map<std::string, json::Array>& now = published_[origin.path];
+  std::set<std::string> concerned = {origin.uri};
+  for (const auto& [uri, list] : now) {
+    const auto known = before.find(uri);
+    if (known == before.end() || known->second != list) concerned.insert(uri);
+  }
+  for (const auto& [uri, list] : before) {
+    if (!now.contains(uri)) concerned.insert(uri);
+  }
+  if (!open) published_.erase(origin.path);
+  for (const std::string& uri : concerned) {
+    json::Array all;
+    for (const auto& [path, by_uri] : published_) {
+      const auto here = by_uri.find(uri);
+      if (here == by_uri.end()) continue;
+      for (const json::Value& diagnostic : here->second) {
+        if (std::find(all.begin(), all.end(), diagnostic) == all.end()) all.push_back(diagnostic);
+      }
+    }
+    json::Object params{{"uri", text(uri)}, {"diagnostics", std::move(all)}};
+    const auto shown = uri == origin.uri ? std::optional(origin) : project_.find(path_of(uri));
+    if (open && shown) params["version"] = shown->version;
+    transport_->write(json::Object{{"jsonrpc", "2.0"}, {"method", "textDocument/publishDiagnostics"}, {"params", std::move(params)}});
+  }
+}
+
+}  // namespace piper::lsp

@@ -1,0 +1,67 @@
+#include "frontend/parse/lexemes.h"
+
+#include <algorithm>
+#include <string>
+
+#include "antlr4-runtime.h"
+#include "frontend/parse/token_filter.h"
+#include "grammar_generated/PipeLexer.h"
+
+namespace piper::parse {
+
+namespace {
+
+using Lexer = generated::PipeLexer;
+
+LexemeKind kind_of(std::size_t type) {
+  switch (type) {
+    case Lexer::PASS: return LexemeKind::pass;
+    case Lexer::NAME: return LexemeKind::name;
+    case Lexer::NUMBER: case Lexer::BAD_NUMBER: return LexemeKind::number;
+    case Lexer::STRING: case Lexer::UNCLOSED_STRING: return LexemeKind::string;
+    case Lexer::LPAREN: case Lexer::LBRACKET: case Lexer::LBRACE: return LexemeKind::open;
+    case Lexer::RPAREN: case Lexer::RBRACKET: case Lexer::RBRACE: return LexemeKind::close;
+    case Lexer::DOC: case Lexer::COMMENT: return LexemeKind::comment;
+    case Lexer::UNKNOWN: return LexemeKind::unknown;
+    default: return type >= Lexer::AND && type < Lexer::PASS ? LexemeKind::keyword : LexemeKind::sign;
+  }
+}
+
+}  // namespace
+
+std::vector<Lexeme> lexemes(std::string_view text) {
+  antlr4::ANTLRInputStream input(one_character_per_byte(text));
+  Lexer lexer(&input);
+  lexer.removeErrorListeners();
+  std::vector<Lexeme> list;
+  bool first_on_line = true;
+  for (;;) {
+    const std::unique_ptr<antlr4::Token> token = lexer.nextToken();
+    const std::size_t type = token->getType();
+    if (type == antlr4::Token::EOF) return list;
+    if (type == Lexer::NEWLINE) {
+      first_on_line = true;
+      continue;
+    }
+    const auto begin = static_cast<std::uint32_t>(token->getStartIndex());
+    auto end = static_cast<std::uint32_t>(token->getStopIndex() + 1);
+    while (end > begin + 1 && text[end - 1] == '\r') --end;  // of a comment on a line that ends with CRLF
+    list.push_back({kind_of(type), first_on_line, begin, end});
+    first_on_line = false;
+  }
+}
+
+std::vector<std::string_view> keywords() {
+  const antlr4::ANTLRInputStream input;
+  Lexer lexer(const_cast<antlr4::ANTLRInputStream*>(&input));
+  const antlr4::dfa::Vocabulary& vocabulary = lexer.getVocabulary();
+  std::vector<std::string_view> words;
+  for (std::size_t type = Lexer::AND; type < Lexer::PASS; ++type) {
+    std::string_view quoted = vocabulary.getLiteralName(type);
+    words.push_back(quoted.substr(1, quoted.size() - 2));
+  }
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+}  // namespace piper::parse

@@ -1,0 +1,27 @@
+#pragma once
+// The text as the lexer cuts it, for who looks at text and not at its meaning: formatting, colours, the words before a cursor.
+//
+//   for (const Lexeme& lexeme : lexemes("let x = 1  // one")) ...   // keyword, name, sign, number, comment
+//
+// Guarantees: in text order, without overlap; what lies between two lexemes is blanks and line breaks. Never fails: what is no token is `unknown`.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace piper::parse {
+
+enum class LexemeKind : std::uint8_t { keyword, pass, name, number, string, sign, open, close, comment, unknown };
+
+struct Lexeme {
+  LexemeKind kind{};
+  bool first_on_line = false;
+  std::uint32_t begin = 0, end = 0;
+};
+
+std::vector<Lexeme> lexemes(std::string_view text);
+
+/// The reserved words, sorted; pass letters are not among them.
+std::vector<std::string_view> keywords();
+
+}  // namespace piper::parse

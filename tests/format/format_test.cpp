@@ -1,0 +1,209 @@
+// The layout: rows of before and after, laws on all programs of the project, and the project's own files.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "frontend/format/format.h"
+#include "frontend/parse/lexemes.h"
+#include "frontend/parse/parse.h"
+#include "tests/support/damage.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  std::stringstream content;
+  content << stream.rdbuf();
+  return content.str();
+}
+
+std::vector<std::filesystem::path> programs() {
+  std::vector<std::filesystem::path> paths;
+  for (const char* folder : {"stdlib", "examples"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() == ".pipe") paths.push_back(entry.path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// The blocks of a page that are programs.
+std::vector<std::string> blocks(const std::string& page) {
+  std::vector<std::string> found;
+  const std::string fence = "```pipe\n";
+  for (std::size_t at = 0; (at = page.find(fence, at)) != std::string::npos;) {
+    at += fence.size();
+    const std::size_t end = page.find("```", at);
+    found.push_back(page.substr(at, end - at));
+    at = end;
+  }
+  return found;
+}
+
+std::vector<std::string> texts() {
+  std::vector<std::string> list;
+  for (const auto& path : programs()) list.push_back(read(path));
+  for (const char* page : {"README.md", "grammar/README.md", "stdlib/README.md", "frontend/lower/README.md"}) {
+    for (std::string& block : blocks(read(page))) list.push_back(std::move(block));
+  }
+  return list;
+}
+
+/// The syntax tree without places, and the comments with the words that they belong to.
+std::string meaning(const std::string& text) {
+  LocationTable locations;
+  const FileId file = locations.files().add("f.pipe", text);
+  DiagnosticSink sink(locations);
+  const ast::Module module = parse::parse(locations.files(), file, sink);
+  static const std::regex kPlace(R"(\[\d+:\d+-\d+:\d+\])");
+  std::string all = std::regex_replace(ast::print(module, locations.files()), kPlace, "");
+  for (const ast::Comment& comment : module.comments) {
+    std::string words = text.substr(comment.range.begin, comment.range.end - comment.range.begin);
+    while (words.ends_with(' ') || words.ends_with('\t')) words.pop_back();
+    std::size_t end = comment.token;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+    all += words + " @ " + text.substr(comment.token, std::max<std::size_t>(end - comment.token, 1)) + "\n";
+  }
+  return all;
+}
+
+bool parses(const std::string& text) {
+  LocationTable locations;
+  const FileId file = locations.files().add("f.pipe", text);
+  DiagnosticSink sink(locations);
+  parse::parse(locations.files(), file, sink);
+  return !sink.has_errors();
+}
+
+struct Row {
+  const char* before;
+  const char* after;
+};
+
+TEST(Format, Rows) {
+  const Row rows[] = {
+      {"", ""},
+      {"\n\n\n", ""},
+      {"param x=1", "param x = 1\n"},
+      {"param   x = [ 1,2 , 3 ]   \n\n\n\nparam y = -x+2*x - 3 * x\n", "param x = [1, 2, 3]\n\nparam y = -x + 2*x - 3 * x\n"},
+      {"param x = a*b+c /d\n", "param x = a*b + c / d\n"},
+      {"mesh m( p:2,q :3 )// grid\n", "mesh m(p: 2, q: 3)  // grid\n"},
+      {"param a = 1 // one\nparam bcd = 2 //two\n", "param a = 1    // one\nparam bcd = 2  //two\n"},
+      {"def f(x:int)->int{return x}\ndef g(x: int) -> int {\nreturn x }\nparam y = 1\n",
+       "def f(x: int) -> int { return x }\ndef g(x: int) -> int {\n    return x\n}\nparam y = 1\n"},
+      {"schedule s(p:axis,m:int){\nplace stage[0],a on p[0]\nplace stage[10] on p[1]\n\nplace c on p[2]\nfor s in 0 .. p {place stage[s] on p[s]}\n}\n",
+       "schedule s(p: axis, m: int) {\n    place stage[0], a on p[0]\n    place stage[10]   on p[1]\n\n    place c on p[2]\n    for s in 0..p { place stage[s] on p[s] }\n}\n"},
+      {"def f(a: cursor) -> steps {\nrepeat 2*(p - r) - 1 { F a }\nrepeat r { F a;F a }\nrepeat left(F a) {\nif left(F a)>0 { F a }\nBI a ; BW a\n}\n}\n",
+       "def f(a: cursor) -> steps {\n    repeat 2*(p - r) - 1 { F a }\n    repeat r             { F a; F a }\n    repeat left(F a) {\n        if left(F a) > 0 { F a }\n"
+       "        BI a; BW a\n    }\n}\n"},
+      {"model f(x: tensor[batch,dim]){\n\nweight w[dim ,out:4 * dim]=normal( 0.02 )\nreturn x@w\n\n}\n",
+       "model f(x: tensor[batch, dim]) {\n    weight w[dim, out: 4 * dim] = normal(0.02)\n    return x @ w\n}\n"},
+      {"param x = f(\n1,\n  2\n)\n", "param x = f(\n    1,\n    2\n)\n"},
+      {"param x = a +\nb\n", "param x = a +\n    b\n"},
+      {"// first\n\n\n///  doc\nmesh m(p: 2)\r\n", "// first\n\n///  doc\nmesh m(p: 2)\n"},
+      {"mesh m(p:2)\r\nmesh n(p:2)\r\n", "mesh m(p: 2)\r\nmesh n(p: 2)\r\n"},
+      {"def f( -> int {\nreturn   1\n}\n\nparam   y=1\n", "def f( -> int {\nreturn   1\n}\n\nparam y = 1\n"},
+      {"param   y=1\n\ndef f( -> int {\nreturn   1\n}\n", "param y = 1\n\ndef f( -> int {\nreturn   1\n}\n"},
+      {"train t = m() on d {\ndata : x\nsteps:3\noptim:   y\n\nf(1)\n}\n", "train t = m() on d {\n    data:  x\n    steps: 3\n    optim: y\n\n    f(1)\n}\n"},
+  };
+  for (const Row& row : rows) {
+    std::string expected = row.after;
+    EXPECT_EQ(format::format(row.before), expected) << row.before;
+    EXPECT_EQ(format::format(expected), expected);
+  }
+}
+
+TEST(Format, LongLinesAreBrokenWhereAPersonWould) {
+  std::string list = "param x = [";
+  for (int i = 0; i < 60; ++i) list += "value" + std::to_string(i) + ", ";
+  list += "last]\n";
+  const std::string broken = format::format(list);
+  EXPECT_GT(std::count(broken.begin(), broken.end(), '\n'), 3);
+  std::stringstream lines(broken);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), format::kWidth);
+  EXPECT_EQ(format::format(broken), broken);
+  EXPECT_EQ(meaning(broken), meaning(list));
+  std::string block = "def f(a: cursor) -> steps {\n    repeat n { ";
+  for (int i = 0; i < 40; ++i) block += "F a; ";
+  block += "B a }\n}\n";
+  const std::string opened = format::format(block);
+  EXPECT_NE(opened.find("repeat n {\n        F a\n"), std::string::npos) << opened;
+  EXPECT_EQ(meaning(opened), meaning(block));
+}
+
+TEST(Format, TheProjectIsFormatted) {
+  for (const auto& path : programs()) EXPECT_EQ(read(path), format::format(read(path))) << path << ": run `piper fmt`";
+  for (const char* page : {"README.md", "grammar/README.md"}) {
+    for (const std::string& block : blocks(read(page))) {
+      if (!parses(block)) continue;
+      EXPECT_EQ(format::format(block), block) << page;
+    }
+  }
+}
+
+void expect_same_program(const std::string& text) {
+  const std::string formatted = format::format(text);
+  EXPECT_EQ(format::format(formatted), formatted) << text;
+  EXPECT_EQ(meaning(formatted), meaning(text)) << text;
+}
+
+TEST(Format, KeepsTheProgramAndItsComments) {
+  for (const std::string& text : texts()) expect_same_program(text);
+}
+
+/// The text with other blanks, line breaks where there may be any, and comments.
+std::string disarranged(const std::string& text, Random& random) {
+  std::string result;
+  std::uint32_t end = 0;
+  std::size_t brackets = 0;
+  for (const parse::Lexeme& lexeme : parse::lexemes(text)) {
+    const std::string between = text.substr(end, lexeme.begin - end);
+    const bool line = between.find('\n') != std::string::npos;
+    if (line || (brackets > 0 && random.chance(0.1))) {
+      if (random.chance(0.1) && !result.ends_with("//")) result += " // behind";
+      result += random.chance(0.2) ? "\n\n\n" : "\n";
+      if (random.chance(0.1)) result += "   // between\n";
+      result += std::string(random.below(7), ' ');
+    } else {
+      result += between.empty() ? "" : std::string(1 + random.below(3), ' ');
+    }
+    result += text.substr(lexeme.begin, lexeme.end - lexeme.begin);
+    if (lexeme.kind == parse::LexemeKind::open && text[lexeme.begin] != '{') ++brackets;
+    if (lexeme.kind == parse::LexemeKind::close && text[lexeme.begin] != '}') --brackets;
+    end = lexeme.end;
+  }
+  return result + "\n";
+}
+
+TEST(Format, KeepsProgramsHoweverTheyAreWritten) {
+  const std::vector<std::string> all = texts();
+  for_each_case(150, [&](Random& random) {
+    const std::string text = disarranged(random.pick(all), random);
+    expect_same_program(text);
+  });
+  for_each_case(20, [&](Random& random) {
+    Context context;
+    expect_same_program(disarranged(random_program(context, random).source, random));
+  });
+}
+
+TEST(Format, LeavesDamageAlone) {
+  const std::vector<std::string> all = texts();
+  for_each_case(200, [&](Random& random) {
+    const std::string text = damaged(random.pick(all), random, {.edits = 3, .words = {"{", "}", "(", "\"", "F", "rank", "//"}});
+    const std::string once = format::format(text);
+    EXPECT_EQ(format::format(once), once) << text;
+    EXPECT_EQ(meaning(once), meaning(text)) << text;
+  });
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,209 @@
+// Every request about files, on one program.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "frontend/parse/lexemes.h"
+#include "tests/lsp/client.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+const std::string kPath = "/net.pipe";
+const std::string kNet =
+    "use std.models.mlp\n"
+    "use std.schedules.gpipe\n"
+    "\n"
+    "/// How wide the middle is.\n"
+    "param width = 6\n"
+    "mesh pair(pp: 2, dp: 2)\n"
+    "\n"
+    "/// One after the other.\n"
+    "schedule plain(p: axis, m: int) {\n"
+    "    let last = p - 1\n"
+    "    partition model into stage: p\n"
+    "    split batch into mb: m\n"
+    "    for s in 0..p { place stage[s] on p[s] }\n"
+    "    order {\n"
+    "        rank r in p {\n"
+    "            cursor a = stage[r] mb[0..m]\n"
+    "            repeat min(last - r, m) { F a }\n"
+    "            repeat left(F a) { F a; B a }\n"
+    "            repeat left(B a) { B a }\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "model scale(x: tensor[batch, dim]) -> tensor[batch, dim] {\n"
+    "    weight gain[dim] = ones\n"
+    "    let y = rms_norm(x)\n"
+    "    return y * gain\n"
+    "}\n"
+    "\n"
+    "train net = mlp(layers: 2, features: 4, hidden: width, classes: 3) on pair {\n"
+    "    data:  synthetic(batch: 8, classes: 3)\n"
+    "    optim: sgd(lr: 0.1)\n"
+    "    steps: 3\n"
+    "    plain(pp, 4)\n"
+    "    replicate model over dp\n"
+    "}\n";
+
+struct Row {
+  const char* method;
+  const char* place;   // with `^`
+  const char* holds;   // in the answer
+  json::Object more = {};
+};
+
+TEST(Requests, EachAnswersWithWhatIsThere) {
+  const TemporaryFolder cache;
+  const source::MemoryFileSystem disk;
+  Client client(disk, {}, true, cache.path().string());
+  client.open(kPath, kNet);
+  EXPECT_EQ(client.diagnostics(kPath), "");
+  const Row rows[] = {
+      {"hover", "param wid^th", "param width = 6"},
+      {"hover", "hidden: wid^th", "How wide the middle is."},
+      {"hover", "hidden: wid^th", "value: `6`"},
+      {"hover", "let la^st", "let last: int"},
+      {"hover", "let la^st", "value: `1`"},
+      {"hover", "rank ^r in", "0, 1"},
+      {"hover", "pl^ain(pp", "One after the other."},
+      {"hover", "me^sh pair", "devices as a grid"},
+      {"hover", "^pair(pp", "4 devices"},
+      {"hover", "over d^p", "axis of pair"},
+      {"hover", "rms_^norm", "rms_norm(x: tensor"},
+      {"hover", "let ^y =", "let y: tensor"},
+      {"hover", "opt^im:", "the optimizer"},
+      {"hover", "F^ a }\n            repeat left(F", "the forward of a chunk"},
+      {"hover", "= ml^p(", "model mlp("},
+      {"hover", "last ^- r", "value: `1, 0`"},
+      {"definition", "plain(p^p, 4)", R"("line":5)"},
+      {"definition", "hidden: wid^th", R"("line":4)"},
+      {"definition", "pl^ain(pp", R"("line":8)"},
+      {"definition", "F ^a; B a", R"("line":15)"},
+      {"definition", "= ml^p(", "std/models/mlp.pipe"},
+      {"definition", "std.models.m^lp", "std/models/mlp.pipe"},
+      {"definition", "over d^p", R"("line":5)"},
+      {"references", "let la^st", R"("line":16)"},
+      {"references", "cursor ^a", R"("line":18)"},
+      {"documentHighlight", "repeat left(^F a) { F a; B", R"("line":17)"},
+      {"documentHighlight", "let la^st", R"("kind":3)"},
+      {"prepareRename", "let la^st", R"("placeholder":"last")"},
+      {"prepareRename", "= ml^p(", "the standard library declares this name"},
+      {"prepareRename", "gain[d^im]", "dimensions are known by their names"},
+      {"prepareRename", "mod^el into", "no name that can be changed"},
+      {"rename", "let la^st", R"("newText":"deepest")", json::Object{{"newName", "deepest"}}},
+      {"rename", "let la^st", "would mean something else", json::Object{{"newName", "m"}}},
+      {"rename", "let la^st", "is no name", json::Object{{"newName", "rank"}}},
+      {"rename", "let la^st", "is no name", json::Object{{"newName", "a b"}}},
+      {"rename", "schedule pl^ain", R"("line":33)", json::Object{{"newName", "simple"}}},
+      {"signatureHelp", "plain(pp, ^4)", R"("activeParameter":1)"},
+      {"signatureHelp", "sgd(lr: ^0.1)", "momentum: float = 0"},
+      {"signatureHelp", "hidden: ^width", R"("activeParameter":2)"},
+      {"foldingRange", "^", R"("startLine":13)"},
+      {"foldingRange", "^", R"("kind":"imports")"},
+      {"documentSymbol", "^", R"("name":"plain")"},
+      {"codeLens", "^", "show grid"},
+      {"semanticTokens/full", "^", R"("data":[0,0,3,0,0,0,4,3,5,0)"},
+      {"selectionRange", "^", R"("parent")", json::Object{{"positions", json::Array{json::Object{{"line", 16}, {"character", 24}}}}}},
+      {"inlayHint", "^", R"("label":" = 1")",
+       json::Object{{"range", json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 99}, {"character", 0}}}}}}},
+  };
+  for (const Row& row : rows) {
+    json::Object params = client.at(kPath, row.place);
+    for (const auto& [name, value] : row.more) params[name] = value;
+    const std::string answer = line(client.request(std::string("textDocument/") + row.method, std::move(params)));
+    EXPECT_NE(answer.find(row.holds), std::string::npos) << row.method << " at " << row.place << "\n" << answer;
+  }
+}
+
+TEST(Requests, LensesTellBubbleAndPeakAndShowTheGrid) {
+  const TemporaryFolder cache;
+  const source::MemoryFileSystem disk;
+  Client client(disk, {}, true, cache.path().string());
+  client.open(kPath, kNet);
+  const json::Object subject{{"uri", "file:///net.pipe"}, {"name", "net"}};
+  const std::string lens = line(client.request("codeLens/resolve", json::Object{{"data", json::Object(subject)}}));
+  EXPECT_NE(lens.find("bubble 20.0%, peak "), std::string::npos) << lens;
+  const std::string alone = line(client.request("codeLens/resolve", json::Object{{"data", json::Object{{"uri", "file:///net.pipe"}, {"name", "plain"}}}}));
+  EXPECT_NE(alone.find("p=4 m=8: bubble 27.3%"), std::string::npos) << alone;
+  json::Array arguments;
+  arguments.push_back(json::Object(subject));
+  const std::string grid = line(client.request("workspace/executeCommand", json::Object{{"command", "piper.grid"}, {"arguments", std::move(arguments)}}));
+  EXPECT_NE(grid.find("rank 0  F0 F1"), std::string::npos) << grid;
+  client.replace(kPath, "train");
+  EXPECT_NE(line(client.request("codeLens/resolve", json::Object{{"data", json::Object(subject)}})).find("no plan"), std::string::npos);
+}
+
+TEST(Requests, FixesOfDiagnosticsApply) {
+  const source::MemoryFileSystem disk;
+  Client client(disk);
+  client.open(kPath, kNet);
+  client.edit(kPath, "{ F a; B a }", "{ B a; F a }");
+  client.edit(kPath, "hidden: width", "hidden: widt");
+  const std::string found = client.diagnostics(kPath);
+  EXPECT_NE(found.find("P2010"), std::string::npos) << found;
+  std::string titles;
+  for (const json::Value& diagnostic : client.raw_diagnostics(kPath)) {
+    json::Object params = client.file(kPath);
+    params["range"] = *diagnostic.getAsObject()->get("range");
+    params["context"] = json::Object{{"diagnostics", json::Array{diagnostic}}};
+    titles += line(client.request("textDocument/codeAction", std::move(params)));
+  }
+  EXPECT_NE(titles.find("\"newText\":\"width\""), std::string::npos) << titles;
+  client.edit(kPath, "hidden: widt", "hidden: width");
+  EXPECT_NE(client.diagnostics(kPath).find("18:32 P3108"), std::string::npos) << client.diagnostics(kPath);
+  const std::string hover = line(client.request("textDocument/hover", client.at(kPath, "{ ^B a; F a }")));
+  EXPECT_NE(hover.find("# P3108"), std::string::npos) << hover;
+}
+
+TEST(Requests, OtherFilesOfTheProjectAreLookedAt) {
+  const TemporaryFolder folder;
+  const std::string library = folder.write("lib.pipe", "def width() -> int { return 6 }\n");
+  const std::string main = folder.write("main.pipe", "use lib\nparam w = width()\n");
+  const source::RealFileSystem disk;
+  Client client(disk, json::Object{{"rootUri", lsp::uri_of(folder.path().string())}});
+  client.open(library, "def width() -> int { return 6 }\n");
+  EXPECT_NE(line(client.request("workspace/symbol", json::Object{{"query", "wd"}})).find("\"name\":\"width\""), std::string::npos);
+  const std::string places = line(client.request("textDocument/references", client.at(library, "def wi^dth")));
+  EXPECT_NE(places.find("main.pipe"), std::string::npos) << places;
+  json::Object params = client.at(library, "def wi^dth");
+  params["newName"] = "breadth";
+  const std::string edits = line(client.request("textDocument/rename", std::move(params)));
+  EXPECT_NE(edits.find("main.pipe"), std::string::npos) << edits;
+  EXPECT_NE(edits.find("lib.pipe"), std::string::npos) << edits;
+}
+
+TEST(Requests, HalfTypedTextKeepsTheRestWorking) {
+  const source::MemoryFileSystem disk;
+  Client client(disk);
+  client.open(kPath, kNet);
+  client.edit(kPath, "    partition model into stage: p\n", "    partition model into\n");
+  for (const auto& [method, place, holds] : {std::tuple{"hover", "hidden: wid^th", "param width"}, {"definition", "pl^ain(pp", "\"line\":8"}, {"hover", "let la^st", "let last"}}) {
+    const std::string answer = line(client.request(std::string("textDocument/") + method, client.at(kPath, place)));
+    EXPECT_NE(answer.find(holds), std::string::npos) << place << "\n" << answer;
+  }
+  EXPECT_EQ(client.diagnostics(kPath).substr(0, 3), "11:");
+}
+
+// What colours words by itself knows the words of the language.
+TEST(Editors, GrammarsNameEveryKeyword) {
+  for (const char* path : {"editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/emacs/piper-mode.el"}) {
+    std::ifstream stream(path);
+    std::stringstream content;
+    content << stream.rdbuf();
+    const std::string text = content.str();
+    for (const std::string_view keyword : parse::keywords()) {
+      const std::regex whole("[^a-z]" + std::string(keyword) + "[^a-z]");
+      EXPECT_TRUE(std::regex_search(text, whole)) << path << " lacks `" << keyword << "`";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace piper::test
