@@ -52,7 +52,6 @@ void complete(Dag& dag) {
 /// Shows and verifies what a pass has made. False: the pass is wrong.
 bool look_at(std::string_view name, Dag& dag, const Options& options, DiagnosticSink& sink) {
   dag.context->poll();
-  if (sink.has_errors()) return true;  // what the pass made is for the checks of the passes after it alone
   if (options.after || options.verify_each) complete(dag);
   if (options.after) options.after(name, dag);
   if (!options.verify_each || verify::verify(dag, sink)) return true;
@@ -61,20 +60,14 @@ bool look_at(std::string_view name, Dag& dag, const Options& options, Diagnostic
   return false;
 }
 
-/// False after an error.
+/// Stops at the first pass that reports an error.
 bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
   const Level start = dag.level;
+  const std::size_t errors = sink.error_count();
   for (const Rewrite& rewrite : kRewrites) {
     if (rewrite.from < start || (rewrite.forward_only && !options.forward_only)) continue;
     if (rewrite.from >= options.stop_at) break;
-    if (rewrite.from == Level::ordered && sink.has_errors()) return false;  // a plan would measure another program
-    const bool good = rewrite.run(dag, strategy, options, sink) && look_at(rewrite.name, dag, options, sink);
-    // Where a rank is missing, or a backward is named both ways, there is no order of everything.
-    const bool orders_stand = dag.level != Level::communicating || (!strategy.missing.order && !sink.reported(Code::backward_named_both_ways));
-    if (good && orders_stand) continue;
-    // Orders speak of places and replicas, but what is wrong with them for itself is told whatever is wrong with those.
-    if (rewrite.from > Level::built && rewrite.from < Level::communicating) check_orders(dag, strategy, sink);
-    return false;
+    if (!rewrite.run(dag, strategy, options, sink) || sink.error_count() > errors || !look_at(rewrite.name, dag, options, sink)) return false;
   }
   complete(dag);
   return true;
@@ -90,21 +83,23 @@ bool prepare(tensor::Graph& model, const directive::Strategy& strategy, Diagnost
   return partition(model, strategy, sink);
 }
 
-std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
-  if (!prepare(model, strategy, sink) || !check_split_names(model, strategy, sink)) return std::nullopt;
-  std::optional<Dag> dag = build(model, strategy, sink);
-  if (!dag || !look_at("build", *dag, options, sink) || !rewrite(*dag, strategy, sink, options)) return std::nullopt;
-  return dag;
-}
-
-/// What is wrong with the lines themselves, whatever pass stopped: it has not seen what the passes after it apply.
-void report_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+/// What is wrong with the lines by themselves, once the model is known: passes refuse only what follows from the DAG.
+bool check_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  const std::size_t errors = sink.error_count();
   llvm::DenseSet<Symbol> unknown;
-  check_splits(model, strategy, sink);  // the others look whether the batch divides
+  check_splits(model, strategy, sink);
   if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
   check_places(strategy, model.context(), sink);
   check_replicates(strategy, model.context(), sink);
   check_streams(strategy, model.context(), sink, unknown);
+  return sink.error_count() == errors;
+}
+
+std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  if (!prepare(model, strategy, sink) || !check_lines(model, strategy, sink)) return std::nullopt;
+  Dag dag = build(model, strategy);
+  if (!look_at("build", dag, options, sink) || !rewrite(dag, strategy, sink, options)) return std::nullopt;
+  return dag;
 }
 
 }  // namespace
@@ -113,26 +108,22 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = run(model, strategy, found, options);
   if (found.has_errors()) dag.reset();
-  if (!dag) report_lines(model, strategy, found);
   forward(found, sink);
   return dag;
 }
 
 bool advance(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
-  return rewrite(dag, strategy, sink, options) && !sink.has_errors();
+  const std::size_t errors = sink.error_count();
+  check_places(strategy, *dag.context, sink);
+  check_replicates(strategy, *dag.context, sink);
+  check_streams(strategy, *dag.context, sink);
+  return sink.error_count() == errors && rewrite(dag, strategy, sink, options);
 }
 
-void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+void check_rest(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const directive::Missing& missing = strategy.missing;
-  if (!missing.model && !missing.unknown && missing.names.empty()) {
-    // What is measured is that of another program.
-    if (missing.stream) std::erase_if(strategy.directives, [](const directive::Directive& directive) { return std::holds_alternative<directive::Require>(directive); });
-    compile(model, strategy, sink, options);
-    return;
-  }
   DiagnosticSink found(sink.locations());
-  if (!missing.model && differentiate(model, found) && !missing.unknown) partition(model, strategy, found);
-  report_lines(model, strategy, found);
+  if (missing.model || (differentiate(model, found) && (missing.unknown || partition(model, strategy, found)))) check_lines(model, strategy, found);
   forward(found, sink);
 }
 

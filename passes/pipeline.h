@@ -39,7 +39,7 @@ std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy&
 /// which the passes to come make something. False, and at least one error in `sink`, when they cannot be applied.
 bool advance(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
-/// Reports what the passes have to say about the rest of a program that the front end refused, as far as it does not depend on what the strategy is missing.
-void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
+/// Reports what is wrong with the lines that are left of a program that the front end refused, as far as it does not depend on what the strategy is missing.
+void check_rest(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

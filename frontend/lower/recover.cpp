@@ -76,9 +76,8 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
   };
   const auto name = [&](const ast::Identifier& made) { missing.names.push_back(evaluator_->context().symbol(made.name)); };
   missing.any = true;
-  missing.order = missing.order || evaluator_->order != nullptr;  // it may have held ranks
   if (stmt.damaged) {  // it may have been anything, and more than one
-    missing.unknown = missing.place = missing.replicate = missing.stream = missing.order = true;
+    missing.unknown = missing.place = true;
     miswritten_setting_ = true;
     return;
   }
@@ -88,9 +87,6 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
       for (const ast::Pair& part : cast<ast::SplitStmt>(stmt).into) name(part.name);
       break;
     case ast::StmtKind::place: missing.place = true; break;
-    case ast::StmtKind::replicate: missing.replicate = true; break;
-    case ast::StmtKind::stream: missing.stream = true; break;
-    case ast::StmtKind::order: missing.order = true; break;
     case ast::StmtKind::expr: missing.unknown = true; break;  // a schedule
     case ast::StmtKind::assign: miswritten_setting_ = miswritten_setting_ || cast<ast::AssignStmt>(stmt).name.binding == ast::kUnbound; break;
     case ast::StmtKind::setting: {

@@ -114,7 +114,7 @@ std::optional<Subject> Compilation::lower(sema::TrainId train, sema::FunctionId 
   std::optional<lower::Lowered> remains;
   auto lowered = train.valid() ? lower::lower_train(*program_, train, overrides, context_, sink, {}, &remains)
                                : lower::lower_schedule(*program_, schedule, overrides, context_, sink, &remains);
-  if (remains) passes::check_rest(remains->model, remains->strategy, sink, options_of_passes({}));
+  if (remains) passes::check_rest(remains->model, remains->strategy, sink);
   if (!lowered) return std::nullopt;
   const std::string_view name = train.valid() ? program_->trains[train.index()].name() : program_->functions[schedule.index()].name();
   return Subject{std::string(name), train.valid(), std::move(*lowered)};

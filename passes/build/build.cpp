@@ -20,46 +20,30 @@ namespace {
 
 class DagBuilder {
  public:
-  DagBuilder(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink)
-      : model_(model), strategy_(strategy), sink_(sink), dag_(model.context()) {}
-  std::optional<Dag> run();
+  DagBuilder(const tensor::Graph& model, const Strategy& strategy) : model_(model), strategy_(strategy), dag_(model.context()) {}
+  Dag run();
 
  private:
-  bool select_regions();
+  void select_regions();
   void copy_facts();
   void add_chunks();
   void add_nodes();
 
   const tensor::Graph& model_;
   const Strategy& strategy_;
-  DiagnosticSink& sink_;
   Dag dag_;
   std::vector<Symbol> selected_;
 };
 
-/// Sorts the names of selectors into regions and dimensions; an unknown one is an error.
-bool DagBuilder::select_regions() {
-  const Context& context = model_.context();
-  llvm::DenseSet<Symbol> regions, dims;
+/// Those names of selectors that are regions.
+void DagBuilder::select_regions() {
+  llvm::DenseSet<Symbol> regions;
   for (const tensor::Node& node : model_.nodes()) {
     for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) regions.insert(model_.regions.name(r));
   }
-  for (const Directive& directive : strategy_.directives) {
-    const auto* split = std::get_if<directive::Split>(&directive);
-    if (split == nullptr) continue;
-    for (const directive::NamedExtent& dim : split->into) dims.insert(dim.name);
-  }
-  const auto is_called_rest = [&](Symbol name) { return context.text(name) == "rest"; };
-  bool good = regions_with_named_rest(strategy_).empty() || (std::none_of(regions.begin(), regions.end(), is_called_rest) && std::none_of(dims.begin(), dims.end(), is_called_rest));
   for (const Symbol name : names_used(strategy_)) {
-    if (dims.contains(name)) continue;
-    if (regions.contains(name)) {
-      selected_.push_back(name);
-    } else {
-      good = good && context.text(name) == "model";
-    }
+    if (regions.contains(name)) selected_.push_back(name);
   }
-  return good || report_selectors(model_, strategy_, sink_);
 }
 
 void DagBuilder::copy_facts() {
@@ -132,9 +116,9 @@ void DagBuilder::add_nodes() {
   }
 }
 
-std::optional<Dag> DagBuilder::run() {
+Dag DagBuilder::run() {
   copy_facts();
-  if (!select_regions()) return std::nullopt;
+  select_regions();
   add_chunks();
   add_nodes();
   wire(dag_);
@@ -144,8 +128,8 @@ std::optional<Dag> DagBuilder::run() {
 
 }  // namespace
 
-std::optional<Dag> build(const tensor::Graph& model, const Strategy& strategy, DiagnosticSink& sink) {
-  return DagBuilder(model, strategy, sink).run();
+Dag build(const tensor::Graph& model, const Strategy& strategy) {
+  return DagBuilder(model, strategy).run();
 }
 
 }  // namespace piper::passes

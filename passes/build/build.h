@@ -16,7 +16,7 @@
 
 namespace piper::passes {
 
-/// Nothing after reporting, among others, names in selectors that the model does not have.
-std::optional<dag::Dag> build(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
+/// Every name in selectors is one of the model or of a split.
+dag::Dag build(const tensor::Graph& model, const directive::Strategy& strategy);
 
 }  // namespace piper::passes

@@ -42,17 +42,6 @@ void divide_samples(Body& body, std::int64_t divide) {
   for (tensor::Node& node : body.graph.mutable_nodes()) divide_samples(node.attrs.shape, divide);
 }
 
-void assume_no_samples(Dag& dag) {
-  const auto empty = [](tensor::Type& type) {
-    for (tensor::Dim& dim : type.dims) dim.extent = dim.sampled ? 0 : dim.extent;
-  };
-  for (tensor::Type& type : dag.input_types) empty(type);
-  for (Body& body : dag.bodies) {
-    for (tensor::Value& value : body.graph.mutable_values()) empty(value.type);
-    for (tensor::Node& node : body.graph.mutable_nodes()) empty(node.attrs.shape);
-  }
-}
-
 bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink) {
   const Body& body = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::F)].index()];
   bool good = true;

@@ -23,9 +23,6 @@ Batch batch_of(const tensor::Graph& model, const directive::Strategy& strategy);
 /// Divides the sampled extents of a body. They must divide: the batch does, and every sampled extent is the batch.
 void divide_samples(dag::Body& body, std::int64_t divide);
 
-/// Takes all samples away: what is left divides by every number. For a batch whose own size was refused, so that what does not depend on it can be checked.
-void assume_no_samples(dag::Dag& dag);
-
 /// Reports the operations of a chunk's forward body in which samples depend on each other: its work cannot be divided. `how` says by
 /// what (`split into microbatches`), `loc` where. Sums of losses are the one legal sum over samples.
 bool samples_are_independent(const dag::Dag& dag, const dag::Chunk& chunk, std::string_view how, LocId loc, DiagnosticSink& sink);

@@ -114,16 +114,14 @@ class Application {
     repeated_.clear();
     named_.clear();
     wider_told_ = false;
-    whole_of_halves_.clear();
     const std::size_t errors = sink_.error_count(), edges = out_.edges.size(), named = out_.named.size(), waits = out_.waits.size();
     Units previous, last;
     for (std::uint32_t i = 0; i < rank.num_steps; ++i) {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
       if (!last.empty()) previous.swap(last);
     }
-    for (const NodeId whole : whole_of_halves_) seen_in_[whole.index()] = claim_;
     if (sink_.error_count() == errors) {
-      if (dag_.level >= Level::placed) check_complete();
+      check_complete();
       return;
     }
     out_.edges.resize(edges);
@@ -219,7 +217,6 @@ class Application {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
     const Selection::Named named = selection_.named(*order_, op);
     if (named.kind == Selection::Named::Kind::trimmed || sink_.error_count() > kEnoughErrors) return;
-    if (after_errors_ && is_half_of_whole(op)) return;
     if (named.kind == Selection::Named::Kind::piece && op.part == Part::none) {
       const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
       if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);
@@ -230,7 +227,6 @@ class Application {
       reports_.communication_unavailable(op);
       return;
     }
-    if (op.part != Part::none && dag_.level < Level::communicating) return;
     NodeId elsewhere = nodes_.front();
     std::erase_if(nodes_, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
     if (nodes_.empty()) {
@@ -262,24 +258,6 @@ class Application {
       first = op.loc;
     }
     work_.push_back(node);
-  }
-
-  /// Whether the backwards that the operation is a half of are all named whole, too: that is told, and the whole counts as named.
-  bool is_half_of_whole(const OrderOp& op) {
-    if (op.pass != Pass::BI && op.pass != Pass::BW) return false;
-    DiagnosticSink unread(sink_.locations());
-    const std::optional<Selection::Found> found = selection_.find(*order_, op, unread);
-    bool any = false, halves = false;
-    for (const ChunkId chunk : found ? found->chunks : std::span<const ChunkId>()) {
-      for (const std::uint32_t instance : found->instances) {
-        const NodeId whole = selection_.work().at(chunk, Pass::B, instance);
-        halves = halves || selection_.work().at(chunk, op.pass, instance).valid();
-        if (!whole.valid()) continue;
-        any = true;
-        if (roles_.contains(dag_.node(whole).devices, rank_->devices)) whole_of_halves_.push_back(whole);
-      }
-    }
-    return any && !halves;
   }
 
   /// A named communication waits for the step before it.
@@ -365,7 +343,6 @@ class Application {
         return;
       }
     }
-    if (sink_.reported(Code::batch_does_not_divide)) keep_of_named_instances(missing);
     if (!missing.empty()) incomplete_.emplace_back(rank_, std::move(missing));
   }
 
@@ -378,15 +355,6 @@ class Application {
     }
   }
 
-  /// Where the number of microbatches is told to be wrong, those that the rank does not name at all are none of its mistakes.
-  void keep_of_named_instances(std::vector<NodeId>& missing) const {
-    std::set<Instance> named;
-    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (seen_in_[i] == claim_) named.insert(dag_.nodes[i].instance);
-    }
-    std::erase_if(missing, [&](NodeId node) { return !named.contains(dag_.node(node).instance); });
-  }
-
   Dag& dag_;
   const directive::Strategy& strategy_;
   const PendingWorkGraph& pending_;  // for what follows edges
@@ -394,7 +362,6 @@ class Application {
   const RoleTable& roles_;
   Selection& selection_;
   DiagnosticSink& sink_;
-  const bool after_errors_ = sink_.has_errors();
   OrderReports reports_;
   DataOrder data_order_;
   ClaimedOrder out_;
@@ -411,7 +378,6 @@ class Application {
   std::vector<std::pair<const RankSteps*, std::vector<NodeId>>> incomplete_;  // ranks, and the work that they lack
   llvm::DenseSet<NodeId> elsewhere_;         // named in the order of devices that do not run it; told
   std::vector<NodeId> repeated_;             // in the current rank
-  std::vector<NodeId> whole_of_halves_;      // in the current rank: backward passes that stand whole, named by a half
   std::map<Named, LocId> named_;             // in the current rank: the operation
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
   std::vector<std::vector<NodeId>> by_set_;

@@ -106,17 +106,4 @@ class Ordering {
 
 bool order(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Ordering(dag, strategy, sink).run(); }
 
-void check_orders(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  if (dag.level < Level::placed) {  // every rank may run everything
-    const DeviceSetId everything = dag.device_sets.intern({std::vector<std::int32_t>(dag.mesh.axes.size(), DeviceSet::kWhole)});
-    for (Node& node : dag.nodes) node.devices = everything;
-  }
-  PendingWorkGraph graph;
-  graph.make(dag);
-  const RoleTable roles(dag, claimed_sets(strategy));
-  Selection selection(dag);
-  const ClaimedOrder claimed = apply_orders(dag, strategy, graph, roles, selection, sink);
-  check_data_flow(dag, claimed, graph.connected(), sink);
-}
-
 }  // namespace piper::passes

@@ -14,8 +14,4 @@ namespace piper::passes {
 /// False, and at least one error in `sink`, when the orders or streams of the strategy do not fit the DAG.
 bool order(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
-/// Reports what the orders of a program that was refused say wrong, as far as the level of the DAG tells: at split no work has a place, from placed on it
-/// has, at communicating there is communication that orders may name. For a DAG of which nothing else is made.
-void check_orders(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
-
 }  // namespace piper::passes

@@ -24,7 +24,6 @@ class Assignment {
       : dag_(dag), strategy_(strategy), graph_(graph), selection_(selection), roles_(roles), routes_(std::move(routes)), position_(position), sink_(sink) {}
 
   std::optional<Communicators> run() {
-    if (!check_streams(strategy_, *dag_.context, sink_)) return std::nullopt;
     const std::size_t errors = sink_.error_count();
     stream_of_.assign(dag_.comms.size(), StreamId());
     dag_.streams.assign(1, Stream{});

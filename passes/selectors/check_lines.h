@@ -3,7 +3,7 @@
 //
 //   stream p2p: stage[0]; replicate model over tp   ->   P4303 (`stage[0]` is work), P3040 (the mesh has no axis `tp`)
 //
-// Passes refuse such lines when they apply them; of a program that an earlier pass refused they are told beside what that one says, in the same words.
+// Checked once, when the model is known and before any pass makes something of the lines.
 
 #include <string_view>
 

@@ -117,7 +117,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     }
     const auto* split = std::get_if<directive::Split>(&directive);
     if (split == nullptr) continue;
-    const bool refused = sink.reported(Code::batch_does_not_divide) || !divides(*split, batch);
+    const bool refused = !divides(*split, batch);
     for (const directive::NamedExtent& dim : split->into) {
       if (refused) indices_unknown.insert(dim.name);
       const auto [known, fresh] = indices.try_emplace(dim.name);

@@ -202,7 +202,6 @@ bool Selection::report_rest(std::span<const Term> terms, LocId loc, DiagnosticSi
 void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& sink) const {
   const auto at = [&](const Term& term) { return term.loc.valid() ? term.loc : loc; };
   std::vector<ChunkId> scratch;
-  bool beyond_refused_extent = false;
   for (const Term& term : terms) {
     const std::string_view name = dag_.context->text(term.name);
     if (term.rest) {
@@ -232,14 +231,10 @@ void Selection::report(std::span<const Term> terms, LocId loc, DiagnosticSink& s
       const std::uint32_t one[] = {index};
       const bool exists = d != kNone ? index < size : !chunks_of({term.name, false, one, term.loc, false}, scratch).empty();
       if (exists) continue;
-      // The number of parts is told to be wrong: what else counts them is no mistake of its own.
-      beyond_refused_extent = d != kNone && sink.reported(Code::batch_does_not_divide);
-      if (beyond_refused_extent) break;
       report_missing_index(sink, at(term), name, index, size);
       return;
     }
   }
-  if (beyond_refused_extent) return;
   report_parts_apart(sink, loc, text(terms));
 }
 

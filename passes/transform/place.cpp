@@ -100,8 +100,6 @@ bool Placer::apply(std::uint32_t number, Pass pass, std::vector<std::uint32_t>& 
 
 /// A place of `BI` or `BW` has an effect only where an order splits the backward. One whose work is partly split, or that a narrower one overrides, stays.
 bool Placer::check_halves() {
-  // Orders that are missing may have named them; of those that name both ways that is told.
-  if (strategy_.missing.order || sink_.reported(Code::backward_named_both_ways)) return true;
   DiagnosticSink unread(sink_.locations());  // what selects no work is told where rules are applied
   llvm::DenseSet<LocId> reported;            // a loop comes by the same place again
   for (const Rule& rule : rules_) {
@@ -142,8 +140,6 @@ bool Placer::check_complete() const {
     }
     if (missing == 0) continue;
     complete = false;
-    // Of which microbatches there are, the split is told to be wrong.
-    if (missing < selection_.instances().size() && sink_.reported(Code::batch_does_not_divide)) continue;
     const Chunk& chunk = dag_.chunks[c];
     Nowhere work{region_text(dag_, chunk), {}, chunk.loc};
     if (missing < selection_.instances().size()) {
@@ -197,17 +193,16 @@ void Placer::report_without_effect() {
 }
 
 bool Placer::run() {
-  if (!check_places(strategy_, *dag_.context, sink_)) return false;
   collect();
-  if (rules_.empty() && !strategy_.missing.place) {
+  if (rules_.empty()) {
     const DeviceSetId everything = dag_.device_sets.intern({std::vector<std::int32_t>(dag_.mesh.axes.size(), DeviceSet::kWhole)});
     for (Node& node : dag_.nodes) node.devices = everything;
     return finish();
   }
   bool good = decide();
   good = check_halves() && good;
-  // What a selector that matches nothing was to place, or a line that is missing, is not placed nowhere by another mistake.
-  if (strategy_.missing.place || (!unmatched_ && !check_complete())) return false;
+  // What a selector that matches nothing was to place is not placed nowhere by another mistake.
+  if (!unmatched_ && !check_complete()) return false;
   if (!good) return false;
   report_without_effect();
   for (Node& node : dag_.nodes) {
@@ -247,7 +242,6 @@ DeviceSetId Placer::place_of(std::size_t at, Pass pass) const {
 Places Placer::places() {
   Places places;
   for (std::vector<DeviceSetId>& of_pass : places) of_pass.resize(dag_.chunks.size() * selection_.instances().size());
-  if (!check_places(strategy_, *dag_.context, sink_)) return places;
   collect();
   decide();
   for (const Pass pass : kAllPasses) {

@@ -7,7 +7,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/sampling.h"
 #include "passes/build/wiring.h"
-#include "passes/selectors/check_lines.h"
 #include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"
 
@@ -121,7 +120,7 @@ bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
     how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
     loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
   }
-  if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) assume_no_samples(dag_);
+  if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) return false;
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 
@@ -273,16 +272,13 @@ void Replicator::divide_bodies() {
 bool Replicator::run() {
   layouts_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
   for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
-  bool good = check_replicates(strategy_, *dag_.context, sink_);
+  bool good = true;
   for (const directive::Directive& directive : strategy_.directives) {
     if (const auto* replicate = std::get_if<Replicate>(&directive)) good = good && apply(*replicate);
   }
-  if (!good || strategy_.missing.replicate) {  // how samples are divided is not known, but which devices pair
-    check_edges();
-    return false;
-  }
+  if (!good) return false;
   if (!set_cuts() || !check_edges()) return false;
-  if (!strategy_.missing.any) warn_of_repeated_work();  // what is missing may use it
+  warn_of_repeated_work();
   divide_bodies();
   std::vector<BucketRules> rules(dag_.chunks.size());
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {

@@ -117,19 +117,11 @@ bool check_division(const directive::Split& split, const Batch& batch, const Con
   return batch_divides(batch, parts_of(split), extents_text(split, context), at, sink);
 }
 
-/// Work that is made for a batch that does not divide: a split into more is a typing mistake, and not worth the time.
-constexpr std::int64_t kMostRefusedWork = 1 << 20;
-
-/// Reports what speaks against the split. False where nothing is worth looking at behind it.
-bool check_legality(Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
-  const std::int64_t parts = parts_of(split);
-  const bool good = check_division(split, batch_of(dag), *dag.context, sink);
-  for (const Chunk& chunk : dag.chunks) {
-    if (parts > 1) samples_are_independent(dag, chunk, "split", split.loc, sink);
-  }
-  if (good) return true;
-  assume_no_samples(dag);
-  return parts <= kMostRefusedWork / std::max<std::int64_t>(1, static_cast<std::int64_t>(dag.chunks.size()));
+bool check_legality(const Dag& dag, const directive::Split& split, DiagnosticSink& sink) {
+  if (!check_division(split, batch_of(dag), *dag.context, sink)) return false;
+  bool good = true;
+  for (const Chunk& chunk : dag.chunks) good = (parts_of(split) == 1 || samples_are_independent(dag, chunk, "split", split.loc, sink)) && good;
+  return good;
 }
 
 /// How an order names the backward of each instance of each chunk.
@@ -309,18 +301,8 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
   }
 }
 
-}  // namespace
-
-void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const Batch batch = batch_of(model, strategy);
-  const directive::Split* split = nullptr;
-  if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) check_division(*split, batch, model.context(), sink);
-  check_split_names(model, strategy, sink);
-}
-
-bool check_split_names(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+void check_split_names(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   llvm::DenseSet<Symbol> seen;
-  bool good = true;
   for (const Directive& directive : strategy.directives) {
     const auto* split = std::get_if<directive::Split>(&directive);
     if (split == nullptr) continue;
@@ -336,10 +318,17 @@ bool check_split_names(const tensor::Graph& model, const directive::Strategy& st
         report.related(namesake->loc, "this stands in a region `{}`", name);
       }
       report.hint("give the dimension another name");
-      good = false;
     }
   }
-  return good;
+}
+
+}  // namespace
+
+void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  const Batch batch = batch_of(model, strategy);
+  const directive::Split* split = nullptr;
+  if (find_split(strategy, batch, model.context(), sink, split) && split != nullptr) check_division(*split, batch, model.context(), sink);
+  check_split_names(model, strategy, sink);
 }
 
 bool divides(const directive::Split& split, const Batch& batch) {

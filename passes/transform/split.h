@@ -18,11 +18,9 @@ namespace piper::passes {
 /// Takes a DAG from level built to level split, chunks alone (`surround`); without a `split` directive there is one instance. False after reporting.
 bool split(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
-/// Reports what is wrong with the splits of a strategy whatever the model consists of, in the words of `split`: for a program that an earlier pass refused.
+/// Reports what is wrong with the splits of a strategy by themselves: several, one of an unknown dimension or into parts that the batch does not have, and dimensions
+/// that are called as regions of the partitioned model, which nothing could name.
 void check_splits(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
-
-/// Reports dimensions that are called as regions of the partitioned model: a selector would mean the dimension, and nothing could name the regions.
-bool check_split_names(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 /// Whether the batch divides into the split's equal parts.
 bool divides(const directive::Split& split, const Batch& batch);

@@ -43,7 +43,7 @@ void compile(const sema::Program& program, Context& context, DiagnosticSink& sin
     auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, sink, {}, &remains);
     EXPECT_EQ(lowered.has_value(), program.trains[i].sound && sink.error_count() == errors);
     EXPECT_FALSE(lowered && remains);
-    if (remains) passes::check_rest(remains->model, remains->strategy, sink, {});
+    if (remains) passes::check_rest(remains->model, remains->strategy, sink);
     // An edit may have made it too large for a test.
     if (lowered && lowered->strategy.mesh.devices() > 64) continue;
     if (lowered) passes::compile(lowered->model, lowered->strategy, sink, {});
@@ -70,7 +70,7 @@ void show(const sema::Program& program, Context& context, DiagnosticSink& sink, 
     auto lowered = lower::lower_schedule(program, sema::FunctionId::at(i), values_of(function), context, sink, &remains);
     EXPECT_FALSE(lowered && remains);
     if (lowered) passes::compile(lowered->model, lowered->strategy, sink, {});
-    if (remains) passes::check_rest(remains->model, remains->strategy, sink, {});
+    if (remains) passes::check_rest(remains->model, remains->strategy, sink);
     ++outcome.schedules;
   }
 }

@@ -41,7 +41,7 @@ void follow(const std::string& text, Reached& reached) {
     auto lowered = lower::lower_train(program, sema::TrainId::at(i), {}, context, own, {}, &remains);
     ASSERT_EQ(lowered.has_value(), program.trains[i].sound && !own.has_errors()) << report();
     if (remains && remains->strategy.mesh.devices() <= 64 && remains->model.values().size() <= 2000) {
-      passes::check_rest(remains->model, remains->strategy, own, {});
+      passes::check_rest(remains->model, remains->strategy, own);
       for (const Diagnostic& diagnostic : own.sorted()) EXPECT_NE(static_cast<int>(diagnostic.code), kCompilerBug) << report();
     }
     if (!lowered) continue;
