@@ -90,7 +90,7 @@ constexpr OptionRow kOptions[] = {
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
-    {"--trace", "FILE", "", "write when the actions of the last step ran, beside the plan's times: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
+    {"--trace", "FILE", "", "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--help", "", "", "show the help of the command", kAll},
