@@ -66,8 +66,8 @@ constexpr CommandRow kCommands[] = {
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
-     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures and grid at\n"
-     "the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
+     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures\n"
+     "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
      ""},
     {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
      "Rewrites the files in place. `-` reads standard input and writes to standard output. A declaration with mistakes of syntax is left as it is.\n"
@@ -98,7 +98,7 @@ constexpr OptionRow kOptions[] = {
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
-    {"--trace", "FILE", "", "write when the actions of the last step ran, beside the plan's times: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
+    {"--trace", "FILE", "", "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},

@@ -66,7 +66,7 @@ std::optional<dag::Level> parse_level(const std::string& name) {
 dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
   if (kind.name == "dag") return parse_level(arguments.level).value_or(dag::Level::planned);
   const bool of_actions = !arguments.rates.empty() || !arguments.costs_file.empty();
-  return of_actions && (kind.name == "timeline" || kind.name == "grid") ? dag::Level::planned : kind.level;
+  return of_actions ? dag::Level::planned : kind.level;
 }
 
 /// A text as `{"schema":1,KIND:"..."}` where JSON is asked for.
@@ -114,6 +114,11 @@ int show_pir(Session& session, const Kind& kind) {
 int run_show(Console& console, const Arguments& arguments) {
   const Kind* kind = find_kind(console, arguments);
   if (kind == nullptr) return kUsage;
+  const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.kept_weights + arguments.kept_forward).empty();
+  if (costs && kind->name != "timeline") {
+    console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline " << arguments.positional[1] << "`\n";
+    return kUsage;
+  }
   const std::string& input = arguments.positional[1];
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
