@@ -10,6 +10,7 @@
 #include "passes/build/partition.h"
 #include "passes/build/surround.h"
 #include "passes/communicate/communicate.h"
+#include "passes/order/evaluate_orders.h"
 #include "passes/order/order.h"
 #include "passes/plan/plan.h"
 #include "passes/selectors/check_lines.h"
@@ -109,7 +110,9 @@ void report_lines(const tensor::Graph& model, const directive::Strategy& strateg
 
 }  // namespace
 
-std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
+  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
+  const directive::Strategy& strategy = evaluated ? *evaluated : written;
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = run(model, strategy, found, options);
   if (found.has_errors()) dag.reset();
@@ -118,8 +121,9 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   return dag;
 }
 
-bool advance(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
-  return rewrite(dag, strategy, sink, options) && !sink.has_errors();
+bool advance(Dag& dag, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
+  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
+  return rewrite(dag, evaluated ? *evaluated : written, sink, options) && !sink.has_errors();
 }
 
 void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
@@ -130,6 +134,7 @@ void check_rest(tensor::Graph& model, directive::Strategy& strategy, DiagnosticS
     compile(model, strategy, sink, options);
     return;
   }
+  if (std::optional<directive::Strategy> evaluated = evaluate_orders(strategy)) strategy.directives = std::move(evaluated->directives);
   DiagnosticSink found(sink.locations());
   if (!missing.model && differentiate(model, found) && !missing.unknown) partition(model, strategy, found);
   report_lines(model, strategy, found);

@@ -60,8 +60,8 @@ constexpr CommandRow kCommands[] = {
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
-     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures and grid at\n"
-     "the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
+     "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures\n"
+     "and grid at the sizes of -D [4 for axes, 8 for numbers], and all others beside it. Without an argument, the list of all codes.",
      ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
