@@ -10,6 +10,7 @@
 #include "passes/build/partition.h"
 #include "passes/build/surround.h"
 #include "passes/communicate/communicate.h"
+#include "passes/order/evaluate_orders.h"
 #include "passes/order/order.h"
 #include "passes/plan/plan.h"
 #include "passes/selectors/check_lines.h"
@@ -104,7 +105,9 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
 
 }  // namespace
 
-std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
+  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
+  const directive::Strategy& strategy = evaluated ? *evaluated : written;
   DiagnosticSink found(sink.locations());
   std::optional<Dag> dag = run(model, strategy, found, options);
   if (found.has_errors()) dag.reset();
@@ -112,7 +115,9 @@ std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& stra
   return dag;
 }
 
-bool advance(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+bool advance(Dag& dag, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
+  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
+  const directive::Strategy& strategy = evaluated ? *evaluated : written;
   const std::size_t errors = sink.error_count();
   check_places(strategy, *dag.context, sink);
   check_replicates(strategy, *dag.context, sink);
@@ -120,7 +125,9 @@ bool advance(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   return sink.error_count() == errors && rewrite(dag, strategy, sink, options);
 }
 
-void check_rest(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+void check_rest(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink) {
+  const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
+  const directive::Strategy& strategy = evaluated ? *evaluated : written;
   const directive::Missing& missing = strategy.missing;
   DiagnosticSink found(sink.locations());
   if (missing.model || (differentiate(model, found) && (missing.unknown || partition(model, strategy, found)))) check_lines(model, strategy, found);

@@ -68,23 +68,20 @@ class Application {
     friend auto operator<=>(const Named&, const Named&) = default;
   };
 
-  bool transforms_known(const Order& order) {
-    using Kind = Order::Transform::Kind;
-    for (const Order::Transform& transform : order.transforms) {
-      if (transform.kind == Kind::trim) {
-        const bool known = std::any_of(dag_.dims.begin(), dag_.dims.end(), [&](const SplitDim& dim) { return dim.name == transform.dim; });
-        if (known) continue;
-        reports_.trim_unknown(transform);
-        return false;
-      }
-      reports_.transform_unavailable(transform);
-      return false;
+  /// What `evaluate_orders` could not apply.
+  bool has_no_transforms(const Order& order) {
+    if (order.transforms.empty()) return true;
+    const Order::Transform& first = order.transforms.front();
+    if (first.kind == Order::Transform::Kind::trim) {
+      reports_.trim_unknown(first);
+    } else {
+      reports_.transform_unavailable(first);
     }
-    return true;
+    return false;
   }
 
   void apply(const Order& order) {
-    if (!transforms_known(order)) return;
+    if (!has_no_transforms(order)) return;
     order_ = &order;
     for (const RankSteps& rank : order.ranks) {
       dag_.context->poll();
@@ -177,11 +174,11 @@ class Application {
     }
   }
 
-  /// Whether chunks run in a step: not where `trim` drops them all, and not in communication, which has its issue point and no place in a group.
+  /// Whether chunks run in a step: not in communication, which has its issue point and no place in a group.
   bool has_work(const OrderStep& step) const {
     if (step.kind == OrderStep::Kind::op) {
       const std::span<const OrderOp> ops = ops_of(step);
-      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F) && !is_trimmed(*order_, op); });
+      return std::any_of(ops.begin(), ops.end(), [&](const OrderOp& op) { return op.part == Part::none && !(dag_.forward_only && op.pass != Pass::F); });
     }
     const std::span<const std::uint32_t> children = children_of(step);
     return std::any_of(children.begin(), children.end(), [&](std::uint32_t child) { return has_work(order_->steps[child]); });
@@ -216,7 +213,7 @@ class Application {
   void place_op(const OrderOp& op, const Units& previous) {
     if (dag_.forward_only && (op.pass != Pass::F || op.part == Part::reduce)) return;
     const Selection::Named named = selection_.named(*order_, op);
-    if (named.kind == Selection::Named::Kind::trimmed || sink_.error_count() > kEnoughErrors) return;
+    if (sink_.error_count() > kEnoughErrors) return;
     if (named.kind == Selection::Named::Kind::piece && op.part == Part::none) {
       const NodeId node = selection_.work().at(named.chunk, op.pass, named.instance);
       if (node.valid() && roles_.contains(dag_.node(node).devices, rank_->devices)) return take(node, op);

@@ -160,7 +160,7 @@ bool report_selectors(const tensor::Graph& model, const directive::Strategy& str
     const std::vector<bool>& exist = known->second;
     if (exist.empty() || indices_unknown.contains(used.name)) return;
     const auto wrong = std::find_if(used.indices.begin(), used.indices.end(), [&](std::uint32_t i) { return i >= exist.size() || !exist[i]; });
-    if (wrong == used.indices.end() || (used.op != nullptr && is_trimmed(*used.order, *used.op))) return;
+    if (wrong == used.indices.end()) return;
     report_missing_index(sink, used.place(), name, *wrong, exist.size());
     good = false;
   });

@@ -268,10 +268,6 @@ std::optional<Selection::Found> Selection::find(const directive::Selector& selec
 
 Selection::Named Selection::read(const directive::Order& order, const directive::OrderOp& op) const {
   Named named{Named::Kind::other, op.num_coordinates, {}, 0};
-  if (is_trimmed(order, op)) {
-    named.kind = Named::Kind::trimmed;
-    return named;
-  }
   Instance instance;
   for (const directive::OrderCoordinate& coordinate : std::span(order.coordinates).subspan(op.first_coordinate, op.num_coordinates)) {
     const auto [dimension, region] = meaning(coordinate.name);
@@ -374,17 +370,6 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
     if (in) out.push_back(NodeId::at(n));
   }
   return true;  // a program without such communication has nothing to select, which is no mistake of the user's
-}
-
-bool is_trimmed(const directive::Order& order, const directive::OrderOp& op) {
-  for (const directive::Order::Transform& transform : order.transforms) {
-    if (transform.kind != directive::Order::Transform::Kind::trim) continue;
-    for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
-      const directive::OrderCoordinate& coordinate = order.coordinates[op.first_coordinate + i];
-      if (coordinate.name == transform.dim && !coordinate.all && coordinate.index >= transform.bound) return true;
-    }
-  }
-  return false;
 }
 
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model) {

@@ -86,9 +86,8 @@ class Selection {
   struct Named {
     enum class Kind : std::uint8_t {
       unread,
-      piece,    // one instance of one chunk, as of nearly all operations
-      trimmed,  // a `trim` of the order drops it
-      other,    // ask `find`
+      piece,  // one instance of one chunk, as of nearly all operations
+      other,  // ask `find`
     } kind = Kind::unread;
     std::uint32_t num_coordinates = 0;
     dag::ChunkId chunk;
@@ -159,9 +158,6 @@ class Selection {
   std::vector<dag::ChunkId> chunks_, scratch_, merged_;
   std::vector<std::uint32_t> found_instances_, next_;
 };
-
-/// Whether a `trim` of the order drops the operation.
-bool is_trimmed(const directive::Order& order, const directive::OrderOp& op);
 
 /// Reports a name that is neither a region nor a dimension, with the nearest of `known` as a hint; that of the train's `model` is told where it is known.
 void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name, std::span<const std::string_view> known, std::string_view model = {});

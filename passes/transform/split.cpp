@@ -174,7 +174,6 @@ class Namings {
     const directive::OrderOp& op = order.ops[number];
     if (op.pass == Pass::F || op.part != directive::Part::none) return;
     const Selection::Named named = selection_.named(order, op);
-    if (named.kind == Selection::Named::Kind::trimmed) return;
     if (named.kind == Selection::Named::Kind::piece) return name(order, op, named.chunk, named.instance);
     const std::optional<Selection::Found> found = selection_.find(order, op, unread_);
     if (!found) return;
