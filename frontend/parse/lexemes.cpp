@@ -52,8 +52,8 @@ std::vector<Lexeme> lexemes(std::string_view text) {
 }
 
 std::vector<std::string_view> keywords() {
-  const antlr4::ANTLRInputStream input;
-  Lexer lexer(const_cast<antlr4::ANTLRInputStream*>(&input));
+  antlr4::ANTLRInputStream input;
+  const Lexer lexer(&input);
   const antlr4::dfa::Vocabulary& vocabulary = lexer.getVocabulary();
   std::vector<std::string_view> words;
   for (std::size_t type = Lexer::AND; type < Lexer::PASS; ++type) {

@@ -11,6 +11,7 @@ int run_show(Console& console, const Arguments& arguments);
 int run_train(Console& console, const Arguments& arguments);
 int run_build(Console& console, const Arguments& arguments);
 int run_explain(Console& console, const Arguments& arguments);
+int run_completion(Console& console, const Arguments& arguments);
 int run_fmt(Console& console, const Arguments& arguments);
 int run_lsp(Console& console, const Arguments& arguments);
 
