@@ -7,7 +7,7 @@ namespace {
 constexpr Method kMethods[] = {
     {"textDocument/codeAction", code_action},
     {"textDocument/codeLens", code_lens},
-    {"codeLens/resolve", code_lens_resolve},
+    {"codeLens/resolve", code_lens_resolve, true, true},
     {"textDocument/completion", completion},
     {"textDocument/definition", definition},
     {"textDocument/documentHighlight", document_highlight},
@@ -22,7 +22,7 @@ constexpr Method kMethods[] = {
     {"textDocument/selectionRange", selection_range},
     {"textDocument/semanticTokens/full", semantic_tokens},
     {"textDocument/signatureHelp", signature_help},
-    {"workspace/executeCommand", execute_command},
+    {"workspace/executeCommand", execute_command, true, true},
     {"workspace/symbol", workspace_symbol, false},
 };
 

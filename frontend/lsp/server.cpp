@@ -3,6 +3,7 @@
 #include "frontend/lsp/server.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace piper::lsp {
 
@@ -98,7 +99,9 @@ void Server::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    if (running_ != nullptr) running_->cancellation.request();
+    for (const std::shared_ptr<Job>& job : running_) {
+      if (job != nullptr) job->cancellation.request();
+    }
     if (check_cancellation_ != nullptr) check_cancellation_->request();
   }
   work_.notify_all();
@@ -138,7 +141,15 @@ void Server::request(const json::Value& id, llvm::StringRef method, json::Object
   if (method == "shutdown") {
     phase_ = Phase::shut_down;
     std::unique_lock lock(mutex_);
-    work_.wait(lock, [&] { return queue_.empty() && running_ == nullptr; });  // what was asked before is answered
+    // What was asked before is answered, unless it takes long.
+    if (!idle_.wait_for(lock, std::chrono::seconds(2), [&] { return all_answered(); })) {
+      for (const Lane lane : {Lane::answers, Lane::checks}) {
+        for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(lane)]) job->cancellation.request();
+        if (const auto& job = running_[static_cast<std::size_t>(lane)]) job->cancellation.request();
+      }
+      if (check_cancellation_ != nullptr) check_cancellation_->request();
+      idle_.wait(lock, [&] { return all_answered(); });
+    }
     return respond(id, nullptr);
   }
   for (const Method& known : methods()) {
@@ -262,12 +273,14 @@ void Server::did_close(const json::Object& params) {
 void Server::changed(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
-    for (const std::shared_ptr<Job>& job : queue_) {
-      if (job->document != nullptr && job->document->may_read(path)) job->modified = true;
+    const auto concerns = [&](const std::shared_ptr<Job>& job) { return job != nullptr && job->document != nullptr && job->document->may_read(path); };
+    for (const auto& queue : queues_) {
+      for (const std::shared_ptr<Job>& job : queue) job->modified = job->modified || concerns(job);
     }
-    if (running_ != nullptr && running_->document != nullptr && running_->document->may_read(path)) {
-      running_->modified = true;
-      running_->cancellation.request();
+    for (const std::shared_ptr<Job>& job : running_) {
+      if (!concerns(job)) continue;
+      job->modified = true;
+      job->cancellation.request();
     }
     if (check_cancellation_ != nullptr && checked_document_ != nullptr && checked_document_->may_read(path)) check_cancellation_->request();
     for (const OpenFile& file : project_.open_files()) unchecked_.insert(file.path);
@@ -279,14 +292,15 @@ void Server::changed(const std::string& path) {
 
 void Server::enqueue(const json::Value& id, const Method& method, json::Object params) {
   auto job = std::make_shared<Job>(id, method, std::move(params));
+  const Lane lane = method.plans ? Lane::checks : Lane::answers;
   if (method.of_file) {
     const std::string uri = uri_of_request(job->params);
     if (uri.empty()) return refuse(id, ErrorCode::invalid_params, "the request names no file: `textDocument` has an `uri`");
-    job->document = project_.document(Lane::answers, path_of(uri));
+    job->document = project_.document(lane, path_of(uri));
   }
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(job));
+    queues_[static_cast<std::size_t>(lane)].push_back(std::move(job));
   }
   work_.notify_all();
 }
@@ -294,10 +308,14 @@ void Server::enqueue(const json::Value& id, const Method& method, json::Object p
 void Server::cancel(const json::Value* id) {
   if (id == nullptr) return;
   const std::lock_guard lock(mutex_);
-  for (const std::shared_ptr<Job>& job : queue_) {
-    if (job->id == *id) job->cancellation.request();
+  for (const auto& queue : queues_) {
+    for (const std::shared_ptr<Job>& job : queue) {
+      if (job->id == *id) job->cancellation.request();
+    }
   }
-  if (running_ != nullptr && running_->id == *id) running_->cancellation.request();
+  for (const std::shared_ptr<Job>& job : running_) {
+    if (job != nullptr && job->id == *id) job->cancellation.request();
+  }
 }
 
 void Server::respond(const json::Value& id, json::Value result) {

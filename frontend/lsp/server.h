@@ -5,7 +5,7 @@
 //   return server.run(std::cin, std::cout);   // 0 after `shutdown` and `exit`, else 1
 //
 // Three threads. One reads: it applies edits, cancels, and answers what the protocol itself asks. One answers requests in their order. One checks the open
-// files and publishes diagnostics. A request for a text that was edited meanwhile is answered with ContentModified, one that the client cancelled
+// files, publishes diagnostics, and answers requests that need a plan. A request for a text that was edited meanwhile is answered with ContentModified, one that the client cancelled
 // with RequestCancelled; a check of such a text is given up.
 
 #include <atomic>
@@ -70,9 +70,14 @@ class Server {
   // The thread that answers.
   void answer_requests();
   void answer(Job& job);
+  /// The next request of a lane; null: none waits. With `mutex_` held.
+  std::shared_ptr<Job> take(Lane lane);
+  bool all_answered() const;
 
   // The thread that checks.
   void check_files();
+  /// The file to check next, with its document and cancellation in place. With `mutex_` held.
+  std::optional<OpenFile> next_unchecked();
   void check(const OpenFile& file);
   /// Shows what a check of `origin` found, beside what checks of other files found in the same places.
   void publish(const OpenFile& origin, std::map<std::string, json::Array> found);
@@ -90,13 +95,12 @@ class Server {
   std::int64_t own_requests_ = 0;
 
   std::mutex mutex_;
-  std::condition_variable work_;
+  std::condition_variable work_, idle_;  // there is something to do; a thread has nothing to do
   bool stopping_ = false;
-  std::deque<std::shared_ptr<Job>> queue_;
-  std::shared_ptr<Job> running_;
+  std::deque<std::shared_ptr<Job>> queues_[2];  // by lane
+  std::shared_ptr<Job> running_[2];
   std::set<std::string> unchecked_;  // paths
   std::vector<std::string> recent_;  // edited last first
-  std::string checking_;             // path; empty: none
   std::shared_ptr<service::Document> checked_document_;
   std::shared_ptr<Cancellation> check_cancellation_;
   std::map<std::string, std::map<std::string, json::Array>> published_;  // by origin and URI

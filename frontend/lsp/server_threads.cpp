@@ -8,18 +8,30 @@
 
 namespace piper::lsp {
 
+bool Server::all_answered() const {
+  return queues_[0].empty() && queues_[1].empty() && running_[0] == nullptr && running_[1] == nullptr;
+}
+
+std::shared_ptr<Server::Job> Server::take(Lane lane) {
+  const auto at = static_cast<std::size_t>(lane);
+  running_[at].reset();
+  if (queues_[at].empty()) return nullptr;
+  running_[at] = std::move(queues_[at].front());
+  queues_[at].pop_front();
+  if (stopping_) running_[at]->cancellation.request();
+  return running_[at];
+}
+
 void Server::answer_requests() {
   for (;;) {
     std::shared_ptr<Job> job;
     {
       std::unique_lock lock(mutex_);
-      running_.reset();
-      if (queue_.empty()) work_.notify_all();
-      work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      running_ = job = std::move(queue_.front());
-      queue_.pop_front();
-      if (stopping_) job->cancellation.request();
+      while ((job = take(Lane::answers)) == nullptr) {
+        if (stopping_) return;
+        idle_.notify_all();
+        work_.wait(lock);
+      }
     }
     answer(*job);
   }
@@ -51,32 +63,45 @@ void Server::answer(Job& job) {
   }
 }
 
+std::optional<OpenFile> Server::next_unchecked() {
+  check_cancellation_.reset();
+  checked_document_.reset();
+  while (!unchecked_.empty()) {
+    // What is being edited comes first.
+    auto next = unchecked_.begin();
+    for (auto path = recent_.rbegin(); path != recent_.rend(); ++path) {
+      if (const auto found = unchecked_.find(*path); found != unchecked_.end()) {
+        next = found;
+        break;
+      }
+    }
+    const std::string path = *next;
+    unchecked_.erase(next);
+    std::optional<OpenFile> file = project_.find(path);
+    if (!file) continue;  // closed meanwhile
+    checked_document_ = project_.document(Lane::checks, path);
+    check_cancellation_ = std::make_shared<Cancellation>();
+    return file;
+  }
+  return std::nullopt;
+}
+
 void Server::check_files() {
   for (;;) {
     std::optional<OpenFile> file;
+    std::shared_ptr<Job> job;
     {
       std::unique_lock lock(mutex_);
-      checking_.clear();
-      checked_document_.reset();
-      check_cancellation_.reset();
-      work_.wait(lock, [&] { return stopping_ || !unchecked_.empty(); });
-      if (stopping_) return;
-      // What is being edited comes first.
-      auto next = unchecked_.begin();
-      for (auto path = recent_.rbegin(); path != recent_.rend(); ++path) {
-        if (const auto found = unchecked_.find(*path); found != unchecked_.end()) {
-          next = found;
-          break;
-        }
+      for (;;) {
+        if (!stopping_ && (file = next_unchecked())) break;
+        if ((job = take(Lane::checks)) != nullptr) break;
+        if (stopping_) return;
+        idle_.notify_all();
+        work_.wait(lock);
       }
-      checking_ = *next;
-      unchecked_.erase(next);
-      file = project_.find(checking_);
-      if (!file) continue;
-      checked_document_ = project_.document(Lane::checks, checking_);
-      check_cancellation_ = std::make_shared<Cancellation>();
     }
-    check(*file);
+    if (file) check(*file);
+    if (job != nullptr) answer(*job);
   }
 }
 

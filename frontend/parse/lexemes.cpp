@@ -51,13 +51,13 @@ std::vector<Lexeme> lexemes(std::string_view text) {
   }
 }
 
-std::vector<std::string_view> keywords() {
-  const antlr4::ANTLRInputStream input;
-  Lexer lexer(const_cast<antlr4::ANTLRInputStream*>(&input));
+std::vector<std::string> keywords() {
+  antlr4::ANTLRInputStream input;
+  const Lexer lexer(&input);
   const antlr4::dfa::Vocabulary& vocabulary = lexer.getVocabulary();
-  std::vector<std::string_view> words;
+  std::vector<std::string> words;
   for (std::size_t type = Lexer::AND; type < Lexer::PASS; ++type) {
-    std::string_view quoted = vocabulary.getLiteralName(type);
+    const std::string quoted(vocabulary.getLiteralName(type));
     words.push_back(quoted.substr(1, quoted.size() - 2));
   }
   std::sort(words.begin(), words.end());

@@ -6,6 +6,7 @@
 // Guarantees: in text order, without overlap; what lies between two lexemes is blanks and line breaks. Never fails: what is no token is `unknown`.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,6 @@ struct Lexeme {
 std::vector<Lexeme> lexemes(std::string_view text);
 
 /// The reserved words, sorted; pass letters are not among them.
-std::vector<std::string_view> keywords();
+std::vector<std::string> keywords();
 
 }  // namespace piper::parse

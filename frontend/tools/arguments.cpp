@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
 constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::lsp) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::lsp) | bit(Command::completion) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
@@ -75,6 +75,9 @@ constexpr CommandRow kCommands[] = {
     {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
      "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
      "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}}, as `-D` gives them.", ""},
+    {Command::completion, "completion", "piper completion SHELL", 1, 1, "print the script that completes words in a shell",
+     "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
+     "`piper completion fish | source`.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 

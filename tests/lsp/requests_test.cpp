@@ -198,8 +198,8 @@ TEST(Editors, GrammarsNameEveryKeyword) {
     std::stringstream content;
     content << stream.rdbuf();
     const std::string text = content.str();
-    for (const std::string_view keyword : parse::keywords()) {
-      const std::regex whole("[^a-z]" + std::string(keyword) + "[^a-z]");
+    for (const std::string& keyword : parse::keywords()) {
+      const std::regex whole("[^a-z]" + keyword + "[^a-z]");
       EXPECT_TRUE(std::regex_search(text, whole)) << path << " lacks `" << keyword << "`";
     }
   }

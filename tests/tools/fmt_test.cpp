@@ -1,4 +1,4 @@
-// `piper fmt` on the disk.
+// `piper fmt` on the disk, and `piper completion` in a shell.
 
 #include <gtest/gtest.h>
 
@@ -22,6 +22,19 @@ TEST(Fmt, RewritesFilesAndStandardInput) {
   const ProcessResult missing = shell(folder, "\"$0\" fmt missing.pipe b.pipe");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("P1001"), std::string::npos) << missing.err;
+}
+
+TEST(Completion, ShellsCompleteCommandsAndOptions) {
+  const TemporaryFolder folder;
+  folder.write("a.pipe", "mesh m(p: 2)\n");
+  const std::string asks = "complete() { :; }; eval \"$(\"$0\" completion bash)\"; ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _piper; echo \"${COMPREPLY[@]}\"; }; ";
+  const ProcessResult result = shell(folder, "exec bash -c '" + asks + "ask piper exp; ask piper train --ref; ask piper check a' \"$0\"");
+  EXPECT_EQ(result.out, "explain\n--reference\na.pipe\n") << result.err;
+  EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
+  const ProcessResult fish = shell(folder, "\"$0\" completion fish");
+  EXPECT_NE(fish.out.find("__fish_seen_subcommand_from train' -l reference -d "), std::string::npos) << fish.out;
+  const ProcessResult zsh = shell(folder, "\"$0\" completion zsh");
+  EXPECT_NE(zsh.out.find("'*--steps[number of steps]:N:'"), std::string::npos) << zsh.out;
 }
 
 }  // namespace
