@@ -88,6 +88,7 @@ bool prepare(tensor::Graph& model, const directive::Strategy& strategy, Diagnost
 bool check_lines(const tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   const std::size_t errors = sink.error_count();
   llvm::DenseSet<Symbol> unknown;
+  if (!check_transforms(strategy, model.context(), sink)) return false;  // indices of such orders are none of the program's
   check_splits(model, strategy, sink);
   if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
   check_places(strategy, model.context(), sink);
@@ -119,6 +120,7 @@ bool advance(Dag& dag, const directive::Strategy& written, DiagnosticSink& sink,
   const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
   const directive::Strategy& strategy = evaluated ? *evaluated : written;
   const std::size_t errors = sink.error_count();
+  check_transforms(strategy, *dag.context, sink);
   check_places(strategy, *dag.context, sink);
   check_replicates(strategy, *dag.context, sink);
   check_streams(strategy, *dag.context, sink);

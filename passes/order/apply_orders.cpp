@@ -68,20 +68,7 @@ class Application {
     friend auto operator<=>(const Named&, const Named&) = default;
   };
 
-  /// What `evaluate_orders` could not apply.
-  bool has_no_transforms(const Order& order) {
-    if (order.transforms.empty()) return true;
-    const Order::Transform& first = order.transforms.front();
-    if (first.kind == Order::Transform::Kind::trim) {
-      reports_.trim_unknown(first);
-    } else {
-      reports_.transform_unavailable(first);
-    }
-    return false;
-  }
-
   void apply(const Order& order) {
-    if (!has_no_transforms(order)) return;
     order_ = &order;
     for (const RankSteps& rank : order.ranks) {
       dag_.context->poll();

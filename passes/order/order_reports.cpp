@@ -78,19 +78,6 @@ std::string work_text(const Dag& dag, NodeId id) {
   return text.insert(std::min(text.find(' ', region), text.size()), is_send(node.kind) ? ".send" : ".recv");
 }
 
-void OrderReports::trim_unknown(const Order::Transform& transform) {
-  const std::string_view name = dag_.context->text(transform.dim);
-  sink_.report(Code::trim_unknown_dimension, transform.loc, "`trim` names `{}`, but the batch is not split into `{}`", name, name)
-      .hint("name a dimension of a `split` line");
-}
-
-void OrderReports::transform_unavailable(const Order::Transform& transform) {
-  using Kind = Order::Transform::Kind;
-  const char* name = transform.kind == Kind::fill ? "fill" : transform.kind == Kind::compact ? "compact" : "squeeze";
-  sink_.report(Code::transform_unavailable, transform.loc, "the order transform `{}` is not available", name)
-      .hint("write the order that it would give with explicit operations; `trim` is available");
-}
-
 void OrderReports::claimed_twice(const RankSteps& rank, const RankSteps& other) {
   sink_.report(Code::rank_claimed_twice, rank.loc, "the order of `{}` is given twice", dag_.text(rank.devices))
       .related(other.loc, "`{}` has an order here", dag_.text(other.devices))

@@ -33,8 +33,6 @@ class OrderReports {
   OrderReports(const dag::Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink)
       : dag_(dag), strategy_(strategy), selection_(selection), sink_(sink) {}
 
-  void trim_unknown(const directive::Order::Transform& transform);
-  void transform_unavailable(const directive::Order::Transform& transform);
   void claimed_twice(const directive::RankSteps& rank, const directive::RankSteps& other);
   /// The rank covers devices with different work: `node` runs on some of them.
   void claims_too_much(const directive::RankSteps& rank, dag::NodeId node);

@@ -85,6 +85,24 @@ bool is_split_into(const directive::Strategy& strategy, Symbol name) {
   });
 }
 
+bool check_transforms(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+  return check_each<directive::Order>(strategy, sink, [&](const directive::Order& order) {
+    if (order.transforms.empty()) return;
+    using Kind = directive::Order::Transform::Kind;
+    const directive::Order::Transform& first = order.transforms.front();
+    if (first.kind == Kind::trim) {
+      const std::vector<Symbol>& missing = strategy.missing.names;
+      if (std::find(missing.begin(), missing.end(), first.dim) != missing.end()) return;
+      const std::string_view name = context.text(first.dim);
+      sink.report(Code::trim_unknown_dimension, first.loc, "`trim` names `{}`, but the batch is not split into `{}`", name, name).hint("name a dimension of a `split` line");
+      return;
+    }
+    sink.report(Code::transform_unavailable, first.loc, "the order transform `{}` is not available",
+                first.kind == Kind::fill ? "fill" : first.kind == Kind::compact ? "compact" : "squeeze")
+        .hint("write the order that it would give with explicit operations; `trim` is available");
+  });
+}
+
 bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
   return check_each<directive::Place>(strategy, sink, [&](const directive::Place& place) {
     for (const directive::Selector& target : place.targets) {

@@ -20,6 +20,8 @@ inline constexpr std::string_view kComputeStream = "compute";
 /// Whether a `split` of the strategy makes that dimension.
 bool is_split_into(const directive::Strategy& strategy, Symbol name);
 
+/// Transforms that `evaluate_orders` could not apply.
+bool check_transforms(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 bool check_replicates(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 /// A line with a name that is `unknown` to model and strategy, which is told elsewhere, may mean a part by it.
