@@ -342,7 +342,10 @@ class Completer : CandidateNames {
 
   void settings_of(std::string_view first) {
     if (first == "partition") name_of_pair("sizes", "[int]: units in each part");
-    if (first == "replicate") name_of_pair("bucket", "bytes: gradients that are reduced together");
+    if (first == "replicate") {
+      name_of_pair("bucket", "bytes: gradients that are reduced together");
+      name_of_pair("zero", "1: each replica keeps its share of the optimizer state");
+    }
     if (first == "stream") {
       name_of_pair("priority", "high or normal");
       name_of_pair("window", "int: how many may be under way");
@@ -367,7 +370,7 @@ class Completer : CandidateNames {
       return;
     }
     if (statement_.first() == "stream") {
-      for (const std::string_view part : {"send", "recv", "reduce"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
+      for (const std::string_view part : {"send", "recv", "reduce", "gather"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
     }
   }
 

@@ -160,6 +160,7 @@ class RoleMemoryCheck {
       for (std::size_t p = 0; p < ports.size(); ++p) operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
       for (std::uint32_t out = 0; out < entry.num_outputs; ++out) operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
       while (k < action.num_operands) operand({}, -1);
+      padding(action, entry, static_cast<std::uint32_t>(ports.size()));
       if (!writes_state(entry.kind)) continue;
       for (const std::uint32_t b : optimizer[entry.bucket]) {
         Access access;
@@ -181,6 +182,25 @@ class RoleMemoryCheck {
       access.last = rank[access.last];
     }
     cells_.assign(bytes.size(), {});
+  }
+
+  /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part.
+  void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
+    if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0) return;
+    std::int64_t filled = 0;
+    for (const tensor::ParamId param : dag_.buckets[entry.bucket].params) filled += (dag_.param_types[param.index()].bytes() + 63) / 64 * 64;
+    const auto add_tail = [&](std::uint32_t operand) {
+      const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
+      Access access;
+      access.kind = Access::Kind::write_state;
+      access.id = entry.bucket;
+      access.base = buffer.offset + filled;
+      add(access, buffer.bytes - filled);
+    };
+    // The first parameter lies at the beginning of its buffer.
+    if (inputs > 0) add_tail(0);
+    const bool elsewhere = inputs == 0 || role_->operands[action.first_operand].buffer != role_->operands[action.first_operand + inputs].buffer;
+    if (entry.kind != NodeKind::sum_squares && elsewhere) add_tail(inputs);
   }
 
   Access read_of(const RoleView::Entry& entry, const RoleView::Port& port) const {
@@ -309,7 +329,7 @@ class RoleMemoryCheck {
       case Content::Kind::sum:
         return "a gradient with " + std::to_string(content.count) + " contributions" + (content.step == step_ ? "" : " of the step before");
       case Content::Kind::optimizer:
-        return "optimizer state of `" + std::string(facts_.text(dag_.buckets[content.id].name)) + "`";
+        return "optimizer state or padding of `" + std::string(facts_.text(dag_.buckets[content.id].name)) + "`";
     }
     return {};
   }
@@ -446,7 +466,7 @@ class RoleMemoryCheck {
     for (std::uint32_t c = access.first; c < access.last; ++c) {
       const Content& has = cells_[c].content;
       if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == content.id && has.base == content.base)) continue;
-      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs its optimizer state, but its bytes hold {}", plan_.name(a), describe(has));
+      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state or the padding of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
       return;
     }
     write(a, access, content, kNone);

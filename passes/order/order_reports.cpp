@@ -134,8 +134,10 @@ void OrderReports::members_dependent(const OrderStep& group, NamedNode x, NamedN
 }
 
 void OrderReports::communication_unavailable(const OrderOp& op) {
-  sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
-      .hint("`.send`, `.recv` and `.reduce` can be named");
+  const bool gather = op.part == Part::gather;
+  sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: {}", directive::part_name(op.part),
+               gather ? "a gather follows the update of its parameters" : "there is no such communication")
+      .hint("`.send`, `.recv` and `.reduce` can be named{}", gather ? "; a `stream` line takes `.gather`" : "");
 }
 
 void OrderReports::no_communication(const RankOp& at, NodeId node) {

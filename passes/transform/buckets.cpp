@@ -131,7 +131,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
       }
       if (flat(use) != flat(uses[p].front()) && fits) {
         const Use& first = uses[p].front();
-        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}` but replicate with `zero` over different mesh axes", region_text(dag, first.chunk),
+        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, whose optimizer state they cut in different ways: `zero` differs on one of their axes", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
             .hint("one weight has one optimizer state: write the same `zero` for both regions");
         fits = false;

@@ -1,0 +1,86 @@
+pir 1 planned
+train small loc("pad.pipe":7:7-7:12) {
+  steps 3
+  dtype f64
+  seed 0
+  data synthetic(classes: 0, batch: 4) loc("pad.pipe":8:12-8:31)
+  optim sgd(lr: constant(0.01, warmup: 0, floor: 0), momentum: 0.9, weight_decay: 0) loc("pad.pipe":9:12-9:40)
+}
+mesh line(dp: 2) loc("pad.pipe":6:1-6:17)
+param w: f64[dim: 17] = normal(0.02) loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+input x: f64[batch: 4*, dim: 17] loc("pad.pipe":2:5-2:36 from "pad.pipe":7:15-7:21)
+loss loss.0: 68 loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+chunk model of model F @model.F B @model.B loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+bucket model.0 (w) on line[] over dp flat dp loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+stream compute
+stream reduce.line
+stream sum.line
+stream gather.line
+body @model.F(%x: data f64[batch: 2*, dim: 17] input x,
+    %w: param f64[dim: 17] param w)
+    -> (%mul: saved f64[batch: 2*, dim: 17],
+    %sum: loss_sum f64[] loss loss.0) {
+  %x = port f64[batch: 2*, dim: 17]
+  %w = port f64[dim: 17]
+  %mul = mul(%x, %w) : f64[batch: 2*, dim: 17] @F loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  %square = square(%mul) : f64[batch: 2*, dim: 17] @F loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
+  %sum = sum(%square) {dims: [batch, dim]} : f64[] @F loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+}
+body @model.B(%x: data f64[batch: 2*, dim: 17] input x,
+    %mul: saved f64[batch: 2*, dim: 17])
+    -> (%d.w.sum: grad f64[dim: 17] param w as w) {
+  %x = port f64[batch: 2*, dim: 17]
+  %mul = port f64[batch: 2*, dim: 17]
+  %d.square.fill = fill() {scalar: 0.014705882352941176, shape: f64[batch: 2*, dim: 17]} : f64[batch: 2*, dim: 17] @BI loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+  %d.mul.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 17] @BI loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
+  %d.mul.mul = mul(%d.mul.scale, %mul) : f64[batch: 2*, dim: 17] @BI loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
+  %d.w.mul = mul(%d.mul.mul, %x) : f64[batch: 2*, dim: 17] @BW loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  %d.w.sum = sum(%d.w.mul) {dims: [batch]} : f64[dim: 17] @BW loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+}
+graph {
+  load.x.line = load x on line[] cut dp stream compute loc("pad.pipe":2:5-2:36 from "pad.pipe":7:15-7:21)
+  F.model = F model @model.F (load.x.line, param gather.model.0) on line[] cut dp stream compute loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  all_reduce.loss.0.line = all_reduce loss loss.0 (F.model:1) over dp on line[] stream sum.line loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+  B.model = B model @model.B (load.x.line, F.model) on line[] cut dp stream compute after F.model loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  reduce_scatter.model.0 = reduce_scatter bucket model.0 (grad B.model) over dp on line[] stream reduce.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+  report.loss.0 = report loss loss.0 (all_reduce.loss.0.line) on line[] stream compute loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+  sum_squares.model.0 = sum_squares bucket model.0 (grad reduce_scatter.model.0) on line[] stream compute loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+  update.model.0 = update bucket model.0 (grad reduce_scatter.model.0) on line[] stream compute loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+  all_reduce.norm.dp.line = all_reduce (sum_squares.model.0) over dp on line[] stream sum.line loc("pad.pipe":9:12-9:40)
+  gather.model.0 = gather bucket model.0 (update.model.0) over dp on line[] stream gather.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
+  norm.line = norm (all_reduce.norm.dp.line) on line[] stream compute loc("pad.pipe":9:12-9:40)
+  report.norm = report norm (norm.line) on line[] stream compute loc("pad.pipe":9:12-9:40)
+}
+communicator group.line group (line[]) over dp stream reduce.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21) {
+  reduce_scatter.model.0
+}
+communicator group.line.no2 group (line[]) over dp stream sum.line loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21) {
+  all_reduce.loss.0.line
+  all_reduce.norm.dp.line
+}
+communicator group.line.no3 group (line[]) over dp stream gather.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21) {
+  gather.model.0
+}
+role line at line[] arena 1408 live 1408 {
+  buffer %parameters.model.0 = parameters bucket model.0 at 0 bytes 256
+  buffer %gradients.model.0 = gradients bucket model.0 at 256 bytes 256
+  buffer %optimizer.model.0 = optimizer bucket model.0 at 512 bytes 128
+  buffer %scalars = scalars at 640 bytes 64
+  buffer %load.x.line:0 = activations at 704 bytes 272
+  buffer %F.model:0 = activations at 1024 bytes 272
+  buffer %F.model:1 = activations at 1344 bytes 8
+  buffer %sum_squares.model.0:0 = activations at 704 bytes 8
+  buffer %norm.line:0 = activations at 768 bytes 16
+  load.x.line on compute writes (%load.x.line:0)
+  F.model on compute after previous gather.model.0 reads (%load.x.line:0, %parameters.model.0) writes (%F.model:0, %F.model:1)
+  all_reduce.loss.0.line on sum.line via group.line.no2 after F.model reads (%F.model:1) writes (%F.model:1)
+  B.model on compute reads (%load.x.line:0, %F.model:0) writes (%gradients.model.0)
+  reduce_scatter.model.0 on reduce.line via group.line after B.model reads (%gradients.model.0) writes (%gradients.model.0)
+  report.loss.0 on compute after all_reduce.loss.0.line reads (%F.model:1)
+  sum_squares.model.0 on compute after reduce_scatter.model.0 reads (%gradients.model.0) writes (%sum_squares.model.0:0)
+  update.model.0 on compute reads (%gradients.model.0) writes (%parameters.model.0)
+  all_reduce.norm.dp.line on sum.line via group.line.no2 after sum_squares.model.0 reads (%sum_squares.model.0:0) writes (%sum_squares.model.0:0)
+  gather.model.0 on gather.line via group.line.no3 after update.model.0 reads (%parameters.model.0) writes (%parameters.model.0)
+  norm.line on compute after all_reduce.norm.dp.line reads (%sum_squares.model.0:0) writes (%norm.line:0)
+  report.norm on compute reads (%norm.line:0)
+}
