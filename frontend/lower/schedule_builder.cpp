@@ -170,14 +170,11 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
         evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`zero` is `{}`; it must be 0, 1, 2 or 3", describe(value));
         return;
       }
-      if (number > 1) {
-        evaluator_->fail(Code::not_available, pair.range, frame, "cut gradients and parameters (`zero` above 1) are not available in this version")
-            .hint("write `zero: 1`: each replica keeps its share of the optimizer state, and gradients and parameters whole");
-        return;
-      }
       replicate.zero = static_cast<std::uint32_t>(number);
+      replicate.zero_loc = evaluator_->here(pair.range, frame);
     } else if (pair.name.name == "prefetch") {
       replicate.prefetch = static_cast<std::uint32_t>(number);
+      replicate.prefetch_loc = evaluator_->here(pair.range, frame);
     }
   }
   add(std::move(replicate));

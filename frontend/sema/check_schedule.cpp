@@ -148,11 +148,6 @@ void Analyser::replicate(const ast::ReplicateStmt& stmt) {
   for (const ast::Identifier& axis : stmt.axes) use_local(axis, kAxis, "axis");
   static constexpr SettingRow kRows[] = {{"bucket", kBytes}, {"prefetch", kInt}, {"zero", kInt}};
   settings(stmt.settings, kRows, "replicate");
-  for (const ast::Pair& pair : stmt.settings) {
-    if (pair.name.name == "prefetch" && !llvm::isa<ast::ErrorExpr>(pair.value)) {
-      not_available(pair.range, "`prefetch`", "leave it out: with whole copies of the parameters there is nothing to fetch");
-    }
-  }
 }
 
 void Analyser::stream(const ast::StreamStmt& stmt) {

@@ -92,6 +92,7 @@ struct Replicate {
   std::optional<std::int64_t> bucket_bytes;
   std::optional<std::uint32_t> prefetch;
   LocId loc;
+  LocId zero_loc = {}, prefetch_loc = {};  // of the settings, where they are written
 };
 
 struct Stream {

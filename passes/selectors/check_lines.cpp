@@ -23,8 +23,13 @@ bool check_each(const directive::Strategy& strategy, DiagnosticSink& sink, Check
 }
 
 void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+  if (replicate.zero > 1) {
+    sink.report(Code::not_available, directive::narrowest(replicate.zero_loc, replicate.loc), "cut gradients and parameters (`zero` above 1) are not available in this version")
+        .hint("write `zero: 1`: each replica keeps its share of the optimizer state, and gradients and parameters whole");
+  }
   if (replicate.prefetch) {
-    sink.report(Code::not_available, replicate.loc, "`prefetch` is not available: with whole copies of the parameters there is nothing to fetch").hint("leave `prefetch` out");
+    sink.report(Code::not_available, directive::narrowest(replicate.prefetch_loc, replicate.loc), "`prefetch` is not available in this version")
+        .hint("leave it out: with whole copies of the parameters there is nothing to fetch");
   }
   if (replicate.bucket_bytes && *replicate.bucket_bytes <= 0) {
     sink.report(Code::invalid_bucket, replicate.loc, "a bucket of {} bytes holds no parameter", *replicate.bucket_bytes).hint("write for example `bucket: 25MiB`");
