@@ -191,7 +191,8 @@ std::string time_text(double time, Timeline::Unit unit) {
     std::snprintf(text, sizeof text, "%.6g", time);
     return text;
   }
-  const auto [scale, name] = time >= 1 || time == 0 ? std::pair(1.0, "s") : time >= 1e-3 ? std::pair(1e3, "ms") : time >= 1e-6 ? std::pair(1e6, "us") : std::pair(1e9, "ns");
+  if (time == 0) return "0";
+  const auto [scale, name] = time >= 1 ? std::pair(1.0, "s") : time >= 1e-3 ? std::pair(1e3, "ms") : time >= 1e-6 ? std::pair(1e6, "us") : std::pair(1e9, "ns");
   std::snprintf(text, sizeof text, "%.4g %s", time * scale, name);
   return text;
 }

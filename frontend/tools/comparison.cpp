@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "frontend/tools/simulate_view.h"
+#include "frontend/pictures/picture.h"
+#include "frontend/pictures/text_table.h"
 #include "frontend/tools/simulation.h"
-#include "frontend/tools/table.h"
 #include "passes/plan/requirements.h"
 
 namespace piper::tools {
@@ -29,8 +29,8 @@ std::string number(double value) {
 constexpr Figure kFigures[] = {
     {"bubble (span)", "", [](const Compared& c) { return c.timeline.bubble_span; }, [](const Compared& c) { return number(c.timeline.bubble_span); }},
     {"bubble (makespan)", "", [](const Compared& c) { return c.timeline.bubble_makespan; }, [](const Compared& c) { return number(c.timeline.bubble_makespan); }},
-    {"span", "span", [](const Compared& c) { return c.timeline.span; }, [](const Compared& c) { return time_text(c.timeline, c.timeline.span); }},
-    {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; }, [](const Compared& c) { return time_text(c.timeline, c.timeline.makespan); }},
+    {"span", "span", [](const Compared& c) { return c.timeline.span; }, [](const Compared& c) { return pictures::time_text(c.timeline.span, c.timeline.unit); }},
+    {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; }, [](const Compared& c) { return pictures::time_text(c.timeline.makespan, c.timeline.unit); }},
     {"peak", "peak", [](const Compared& c) { return c.peak; }, [](const Compared& c) { return number(c.peak); }},
     {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); }, [](const Compared& c) { return passes::bytes_text(static_cast<double>(c.bytes)); }},
     {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); }, [](const Compared& c) { return passes::bytes_text(static_cast<double>(c.traffic)); }},
@@ -112,20 +112,20 @@ bool is_shown(const Figure& figure, const std::list<Compared>& all) {
 }  // namespace
 
 std::string comparison_text(const std::list<Compared>& all) {
-  Table table(1);
+  std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head = {""};
   for (const Figure& figure : kFigures) {
     if (is_shown(figure, all)) head.push_back(std::string(figure.name) + " ");
   }
-  table.add(std::move(head));
+  rows.push_back(std::move(head));
   for (const Compared& one : all) {
     std::vector<std::string> row = {one.name};
     for (const Figure& figure : kFigures) {
       if (is_shown(figure, all)) row.push_back(figure.text(one) + (all.size() > 1 && is_best(figure, all, one) ? "*" : " "));
     }
-    table.add(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return table.text();
+  return pictures::text_table(rows, {true});
 }
 
 llvm::json::Array comparison_json(const std::list<Compared>& all) {

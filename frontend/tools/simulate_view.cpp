@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/tools/table.h"
+#include "frontend/pictures/picture.h"
+#include "frontend/pictures/text_table.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "passes/plan/requirements.h"
@@ -46,21 +47,21 @@ std::string sort_of(const Timeline::Operation& operation) {
 
 std::string ranks_table(const Timeline& timeline) {
   const bool units = timeline.source == Timeline::Source::operations;
-  Table columns(1);
+  std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head = {"", "work", "idle", "before", "after", "data", "message", "imbalance"};
   if (units) head.push_back("peak");
   const bool bytes = std::any_of(timeline.ranks.begin(), timeline.ranks.end(), [](const Timeline::Rank& rank) { return rank.planned_bytes > 0; });
   if (bytes) head.insert(head.end(), {"bytes", "planned"});
-  columns.add(std::move(head));
+  rows.push_back(std::move(head));
   for (const Timeline::Rank& rank : timeline.ranks) {
     const Timeline::Idle& idle = rank.idle;
     std::vector<std::string> row = {rank.name};
-    for (const double time : {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message, idle.imbalance}) row.push_back(time_text(timeline, time));
+    for (const double time : {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message, idle.imbalance}) row.push_back(pictures::time_text(time, timeline.unit));
     if (units) row.push_back(number(rank.peak));
     if (bytes) row.insert(row.end(), {passes::bytes_text(static_cast<double>(rank.peak_bytes)), passes::bytes_text(static_cast<double>(rank.planned_bytes))});
-    columns.add(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return columns.text();
+  return pictures::text_table(rows, {true});
 }
 
 std::string critical_text(const Timeline& timeline, const LocationTable& locations) {
@@ -72,24 +73,24 @@ std::string critical_text(const Timeline& timeline, const LocationTable& locatio
     parts[sort_of(timeline.operation_of(entry))] += timeline.finish[entry] - std::max(timeline.start[entry], at);
     at = std::max(at, timeline.finish[entry]);
   }
-  for (const auto& [name, time] : parts) text += (&name == &parts.begin()->first ? "" : ", ") + name + " " + time_text(timeline, time);
-  if (waited > 0) text += ", on the way " + time_text(timeline, waited);
+  for (const auto& [name, time] : parts) text += (&name == &parts.begin()->first ? "" : ", ") + name + " " + pictures::time_text(time, timeline.unit);
+  if (waited > 0) text += ", on the way " + pictures::time_text(waited, timeline.unit);
   text += "\n";
   const std::vector<std::uint32_t> ranks = ranks_of_entries(timeline);
-  Table columns(1, 2);
-  columns.add({"  start", "end", "", "", ""});
+  std::vector<std::vector<std::string>> rows;
+  rows.push_back({"  start", "end", "", "", ""});
   const std::size_t count = timeline.critical.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (count > 2 * kShownSteps + 1 && i == kShownSteps) {
-      columns.add({"  ...", "", std::to_string(count - 2 * kShownSteps) + " more", "", ""});
+      rows.push_back({"  ...", "", std::to_string(count - 2 * kShownSteps) + " more", "", ""});
       i = count - kShownSteps;
     }
     const std::uint32_t entry = timeline.critical[i];
     const Timeline::Operation& operation = timeline.operation_of(entry);
-    columns.add({"  " + time_text(timeline, timeline.start[entry]), time_text(timeline, timeline.finish[entry]), timeline.ranks[ranks[entry]].name, timeline.label(operation),
+    rows.push_back({"  " + pictures::time_text(timeline.start[entry], timeline.unit), pictures::time_text(timeline.finish[entry], timeline.unit), timeline.ranks[ranks[entry]].name, timeline.label(operation),
                  place_text(operation.loc, locations)});
   }
-  return text + columns.text();
+  return text + pictures::text_table(rows, {true, false, true, true, true});
 }
 
 llvm::json::Value time_value(double time) { return time; }
@@ -140,23 +141,13 @@ llvm::json::Array memory_json(const Timeline& timeline) {
 
 }  // namespace
 
-std::string time_text(const Timeline& timeline, double time) {
-  if (timeline.unit == Timeline::Unit::cost) return number(time);
-  if (time == 0) return "0";
-  constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits) - 1, [&](const auto& each) { return time >= each.first; });
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g %s", time / unit->first, unit->second);
-  return text;
-}
-
 std::string figures_text(const Timeline& timeline) {
   double peak = 0;
   for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
-  Table figures(1, 2);
-  figures.add({"makespan", time_text(timeline, timeline.makespan), "bubble " + number(timeline.bubble_makespan)});
-  figures.add({"span", time_text(timeline, timeline.span), "bubble " + number(timeline.bubble_span)});
-  return figures.text() + (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "");
+  const std::vector<std::vector<std::string>> rows = {{"makespan", pictures::time_text(timeline.makespan, timeline.unit), "bubble " + number(timeline.bubble_makespan)},
+                                                      {"span", pictures::time_text(timeline.span, timeline.unit), "bubble " + number(timeline.bubble_span)}};
+  return pictures::text_table(rows, {true, false, true}) +
+         (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "");
 }
 
 std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {

@@ -17,7 +17,4 @@ std::string figures_text(const passes::Timeline& timeline);
 /// The schema of `simulate --format json`.
 std::string simulation_json(const passes::Timeline& timeline, const LocationTable& locations);
 
-/// A time of the timeline as people read it: `51`, `2.5`, `12.3 ms`.
-std::string time_text(const passes::Timeline& timeline, double time);
-
 }  // namespace piper::tools
