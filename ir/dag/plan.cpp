@@ -8,4 +8,17 @@ std::string_view buffer_class_name(BufferClass cls) {
   return kNames[static_cast<std::size_t>(cls)];
 }
 
+bool is_state(BufferClass cls) {
+  switch (cls) {
+    case BufferClass::parameters:
+    case BufferClass::gradients:
+    case BufferClass::optimizer:
+    case BufferClass::scalars: return true;
+    case BufferClass::activations:
+    case BufferClass::communication:
+    case BufferClass::workspace: break;
+  }
+  return false;
+}
+
 }  // namespace piper::dag

@@ -18,6 +18,8 @@ using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 
 enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, activations, communication, workspace, scalars };
 std::string_view buffer_class_name(BufferClass cls);
+/// It lies in the arena all the time; everything else begins and ends within a step.
+bool is_state(BufferClass cls);
 
 struct Buffer {
   std::int64_t offset = 0;  // bytes from the start of the arena, a multiple of 64

@@ -95,6 +95,8 @@ void for_each_port(const Dag& dag, const Node& node, Visit visit) {
   }
 }
 
+/// Bytes of the parameters of a bucket, each from a boundary of 64 on.
+std::int64_t filled_bytes(const Dag& dag, const dag::Bucket& bucket);
 /// Bytes of a bucket: parameter after parameter, each from a boundary of 64 on; where its state is cut, so many more that all blocks are whole.
 std::int64_t bucket_bytes(const Dag& dag, const dag::Bucket& bucket);
 /// The devices that share the state of a bucket; 1 where it is whole.

@@ -187,8 +187,7 @@ class RoleMemoryCheck {
   /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part.
   void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
     if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0) return;
-    std::int64_t filled = 0;
-    for (const tensor::ParamId param : dag_.buckets[entry.bucket].params) filled += (dag_.param_types[param.index()].bytes() + 63) / 64 * 64;
+    const std::int64_t filled = filled_bytes(dag_, dag_.buckets[entry.bucket]);
     const auto add_tail = [&](std::uint32_t operand) {
       const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
       Access access;

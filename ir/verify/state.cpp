@@ -15,11 +15,6 @@ constexpr std::int64_t kScalarBytes = 64;  // learning rate, corrections and the
 
 std::int64_t rounded(std::int64_t bytes) { return (bytes + kBoundary - 1) / kBoundary * kBoundary; }
 
-/// Holds from step to step; everything else begins and ends within a step.
-bool is_state(BufferClass cls) {
-  return cls == BufferClass::parameters || cls == BufferClass::gradients || cls == BufferClass::optimizer || cls == BufferClass::scalars;
-}
-
 class State {
  public:
   State(const PlanFacts& plan, const RoleView& view, Reports reports)
@@ -148,9 +143,14 @@ std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
   return shares;
 }
 
-std::int64_t bucket_bytes(const Dag& dag, const dag::Bucket& bucket) {
+std::int64_t filled_bytes(const Dag& dag, const dag::Bucket& bucket) {
   std::int64_t bytes = 0;
   for (const tensor::ParamId param : bucket.params) bytes += rounded(dag.param_types[param.index()].bytes());
+  return bytes;
+}
+
+std::int64_t bucket_bytes(const Dag& dag, const dag::Bucket& bucket) {
+  const std::int64_t bytes = filled_bytes(dag, bucket);
   const std::int64_t whole = kBoundary * shares_of(dag, bucket);
   return (bytes + whole - 1) / whole * whole;
 }

@@ -3,27 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/alignment.h"
+
 namespace piper::passes {
 
 using namespace dag;
 
 namespace {
-
-constexpr std::int64_t kStep = 64;
-std::int64_t rounded(std::int64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
-
-bool stays(BufferClass cls) {
-  switch (cls) {
-    case BufferClass::parameters:
-    case BufferClass::gradients:
-    case BufferClass::optimizer:
-    case BufferClass::scalars: return true;
-    case BufferClass::activations:
-    case BufferClass::communication:
-    case BufferClass::workspace: return false;
-  }
-  return false;
-}
 
 /// A buffer that appears or goes when an action starts.
 struct Change {
@@ -42,8 +28,8 @@ std::vector<Change> changes_of(const Role& role) {
       const std::size_t b = role.operands[o].buffer.index();
       const Buffer& buffer = role.buffers[b];
       if (buffer.cls == BufferClass::workspace && (first[b] == kNever || last[b] != a)) {
-        changes.push_back({a, buffer.cls, rounded(buffer.bytes)});
-        changes.push_back({a + 1, buffer.cls, -rounded(buffer.bytes)});
+        changes.push_back({a, buffer.cls, aligned(buffer.bytes)});
+        changes.push_back({a + 1, buffer.cls, -aligned(buffer.bytes)});
       }
       first[b] = std::min(first[b], a);
       last[b] = a;
@@ -51,9 +37,9 @@ std::vector<Change> changes_of(const Role& role) {
   }
   for (std::size_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
-    if (stays(buffer.cls) || buffer.cls == BufferClass::workspace || first[b] == kNever) continue;
-    changes.push_back({first[b], buffer.cls, rounded(buffer.bytes)});
-    changes.push_back({last[b] + 1, buffer.cls, -rounded(buffer.bytes)});
+    if (is_state(buffer.cls) || buffer.cls == BufferClass::workspace || first[b] == kNever) continue;
+    changes.push_back({first[b], buffer.cls, aligned(buffer.bytes)});
+    changes.push_back({last[b] + 1, buffer.cls, -aligned(buffer.bytes)});
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.action < b.action; });
   return changes;
@@ -71,7 +57,7 @@ std::vector<MemoryRow> memory_table(const Dag& dag) {
     row.role = dag.context->text(role.name);
     row.arena = role.arena_bytes;
     for (const Buffer& buffer : role.buffers) {
-      if (stays(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += rounded(buffer.bytes);
+      if (is_state(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
     }
     row.peak = row.rest;
     std::array<std::int64_t, kBufferClasses> now = row.rest;

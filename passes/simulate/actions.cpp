@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/alignment.h"
 #include "ir/dag/piece_text.h"
 #include "passes/order/list_schedule.h"
 #include "passes/simulate/clock.h"
@@ -15,23 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNone = Timeline::kNone;
 
-/// State lies in the arena all the time.
-bool is_state(BufferClass cls) {
-  switch (cls) {
-    case BufferClass::parameters:
-    case BufferClass::gradients:
-    case BufferClass::optimizer:
-    case BufferClass::scalars: return true;
-    case BufferClass::activations:
-    case BufferClass::communication:
-    case BufferClass::workspace: break;
-  }
-  return false;
-}
 constexpr std::size_t kClasses = static_cast<std::size_t>(BufferClass::scalars) + 1;
-
-/// As the plan counts them.
-std::int64_t rounded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// Actions of all roles are numbered through. An activity of the clock is one of them, or all members of a communication.
 class Simulation {
@@ -332,8 +317,8 @@ class Simulation {
       for (const Operand& operand : std::span(role.operands).subspan(action.first_operand, action.num_operands)) {
         const std::size_t b = operand.buffer.index();
         if (role.buffers[b].cls == BufferClass::workspace) {
-          changes.push_back({times_.start[activity], rounded(role.buffers[b].bytes), static_cast<std::size_t>(BufferClass::workspace)});
-          changes.push_back({times_.finish[activity], -rounded(role.buffers[b].bytes), static_cast<std::size_t>(BufferClass::workspace)});
+          changes.push_back({times_.start[activity], aligned(role.buffers[b].bytes), static_cast<std::size_t>(BufferClass::workspace)});
+          changes.push_back({times_.finish[activity], -aligned(role.buffers[b].bytes), static_cast<std::size_t>(BufferClass::workspace)});
           continue;
         }
         from[b] = from[b] < 0 ? begin : std::min(from[b], begin);
@@ -344,10 +329,10 @@ class Simulation {
       const Buffer& buffer = role.buffers[b];
       const std::size_t cls = static_cast<std::size_t>(buffer.cls);
       if (is_state(buffer.cls)) {
-        changes.push_back({0, rounded(buffer.bytes), cls});
+        changes.push_back({0, aligned(buffer.bytes), cls});
       } else if (from[b] >= 0) {
-        changes.push_back({from[b], rounded(buffer.bytes), cls});
-        changes.push_back({until[b], -rounded(buffer.bytes), cls});
+        changes.push_back({from[b], aligned(buffer.bytes), cls});
+        changes.push_back({until[b], -aligned(buffer.bytes), cls});
       }
     }
     // At equal times ends come before starts.
