@@ -12,6 +12,7 @@
 #include "passes/communicate/communicate.h"
 #include "passes/order/evaluate_orders.h"
 #include "passes/order/order.h"
+#include "passes/order/rounds.h"
 #include "passes/plan/plan.h"
 #include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
@@ -42,6 +43,8 @@ constexpr Rewrite kRewrites[] = {
     {"drop_backward", Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
     {"communicate", Level::placed, [](Dag& dag, const auto&, const auto&, auto& sink) { return communicate(dag, sink); }},
     {"order", Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
+    // Runs of work follow from its order.
+    {"rounds", Level::ordered, [](Dag& dag, const auto&, const auto&, auto&) { return make_rounds(dag), true; }},
     {"plan", Level::ordered, [](Dag& dag, const auto&, const auto& options, auto& sink) { return plan(dag, options.workspace_bytes, sink); }},
 };
 

@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 4u
+#define PIPER_ABI_VERSION 5u
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +45,10 @@ typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2,
  * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
  * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: `elements` is a multiple of the number of members; member i of the communicator has
  * block i of them. reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
- * members to `out`. `in` and `out` may be equal. */
+ * members to `out`. `in` and `out` may be equal. Flags of these two: */
+#define PIPER_OWN_BLOCK 1u /* what is this member's alone (`out` of a reduce_scatter, `in` of a gather) is its block and nothing around it */
+#define PIPER_ADDS 2u      /* reduce_scatter: the sum is added to what lies there */
+#define PIPER_CLEARS 4u    /* reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are read; nothing moves */
 #define PIPER_NO_OFFSET UINT64_MAX
 #define PIPER_NO_SHARE 0u
 typedef struct PiperPart {
@@ -53,6 +56,8 @@ typedef struct PiperPart {
   uint64_t elements;
   uint32_t dtype;     /* PiperDType */
   uint32_t share;     /* both offsets are those of block 0, and this rank's is replica[share - 1] parts further; PIPER_NO_SHARE: the part is no block */
+  uint32_t flags;     /* PIPER_OWN_BLOCK, PIPER_ADDS, PIPER_CLEARS */
+  uint32_t reserved;
 } PiperPart;
 
 typedef struct PiperCommAction {
@@ -87,11 +92,14 @@ typedef struct PiperParam {
   uint32_t counted;            /* 1 on the one home that is written to checkpoints and compared */
   uint32_t num_dims;
   const int64_t* dims;
-  /* Optimizer state in shares: element i of the parameter is number `first` + i of its bucket, which is cut into blocks of `block` elements. The rank whose
+  /* State in shares: element i of the parameter is number `first` + i of its bucket, which is cut into blocks of `block` elements. The rank whose
    * replica[share - 1] is j has the reduced gradient and the optimizer state of block j. PIPER_NO_SHARE: it has all. */
   uint64_t first, block;
   uint32_t share;
+  uint32_t in_blocks;          /* PiperInBlocks: what else the rank has of its block alone; offsets are then those of the block */
 } PiperParam;
+
+typedef enum PiperInBlocks { PIPER_STATE_IN_BLOCKS = 0, PIPER_GRADIENTS_IN_BLOCKS = 1, PIPER_VALUES_IN_BLOCKS = 2 } PiperInBlocks; /* each says those before it too */
 
 /* A model input as a whole: global extents. */
 typedef struct PiperInput {

@@ -38,22 +38,24 @@ class Bodies {
   }
   /// `elements`: of the bucket, or of a share's block.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
-    const auto [entry, fresh] = updates_.try_emplace({bucket.flat != 0, elements}, 0);
+    const auto [entry, fresh] = updates_.try_emplace({bucket.cut, elements}, 0);
     if (fresh) {
       const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
       KernelBody body = build_kernels(made.body, made.in_place);
-      // Parameter and gradient lie whole, the optimizer's state in the rank's block alone.
-      if (bucket.flat != 0) put_in_blocks(body, {0, 1, body.num_inputs});
+      // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
+      if (bucket.cut == dag::Cut::state) put_in_blocks(body, {0, 1, body.num_inputs});
+      if (bucket.cut == dag::Cut::gradients) put_in_blocks(body, {0, body.num_inputs});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
     }
     return entry->second;
   }
   std::uint32_t sum_squares(const dag::Bucket& bucket) {
     const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
-    const auto [entry, fresh] = sums_.try_emplace({bucket.flat != 0, elements}, 0);
+    const bool whole = bucket.cut == dag::Cut::state;  // the gradients of which a block is squared
+    const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
       KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements));
-      if (bucket.flat != 0) put_in_blocks(body, {0});
+      if (whole) put_in_blocks(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
     return entry->second;
@@ -86,7 +88,7 @@ class Bodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
-  std::map<std::pair<bool, std::int64_t>, std::uint32_t> updates_;  // in blocks or not, elements
+  std::map<std::pair<dag::Cut, std::int64_t>, std::uint32_t> updates_;  // by elements
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;
@@ -263,13 +265,13 @@ class Projection {
     for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(offset(action, i));
     for (std::uint32_t i = 0; i < bodies_[body].num_inputs; ++i) operand(sums + i * kScalar);
     if (bodies_[body].scratch_bytes > 0) operand(offset(action, num_inputs + node.num_outputs));
-    in_blocks(bucket, made);
+    in_blocks(bucket, body, made);
     finish_run(made, body);
   }
 
-  /// Which block of a bucket whose state is cut is this rank's.
-  void in_blocks(const dag::Bucket& bucket, Instruction& made) {
-    if (bucket.flat == 0) return;
+  /// Which block of a bucket is this rank's, of operands that lie whole.
+  void in_blocks(const dag::Bucket& bucket, std::uint32_t body, Instruction& made) {
+    if (!bodies_[body].blocks) return;
     made.cut = cut_of(bucket.flat);
     made.block = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
   }
@@ -287,7 +289,7 @@ class Projection {
   /// The whole bucket at once, or this rank's block of it: parameters, gradients and slots are flat, with the same gaps.
   void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    const bool clipped = num_inputs > bucket.params.size();
+    const bool clipped = num_inputs > dag_.gradient_values(bucket);
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
     const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
@@ -305,8 +307,9 @@ class Projection {
     operand(parameters);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     const std::uint64_t element = tensor::dtype_bytes(dag_.param_types[bucket.params.front().index()].dtype);
-    in_blocks(bucket, made);
-    finish_run(made, bodies_.update(bucket, static_cast<std::int64_t>(bytes / element)));
+    const std::uint32_t body = bodies_.update(bucket, static_cast<std::int64_t>(bytes / element));
+    in_blocks(bucket, body, made);
+    finish_run(made, body);
   }
 
   std::uint64_t optimizer_state(dag::BucketId bucket) const {
@@ -342,10 +345,11 @@ class Projection {
     comm.action = static_cast<std::uint32_t>(out_.instructions.size());
     const auto part = [&](std::uint64_t in, std::uint64_t out, dag::Port port) {
       const tensor::Type& type = dag_.output_type(port);
-      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_SHARE});
+      out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_SHARE, 0, 0});
     };
     if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
       out_.parts.push_back(flat_part(action, node, num_inputs));
+      if (scatters_members(node.kind) && dag_.cuts_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
     } else if (is_send(node.kind)) {
       const auto inputs = dag_.inputs_of(node);
       for (std::uint32_t i = 0; i < num_inputs; ++i) part(offset(action, i), PIPER_NO_OFFSET, inputs[i].source);
@@ -379,8 +383,31 @@ class Projection {
     part.out = offset(action, num_inputs);
     part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.bytes) / tensor::dtype_bytes(dtype);
     part.dtype = abi_dtype(dtype);
-    part.share = one_block ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
+    part.share = one_block && bucket.cut == dag::Cut::state ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
+    const bool own = scatters_members(node.kind) ? dag_.cuts_gradients(bucket) : unites_blocks(node.kind) && dag_.cuts_parameters(bucket);
+    if (own) part.flags |= PIPER_OWN_BLOCK;
+    if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ADDS;
     return part;
+  }
+
+  /// Whole gradients that live for a while lie where other values lay: what no parameter fills is not part of the sum.
+  void clear_padding(const dag::Action& action, dag::BucketId id) {
+    const dag::Bucket& bucket = dag_.buckets[id.index()];
+    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+    const DType dtype = dag_.param_types[bucket.params.front().index()].dtype;
+    const std::uint64_t begin = offset(action, 0);
+    for (std::size_t i = 0; i < bucket.params.size(); ++i) {
+      const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].bytes();
+      const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.bytes;
+      if (from == to) continue;
+      PiperPart part{};
+      part.in = PIPER_NO_OFFSET;
+      part.out = begin + static_cast<std::uint64_t>(from);
+      part.elements = static_cast<std::uint64_t>(to - from) / tensor::dtype_bytes(dtype);
+      part.dtype = abi_dtype(dtype);
+      part.flags = PIPER_CLEARS;
+      out_.parts.push_back(part);
+    }
   }
 
   ActionName name_of(dag::NodeId node, LocId loc) {
@@ -423,8 +450,8 @@ class Projection {
         made.name = dag_.context->text(param.name);
         for (const tensor::Dim& dim : type.dims) made.dims.push_back(dim.extent);
         PiperParam& entry = made.entry;
-        entry.offset = state.parameters + at;
-        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + at;
+        entry.offset = state.parameters + (bucket.cut == dag::Cut::parameters ? 0 : at);
+        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + (bucket.cut >= dag::Cut::gradients ? 0 : at);
         for (std::uint32_t s = 0; s < 2; ++s) {
           entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * block + (shared ? 0 : at) : PIPER_NO_OFFSET;
         }
@@ -438,6 +465,7 @@ class Projection {
           entry.first = at / tensor::dtype_bytes(type.dtype);
           entry.block = block / tensor::dtype_bytes(type.dtype);
           entry.share = cut_of(bucket.flat) + 1;
+          entry.in_blocks = bucket.cut == dag::Cut::parameters ? PIPER_VALUES_IN_BLOCKS : bucket.cut == dag::Cut::gradients ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
         }
         out_.params.push_back(std::move(made));
       }

@@ -43,8 +43,13 @@ std::string communication_text(const DeviceProgram& program, const Instruction& 
   for (std::uint32_t i = 0; i < comm.num_parts; ++i) {
     const PiperPart& part = program.parts[comm.first_part + i];
     text += (i == 0 ? "" : ", ") + number(part.elements) + " " + kDTypes[part.dtype];
+    if (part.flags & PIPER_CLEARS) {
+      text += " cleared at " + number(part.out);
+      continue;
+    }
     if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
-    if (part.out != PIPER_NO_OFFSET) text += " to " + number(part.out);
+    if (part.out != PIPER_NO_OFFSET) text += (part.flags & PIPER_ADDS ? " added to " : " to ") + number(part.out);
+    if (part.flags & PIPER_OWN_BLOCK) text += comm.op == PIPER_GATHER ? " (from a block)" : " (to a block)";
     if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
   }
   return text + ")";
@@ -96,6 +101,8 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     }
     if (param.entry.share != PIPER_NO_SHARE) {
       text += ", from " + number(param.entry.first) + " on in blocks of " + number(param.entry.block) + " of share " + number(param.entry.share - 1);
+      constexpr const char* kInBlocks[] = {"", ", gradients kept so", ", gradients and values kept so"};
+      text += kInBlocks[param.entry.in_blocks];
     }
     text += param.entry.counted != 0 ? "\n" : ", a further copy\n";
   }

@@ -161,7 +161,7 @@ class Emission {
     if (!program_.parts.empty()) {
       out_ += "\nstatic const PiperPart parts[] = {\n";
       for (const PiperPart& part : program_.parts) {
-        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + number(part.share) + "},\n";
+        out_ += "    {" + number(part.in) + ", " + number(part.out) + ", " + number(part.elements) + ", " + row_of(part.dtype).abi_name + ", " + number(part.share) + ", " + number(part.flags) + ", 0},\n";
       }
       out_ += "};\n";
     }
@@ -216,7 +216,7 @@ class Emission {
               number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, .elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
               ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) +
-              (entry.share == PIPER_NO_SHARE ? "" : ", .first = " + number(entry.first) + ", .block = " + number(entry.block) + ", .share = " + number(entry.share)) + "},\n";
+              (entry.share == PIPER_NO_SHARE ? "" : ", .first = " + number(entry.first) + ", .block = " + number(entry.block) + ", .share = " + number(entry.share) + ", .in_blocks = " + number(entry.in_blocks)) + "},\n";
     }
     out_ += "};\n";
   }

@@ -38,6 +38,9 @@ struct SequentialRun::State : RankMemory {
   KernelBody norm;
   std::vector<dag::SquaredPart> norm_order;
   std::vector<std::uint8_t> matched;        // per comm: done in this step
+  std::vector<dag::ParamPlace> places;      // per parameter
+  std::vector<std::vector<Memory>> rounds;  // per parameter and rank: contributions since the last reduction, of gradients that are cut
+  std::vector<std::vector<std::uint8_t>> summed;  // the same: a round was added in this step
 
   std::vector<std::vector<double>> losses;
   double gradient_norm = 0;
@@ -47,6 +50,10 @@ struct SequentialRun::State : RankMemory {
     for (const dag::Body& body : dag.bodies) bodies.push_back(build_kernels(body));
     losses.resize(dag.losses.size());
     matched.resize(dag.comms.size());
+    places = dag::param_places(dag);
+    rounds.resize(dag.params.size());
+    for (auto& each : rounds) each.resize(world);
+    summed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
     for (const dag::Bucket& bucket : dag.buckets) {
       squares.push_back(build_kernels(sum_squares_body(*dag.context, bucket_dtype(bucket), squared_elements(dag, bucket))));
     }
@@ -94,7 +101,7 @@ struct SequentialRun::State : RankMemory {
     const dag::Body& body = dag.bodies[node.body.index()];
     std::vector<void*> operands(body.inputs.size());
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.cls != dag::EdgeClass::param) operands[input.port] = value(input.source, r);
+      if (body.inputs[input.port].kind != dag::PortKind::param) operands[input.port] = value(input.source, r);
     }
     for (std::size_t i = 0; i < body.inputs.size(); ++i) {
       if (body.inputs[i].kind == dag::PortKind::param) operands[i] = state.get() + copy_at(input_param(node, body, i), r).offset;
@@ -106,7 +113,7 @@ struct SequentialRun::State : RankMemory {
         continue;
       }
       const tensor::ParamId param = output_param(id, o, body);
-      operands.push_back(gradient_at(param, r));
+      operands.push_back(contribution_at(param, r));
       accumulate[o] = std::exchange(contributed[param.index()][r], std::uint8_t{1});
     }
     std::uint64_t first = 0, count = 0;
@@ -116,8 +123,9 @@ struct SequentialRun::State : RankMemory {
 
   /// Bodies are shared between chunks with equal work, so the parameter is the one that this node's edge leads to.
   tensor::ParamId input_param(const Node& node, const dag::Body& body, std::size_t port) const {
+    if (body.inputs[port].kind != dag::PortKind::param) return {};
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.port != port || input.cls != dag::EdgeClass::param || !input.source.node.valid()) continue;
+      if (input.port != port || !input.source.node.valid()) continue;
       return dag.buckets[dag.node(input.source.node).subject.bucket().index()].params[input.source.index];
     }
     return body.inputs[port].param;
@@ -129,7 +137,7 @@ struct SequentialRun::State : RankMemory {
       for (const Node& node : dag.nodes) {
         if (!node.subject.bucket().valid()) continue;
         for (const dag::Input& input : dag.inputs_of(node)) {
-          if (input.cls != dag::EdgeClass::grad || !runs_body(dag.node(input.source.node).kind)) continue;
+          if (!input.source.node.valid() || input.cls != dag::EdgeClass::grad || !runs_body(dag.node(input.source.node).kind)) continue;
           auto& targets = grad_targets[input.source.node.index()];
           if (targets.size() <= input.source.index) targets.resize(input.source.index + 1);
           targets[input.source.index] = dag.buckets[node.subject.bucket().index()].params[input.port];
@@ -159,8 +167,22 @@ struct SequentialRun::State : RankMemory {
 
   unsigned char* collective_input(dag::NodeId member, const dag::Input& input, std::uint64_t r) {
     const Node& node = dag.node(member);
-    if (input.cls == dag::EdgeClass::grad) return gradient_at(dag.buckets[node.subject.bucket().index()].params[input.port], r);
+    if (node.subject.bucket().valid()) {
+      const tensor::ParamId param = dag.buckets[node.subject.bucket().index()].params[input.port];
+      return scatters_members(node.kind) ? contribution_at(param, r) : gradient_at(param, r);
+    }
     return value(input.source, r);
+  }
+
+  bool cut(const dag::Bucket& bucket) const { return dag.cuts_gradients(bucket); }
+
+  /// Where work adds to a gradient: of one that is cut, to that of a round.
+  unsigned char* contribution_at(tensor::ParamId param, std::uint64_t r) {
+    const dag::ParamPlace place = places[param.index()];
+    if (!place.bucket.valid() || !cut(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
+    Memory& memory = rounds[param.index()][r];
+    if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
+    return memory.get();
   }
 
   /// One input per port: grad ports list all contributions, which lie in one accumulator.
@@ -179,20 +201,27 @@ struct SequentialRun::State : RankMemory {
       for (const dag::NodeId id : comm.members) member = member || on(dag.node(id).devices, r);
       if (!member || done[r]) continue;
       const auto group = group_of(comm, r);
-      for (std::uint32_t p = 0; p < dag.node(group.front().second).num_outputs; ++p) add_up(group, p);
+      const Node& front = dag.node(group.front().second);
+      // Here a gradient lies by itself also where its sum is a block of a bucket.
+      const dag::BucketId bucket = front.subject.bucket();
+      const std::uint32_t values = bucket.valid() ? static_cast<std::uint32_t>(dag.buckets[bucket.index()].params.size()) : front.num_outputs;
+      for (std::uint32_t p = 0; p < values; ++p) add_up(group, p);
       for (const auto& [other, id] : group) done[other] = 1;
     }
   }
 
   /// One value of an all_reduce. A member without inputs takes the sum alone.
   void add_up(const std::vector<std::pair<std::uint64_t, dag::NodeId>>& group, std::uint32_t p) {
-    const tensor::Type& type = dag.output_type({group.front().second, p});
+    const dag::BucketId bucket = dag.node(group.front().second).subject.bucket();
+    const tensor::Type& type = bucket.valid() ? dag.param_types[dag.buckets[bucket.index()].params[p].index()] : dag.output_type({group.front().second, p});
     Memory sum = allocate(type.bytes());
     bool any = false;
     for (const auto& [other, id] : group) {
       const std::vector<dag::Input> ports = ports_of(dag.node(id));
       if (ports.empty()) continue;
-      const unsigned char* part = collective_input(id, ports[p], other);
+      dag::Input input = ports[p < ports.size() ? p : 0];
+      input.port = p;
+      const unsigned char* part = collective_input(id, input, other);
       if (!std::exchange(any, true)) {
         std::memcpy(sum.get(), part, static_cast<std::size_t>(type.bytes()));
       } else if (type.dtype == tensor::DType::f64) {
@@ -203,8 +232,21 @@ struct SequentialRun::State : RankMemory {
     }
     for (const auto& [other, id] : group) {
       const Node& node = dag.node(id);
-      unsigned char* to = node.subject.bucket().valid() ? gradient_at(dag.buckets[node.subject.bucket().index()].params[p], other) : output(id, p, other);
-      std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
+      if (!bucket.valid()) {
+        std::memcpy(output(id, p, other), sum.get(), static_cast<std::size_t>(type.bytes()));
+        continue;
+      }
+      const tensor::ParamId param = dag.buckets[bucket.index()].params[p];
+      unsigned char* const to = gradient_at(param, other);
+      const bool round = scatters_members(node.kind) && cut(dag.buckets[bucket.index()]);
+      if (round) contributed[param.index()][other] = 0;
+      if (!round || !std::exchange(summed[param.index()][other], std::uint8_t{1})) {
+        std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
+      } else if (type.dtype == tensor::DType::f64) {
+        add_to<double>(to, sum.get(), type.elements());
+      } else {
+        add_to<float>(to, sum.get(), type.elements());
+      }
     }
   }
 
@@ -294,7 +336,7 @@ struct SequentialRun::State : RankMemory {
     double one = 1;
     double* factor = &one;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.port == bucket.params.size()) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
+      if (input.port == dag.gradient_values(bucket)) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
     }
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
       const tensor::ParamId id = bucket.params[i];
@@ -413,7 +455,9 @@ double SequentialRun::gradient_norm() const { return state_->gradient_norm; }
 
 bool SequentialRun::step(const PiperScalars& scalars) {
   State& s = *state_;
-  for (auto& each : s.contributed) std::fill(each.begin(), each.end(), 0);
+  for (auto* flags : {&s.contributed, &s.summed}) {
+    for (auto& each : *flags) std::fill(each.begin(), each.end(), 0);
+  }
   std::fill(s.matched.begin(), s.matched.end(), 0);
   s.rank.runtime = s.host.runtime;
   s.rank.seed = s.seed;

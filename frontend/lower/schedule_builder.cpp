@@ -1,6 +1,7 @@
 #include "frontend/lower/schedule_builder.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/diagnostics/counted.h"
 
@@ -155,6 +156,12 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
     replicate.axes.push_back(symbol);
   }
   for (const ast::Pair& pair : stmt.settings) {
+    if (pair.name.name == "reduce") {
+      const auto* name = llvm::dyn_cast<ast::NameExpr>(pair.value);
+      if (name != nullptr) replicate.reduce = directive::parse_reduce(name->name);
+      replicate.reduce_loc = evaluator_->here(pair.range, frame);
+      continue;
+    }
     const Value value = evaluator_->convert(evaluator_->eval(*pair.value, frame), {sema::TypeKind::number}, pair.value->range, frame);
     if (evaluator_->failed()) return;
     const double number = evaluator_->to_float(value);
@@ -173,6 +180,10 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
       replicate.zero = static_cast<std::uint32_t>(number);
       replicate.zero_loc = evaluator_->here(pair.range, frame);
     } else if (pair.name.name == "prefetch") {
+      if (number < 0 || number > std::numeric_limits<std::int32_t>::max()) {
+        evaluator_->fail(Code::setting_out_of_range, pair.value->range, frame, "`prefetch` is `{}`; it counts runs of work, from 0 on", describe(value));
+        return;
+      }
       replicate.prefetch = static_cast<std::uint32_t>(number);
       replicate.prefetch_loc = evaluator_->here(pair.range, frame);
     }

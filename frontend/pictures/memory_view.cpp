@@ -42,6 +42,8 @@ std::string_view colour_of(BufferClass cls) {
     case BufferClass::parameters: return "#3b6fb6";
     case BufferClass::gradients: return "#2e8b57";
     case BufferClass::optimizer: return "#d9922e";
+    case BufferClass::unreduced: return "#7fbf7b";
+    case BufferClass::gathered: return "#8fb8e0";
     case BufferClass::activations: return "#c0504d";
     case BufferClass::communication: return "#8a6fb0";
     case BufferClass::workspace: return "#1f9e9e";

@@ -253,6 +253,8 @@ class Analyser {
     Type type;
   };
   void settings(std::span<const ast::Pair> pairs, std::span<const SettingRow> rows, std::string_view owner);
+  /// A setting whose value is one of some words.
+  void word_of(std::span<const ast::Pair> pairs, std::string_view setting, std::initializer_list<std::string_view> words, std::string_view message);
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);
   void not_available(SourceRange at, std::string_view what, std::string_view instead);

@@ -146,8 +146,9 @@ void Analyser::split(const ast::SplitStmt& stmt) {
 void Analyser::replicate(const ast::ReplicateStmt& stmt) {
   for (const ast::Target& item : stmt.targets) target(item);
   for (const ast::Identifier& axis : stmt.axes) use_local(axis, kAxis, "axis");
-  static constexpr SettingRow kRows[] = {{"bucket", kBytes}, {"prefetch", kInt}, {"zero", kInt}};
+  static constexpr SettingRow kRows[] = {{"bucket", kBytes}, {"prefetch", kInt}, {"reduce", {TypeKind::dimension}}, {"zero", kInt}};
   settings(stmt.settings, kRows, "replicate");
+  word_of(stmt.settings, "reduce", {"step", "each", "run"}, "gradients are reduced once per `step`, after `each` backward, or after a `run` of work");
 }
 
 void Analyser::stream(const ast::StreamStmt& stmt) {
@@ -155,11 +156,15 @@ void Analyser::stream(const ast::StreamStmt& stmt) {
   for (const ast::Target& item : stmt.targets) target(item);
   static constexpr SettingRow kRows[] = {{"priority", {TypeKind::dimension}}, {"window", kInt}};
   settings(stmt.settings, kRows, "stream");
-  for (const ast::Pair& pair : stmt.settings) {
-    if (pair.name.name != "priority" || llvm::isa<ast::ErrorExpr>(pair.value)) continue;
+  word_of(stmt.settings, "priority", {"high", "normal"}, "a priority is `high` or `normal`");
+}
+
+void Analyser::word_of(std::span<const ast::Pair> pairs, std::string_view setting, std::initializer_list<std::string_view> words, std::string_view message) {
+  for (const ast::Pair& pair : pairs) {
+    if (pair.name.name != setting || llvm::isa<ast::ErrorExpr>(pair.value)) continue;
     const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
-    if (word != nullptr && (word->name == "high" || word->name == "normal")) continue;
-    sink_.report(Code::unknown_setting, pair.value->range, "a priority is `high` or `normal`");
+    if (word != nullptr && std::find(words.begin(), words.end(), word->name) != words.end()) continue;
+    sink_.report(Code::unknown_setting, pair.value->range, "{}", message);
   }
 }
 

@@ -142,7 +142,7 @@ Comparison against_sequential(Session& session, Session::Subject& subject, const
   PiperProgram state{};
   state.params = run.params().data();
   state.num_params = static_cast<std::uint32_t>(run.params().size());
-  runtime::initialise_parameters(state, job.seed, run.state());
+  runtime::initialise_parameters(state, job.seed, nullptr, run.state());
 
   const runtime::EndsRun ends(interrupt, *train->executor);
   Comparison comparison;

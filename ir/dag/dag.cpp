@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/dag/bucket_layout.h"
 #include "ir/dag/plan.h"
 
 namespace piper::dag {
@@ -17,6 +18,16 @@ std::string_view level_name(Level level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
+std::string_view cut_name(Cut cut) {
+  constexpr std::string_view kNames[] = {"nothing", "state", "gradients", "parameters"};
+  return kNames[static_cast<std::size_t>(cut)];
+}
+
+std::string_view round_name(Round round) {
+  constexpr std::string_view kNames[] = {"step", "each", "run"};
+  return kNames[static_cast<std::size_t>(round)];
+}
+
 std::optional<NodeKind> parse_kind(std::string_view name) {
   for (std::size_t i = 0; i < kNodeTraits.size(); ++i) {
     if (kNodeTraits[i].name == name) return static_cast<NodeKind>(i);
@@ -26,9 +37,20 @@ std::optional<NodeKind> parse_kind(std::string_view name) {
 
 /// Types of outputs that no body or parameter declares; few, since they depend on extents alone.
 struct Dag::DerivedTypes {
-  explicit DerivedTypes(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")) {}
-  Symbol scalar, param;  // interned before several threads look at the DAG
+  explicit DerivedTypes(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")), element(context.symbol("element")) {}
+  Symbol scalar, param, element;  // interned before several threads look at the DAG
   std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
+
+  /// One device's block of a bucket.
+  const tensor::Type& block(const Dag& dag, Subject subject) {
+    const auto [entry, fresh] = types.try_emplace({NodeKind::update, subject, 0});
+    if (fresh) {
+      const Bucket& bucket = dag.buckets[subject.bucket().index()];
+      const tensor::DType dtype = dag.param_types[bucket.params.front().index()].dtype;
+      entry->second = {dtype, {{element, bucket_layout(dag, bucket).block() / static_cast<std::int64_t>(tensor::dtype_bytes(dtype)), false}}};
+    }
+    return entry->second;
+  }
 };
 
 namespace {
@@ -144,6 +166,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       }
       case NodeKind::update:
       case NodeKind::gather:
+        if (writes_state(node.kind) && cuts_parameters(buckets[node.subject.bucket().index()])) return derived_types_->block(*this, node.subject);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
@@ -167,6 +190,9 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(adding_member(node), port.index);
         break;
       case NodeKind::reduce_scatter:
+        if (cuts_gradients(buckets[node.subject.bucket().index()])) return derived_types_->block(*this, node.subject);
+        next = source_of(node, port.index);
+        break;
       case NodeKind::send:
       case NodeKind::report:
         next = source_of(node, port.index);
@@ -239,6 +265,13 @@ std::string Dag::name(NodeId id) const {
       text = kind_name(node.kind);
       text += '.';
       text += subject_name(node.subject);
+      if (node.chunk.valid()) {
+        text += '.';
+        text += pass_name(node.pass);
+        text += '.';
+        text += context->text(chunks[node.chunk.index()].name);
+        append_instance(text, *this, node.instance);
+      }
       if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
       break;
     case NodeKind::report:

@@ -103,12 +103,24 @@ struct Comm {
   LocId loc;
 };
 
+/// What of a bucket its flat axes cut into equal blocks, of which each device has one; each says those before it too (ZeRO 1, 2, 3).
+enum class Cut : std::uint8_t { nothing, state, gradients, parameters };
+std::string_view cut_name(Cut cut);
+
+/// What one reduction sums before it sums over devices, and what reads parameters between a gather and their release: all microbatches of a step, one backward, or
+/// a run: the uses of a bucket at a home with no other work of its devices between them, in issue order.
+enum class Round : std::uint8_t { step, each, run };
+std::string_view round_name(Round round);
+
 /// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes.
 struct Bucket {
   std::vector<tensor::ParamId> params;
   std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
   AxisMask reduce = 0;             // axes whose devices hold different gradients
-  AxisMask flat = 0;               // of these the axes that cut the reduced gradients and the optimizer state, laid end to end, into equal blocks (ZeRO 1)
+  AxisMask flat = 0;               // of these the axes that cut it, laid end to end, into equal blocks
+  Cut cut = Cut::nothing;          // what of it; the optimizer state at least where there are flat axes
+  Round reduced = Round::step;     // of gradients that are cut
+  std::uint32_t prefetch = 0;      // of parameters that are cut: how many runs before its first use a gather stands
   Symbol name;                     // `stage0.0`
   LocId loc;
 };
@@ -182,10 +194,17 @@ struct Dag {
   std::int64_t samples_divisor(const Node& node) const;
   /// Devices along all of these axes.
   std::int64_t extent(AxisMask axes) const;
+  /// From level communicating on the gradients of a bucket are one value, a block, where they are cut, and so is what an update leaves of parameters that are.
+  bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && bucket.cut >= Cut::gradients; }
+  bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && bucket.cut >= Cut::parameters; }
+  /// Values that a sum of the bucket's gradients gives, and that an update of it leaves.
+  std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
+  std::uint32_t parameter_values(const Bucket& bucket) const { return cuts_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
-  /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Unique in a legal DAG, in time independent of its size.
+  /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket are called after the work that
+  /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
   /// `cluster[pp: 1]`, as messages speak of devices.
   std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }

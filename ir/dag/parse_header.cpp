@@ -222,9 +222,23 @@ class HeaderParser {
       } while (!reader_.failed() && reader_.accept(","));
     }
     if (reader_.accept("over")) bucket.reduce = parse_axes(reader_, dag_.mesh);
-    if (reader_.accept("flat")) bucket.flat = parse_axes(reader_, dag_.mesh);
+    if (reader_.accept("flat")) cut(bucket);
     bucket.loc = reader_.location();
     dag_.buckets.push_back(std::move(bucket));
+  }
+
+  /// `flat dp`, `flat dp cut gradients by each`, `flat dp cut parameters by run prefetch 1`.
+  void cut(Bucket& bucket) {
+    bucket.flat = parse_axes(reader_, dag_.mesh);
+    bucket.cut = Cut::state;
+    if (reader_.accept("cut")) {
+      bucket.cut = reader_.accept(cut_name(Cut::parameters)) ? Cut::parameters : Cut::gradients;
+      if (bucket.cut == Cut::gradients) reader_.expect(cut_name(Cut::gradients));
+      reader_.expect("by");
+      bucket.reduced = reader_.accept(round_name(Round::run)) ? Round::run : Round::each;
+      if (bucket.reduced == Round::each) reader_.expect(round_name(Round::each));
+    }
+    if (reader_.accept("prefetch")) bucket.prefetch = static_cast<std::uint32_t>(reader_.integer("a number of runs", 0, kMax32));
   }
 
   void stream() {

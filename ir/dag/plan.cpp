@@ -3,7 +3,7 @@
 namespace piper::dag {
 
 std::string_view buffer_class_name(BufferClass cls) {
-  constexpr std::string_view kNames[] = {"parameters",    "gradients", "optimizer", "activations",
+  constexpr std::string_view kNames[] = {"parameters",    "gradients", "optimizer", "unreduced", "gathered", "activations",
                                          "communication", "workspace", "scalars"};
   return kNames[static_cast<std::size_t>(cls)];
 }
@@ -14,6 +14,8 @@ bool is_state(BufferClass cls) {
     case BufferClass::gradients:
     case BufferClass::optimizer:
     case BufferClass::scalars: return true;
+    case BufferClass::unreduced:
+    case BufferClass::gathered:
     case BufferClass::activations:
     case BufferClass::communication:
     case BufferClass::workspace: break;

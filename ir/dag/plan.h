@@ -16,7 +16,8 @@ namespace piper::dag {
 using RoleId = Id<struct RoleTag>;
 using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 
-enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, activations, communication, workspace, scalars };
+/// unreduced: whole gradients until a reduce_scatter has made a block of them; gathered: whole parameters of which a device keeps a block.
+enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, scalars };
 std::string_view buffer_class_name(BufferClass cls);
 /// It lies in the arena all the time; everything else begins and ends within a step.
 bool is_state(BufferClass cls);
@@ -24,7 +25,7 @@ bool is_state(BufferClass cls);
 struct Buffer {
   std::int64_t offset = 0;  // bytes from the start of the arena, a multiple of 64
   std::int64_t bytes = 0;
-  Port value;               // whose value lies here; invalid for state and workspace
+  Port value;               // whose value lies here; invalid for state and workspace. unreduced: output 0 of the reduce_scatter; gathered: output 0 of the gather
   BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
   BufferClass cls = BufferClass::activations;
 };

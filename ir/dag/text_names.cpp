@@ -29,7 +29,9 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::norm:
       return 1;
     case NodeKind::update:
+      return node.subject.bucket().valid() ? dag.parameter_values(dag.buckets[node.subject.bucket().index()]) : 0;
     case NodeKind::reduce_scatter:
+      return node.subject.bucket().valid() ? dag.gradient_values(dag.buckets[node.subject.bucket().index()]) : 0;
     case NodeKind::gather:
       return node.subject.bucket().valid() ? count(dag.buckets[node.subject.bucket().index()].params.size()) : 0;
     case NodeKind::report:

@@ -9,6 +9,18 @@ std::string_view part_name(Part part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
+std::string_view reduce_name(Reduce reduce) {
+  constexpr std::string_view kNames[] = {"step", "each", "run"};
+  return kNames[static_cast<std::size_t>(reduce)];
+}
+
+std::optional<Reduce> parse_reduce(std::string_view name) {
+  for (const Reduce reduce : {Reduce::step, Reduce::each, Reduce::run}) {
+    if (reduce_name(reduce) == name) return reduce;
+  }
+  return std::nullopt;
+}
+
 std::string coordinate_text(std::string_view name, bool rest, bool first) {
   if (rest) return first ? "model.rest" : ".rest";
   return (first ? "" : " ") + std::string(name);

@@ -85,14 +85,20 @@ struct Place {
 /// of which a pass is one.
 bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b);
 
+/// When gradients are summed over the replicas: once per step, after each backward, or after each run of work that uses them.
+enum class Reduce : std::uint8_t { step, each, run };
+std::string_view reduce_name(Reduce reduce);
+std::optional<Reduce> parse_reduce(std::string_view name);
+
 struct Replicate {
   std::vector<Selector> targets;
   std::vector<Symbol> axes;
   std::uint32_t zero = 0;
   std::optional<std::int64_t> bucket_bytes;
   std::optional<std::uint32_t> prefetch;
+  std::optional<Reduce> reduce;
   LocId loc;
-  LocId zero_loc = {}, prefetch_loc = {};  // of the settings, where they are written
+  LocId zero_loc = {}, prefetch_loc = {}, reduce_loc = {};  // of the settings, where they are written
 };
 
 struct Stream {

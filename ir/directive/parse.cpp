@@ -363,6 +363,10 @@ Replicate parse_replicate(TextReader& reader) {
   while (!reader.failed() && reader.accept(",")) {
     if (at_field(reader, "bucket")) {
       replicate.bucket_bytes = reader.integer("a number of bytes", 0, std::numeric_limits<std::int64_t>::max());
+    } else if (at_field(reader, "reduce")) {
+      const TextReader::Token where = reader.peek();
+      replicate.reduce = parse_reduce(reader.name("when gradients are reduced"));
+      if (!replicate.reduce) reader.fail(Code::malformed_dag_text, where, "gradients are reduced per `step`, `each` or `run`, not `{}`", where.text);
     } else {
       reader.expect("prefetch");
       reader.expect(":");

@@ -70,6 +70,7 @@ class Printer {
     os_ << " with zero: " << replicate.zero;
     if (replicate.bucket_bytes) os_ << ", bucket: " << *replicate.bucket_bytes;
     if (replicate.prefetch) os_ << ", prefetch: " << *replicate.prefetch;
+    if (replicate.reduce) os_ << ", reduce: " << llvm::StringRef(reduce_name(*replicate.reduce));
     location(replicate.loc);
   }
 

@@ -216,6 +216,7 @@ class Completeness {
         facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), std::max<std::size_t>(wanted, 1));
         continue;
       }
+      if (homes) gathers(b);
       if (!homes || dag_.forward_only) continue;
       for (const DeviceSetId home : bucket.homes) {
         const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
@@ -229,7 +230,7 @@ class Completeness {
       for (const NodeId update : updates_of_[b]) update_sources(b, update);
       for (const NodeId sums : sums_of_[b]) {
         update_sources(b, sums);
-        if (!reduced(b)) same_sums(updates_of_[b].front(), sums);
+        if (!reduced(b) || (summed_in_blocks(b) && !all_reduced(b))) same_sums(updates_of_[b].front(), sums);
       }
     }
   }
@@ -250,7 +251,7 @@ class Completeness {
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is cut over axes along which its gradients are equal", facts_.text(bucket.name));
       return;
     }
-    if (!per_home(b, scatter_of_[b], "reduce_scatter", false) || !per_home(b, gather_of_[b], "gather", true)) return;
+    if (!per_home(b, scatter_of_[b], "reduce_scatter", false)) return;
     const std::vector<NodeId>& nodes = reduce_of_[b];
     const std::size_t wanted = all_reduced(b) ? bucket.homes.size() : 0;
     if (nodes.size() != wanted) {
@@ -267,6 +268,16 @@ class Completeness {
     if (!fits) facts_.sink.report(Code::wrong_reduction, comm.loc, "the all_reduce of bucket `{}` does not join exactly the bucket's homes and axes", facts_.text(bucket.name));
   }
 
+  /// Of parameters that are cut there may be any number of gathers, as readers ask for; else one stands behind each update of blocks.
+  void gathers(std::size_t b) {
+    if (!dag_.forward_only || kept_in_blocks(b)) per_home(b, gather_of_[b], "gather", true);
+  }
+
+  bool kept_in_blocks(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut >= dag::Cut::parameters; }
+  bool summed_in_blocks(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut >= dag::Cut::gradients; }
+  /// Values that a sum of the bucket's gradients is.
+  std::size_t gradients_of(std::size_t b) const { return summed_in_blocks(b) ? 1 : dag_.buckets[b].params.size(); }
+
   /// Collectives of the devices that share the state of a bucket, at each home alone. A home that makes no gradients has none to scatter.
   bool per_home(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
     const dag::Bucket& bucket = dag_.buckets[b];
@@ -280,7 +291,9 @@ class Completeness {
       facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one home that share the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
       return false;
     }
+    const bool rounds = everywhere ? kept_in_blocks(b) : summed_in_blocks(b);
     for (std::size_t h = 0; h < count.size() && scattered(b); ++h) {
+      if (rounds && (everywhere || count[h] > 0)) continue;
       if (count[h] == 1 || (count[h] == 0 && !everywhere && all_reduced(b))) continue;
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "bucket `{}` has `{}` {} nodes on its home `{}` where it needs one", facts_.text(bucket.name), count[h], kind, facts_.text(bucket.homes[h]));
       return false;
@@ -295,13 +308,25 @@ class Completeness {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
     for_each_port(dag_, node, [&](std::span<const Input> sources) {
-      if (sources[0].port >= params.size() || !reduced(b)) return;
+      if (sources[0].port >= gradients_of(b) || !reduced(b)) return;
       const Node& maker = facts_.node(sources[0].source.node);
-      const bool fits = sources.size() == 1 && maker.kind == reduction && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
+      const bool fits = reduction == NodeKind::reduce_scatter && summed_in_blocks(b) ? adds_all_rounds(b, node, sources) : sources.size() == 1 && maker.kind == reduction && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
       if (!fits) {
         facts_.sink.report(Code::wrong_gradient, node.loc, "`{}` does not read the reduced gradient of `{}`", facts_.name(id), facts_.text(dag_.params[params[sources[0].port].index()].name));
       }
     });
+  }
+
+  /// Every reduce_scatter of the bucket at the reader's home once.
+  bool adds_all_rounds(std::size_t b, const Node& reader, std::span<const Input> sources) const {
+    std::vector<NodeId> rounds, read;
+    for (const NodeId id : scatter_of_[b]) {
+      if (facts_.node(id).devices == reader.devices) rounds.push_back(id);
+    }
+    for (const Input& source : sources) read.push_back(source.source.node);
+    std::sort(rounds.begin(), rounds.end());
+    std::sort(read.begin(), read.end());
+    return rounds == read;
   }
 
   /// Contributions stand in memory as one sum, which is added up in one order.
@@ -325,8 +350,9 @@ class Completeness {
       const bool sum = node.subject.bucket().valid() && (adds_members(node.kind) || writes_state(node.kind) || node.kind == NodeKind::sum_squares);
       if (!sum) continue;
       const std::vector<tensor::ParamId>& params = dag_.buckets[node.subject.bucket().index()].params;
+      const std::size_t ports = scatters_members(node.kind) ? params.size() : gradients_of(node.subject.bucket().index());
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
-        if (sources[0].port >= params.size()) return;
+        if (sources[0].port >= ports) return;
         for (const Input& source : sources) {
           const Node& maker = facts_.node(source.source.node);
           if (adds_members(maker.kind)) {

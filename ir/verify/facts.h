@@ -112,6 +112,8 @@ void check_flow(Facts& facts);
 void check_ports(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
 void check_completeness(Facts& facts);
+/// Gathers and reductions of what is cut, round by round.
+void check_rounds(Facts& facts);
 /// Chunks that share a body: each is held to its own parameters, inputs and neighbours.
 void check_instances(Facts& facts);
 /// Masked losses: what divides them is counted over the whole batch.

@@ -246,10 +246,10 @@ class Edges {
         needed = 0;
         break;
       case NodeKind::sum_squares:
-        needed = params_of(node);
+        needed = gradients_of(node);
         break;
       case NodeKind::update:
-        needed = params_of(node) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
+        needed = gradients_of(node) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
         // Whether clipping is there below level communicating is up to who builds the DAG.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
@@ -257,12 +257,14 @@ class Edges {
         needed = static_cast<std::uint32_t>(dag_.buckets.size());
         break;
       case NodeKind::reduce_scatter:
-      case NodeKind::gather:
         needed = params_of(node);
+        break;
+      case NodeKind::gather:
+        needed = keeps_block(node) ? 1 : params_of(node);
         break;
       case NodeKind::all_reduce:
         // A home that makes no gradients of its own takes the sum alone.
-        if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : params_of(node);
+        if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : gradients_of(node);
         break;
       case NodeKind::count:
       case NodeKind::report:
@@ -295,6 +297,13 @@ class Edges {
   /// Its bucket is cut, and this the level at which that is carried out.
   bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].flat != 0; }
 
+  const dag::Bucket& bucket_of(const Node& node) const { return dag_.buckets[node.subject.bucket().index()]; }
+  /// Sums of gradients over devices are a block, as one value.
+  bool sums_block(const Node& node) const { return dag_.level >= Level::communicating && bucket_of(node).cut >= dag::Cut::gradients; }
+  /// Devices keep a block of the parameters, which are whole behind gathers of the same step.
+  bool keeps_block(const Node& node) const { return dag_.level >= Level::communicating && bucket_of(node).cut >= dag::Cut::parameters; }
+  std::uint32_t gradients_of(const Node& node) const { return sums_block(node) ? 1 : params_of(node); }
+
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
@@ -303,8 +312,9 @@ class Edges {
       return chunk_port(id, node, sources);
     }
     const bool sums = writes_state(node.kind) || node.kind == NodeKind::sum_squares || adds_members(node.kind);
+    const bool gathers_again = unites_blocks(node.kind) && keeps_block(node);
     for (std::size_t k = 0; k < sources.size(); ++k) {
-      if (sources[k].cls == EdgeClass::param) {
+      if (sources[k].cls == EdgeClass::param && !gathers_again) {
         wrong(id, "`{}` reads a parameter, which only chunks do", facts_.name(id));
         return;
       }
@@ -314,7 +324,8 @@ class Edges {
       return;
     }
     if (unites_blocks(node.kind)) return gathered(id, node, sources[0]);
-    const bool bucket = sums && node.subject.bucket().valid() && sources[0].port < params_of(node);
+    const bool whole = sums && node.subject.bucket().valid() && (scatters_members(node.kind) || !sums_block(node));
+    const bool bucket = sums && node.subject.bucket().valid() && sources[0].port < (whole ? params_of(node) : 1);
     for (const Input& source : sources) {
       if (bucket) {
         if (source.cls != EdgeClass::grad) {
@@ -322,6 +333,12 @@ class Edges {
           return;
         }
         const tensor::Type& type = values_.type(facts_.output(source.source));
+        if (!whole) {
+          const std::int64_t bytes = bucket_bytes(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
+          if (type.bytes() == bytes && type.dtype == dag_.param_types[bucket_of(node).params.front().index()].dtype) continue;
+          wrong(id, "`{}` takes a block of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
+          return;
+        }
         const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
@@ -331,8 +348,14 @@ class Edges {
     }
   }
 
-  /// A gather takes the parameters as the update of its bucket leaves them.
+  /// A gather takes the parameters as the update of its bucket leaves them: in this step, or where a block is all that is kept, in the one before.
   void gathered(NodeId id, const Node& node, const Input& input) {
+    if (keeps_block(node)) {
+      const bool update = !input.source.node.valid() || (writes_state(facts_.node(input.source.node).kind) && facts_.node(input.source.node).subject.bucket() == node.subject.bucket());
+      if (update && input.cls == EdgeClass::param && input.source.index == 0) return;
+      wrong(id, "the input of `{}` is not the block of parameters that the update of its bucket left", facts_.name(id));
+      return;
+    }
     const Node& maker = facts_.node(input.source.node);
     if (writes_state(maker.kind) && maker.subject.bucket() == node.subject.bucket() && input.source.index == input.port && input.cls == EdgeClass::data) return;
     wrong(id, "input `{}` of `{}` is no parameter that the update of its bucket leaves, but `{}`", input.port, facts_.name(id), facts_.text(input.source));
@@ -353,6 +376,7 @@ class Edges {
       wrong(id, "input `{}` of `{}` has `{}` sources; only gradients are summed", edge.port, facts_.name(id), sources.size());
       return;
     }
+    if (port.kind == PortKind::param && edge.cls == EdgeClass::data && edge.source.node.valid() && unites_blocks(facts_.node(edge.source.node).kind)) return gathered_param(id, node, edge, port);
     if ((edge.cls == EdgeClass::param) != (port.kind == PortKind::param) || edge.cls == EdgeClass::grad) {
       wrong(id, "input `{}` of `{}` is a `{}` port, which this class of edge does not feed", edge.port, facts_.name(id), port_kind_name(port.kind));
       return;
@@ -365,7 +389,7 @@ class Edges {
       // Where blocks are updated apart the parameter is whole behind the gather alone.
       const Port origin = edge.source;
       const Node& maker = facts_.node(origin.node);
-      const bool leaves = maker.makes_parameters() && unites_blocks(maker.kind) == cut(maker);
+      const bool leaves = maker.makes_parameters() && unites_blocks(maker.kind) == cut(maker) && !keeps_block(maker);
       if (!leaves) {
         wrong(id, "input `{}` of `{}` reads parameter `{}` from `{}`, which does not update it", edge.port, facts_.name(id),
               facts_.text(dag_.params[port.param.index()].name), facts_.name(origin.node));
@@ -416,10 +440,21 @@ class Edges {
     if (maker.cut != node.cut) wrong(id, "`{}` and `{}` divide their samples over different axes", facts_.name(id), facts_.name(origin.node));
   }
 
+  /// What a gather of this step made whole.
+  void gathered_param(NodeId id, const Node& node, const Input& edge, const dag::BodyPort& port) {
+    const Node& maker = facts_.node(edge.source.node);
+    const tensor::ParamId given = bucket_of(maker).params[edge.source.index];
+    if (!values_.same_type(facts_.output(edge.source), node.body, edge.port)) return types(id, edge.port, edge.source, body_of(node).graph.type(port.value));
+    if (keeps_block(maker) && (given == port.param || facts_.shared_body[node.body.index()])) return;
+    wrong(id, "input `{}` of `{}` is parameter `{}`, and `{}` does not gather it for this step", edge.port, facts_.name(id), facts_.text(dag_.params[port.param.index()].name),
+          facts_.name(edge.source.node));
+  }
+
   /// In a forward-only program the edge says the parameter's position in its bucket.
   void forward_param(NodeId id, const Input& edge, const dag::BodyPort& port) {
     for (const dag::Bucket& bucket : dag_.buckets) {
-      if (edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
+      const bool whole = dag_.level < Level::communicating || bucket.cut < dag::Cut::parameters;
+      if (whole && edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
     }
     wrong(id, "input `{}` of `{}` reads position `{}` of its bucket, where parameter `{}` does not stand", edge.port, facts_.name(id), edge.source.index,
           facts_.text(dag_.params[port.param.index()].name));

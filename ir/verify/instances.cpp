@@ -109,7 +109,7 @@ class Instances {
       const NodeId id(first);
       const Node& node = facts_.node(id);
       for (const Input& edge : dag_.inputs_of(node)) {
-        if (edge.cls == EdgeClass::param && edge.source.node.valid()) bind(body_of(node).inputs[edge.port].param.value(), node, id, param_of(edge));
+        if (edge.source.node.valid() && body_of(node).inputs[edge.port].kind == PortKind::param) bind(body_of(node).inputs[edge.port].param.value(), node, id, param_of(edge));
       }
       for (const std::uint32_t k : grads_[node.body.index()]) {
         const std::uint32_t to = facts_.added_to.empty() ? kNone : facts_.added_to[facts_.output({id, k})];

@@ -184,14 +184,16 @@ class RoleMemoryCheck {
     cells_.assign(bytes.size(), {});
   }
 
-  /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part.
+  /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part. Padding of the state stays what it is; that of what is
+  /// whole for a while is written, by zeros or with the blocks.
   void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
     if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0) return;
     const std::int64_t filled = filled_bytes(dag_, dag_.buckets[entry.bucket]);
     const auto add_tail = [&](std::uint32_t operand) {
       const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
+      if (buffer.bytes < filled) return;  // a block, which is an operand as a whole
       Access access;
-      access.kind = Access::Kind::write_state;
+      access.kind = is_state(buffer.cls) ? Access::Kind::write_state : Access::Kind::write_garbage;
       access.id = entry.bucket;
       access.base = buffer.offset + filled;
       add(access, buffer.bytes - filled);
@@ -246,6 +248,7 @@ class RoleMemoryCheck {
 
   std::uint32_t param_of(const RoleView::Entry& entry, const Input& edge) const {
     if (edge.source.node.valid()) return dag_.buckets[facts_.node(edge.source.node).subject.bucket().index()].params[edge.source.index].value();
+    if (entry.bucket != kNone) return dag_.buckets[entry.bucket].params.front().value();  // a block goes by its first
     return dag_.bodies[entry.body].inputs[edge.port].param.value();
   }
 
@@ -546,7 +549,11 @@ Sums::Sums(const Facts& facts) : sum_of(facts.owner.size(), kNone), place(facts.
     const Node& node = facts.node(id);
     if (!node.subject.bucket().valid() || (!adds_members(node.kind) && !writes_state(node.kind))) continue;
     for_each_port(facts.dag, node, [&](std::span<const Input> sources) {
-      if (!sources[0].source.node.valid() || !runs_body(facts.kind[sources[0].source.node.index()])) return;
+      if (!sources[0].source.node.valid()) return;
+      // Rounds of a reduction add up like contributions of work.
+      const Node& maker = facts.node(sources[0].source.node);
+      const bool round = scatters_members(maker.kind) && facts.dag.buckets[maker.subject.bucket().index()].cut >= dag::Cut::gradients;
+      if (!runs_body(maker.kind) && !round) return;
       const auto id = static_cast<std::uint32_t>(sources.data() - facts.dag.edges.data());
       for (std::size_t k = 0; k < sources.size(); ++k) {
         sum_of[facts.output(sources[k].source)] = id;

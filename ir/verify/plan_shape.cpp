@@ -384,14 +384,34 @@ void RoleView::set_role(std::uint32_t number) {
 
 std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& read) const {
   if (read.output != kNone) return plan_.facts.output_bytes[read.output];
+  if (entry.body == kNone) {  // a gather of what is kept in blocks
+    const dag::Bucket& bucket = plan_.facts.dag.buckets[entry.bucket];
+    return bucket_bytes(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket);
+  }
   const dag::Body& body = plan_.facts.dag.bodies[entry.body];
   return body.graph.type(body.inputs[port].value).bytes();
 }
 
 namespace {
 
+/// Whole gradients or parameters of which a device keeps a block, called after the collective that ends or begins their life.
+bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
+  const bool gradients = buffer.cls == dag::BufferClass::unreduced;
+  const Node* const node = buffer.value.node.valid() && buffer.value.index == 0 ? &facts.node(buffer.value.node) : nullptr;
+  const dag::BucketId bucket = node != nullptr ? node->subject.bucket() : dag::BucketId();
+  const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? scatters_members(node->kind) : unites_blocks(node->kind)) &&
+                    facts.dag.buckets[bucket.index()].cut >= (gradients ? dag::Cut::gradients : dag::Cut::parameters) &&
+                    buffer.bytes == bucket_bytes(facts.dag, facts.dag.buckets[bucket.index()]);
+  if (!fits) {
+    reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its collective is", role, buffer.offset, buffer.bytes,
+                        buffer_class_name(buffer.cls));
+  }
+  return fits;
+}
+
 /// A buffer of values is as large as the value that it is called after; the others are called after none.
 bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
+  if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) return check_whole(facts, buffer, role, reports);
   const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication;
   const bool labelled = buffer.value.node.valid();
   if (values != labelled || (values && (buffer.bucket.valid() || is_communication(facts.kind[buffer.value.node.index()]) != (buffer.cls == dag::BufferClass::communication)))) {
@@ -452,7 +472,8 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       }
       const bool output = i >= inputs && i < values;
       const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
-      if (operand.accumulate && !gradient) {
+      const bool round = output && scatters_members(entry.kind) && dag.buckets[entry.bucket].cut >= dag::Cut::gradients;
+      if (operand.accumulate && !gradient && !round) {
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
       }
       if (!output) continue;
@@ -460,6 +481,8 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       switch (buffer.cls) {
         case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || unites_blocks(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
         case dag::BufferClass::gradients: belongs = gradient || (adds_members(entry.kind) && buffer.bucket.value() == entry.bucket); break;
+        case dag::BufferClass::unreduced: belongs = gradient; break;
+        case dag::BufferClass::gathered: belongs = buffer.value == Port{action.node, 0}; break;
         case dag::BufferClass::activations:
         case dag::BufferClass::communication:
           belongs = buffer.value == Port{action.node, i - inputs} || (collective && names(role, action, inputs, operand.buffer));

@@ -45,11 +45,15 @@ class State {
     return optimizer.kind == directive::Optimizer::Kind::adamw ? 2 : optimizer.momentum != 0 ? 1 : 0;
   }
 
-  /// Parameters and gradients as large as the bucket, every slot of the optimizer as this device's share of it.
+  /// Parameters and gradients as large as the bucket, every slot of the optimizer as this device's share of it; so are they where they are cut.
   std::int64_t bytes_of(std::uint32_t bucket, BufferClass cls) const {
     const dag::Bucket& of = dag_.buckets[bucket];
-    const std::int64_t bytes = bucket_bytes(dag_, of);
-    return cls == BufferClass::optimizer ? slots() * (bytes / shares_of(dag_, of)) : bytes;
+    const std::int64_t bytes = bucket_bytes(dag_, of), block = bytes / shares_of(dag_, of);
+    switch (cls) {
+      case BufferClass::parameters: return of.cut >= dag::Cut::parameters ? block : bytes;
+      case BufferClass::gradients: return of.cut >= dag::Cut::gradients ? block : bytes;
+      default: return slots() * block;
+    }
   }
 
   /// One buffer of a class per bucket.
@@ -109,15 +113,18 @@ class State {
       reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no {} for it", role_name(), bucket_name(entry.bucket), what(kOfBucket[k]));
     }
     if (scalars_ == kNone) reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no buffer of scalars", role_name(), bucket_name(entry.bucket));
-    const std::vector<tensor::ParamId>& params = dag_.buckets[entry.bucket].params;
+    const dag::Bucket& bucket = dag_.buckets[entry.bucket];
+    const std::vector<tensor::ParamId>& params = bucket.params;
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
     std::int64_t at = 0;
-    for (std::uint32_t i = 0; i < params.size() && i < inputs && i < entry.num_outputs; ++i) {
+    for (std::uint32_t i = 0; i < params.size(); ++i) {
       const auto lies = [&](std::uint32_t operand, std::uint32_t buffer) {
         const dag::Operand& each = role_.operands[action.first_operand + operand];
         return each.buffer.value() == buffer && each.offset == at;
       };
-      if (!lies(i, state[1]) || !lies(inputs + i, state[0])) {
+      // What is cut is one operand, a block.
+      const bool gradient = i < inputs && (i == 0 || bucket.cut < dag::Cut::gradients), parameter = i < entry.num_outputs && (i == 0 || bucket.cut < dag::Cut::parameters);
+      if ((gradient && !lies(i, state[1])) || (parameter && !lies(inputs + i, state[0]))) {
         reports_.sink.report(Code::wrong_state, loc, "`{}` has parameter `{}` or its gradient elsewhere than `{}` bytes into the buffers of its bucket", facts_.name(action.node),
                              facts_.text(dag_.params[params[i].index()].name), at);
         return;

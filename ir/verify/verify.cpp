@@ -17,6 +17,7 @@ bool check_graph(Facts& facts) {
   check_header(facts);
   check_completeness(facts);
   if (facts.ok()) check_instances(facts);
+  if (facts.ok()) check_rounds(facts);
   if (facts.ok()) check_counts(facts);
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);

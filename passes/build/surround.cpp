@@ -83,9 +83,12 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].kind != PortKind::param) continue;
       const ParamPlace place = places[inputs[i].param.index()];
-      Port source{{}, place.index};
-      if (!left_by.empty()) source.node = left_by[place.bucket.index()][home_of(dag.buckets[place.bucket.index()], node.devices)];
-      dag.edges[node.first_input + i].source = source;
+      const Bucket& bucket = dag.buckets[place.bucket.index()];
+      Input& edge = dag.edges[node.first_input + i];
+      edge.source = {{}, place.index};
+      edge.cls = dag.cuts_parameters(bucket) ? EdgeClass::data : EdgeClass::param;
+      if (left_by.empty() || left_by[place.bucket.index()].empty()) continue;
+      edge.source.node = left_by[place.bucket.index()][home_of(bucket, node.devices)];
     }
   }
 }

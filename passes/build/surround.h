@@ -17,7 +17,8 @@ namespace piper::passes {
 void surround(dag::Dag& dag);
 
 /// Connects every read of a parameter with what leaves it on the same devices: `left_by[b][h]` is the update, or the gather behind it, of bucket b at home h (one,
-/// where the bucket has no homes). Without them (a forward-only program) the edge names the parameter's position in its bucket alone.
+/// where the bucket has no homes); or the gather that makes cut parameters whole in this very step. Without one (a forward-only program) the edge names the parameter's
+/// position in its bucket alone.
 void connect_params(dag::Dag& dag, std::span<const std::vector<dag::NodeId>> left_by);
 
 /// All contributions to gradients, by parameter and home.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/dag/bucket_layout.h"
 #include "passes/build/surround.h"
 #include "passes/build/wiring.h"
 #include "passes/communicate/loads.h"
@@ -27,6 +28,8 @@ class Communicator {
   void sum_squares_of_blocks(std::size_t set, std::span<Port> squares);
   bool add_norm();
   void add_updates();
+  NodeId add_gather(BucketId id, std::size_t home, std::span<const Input> inputs);
+  void gather_parameters(std::vector<std::vector<NodeId>>& left_by);
   std::vector<DeviceSetId> sets_of(std::span<const Port> sums) const;
   std::optional<Port> count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name);
   bool report_loss(tensor::LossId loss);
@@ -50,13 +53,13 @@ class Communicator {
 
 // ---- gradients, norm, updates
 
-/// A collective of a bucket at one of its homes, with one output per parameter. It takes its place in the communication.
+/// A collective of a bucket at one of its homes. It takes its place in the communication.
 NodeId Communicator::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
   const Bucket& bucket = dag_.buckets[id.index()];
   Node collective = node_of(kind, home, bucket.loc);
   collective.subject = Subject::of_bucket(id);
   collective.comm = comm;
-  collective.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+  collective.num_outputs = unites_blocks(kind) ? static_cast<std::uint32_t>(bucket.params.size()) : dag_.gradient_values(bucket);
   const NodeId node = dag_.add(collective, inputs);
   dag_.comms[comm.index()].members.push_back(node);
   return node;
@@ -190,24 +193,56 @@ bool Communicator::add_norm() {
 
 void Communicator::add_updates() {
   const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
-  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, per home
+  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, or gathers them again, per home
   for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
     const Bucket bucket = dag_.buckets[b];
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
       std::vector<Input>& inputs = grads_[b][h];
       if (clipped) {
         const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), bucket.homes[h]) - norm_sets_.begin());
-        inputs.push_back({{norms_[set], 0}, static_cast<std::uint32_t>(bucket.params.size()), EdgeClass::data});
+        inputs.push_back({{norms_[set], 0}, dag_.gradient_values(bucket), EdgeClass::data});
       }
       Node update = node_of(NodeKind::update, bucket.homes[h], bucket.loc);
       update.subject = Subject::of_bucket(BucketId::at(b));
-      update.num_outputs = static_cast<std::uint32_t>(bucket.params.size());
+      update.num_outputs = dag_.parameter_values(bucket);
       NodeId last = dag_.add(update, inputs);
-      if (bucket.flat != 0) last = add_collective(NodeKind::gather, BucketId::at(b), bucket.homes[h], add_comm(bucket.flat, bucket.loc), outputs_of(last, EdgeClass::data));
+      if (bucket.flat != 0 && !dag_.cuts_parameters(bucket)) last = add_gather(BucketId::at(b), h, outputs_of(last, EdgeClass::data));
       left_by[b].push_back(last);
     }
   }
+  gather_parameters(left_by);
   connect_params(dag_, left_by);
+}
+
+NodeId Communicator::add_gather(BucketId id, std::size_t home, std::span<const Input> inputs) {
+  const Bucket bucket = dag_.buckets[id.index()];
+  return add_collective(NodeKind::gather, id, bucket.homes[home], add_comm(bucket.flat, bucket.loc), inputs);
+}
+
+/// Parameters that are cut are whole from a gather on, which takes what the step before left: one per home that reads them, for all of the step.
+void Communicator::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
+  const std::vector<ParamPlace> places = param_places(dag_);
+  std::vector<std::vector<bool>> read(dag_.buckets.size());
+  for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].homes.size());
+  const std::size_t work = num_work_nodes(dag_);
+  for (std::size_t n = 0; n < work; ++n) {
+    for (const BodyPort& port : dag_.bodies[dag_.nodes[n].body.index()].inputs) {
+      if (port.kind != PortKind::param) continue;
+      const std::size_t b = places[port.param.index()].bucket.index();
+      const std::vector<DeviceSetId>& homes = dag_.buckets[b].homes;
+      if (!dag_.cuts_parameters(dag_.buckets[b])) continue;
+      const auto home = std::find(homes.begin(), homes.end(), dag_.nodes[n].devices);
+      if (home != homes.end()) read[b][static_cast<std::size_t>(home - homes.begin())] = true;
+    }
+  }
+  for (std::size_t b = 0; b < read.size(); ++b) {
+    for (std::size_t h = 0; h < read[b].size(); ++h) {
+      if (!read[b][h]) continue;
+      left_by[b].resize(read[b].size());
+      const Input block{{left_by[b][h], 0}, 0, EdgeClass::param};
+      left_by[b][h] = add_gather(BucketId::at(b), h, {&block, 1});
+    }
+  }
 }
 
 // ---- losses
@@ -322,7 +357,9 @@ bool Communicator::run() {
   loads_.emplace(dag_);
   load_inputs(dag_, *loads_);
   if (dag_.forward_only) {
-    connect_params(dag_, {});
+    std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());
+    gather_parameters(left_by);
+    connect_params(dag_, left_by);
   } else {
     reduce_gradients();
     if (!add_norm()) return false;

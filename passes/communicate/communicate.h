@@ -6,6 +6,8 @@
 //   home updates its copy. A grad port lists all contributions made on its home.
 // - A bucket whose state is cut (`zero: 1`): each home scatters its sums, the blocks are summed over what other axes and homes there are, each device updates its
 //   block, and a gather brings all the others. The squares of blocks are summed over the axes that cut them.
+// - Where gradients are cut too (`zero: 2`), their sum over the devices is one value, a block; where parameters are (`zero: 3`), an update leaves a block and a gather
+//   at the start of the step makes them whole. One of each per home here: `rounds` repeats them once the order of the work is known.
 // - The norm: sums of squares per bucket at its first home, gathered on all homes where there are several, one norm node per home. Updates read
 //   it when gradients are clipped; its report is always there.
 // - A loss: its sums over microbatches, reduced over the replicas, gathered where they lie on several sets, reported at the first one.

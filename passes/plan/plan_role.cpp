@@ -13,6 +13,7 @@ using namespace dag;
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+constexpr std::uint32_t kState = kNone - 1;  // no value of the step
 constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
 
 /// A value of this step that lies in the arena.
@@ -98,15 +99,16 @@ class RoleProjection {
     gradients_.assign(dag_.buckets.size(), {});
     const std::uint32_t slots = dag_.settings.optimizer ? dag_.settings.optimizer->slots() : 0;
     std::int64_t at = 0;
+    const auto add_state = [&](BufferClass cls, std::int64_t bytes, BucketId bucket) {
+      const BufferId buffer = add_buffer(cls, at, bytes, {}, bucket);
+      at += bytes;
+      return buffer;
+    };
     for (const BucketId bucket : buckets_) {
-      const std::int64_t bytes = facts_.buckets[bucket.index()].bytes;
-      parameters_[bucket.index()] = add_buffer(BufferClass::parameters, at, bytes, {}, bucket);
-      gradients_[bucket.index()] = add_buffer(BufferClass::gradients, at + bytes, bytes, {}, bucket);
-      at += 2 * bytes;
-      if (slots == 0) continue;
-      const std::int64_t kept = slots * facts_.buckets[bucket.index()].block();
-      add_buffer(BufferClass::optimizer, at, kept, {}, bucket);
-      at += kept;
+      const BucketLayout& layout = facts_.buckets[bucket.index()];
+      parameters_[bucket.index()] = add_state(BufferClass::parameters, dag_.cuts_parameters(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
+      gradients_[bucket.index()] = add_state(BufferClass::gradients, dag_.cuts_gradients(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
+      if (slots > 0) add_state(BufferClass::optimizer, slots * layout.block(), bucket);
     }
     add_buffer(BufferClass::scalars, at, kScalarBytes, {}, {});
     state_bytes_ = at + kScalarBytes;
@@ -116,6 +118,15 @@ class RoleProjection {
     const ParamPlace place = facts_.params[param.index()];
     return facts_.buckets[place.bucket.index()].offsets[place.index];
   }
+
+  /// The bucket is cut so far that a device keeps only a block: of gradients what a sum of them leaves, of parameters what an update leaves.
+  bool leaves_block(const Node& node) const {
+    if (!node.subject.bucket().valid()) return false;
+    const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+    return adds_members(node.kind) ? dag_.cuts_gradients(bucket) : writes_state(node.kind) && dag_.cuts_parameters(bucket);
+  }
+  /// Parameters of which the device keeps a block are whole for a while.
+  bool gathers_for_a_while(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
 
   bool is_gradient(const Node& node, std::uint32_t output) const {
     return runs_body(node.kind) && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
@@ -132,6 +143,7 @@ class RoleProjection {
     for (std::uint32_t a = 0; a < count; ++a) first_value_[a + 1] = first_value_[a] + node(a).num_outputs;
     value_of_port_.assign(first_value_.back(), kNone);
     count_readers();
+    find_reducers();
     values_.clear();
     lifetimes_.clear();
     accesses_.clear();
@@ -140,7 +152,16 @@ class RoleProjection {
       const NodeId id = nodes_[a];
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
         const std::int64_t bytes = facts_.sizes.port_bytes[facts_.sizes.first_port[id.index()] + i];
-        if (node.makes_parameters() || is_gradient(node, i) || node.reduces_gradients()) continue;
+        if (is_gradient(node, i)) {
+          add_unreduced(a, i);
+          continue;
+        }
+        if (gathers_for_a_while(node)) {
+          if (i == 0) add_value({Port{id, 0}, BufferClass::gathered, {}}, facts_.buckets[node.subject.bucket().index()].bytes, a);
+          value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
+          continue;
+        }
+        if (node.makes_parameters() || node.reduces_gradients()) continue;
         if (adds_members(node.kind) && !inputs(a).empty()) {
           // In place where nothing else reads the operand.
           const Source& source = inputs(a)[i];
@@ -166,6 +187,30 @@ class RoleProjection {
         accesses_.emplace_back(value, a);
       }
     }
+  }
+
+  /// Per output of work: the reduce_scatter that ends its gradient's life as a whole; kNone: it is a part of the state.
+  void find_reducers() {
+    reducer_.assign(first_value_.back(), kNone);
+    unreduced_.assign(nodes_.size(), kNone);
+    for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
+      if (!scatters_members(node(a).kind) || !leaves_block(node(a))) continue;
+      for (const Source& input : inputs(a)) reducer_[first_value_[input.action] + input.output] = a;
+    }
+  }
+
+  /// Whole gradients of a bucket begin with the first contribution to a reduction.
+  void add_unreduced(std::uint32_t action, std::uint32_t output) {
+    const std::uint32_t reducer = reducer_[first_value_[action] + output];
+    if (reducer == kNone) return;
+    std::uint32_t& value = unreduced_[reducer];
+    if (value == kNone) {
+      value = static_cast<std::uint32_t>(values_.size());
+      add_value({Port{nodes_[reducer], 0}, BufferClass::unreduced, {}}, facts_.buckets[node(reducer).subject.bucket().index()].bytes, action);
+    } else {
+      accesses_.emplace_back(value, action);
+    }
+    value_of_port_[first_value_[action] + output] = value;
   }
 
   void count_readers() {
@@ -207,8 +252,11 @@ class RoleProjection {
     const Node& node = node_[action];
     if (is_gradient(node, output)) {
       const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
-      return {param_offset(param), gradients_[facts_.params[param.index()].bucket.index()], false};
+      const std::uint32_t unreduced = value_of(action, output);
+      return {param_offset(param), unreduced != kNone ? values_[unreduced].buffer : gradients_[facts_.params[param.index()].bucket.index()], false};
     }
+    if (leaves_block(node)) return {0, (adds_members(node.kind) ? gradients_ : parameters_)[node.subject.bucket().index()], false};
+    if (gathers_for_a_while(node)) return {facts_.buckets[node.subject.bucket().index()].offsets[output], values_[value_of(action, output)].buffer, false};
     if (node.reduces_gradients()) {
       return {facts_.buckets[node.subject.bucket().index()].offsets[output], gradients_[node.subject.bucket().index()], false};
     }
@@ -220,7 +268,8 @@ class RoleProjection {
 
   void make_operands() {
     role_.operands.reserve(inputs_.size() + value_of_port_.size());
-    written_.assign(dag_.params.size(), false);
+    written_.assign(dag_.params.size(), kNone);
+    std::vector<bool> reduced(dag_.buckets.size(), false);
     std::size_t workspace = 0;
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       const Node& node = this->node(a);
@@ -230,7 +279,9 @@ class RoleProjection {
       for (const Source& input : inputs(a)) {
         if (input.port == port) continue;  // further sources of a grad port lie at the same place
         port = input.port;
-        if (input.cls == EdgeClass::param) {
+        if (input.cls == EdgeClass::param && !runs_body(node.kind)) {
+          role_.operands.push_back({0, parameters_[node.subject.bucket().index()], false});
+        } else if (input.cls == EdgeClass::param) {
           const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
           role_.operands.push_back({param_offset(param), parameters_[facts_.params[param.index()].bucket.index()], false});
         } else {
@@ -241,8 +292,13 @@ class RoleProjection {
         Operand operand = place_of(a, i);
         if (is_gradient(node, i)) {
           const std::size_t param = dag_.bodies[node.body.index()].outputs[i].param.index();
-          operand.accumulate = written_[param];
-          written_[param] = true;
+          const std::uint32_t sum = value_of(a, i) == kNone ? kState : value_of(a, i);
+          operand.accumulate = written_[param] == sum;
+          written_[param] = sum;
+        }
+        if (scatters_members(node.kind) && leaves_block(node)) {
+          operand.accumulate = reduced[node.subject.bucket().index()];
+          reduced[node.subject.bucket().index()] = true;
         }
         role_.operands.push_back(operand);
       }
@@ -283,6 +339,10 @@ class RoleProjection {
       }
       if (is_recv(node.kind)) need_window(a);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
+      if (scatters_members(node.kind) && leaves_block(node) && !touched_[node.subject.bucket().index()]) {
+        need(a, update_[node.subject.bucket().index()], 1);
+        touched_[node.subject.bucket().index()] = true;
+      }
       if (node.comm.valid()) need_step_before(a);
       for (; value < values_.size() && lifetimes_[value].first == a; ++value) {
         for (std::uint32_t i = first_predecessor_[value]; i < first_predecessor_[value + 1]; ++i) {
@@ -293,7 +353,7 @@ class RoleProjection {
         }
       }
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-        if (!is_gradient(node, i)) continue;
+        if (!is_gradient(node, i) || value_of(a, i) != kNone) continue;
         const std::size_t bucket = facts_.params[dag_.bodies[node.body.index()].outputs[i].param.index()].bucket.index();
         if (!touched_[bucket] && reduction_[bucket] != kNone) need(a, reduction_[bucket], 1);
         touched_[bucket] = true;
@@ -423,7 +483,9 @@ class RoleProjection {
   std::vector<std::uint32_t> readers_;         // per output
   std::vector<Value> values_;                  // ascending by the action that writes them
   std::vector<Lifetime> lifetimes_;            // per value
-  std::vector<bool> written_;                  // per parameter: its gradient holds a contribution of this step
+  std::vector<std::uint32_t> reducer_;         // per output that is a gradient: the action that makes a block of it, or kNone
+  std::vector<std::uint32_t> unreduced_;       // per such action: the value of the whole gradients
+  std::vector<std::uint32_t> written_;         // per parameter: the value, or kState, in which its gradient holds a contribution of this step
 
   std::vector<std::pair<std::uint32_t, std::uint32_t>> accesses_;  // (value, action), ascending by action
   std::vector<std::uint32_t> first_access_, next_access_, access_;

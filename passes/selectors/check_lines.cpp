@@ -23,13 +23,15 @@ bool check_each(const directive::Strategy& strategy, DiagnosticSink& sink, Check
 }
 
 void check_replicate(const directive::Replicate& replicate, const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
-  if (replicate.zero > 1) {
-    sink.report(Code::not_available, directive::narrowest(replicate.zero_loc, replicate.loc), "cut gradients and parameters (`zero` above 1) are not available in this version")
-        .hint("write `zero: 1`: each replica keeps its share of the optimizer state, and gradients and parameters whole");
+  if (replicate.prefetch && replicate.zero < 3) {
+    sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate.prefetch_loc, replicate.loc), "with `zero: {}` each replica keeps its parameters whole, and there is nothing to fetch ahead",
+                replicate.zero)
+        .hint("leave `prefetch` out, or write `zero: 3`");
   }
-  if (replicate.prefetch) {
-    sink.report(Code::not_available, directive::narrowest(replicate.prefetch_loc, replicate.loc), "`prefetch` is not available in this version")
-        .hint("leave it out: with whole copies of the parameters there is nothing to fetch");
+  if (replicate.reduce && (*replicate.reduce == directive::Reduce::step) == (replicate.zero > 1)) {
+    sink.report(Code::reduction_refused, directive::narrowest(replicate.reduce_loc, replicate.loc), "`reduce: {}` does not go with `zero: {}`: {}", directive::reduce_name(*replicate.reduce), replicate.zero,
+                replicate.zero > 1 ? "whole gradients would be kept until the end of the step" : "gradients are kept whole, and are summed over the replicas once per step")
+        .hint("{}", replicate.zero > 1 ? "write `reduce: each` or `reduce: run`, or `zero: 1`" : "leave `reduce` out, or write `zero: 2`");
   }
   if (replicate.bucket_bytes && *replicate.bucket_bytes <= 0) {
     sink.report(Code::invalid_bucket, replicate.loc, "a bucket of {} bytes holds no parameter", *replicate.bucket_bytes).hint("write for example `bucket: 25MiB`");

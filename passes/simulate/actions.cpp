@@ -113,19 +113,33 @@ class Simulation {
 
   // ---- what things cost
 
+  /// Of a block of a bucket those of all blocks: `share_of` says which part of them is one device's.
+  double bytes_of(Port port) const {
+    const Node& maker = dag_.node(port.node);
+    const double bytes = static_cast<double>(dag_.output_type(port).bytes());
+    const BucketId id = maker.subject.bucket();
+    if (!id.valid()) return bytes;
+    const Bucket& bucket = dag_.buckets[id.index()];
+    const bool block = adds_members(maker.kind) ? dag_.cuts_gradients(bucket) : writes_state(maker.kind) && dag_.cuts_parameters(bucket);
+    return block ? bytes * static_cast<double>(dag_.extent(bucket.flat)) : bytes;
+  }
+
+  /// What a node reads: contributions to a sum lie in one place.
   double bytes_of(const Node& node) const {
-    std::int64_t bytes = 0;
+    double bytes = 0;
+    std::uint32_t port = kNone;
     for (const Input& input : dag_.inputs_of(node)) {
-      if (input.source.node.valid()) bytes += dag_.output_type(input.source).bytes();
+      if (input.source.node.valid() && input.port != port) bytes += bytes_of(input.source);
+      port = input.port;
     }
-    return static_cast<double>(bytes);
+    return bytes;
   }
 
   double work_seconds(const Node& node) const {
     if (runs_body(node.kind)) return costs_.body[node.body.index()];
     double bytes = bytes_of(node);
     for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-      bytes += static_cast<double>(dag_.output_type({NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), i}).bytes());
+      bytes += bytes_of(Port{NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), i});
     }
     // An optimizer reads and writes its slots, each as large as the parameters.
     const double slots = writes_state(node.kind) ? 2 : 1;

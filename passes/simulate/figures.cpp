@@ -14,7 +14,7 @@ double made(const Timeline& timeline, std::uint32_t entry) {
   return communicates ? timeline.start[cause] : timeline.finish[cause];
 }
 
-/// The idle time between the entries of a compute lane.
+/// The idle time between the entries of a compute lane, and inside of an operation whose parts wait.
 void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
   const Timeline::Lane& lane = timeline.lanes[rank.first_lane];
   rank.idle = {};
@@ -24,7 +24,7 @@ void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
   }
   rank.first_start = timeline.start[lane.first];
   rank.idle.before_first = rank.first_start;
-  double busy_until = rank.first_start;
+  double busy_until = rank.first_start, busy = 0;
   for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
     const double gap = timeline.start[entry] - busy_until;
     if (gap > 0) {
@@ -34,8 +34,10 @@ void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
       rank.idle.message += message;
       rank.idle.data += gap - message;
     }
+    busy += std::max(0.0, timeline.finish[entry] - std::max(timeline.start[entry], busy_until));
     busy_until = std::max(busy_until, timeline.finish[entry]);
   }
+  rank.idle.data += std::max(0.0, busy - rank.work);
   rank.last_end = busy_until;
   rank.idle.after_last = timeline.makespan - busy_until;
 }

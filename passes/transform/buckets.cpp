@@ -83,6 +83,15 @@ class BucketFiller {
 
 constexpr std::int64_t kNoLimit = INT64_MAX;
 
+/// Which chunks use a parameter, and which of them make a gradient.
+void add_users(std::span<const Use> uses, std::vector<std::uint32_t>& key) {
+  std::vector<std::uint32_t> users;
+  for (const Use& use : uses) users.push_back(use.chunk.value() * 2 + (use.makes_gradient ? 1 : 0));
+  std::sort(users.begin(), users.end());
+  users.erase(std::unique(users.begin(), users.end()), users.end());
+  key.insert(key.end(), users.begin(), users.end());
+}
+
 }  // namespace
 
 void make_buckets(Dag& dag) {
@@ -100,6 +109,10 @@ void make_buckets(Dag& dag) {
 bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   const auto flat = [&](const Use& use) { return use.cut & rules[use.chunk.index()].flat; };
+  const auto cut_alike = [&](const Use& a, const Use& b) {
+    const BucketRules &x = rules[a.chunk.index()], &y = rules[b.chunk.index()];
+    return flat(a) == flat(b) && (flat(a) == 0 || (x.cut == y.cut && x.reduced == y.reduced && x.prefetch == y.prefetch));
+  };
   BucketFiller filler(dag);
   for (std::size_t p = 0; p < uses.size(); ++p) {
     if (uses[p].empty()) continue;
@@ -129,11 +142,11 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
             .hint("replicate both regions over the same axes");
         fits = false;
       }
-      if (flat(use) != flat(uses[p].front()) && fits) {
+      if (!cut_alike(use, uses[p].front()) && fits) {
         const Use& first = uses[p].front();
-        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, whose optimizer state they cut in different ways: `zero` differs on one of their axes", region_text(dag, first.chunk),
+        sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, which they cut in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
-            .hint("one weight has one optimizer state: write the same `zero` for both regions");
+            .hint("one weight has one layout: write the same settings of `replicate` for both regions");
         fits = false;
       }
     }
@@ -147,12 +160,19 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
     like.reduce = uses[p].front().cut;
     like.flat = flat(uses[p].front());
+    const BucketRules& rule = rules[uses[p].front().chunk.index()];
+    if (like.flat != 0) {
+      like.cut = rule.cut;
+      if (rule.cut > Cut::state) like.reduced = rule.reduced;
+      if (rule.cut == Cut::parameters) like.prefetch = rule.prefetch;
+    }
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
     const bool reduced = like.reduce != 0 || like.homes.size() > 1;
-    std::vector<std::uint32_t> key{like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value()};
+    std::vector<std::uint32_t> key{like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value(), static_cast<std::uint32_t>(like.cut), static_cast<std::uint32_t>(like.reduced), like.prefetch};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
+    if (like.cut > Cut::state) add_users(uses[p], key);
     filler.add(tensor::ParamId::at(p), key, like, user, reduced ? rules[user.index()].bytes : kNoLimit);
   }
   return true;

@@ -5,6 +5,8 @@
 // samples of their own, or several homes) share a bucket when homes and axes agree, in parameter order, up to a size. The others have one
 // bucket per home and chunk. Below level placed there are no homes yet, and buckets are the parameters of the same chunks.
 //
+// Where gradients are cut a bucket holds parameters of the same chunks alone, so that all work of a run adds to all of them.
+//
 //   wte used by stage0 on cluster[pp: 0] and stage1 on cluster[pp: 1], both replicated over dp
 //     ->  bucket {wte}, homes cluster[pp: 0], cluster[pp: 1], reduce dp
 
@@ -19,7 +21,11 @@ namespace piper::passes {
 /// What directives say of the buckets of a chunk's parameters.
 struct BucketRules {
   std::int64_t bytes = 25 << 20;  // of one reduction
-  AxisMask flat = 0;              // axes that cut the optimizer state, if the chunk's samples are divided over them
+  AxisMask flat = 0;              // axes that cut what `cut` says, if the chunk's samples are divided over them
+  dag::Cut cut = dag::Cut::nothing;
+  dag::Round reduced = dag::Round::step;
+  std::uint32_t prefetch = 0;
+  friend bool operator==(const BucketRules&, const BucketRules&) = default;
 };
 
 /// Fills the buckets of a DAG below level placed.

@@ -23,6 +23,8 @@ struct Layout {
   std::uint32_t specificity = 0;
 };
 
+bool same_settings(const Replicate& a, const Replicate& b) { return a.bucket_bytes == b.bucket_bytes && a.zero == b.zero && a.prefetch == b.prefetch && a.reduce == b.reduce; }
+
 class Replicator {
  public:
   Replicator(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
@@ -37,6 +39,10 @@ class Replicator {
   void report_misfit(const Node& maker, const Node& reader) const;
   void warn_of_repeated_work() const;
   void divide_bodies();
+  std::optional<std::vector<BucketRules>> bucket_rules();
+  static Round round_of(const Replicate& replicate);
+  static bool cut_alike(const Replicate& a, const Replicate& b);
+  void report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const;
   /// The line that placed something on these devices.
   LocId place_of(DeviceSetId devices, LocId otherwise) const;
   LocId replicate_of(ChunkId a, ChunkId b) const;
@@ -91,7 +97,7 @@ bool Replicator::apply(const Replicate& replicate) {
         Layout& layout = layouts_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
         if (layout.directive == nullptr || layout.specificity < specificity) {
           layout = {&replicate, specificity};
-        } else if (layout.specificity == specificity && (layout.directive->bucket_bytes != replicate.bucket_bytes || layout.directive->zero != replicate.zero)) {
+        } else if (layout.specificity == specificity && !same_settings(*layout.directive, replicate)) {
           sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
                        region_text(dag_, chunk), text(axis))
               .related(layout.directive->loc, "the other `replicate` stands here")
@@ -280,18 +286,47 @@ bool Replicator::run() {
   if (!set_cuts() || !check_edges()) return false;
   warn_of_repeated_work();
   divide_bodies();
+  const std::optional<std::vector<BucketRules>> rules = bucket_rules();
+  return rules && make_buckets(dag_, *rules, sink_);
+}
+
+/// Nothing after reporting axes that cut the parameters of one chunk in different ways.
+std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
   std::vector<BucketRules> rules(dag_.chunks.size());
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     std::uint32_t specificity = 0;
+    const Replicate* cuts = nullptr;
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
       const Layout& layout = layouts_[c * dag_.mesh.axes.size() + a];
-      if (layout.directive != nullptr && layout.directive->zero > 0) rules[c].flat |= AxisMask{1} << a;
-      if (layout.directive == nullptr || !layout.directive->bucket_bytes || layout.specificity < specificity) continue;
+      if (layout.directive == nullptr) continue;
+      const Replicate& replicate = *layout.directive;
+      if (replicate.zero > 0) {
+        rules[c].flat |= AxisMask{1} << a;
+        if (cuts != nullptr && !cut_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
+        cuts = &replicate;
+        rules[c].cut = static_cast<Cut>(replicate.zero);
+        rules[c].reduced = round_of(replicate);
+        rules[c].prefetch = replicate.prefetch.value_or(0);
+      }
+      if (!replicate.bucket_bytes || layout.specificity < specificity) continue;
       specificity = layout.specificity;
-      rules[c].bytes = *layout.directive->bucket_bytes;
+      rules[c].bytes = *replicate.bucket_bytes;
     }
   }
-  return make_buckets(dag_, rules, sink_);
+  return rules;
+}
+
+Round Replicator::round_of(const Replicate& replicate) {
+  if (replicate.reduce) return *replicate.reduce == directive::Reduce::run ? Round::run : *replicate.reduce == directive::Reduce::each ? Round::each : Round::step;
+  return replicate.zero == 3 ? Round::run : replicate.zero == 2 ? Round::each : Round::step;
+}
+
+bool Replicator::cut_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && round_of(a) == round_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
+
+void Replicator::report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const {
+  sink_.report(Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc), "`{}` is cut over two axes in different ways: `zero`, `reduce` or `prefetch` differs", region_text(dag_, chunk))
+      .related(a.loc, "the other `replicate` stands here")
+      .hint("write the same settings for both axes, or `zero: 0` for one of them: it then adds up whole copies or blocks");
 }
 
 }  // namespace

@@ -64,8 +64,11 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
     const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
-    const std::uint64_t kept = param.share == PIPER_NO_SHARE ? bytes : param.block * element_bytes(param.dtype);
-    const std::pair<std::uint64_t, std::uint64_t> tensors[] = {{param.offset, bytes}, {param.grad_offset, bytes}, {param.slot_offsets[0], kept}, {param.slot_offsets[1], kept}};
+    const auto kept = [&](PiperInBlocks what) { return param.share == PIPER_NO_SHARE || what > static_cast<PiperInBlocks>(param.in_blocks) ? bytes : param.block * element_bytes(param.dtype); };
+    const std::pair<std::uint64_t, std::uint64_t> tensors[] = {{param.offset, kept(PIPER_VALUES_IN_BLOCKS)},
+                                                               {param.grad_offset, kept(PIPER_GRADIENTS_IN_BLOCKS)},
+                                                               {param.slot_offsets[0], kept(PIPER_STATE_IN_BLOCKS)},
+                                                               {param.slot_offsets[1], kept(PIPER_STATE_IN_BLOCKS)}};
     for (const auto& [offset, size] : tensors) {
       if (offset != PIPER_NO_OFFSET && !inside(offset, size, program.state_bytes)) {
         return bad(rank, "the parameter `" + std::string(param.name) + "` lies outside the state");

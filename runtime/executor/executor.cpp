@@ -90,7 +90,7 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
   const auto work = [&] {
     for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
       ranks[r]->arena.touch();
-      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->arena.base());
+      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->replica, ranks[r]->arena.base());
     }
   };
   std::vector<std::jthread> threads;
@@ -351,15 +351,10 @@ std::optional<ParameterValues> Executor::read_parameter(std::string_view name, P
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
       const unsigned char* from = rank->arena.base() + offset;
-      const bool shared = param.share != PIPER_NO_SHARE && part != Part::values;
-      // Of its bucket this rank has the elements from `first` on; where it has all, of the parameter.
-      const std::uint64_t first = shared ? rank->job->replica[param.share - 1] * param.block : param.first;
-      const std::uint64_t end = shared ? first + param.block : param.first + param.elements;
-      const std::uint64_t begin_of_slot = part == Part::gradient || !shared ? param.first : first;
-      for (std::uint64_t i = std::max(first, param.first); i < std::min(end, param.first + param.elements); ++i) {
-        out->values[i - param.first] = element(from, param.dtype, i - begin_of_slot);
-      }
-      if (!shared) return out;
+      constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
+      const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], rank->job->replica);
+      for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element(from, param.dtype, here.at + (i - here.first));
+      if (here.first == 0 && here.end == param.elements) return out;
     }
   }
   return out;

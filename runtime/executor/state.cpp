@@ -21,9 +21,9 @@ constexpr std::uint64_t kHugePage = 2u << 20;
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 template <typename T>
-void fill(const PiperParam& param, std::uint64_t seed, T* values) {
+void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, T* values) {
   const piper_random_key key = piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
-  for (std::uint64_t i = 0; i < param.elements; ++i) {
+  for (std::uint64_t i = here.first; i < here.end; ++i) {
     double value = 0;
     switch (param.init) {
       case PIPER_NORMAL: value = param.scale * piper_random_normal(key, i); break;
@@ -32,11 +32,21 @@ void fill(const PiperParam& param, std::uint64_t seed, T* values) {
       case PIPER_CONSTANT: value = param.scale; break;
       default: break;
     }
-    values[i] = static_cast<T>(value);
+    values[here.at + (i - here.first)] = static_cast<T>(value);
   }
 }
 
 }  // namespace
+
+Elements elements_here(const PiperParam& param, PiperInBlocks what, const std::uint32_t* replica) {
+  const bool in_blocks = param.share != PIPER_NO_SHARE && what <= static_cast<PiperInBlocks>(param.in_blocks);
+  // Whole gradients hold the sum in the rank's block alone, at its place.
+  const bool shared = param.share != PIPER_NO_SHARE && what <= std::max(PIPER_GRADIENTS_IN_BLOCKS, static_cast<PiperInBlocks>(param.in_blocks));
+  if (!shared) return {0, param.elements, 0};
+  const std::uint64_t block = replica[param.share - 1] * param.block;
+  const std::uint64_t first = std::max(block, param.first), end = std::max(first, std::min(block + param.block, param.first + param.elements));
+  return {first - param.first, end - param.first, first - (in_blocks ? block : param.first)};
+}
 
 Arena::~Arena() {
   if (mapping_) munmap(mapping_, mapped_);
@@ -91,14 +101,15 @@ std::uint64_t Arena::touched_bytes() const {
   return end;
 }
 
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena) {
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena) {
   std::memset(arena, 0, program.state_bytes);
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
+    const Elements here = elements_here(param, PIPER_VALUES_IN_BLOCKS, replica);
     if (param.dtype == PIPER_F32) {
-      fill(param, seed, reinterpret_cast<float*>(arena + param.offset));
+      fill(param, seed, here, reinterpret_cast<float*>(arena + param.offset));
     } else {
-      fill(param, seed, reinterpret_cast<double*>(arena + param.offset));
+      fill(param, seed, here, reinterpret_cast<double*>(arena + param.offset));
     }
   }
 }

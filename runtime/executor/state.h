@@ -7,7 +7,7 @@
 //   Arena arena;
 //   if (!arena.allocate(program->arena_bytes, options)) ...;
 //   arena.touch();
-//   initialise_parameters(*program, seed, arena.base());
+//   initialise_parameters(*program, seed, job_rank.replica, arena.base());
 
 #include <cstdint>
 #include <optional>
@@ -41,8 +41,15 @@ class Arena {
   bool poisoned_ = false;
 };
 
+/// The elements [first, end) of a parameter that a rank has, and where the first of them lies, in elements from the offset that `PiperParam` says.
+struct Elements {
+  std::uint64_t first = 0, end = 0, at = 0;
+};
+/// Of its values, of its reduced gradient, or of a slot of the optimizer. `replica` is the rank's; it may be null where nothing is in shares.
+Elements elements_here(const PiperParam& param, PiperInBlocks what, const std::uint32_t* replica);
+
 /// Parameters get their first values; gradients and optimizer slots zero.
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, unsigned char* arena);
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena);
 
 /// The scalars of the update of training step `step` (from 0).
 /// Warm-up is linear from 0 and reaches `base` with update `warmup`. The update after it has `base`; from there it is constant, or cosine or linear down

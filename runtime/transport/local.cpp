@@ -29,6 +29,16 @@ void add(T* sum, const T* value, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) sum[i] += value[i];
 }
 
+void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value, std::uint64_t count) {
+  if (dtype == PIPER_F32) {
+    add(reinterpret_cast<float*>(sum), reinterpret_cast<const float*>(value), count);
+  } else if (dtype == PIPER_F64) {
+    add(reinterpret_cast<double*>(sum), reinterpret_cast<const double*>(value), count);
+  } else {
+    add(reinterpret_cast<std::int64_t*>(sum), reinterpret_cast<const std::int64_t*>(value), count);
+  }
+}
+
 class LocalTransport final : public Transport {
  public:
   std::uint32_t connect(const PiperCommunicator& communicator) override {
@@ -53,6 +63,7 @@ class LocalTransport final : public Transport {
       return;
     }
     channel.members[self] = &operation;
+    clear_padding(operation);
     if (++channel.present == channel.members.size() && match(channel)) move(channel);
   }
 
@@ -67,6 +78,13 @@ class LocalTransport final : public Transport {
   bool moves_only_on_start() const override { return true; }
 
  private:
+  static void clear_padding(const Operation& operation) {
+    for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
+      const PiperPart& part = operation.parts[i];
+      if (part.flags & PIPER_CLEARS) std::memset(operation.arena + part.out, 0, part.elements * element_bytes(part.dtype));
+    }
+  }
+
   static void fail(Operation& operation, const char* error, std::int64_t value) {
     operation.state = OperationState::failed;
     operation.error = error;
@@ -102,6 +120,7 @@ class LocalTransport final : public Transport {
     for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
       if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
       if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
+      if (member.parts[i].flags & PIPER_CLEARS) continue;
       if (op != PIPER_SEND && op != PIPER_RECV && !contributor(channel, i)) return "no member contributes a value";
       if (in_blocks(op) && first.parts[i].elements % channel.members.size() != 0) return "a value does not divide into the blocks of its members";
     }
@@ -123,14 +142,14 @@ class LocalTransport final : public Transport {
     while (channel.part < parts) {
       const PiperPart& part = channel.members[0]->parts[channel.part];
       const std::uint64_t size = element_bytes(part.dtype);
-      if (channel.done < part.elements) {
+      if (channel.done < part.elements && !(part.flags & PIPER_CLEARS)) {
         if (budget < size) return;
         const std::uint64_t count = std::min(part.elements - channel.done, budget / size);
         move_elements(channel, channel.done, count);
         channel.done += count;
         budget -= count * size;
       }
-      if (channel.done < part.elements) return;
+      if (channel.done < part.elements && !(part.flags & PIPER_CLEARS)) return;
       ++channel.part;
       channel.done = 0;
     }
@@ -155,7 +174,7 @@ class LocalTransport final : public Transport {
       }
       case PIPER_REDUCE_SCATTER:
         by_blocks(channel, first, count, [&](const Operation& owner, std::uint64_t from, std::uint64_t elements) {
-          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { std::memcpy(out(owner, channel.part) + at * size, sum_, n * size); });
+          reduce(channel, from, elements, [&](std::uint64_t at, std::uint64_t n) { give_block(owner, channel, at, n); });
         });
         return;
       case PIPER_GATHER:
@@ -169,9 +188,26 @@ class LocalTransport final : public Transport {
   static unsigned char* in(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].in); }
   static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
 
+  // Where element `at` of a part lies in what is the owner's alone.
+  static std::uint64_t in_own(const Operation& owner, const Channel& channel, std::uint64_t at) {
+    const PiperPart& part = owner.parts[channel.part];
+    return part.flags & PIPER_OWN_BLOCK ? at % (part.elements / channel.members.size()) : at;
+  }
+
+  void give_block(const Operation& owner, const Channel& channel, std::uint64_t at, std::uint64_t count) {
+    const PiperPart& part = owner.parts[channel.part];
+    const std::uint64_t size = element_bytes(part.dtype);
+    unsigned char* const to = out(owner, channel.part) + in_own(owner, channel, at) * size;
+    if (part.flags & PIPER_ADDS) {
+      add_to(part.dtype, to, sum_, count);
+    } else {
+      std::memcpy(to, sum_, count * size);
+    }
+  }
+
   static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t first, std::uint64_t count) {
     const std::uint64_t size = element_bytes(from.parts[channel.part].dtype);
-    const unsigned char* source = in(from, channel.part) + first * size;
+    const unsigned char* source = in(from, channel.part) + in_own(from, channel, first) * size;
     for (const Operation* to : channel.members) {
       unsigned char* target = out(*to, channel.part) + first * size;
       if (source != target) std::memcpy(target, source, count * size);
@@ -203,12 +239,8 @@ class LocalTransport final : public Transport {
         const unsigned char* summand = in(*member, channel.part) + first * size;
         if (!std::exchange(any, true)) {
           std::memcpy(sum_, summand, n * size);
-        } else if (dtype == PIPER_F32) {
-          add(reinterpret_cast<float*>(sum_), reinterpret_cast<const float*>(summand), n);
-        } else if (dtype == PIPER_F64) {
-          add(reinterpret_cast<double*>(sum_), reinterpret_cast<const double*>(summand), n);
         } else {
-          add(reinterpret_cast<std::int64_t*>(sum_), reinterpret_cast<const std::int64_t*>(summand), n);
+          add_to(dtype, sum_, summand, n);
         }
       }
       give(first, n);

@@ -341,7 +341,9 @@ class Mutator {
     numbers(place.line, " bytes ", {-1, 1, 64});
     const std::string& text = lines_[place.line];
     const Token own = word(text, text.find(" = ") + 3);
-    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients"}) add("another class", place.line, with(text, own, cls));
+    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients", "unreduced", "gathered"}) {
+      if (text.substr(own.begin, own.end - own.begin) != cls) add("another class", place.line, with(text, own, cls));
+    }
   }
 
   // ---- actions -----------------------------------------------------------------------------------------------------------

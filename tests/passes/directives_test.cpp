@@ -59,13 +59,28 @@ const Refusal kRefusals[] = {
        b.add(partition);
      }},
     {"partitioned_instance", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { b.split({{"mb", 2}}).partition("part", 2, {}, {{"layer", 0}, {"mb", 0}}); }},
-    {"zero_and_prefetch", Code::not_available, mlp,
+    {"prefetch_of_whole_parameters", Code::nothing_to_prefetch, mlp,
      [](StrategyBuilder& b) {
        directive::Replicate sharded = replicate(b, {axis(b, 1)});
-       sharded.zero = 3;
+       sharded.zero = 2;
        sharded.prefetch = 2;
        b.line(2, 2).add(sharded);
      }},
+    {"cut_gradients_once_per_step", Code::reduction_refused, mlp,
+     [](StrategyBuilder& b) {
+       directive::Replicate sharded = replicate(b, {axis(b, 1)});
+       sharded.zero = 3;
+       sharded.reduce = directive::Reduce::step;
+       b.line(2, 2).add(sharded);
+     }},
+    {"whole_gradients_per_run", Code::reduction_refused, mlp,
+     [](StrategyBuilder& b) {
+       directive::Replicate sharded = replicate(b, {axis(b, 1)});
+       sharded.zero = 1;
+       sharded.reduce = directive::Reduce::run;
+       b.line(2, 2).add(sharded);
+     }},
+    {"cut_over_two_axes_differently", Code::zero_mixed, mlp, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {}, 3).replicate({"pp"}, {}, {}, 1); }},
     {"more_stages_than_operations", Code::partition_too_fine, mlp, [](StrategyBuilder& b) { b.partition("stage", 100); }},
     {"no_stages", Code::partition_too_fine, mlp, [](StrategyBuilder& b) { b.partition("stage", 0); }},
     {"sizes_do_not_add_up", Code::partition_sizes, mlp, [](StrategyBuilder& b) { b.partition("stage", 2, {1, 2}); }},

@@ -39,7 +39,9 @@ std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& 
   for (const Input& input : dag.inputs_of(node)) {
     if (input.port == port) continue;
     port = input.port;
-    if (input.cls == EdgeClass::param) {
+    if (input.cls == EdgeClass::param && !runs_body(node.kind)) {
+      add(role.buffers[role.operands[next].buffer.index()].bytes, false, {});  // a block that the device keeps
+    } else if (input.cls == EdgeClass::param) {
       add(dag.param_types[dag.bodies[node.body.index()].inputs[port].param.index()].bytes(), false, {});
     } else {
       add(dag.output_type(input.source).bytes(), false, input.source);
@@ -142,7 +144,8 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
             continue;
           }
           if (before(other, producer) || before(reader, other) || other == reader) continue;
-          if (input.cls == EdgeClass::grad && runs_body(dag.node(role.actions[other % n].node).kind)) continue;
+          const NodeKind adds = dag.node(role.actions[other % n].node).kind;
+          if (input.cls == EdgeClass::grad && (runs_body(adds) || scatters_members(adds))) continue;
           return name + ": " + text(other) + " overwrites what " + text(reader) + " reads from " + text(producer);
         }
       }
@@ -150,7 +153,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
     }
   }
   // The first contribution of a step writes, the others add.
-  std::map<std::int64_t, bool> written;
+  std::map<std::pair<std::uint32_t, std::int64_t>, bool> written;  // by buffer and offset
   for (const Action& action : role.actions) {
     const Node& node = dag.node(action.node);
     if (!runs_body(node.kind)) continue;
@@ -159,7 +162,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
     for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
       if (body.outputs[i].kind != PortKind::grad) continue;
       const Operand& operand = role.operands[action.first_operand + inputs + i];
-      bool& first = written[role.buffers[operand.buffer.index()].offset + operand.offset];
+      bool& first = written[{operand.buffer.value(), operand.offset}];
       if (operand.accumulate != first) return name + ": " + dag.name(action.node) + " adds where it should write, or the other way";
       first = true;
     }

@@ -65,7 +65,8 @@ void HandProgram::param(const std::string& name, std::uint64_t offset, std::uint
                      .dims = &dims_.back(),
                      .first = 0,
                      .block = 0,
-                     .share = PIPER_NO_SHARE});
+                     .share = PIPER_NO_SHARE,
+                     .in_blocks = PIPER_STATE_IN_BLOCKS});
 }
 
 int HandProgram::run_step(const PiperApi* api, PiperRank* rank) {

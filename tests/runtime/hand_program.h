@@ -60,7 +60,7 @@ class HandProgram {
 
   template <typename T>
   static PiperPart part(std::uint64_t in, std::uint64_t out, std::uint64_t elements) {
-    return {in, out, elements, dtype_of<T>(), PIPER_NO_SHARE};
+    return {in, out, elements, dtype_of<T>(), PIPER_NO_SHARE, 0, 0};
   }
   static PiperWait after(Spot spot, std::uint32_t distance = 0) { return {spot.stream, spot.position, distance}; }
 

@@ -132,6 +132,45 @@ TEST(Transport, ReduceScatterAndGatherMoveBlocks) {
   EXPECT_EQ(right, (std::vector<int>{2, 2, 2}));
 }
 
+/// Members keep their blocks alone: sums are added to them, what is padding is cleared before, and gathers make copies that are whole.
+TEST(Transport, BlocksMayBeAllThatAMemberKeeps) {
+  constexpr std::uint64_t kMembers = 3, kBlock = 40'000, kAll = kMembers * kBlock, kFilled = kAll - 5;
+  HandJob job(kMembers);
+  const std::uint32_t sums = job.group({0, 1, 2}, 1), blocks = job.group({0, 1, 2}, 1);
+  std::vector<int> right(kMembers, 0);
+  for (std::uint32_t r = 0; r < kMembers; ++r) {
+    HandProgram& program = job.rank(r);
+    const std::uint64_t whole = program.allocate<float>(kAll), own = program.allocate<float>(kBlock), copy = program.allocate<float>(kAll);
+    PiperPart sum = HandProgram::part<float>(whole, own, kAll), padding = HandProgram::part<float>(PIPER_NO_OFFSET, whole + kFilled * sizeof(float), kAll - kFilled);
+    PiperPart block = HandProgram::part<float>(own, copy, kAll);
+    sum.flags = PIPER_OWN_BLOCK;
+    padding.flags = PIPER_CLEARS;
+    block.flags = PIPER_OWN_BLOCK;
+    Spot last{};
+    for (std::uint32_t round = 1; round <= 2; ++round) {
+      const auto fill = [=](Step& step) {
+        for (std::uint64_t i = 0; i < kAll; ++i) step.at<float>(whole)[i] = static_cast<float>(i % 1000 + round);
+        return 0;
+      };
+      const Spot make = round == 1 ? program.compute("make", {}, fill) : program.compute("make again", {HandProgram::after(last)}, fill);
+      last = program.communicate("grads", PIPER_REDUCE_SCATTER, sums, round, {sum, padding}, {HandProgram::after(make)});
+      sum.flags |= PIPER_ADDS;
+    }
+    const Spot gather = program.communicate("params", PIPER_GATHER, blocks, 3, {block}, {HandProgram::after(last)});
+    program.compute("check", {HandProgram::after(gather)}, [=, &right](Step& step) {
+      for (std::uint64_t i = 0; i < kAll; ++i) {
+        const float wanted = i < kFilled ? static_cast<float>(3 * (2 * (i % 1000) + 3)) : 0;
+        if (step.at<float>(copy)[i] != wanted) return 0;
+        if (i / kBlock == r && step.at<float>(own)[i % kBlock] != wanted) return 0;
+      }
+      ++right[r];
+      return 0;
+    });
+  }
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 1).ended, Ended::finished);
+  EXPECT_EQ(right, (std::vector<int>{1, 1, 1}));
+}
+
 TEST(Transport, SeveralValuesOfAMessageArriveTogether) {
   HandJob job(2);
   const std::uint32_t pair = job.pair(1, 0);

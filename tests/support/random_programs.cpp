@@ -29,6 +29,7 @@ class ProgramMaker {
     const std::uint64_t batch = std::uint64_t{copies_} * microbatches_ * dp_ * std::max(1u, ep_) * between(1, 2);
     // How the work gets its regions: 0 stages, 1 stages that the model marks, 2 its own calls.
     const std::uint64_t cut = random_.chance(0.7) ? 0 : random_.between(1, 2);
+    marked_ = cut == 1;
     stages_ = between(1, std::min(5u, 2 * pp_));
     const RandomModel model = random_model(random_, {.stages = cut == 1 ? stages_ : 0, .dropout = options_.dropout});
 
@@ -122,14 +123,21 @@ class ProgramMaker {
     if (ep_ > 1 && random_.chance(0.8)) over.push_back("ep");
     if (over.empty()) return "";
     const std::string bucket = random_.chance(0.5) ? "bucket: " + number(static_cast<std::uint64_t>(random_.between(1, 400))) : "";
-    const auto line = [&](const std::string& axes, bool shares) {
-      const std::string zero = shares ? "zero: 1" : "";
-      return "    replicate model over " + axes + (zero.empty() && bucket.empty() ? "" : " with ") + zero + (zero.empty() || bucket.empty() ? "" : ", ") + bucket + "\n";
+    const auto line = [&](const std::string& axes, std::uint32_t zero) {
+      std::vector<std::string> settings;
+      if (zero > 0) settings.push_back("zero: " + number(zero));
+      if (!bucket.empty()) settings.push_back(bucket);
+      if (zero > 1 && random_.chance(0.4)) settings.push_back(random_.chance(0.5) ? "reduce: each" : "reduce: run");
+      if (zero > 2 && random_.chance(0.6)) settings.push_back("prefetch: " + number(random_.below(4)));
+      std::string text = "    replicate model over " + axes;
+      for (std::size_t i = 0; i < settings.size(); ++i) text += (i == 0 ? " with " : ", ") + settings[i];
+      return text + "\n";
     };
-    // Optimizer state whole, in shares over all axes, or over one of them alone.
-    const bool shares = random_.chance(0.4);
-    if (over.size() > 1 && shares && random_.chance(0.5)) return line(over.front(), true) + line(over.back(), false);
-    return line(over.front() + (over.size() > 1 ? ", " + over.back() : ""), shares);
+    // State, gradients and parameters whole, or cut over all axes, or over one of them alone.
+    // Loose work that marked stages take in stays outside where an order names it, as orders drawn from units would.
+    const std::uint32_t zero = random_.chance(0.3) ? 0 : between(1, marked_ ? 1 : 3);
+    if (over.size() > 1 && zero > 0 && random_.chance(0.5)) return line(over.front(), zero) + line(over.back(), 0);
+    return line(over.front() + (over.size() > 1 ? ", " + over.back() : ""), zero);
   }
 
   /// Puts communication that there is on streams of its own, with a window that is ample.
@@ -158,6 +166,7 @@ class ProgramMaker {
   std::uint32_t pp_ = 1, dp_ = 1, ep_ = 0, microbatches_ = 1, copies_ = 1, stages_ = 1;
   std::vector<std::string> regions_;  // what is placed
   bool numbered_ = false;             // they are stages
+  bool marked_ = false;  // the model marks its stages
 };
 
 }  // namespace

@@ -108,6 +108,25 @@ std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, c
   return own;
 }
 
+/// What a sum of squares or an update reads, parameter by parameter.
+std::vector<Array> DagRun::gradients_of(const Node& node, std::uint64_t rank) {
+  const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+  std::vector<Array> gradients;
+  if (!dag_.cuts_gradients(bucket)) {
+    for (std::uint32_t i = 0; i < bucket.params.size(); ++i) gradients.push_back(input(node, i, rank));
+    return gradients;
+  }
+  const Array all = input(node, 0, rank);
+  auto from = all.data.begin();
+  for (const tensor::ParamId param : bucket.params) {
+    Array& gradient = gradients.emplace_back();
+    gradient.type = dag_.param_types[param.index()];
+    gradient.data.assign(from, from + gradient.type.elements());
+    from += gradient.type.elements();
+  }
+  return gradients;
+}
+
 std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
   const Node& node = dag_.node(id);
   const Context& context = *dag_.context;
@@ -155,13 +174,26 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(send, i, from));
       break;
     }
-    case NodeKind::reduce_scatter:  // every member has the whole sum here
+    case NodeKind::reduce_scatter: {  // every member has the whole sum here; of cut gradients as one value, end to end
+      const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+      for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
+        Array sum = all_reduce(node, i, rank);
+        if (i == 0 || !dag_.cuts_gradients(bucket)) {
+          result.push_back(std::move(sum));
+        } else {
+          result.back().data.insert(result.back().data.end(), sum.data.begin(), sum.data.end());
+        }
+      }
+      break;
+    }
     case NodeKind::all_reduce:
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(all_reduce(node, i, rank));
       break;
-    case NodeKind::gather:
-      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(node, i, rank));
+    case NodeKind::gather: {
+      const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(dag_.cuts_parameters(bucket) ? params_[bucket.params[i].index()] : input(node, i, rank));
       break;
+    }
     case NodeKind::all_gather:
       for (const NodeId member : dag_.comms[node.comm.index()].members) {
         const Node& other = dag_.node(member);
@@ -174,9 +206,10 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     case NodeKind::sum_squares: {
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
       Array sums;
+      const std::vector<Array> gradients = gradients_of(node, rank);
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         double sum = 0;
-        for (const double g : own_block(bucket, i, input(node, i, rank).data, rank)) sum += g * g;
+        for (const double g : own_block(bucket, i, gradients[i].data, rank)) sum += g * g;
         if (bucket.flat == 0 || i == 0) sums.data.push_back(0);
         sums.data.back() += sum;
       }
@@ -215,8 +248,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       break;
     }
     case NodeKind::update: {
-      const std::vector<tensor::ParamId>& params = dag_.buckets[node.subject.bucket().index()].params;
-      for (std::uint32_t i = 0; i < params.size(); ++i) result.push_back(input(node, i, rank));
+      result = gradients_of(node, rank);  // more of them than outputs where parameters are cut
       break;
     }
     case NodeKind::send:

@@ -1,0 +1,67 @@
+#include <set>
+#include <tuple>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+/// Collectives of parameters and gradients that are cut are called after work whose round they begin or end: who reads what a gather makes whole, and whose gradients a
+/// reduce_scatter sums.
+class Rounds {
+ public:
+  explicit Rounds(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    for (const NodeId id : facts_.around) {
+      const Node& node = facts_.node(id);
+      if (!node.chunk.valid()) continue;
+      if (!in_blocks(node)) {
+        facts_.sink.report(Code::broken_dag, node.loc, "`{}` speaks of work, and nothing of its bucket is done per round of work", facts_.name(id));
+        return;
+      }
+      called_.insert(id);
+    }
+    if (called_.empty()) return;
+    for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (!input.source.node.valid()) continue;
+        const Node& maker = facts_.node(input.source.node);
+        if (scatters_members(node.kind) && called_.contains(NodeId(i)) && dag_.buckets[node.subject.bucket().index()].reduced == dag::Round::each &&
+            input.source.node != dag_.inputs_of(node).front().source.node) {
+          facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(NodeId(i)));
+          return;
+        }
+        if (runs_body(node.kind) && unites_blocks(maker.kind)) rounds_.insert(round(input.source.node, node));
+        if (scatters_members(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
+      }
+    }
+    for (const NodeId id : called_) {
+      if (rounds_.contains(round(id, facts_.node(id)))) continue;
+      facts_.sink.report(Code::wrong_reduction, facts_.loc(id), "`{}` is called after work that neither reads nor makes what it moves", facts_.name(id));
+    }
+  }
+
+ private:
+  using Round = std::tuple<NodeId, dag::ChunkId, Pass, dag::Instance>;
+  static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
+
+  bool in_blocks(const Node& node) const {
+    if (!node.subject.bucket().valid() || dag_.level < Level::communicating) return false;
+    const dag::Cut cut = dag_.buckets[node.subject.bucket().index()].cut;
+    return (scatters_members(node.kind) && cut >= dag::Cut::gradients) || (unites_blocks(node.kind) && cut >= dag::Cut::parameters);
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::set<NodeId> called_;
+  std::set<Round> rounds_;
+};
+
+}  // namespace
+
+void check_rounds(Facts& facts) { Rounds(facts).check(); }
+
+}  // namespace piper::verify

@@ -1,0 +1,290 @@
+#include "passes/order/rounds.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+/// Work that reads the parameters of a bucket or adds to its gradients.
+struct Use {
+  std::uint32_t at = 0;  // position among the work of the home's devices
+  NodeId node;
+  bool reads = false, contributes = false;
+};
+
+/// A bucket at one of its homes.
+struct Share {
+  BucketId bucket;
+  NodeId gather, reduction;  // of the whole step; invalid: there is none
+  NodeId left_by;            // who leaves the parameters for the next step, where devices keep all of them
+  std::vector<Use> uses;     // in issue order
+};
+
+/// Work that reads the parameters of a share with nothing else of its devices between it.
+struct Run {
+  Share* share = nullptr;
+  std::vector<NodeId> readers;        // none: the run before serves them
+  std::uint32_t first = 0, last = 0;  // positions of the first and last reader
+  NodeId before;                      // the work before which its gather stands; invalid: all of the step
+};
+
+struct Home {
+  std::vector<NodeId> work;  // of its devices, in issue order
+  std::vector<Share> shares;
+};
+
+class Rounds {
+ public:
+  explicit Rounds(Dag& dag) : dag_(dag) {}
+
+  void run() {
+    find_shares();
+    if (homes_.empty()) return;
+    for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
+    find_work();
+    find_uses();
+    for (auto& [at, home] : homes_) {
+      gather(home);
+      for (Share& share : home.shares) reduce(share);
+    }
+    add_up();
+    insert();
+    if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
+  }
+
+ private:
+  // ---- who uses what, and when
+
+  void find_shares() {
+    for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+      const Node& node = dag_.nodes[n];
+      const bool gathers = unites_blocks(node.kind), scatters = scatters_members(node.kind);
+      if ((!gathers && !scatters) || node.chunk.valid()) continue;
+      const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+      if (!dag_.cuts_gradients(bucket)) continue;
+      std::vector<Share>& shares = homes_[dag_.device_sets[node.devices].at].shares;
+      auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& each) { return each.bucket == node.subject.bucket(); });
+      if (share == shares.end()) share = shares.insert(shares.end(), Share{node.subject.bucket(), {}, {}, {}, {}});
+      (scatters ? share->reduction : dag_.cuts_parameters(bucket) ? share->gather : share->left_by) = NodeId::at(n);
+    }
+  }
+
+  void find_work() {
+    std::vector<std::vector<std::pair<Home*, bool>>> homes_of(dag_.device_sets.size());  // that have some of a set's devices; all of them, and no others
+    for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) {
+      const DeviceSet& set = dag_.device_sets[DeviceSetId::at(s)];
+      for (auto& [at, home] : homes_) {
+        if (set.intersects(DeviceSet{at})) homes_of[s].emplace_back(&home, set.at == at);
+      }
+    }
+    at_.assign(dag_.nodes.size(), 0);
+    for (const NodeId id : dag_.order) {
+      if (!runs_body(dag_.node(id).kind)) continue;
+      for (const auto& [home, own] : homes_of[dag_.node(id).devices.index()]) {
+        if (own) at_[id.index()] = static_cast<std::uint32_t>(home->work.size());
+        home->work.push_back(id);
+      }
+    }
+  }
+
+  void find_uses() {
+    llvm::DenseMap<std::uint32_t, Share*> of_source;  // of the parameters that work reads
+    for (auto& [at, home] : homes_) {
+      for (Share& share : home.shares) {
+        for (const NodeId source : {share.gather, share.left_by}) {
+          if (source.valid()) of_source[source.value()] = &share;
+        }
+        if (!share.reduction.valid()) continue;
+        for (const Input& input : dag_.inputs_of(dag_.node(share.reduction))) share.uses.push_back({at_[input.source.node.index()], input.source.node, false, true});
+      }
+    }
+    for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+      if (!runs_body(dag_.nodes[n].kind)) continue;
+      for (const Input& input : dag_.inputs_of(dag_.nodes[n])) {
+        if (!input.source.node.valid()) continue;
+        const auto share = of_source.find(input.source.node.value());
+        if (share != of_source.end()) share->second->uses.push_back({at_[n], NodeId::at(n), true, false});
+      }
+    }
+    for (auto& [at, home] : homes_) {
+      for (Share& share : home.shares) join_uses(share.uses);
+    }
+  }
+
+  static void join_uses(std::vector<Use>& uses) {
+    std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.at < b.at; });
+    std::vector<Use> joined;
+    for (const Use& use : uses) {
+      if (joined.empty() || joined.back().node != use.node) joined.push_back(use);
+      joined.back().reads |= use.reads;
+      joined.back().contributes |= use.contributes;
+    }
+    uses = std::move(joined);
+  }
+
+  /// Other work of the devices lies between this use and the one before.
+  static bool begins_run(const Share& share, std::size_t use) { return use == 0 || share.uses[use].at != share.uses[use - 1].at + 1; }
+
+  // ---- gathers
+
+  void gather(Home& home) {
+    std::vector<Run> runs = runs_of(home);
+    std::vector<std::uint32_t> starts;  // of the runs, those of one beginning once
+    std::map<const Share*, Run*> before;
+    for (Run& run : runs) {
+      if (starts.empty() || starts.back() != run.first) starts.push_back(run.first);
+      const std::uint32_t ahead = dag_.buckets[run.share->bucket.index()].prefetch;
+      const std::size_t number = starts.size() - 1;
+      if (number >= ahead) run.before = home.work[starts[number - ahead]];
+      Run*& last = before[run.share];
+      if (last != nullptr && (number < ahead || starts[number - ahead] <= last->last)) {
+        last->readers.insert(last->readers.end(), run.readers.begin(), run.readers.end());
+        last->last = run.last;
+        run.readers.clear();
+      } else {
+        last = &run;
+      }
+    }
+    for (const Run& run : runs) {
+      if (!run.readers.empty()) make_gather(run);
+    }
+  }
+
+  static std::vector<Run> runs_of(Home& home) {
+    std::vector<Run> runs;
+    for (Share& share : home.shares) {
+      bool open = false;
+      for (std::size_t u = 0; u < share.uses.size() && share.gather.valid(); ++u) {
+        const Use& use = share.uses[u];
+        if (begins_run(share, u)) open = false;
+        if (!use.reads) continue;
+        if (!std::exchange(open, true)) runs.push_back({&share, {}, use.at, use.at, {}});
+        runs.back().readers.push_back(use.node);
+        runs.back().last = use.at;
+      }
+    }
+    std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+    return runs;
+  }
+
+  void make_gather(const Run& run) {
+    const NodeId whole = run.share->gather, id = repeat(whole, run.readers.front(), begun_.insert(whole.value()).second);
+    for (const NodeId reader : run.readers) {
+      const Node& node = dag_.node(reader);
+      for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
+        if (dag_.edges[e].source.node == whole) dag_.edges[e].source.node = id;
+      }
+    }
+    if (id == whole && named_.contains(whole.value())) return;
+    if (run.before.valid()) {
+      before_[run.before.value()].push_back(id);
+    } else {
+      at_start_.push_back(id);
+    }
+  }
+
+  // ---- reductions
+
+  void reduce(const Share& share) {
+    if (!share.reduction.valid()) return;
+    const Round round = dag_.buckets[share.bucket.index()].reduced;
+    llvm::DenseMap<std::uint32_t, std::size_t> round_of;  // by who contributes
+    std::vector<NodeId> last;                             // of each round
+    bool open = false;
+    for (std::size_t u = 0; u < share.uses.size(); ++u) {
+      if (round == Round::each || begins_run(share, u)) open = false;
+      if (!share.uses[u].contributes) continue;
+      if (!std::exchange(open, true)) last.emplace_back();
+      last.back() = share.uses[u].node;
+      round_of[share.uses[u].node.value()] = last.size() - 1;
+    }
+    std::vector<std::vector<Input>> inputs(last.size());
+    for (const Input& input : dag_.inputs_of(dag_.node(share.reduction))) inputs[round_of[input.source.node.value()]].push_back(input);
+    std::vector<NodeId>& rounds = rounds_of_[share.reduction.value()];
+    for (std::size_t r = 0; r < last.size(); ++r) {
+      rounds.push_back(repeat(share.reduction, last[r], r + 1 == last.size()));
+      dag_.set_inputs(rounds.back(), inputs[r]);
+      if (rounds.back() == share.reduction && named_.contains(share.reduction.value())) continue;
+      after_[last[r].value()].push_back(rounds.back());
+    }
+  }
+
+  /// Who reads the reduction of the whole step reads the sum of its rounds.
+  void add_up() {
+    std::vector<Input> inputs;
+    for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+      if (!dag_.nodes[n].subject.bucket().valid() || scatters_members(dag_.nodes[n].kind)) continue;
+      inputs.clear();
+      for (const Input& input : dag_.inputs_of(dag_.nodes[n])) {
+        const auto rounds = input.source.node.valid() ? rounds_of_.find(input.source.node.value()) : rounds_of_.end();
+        if (rounds == rounds_of_.end()) {
+          inputs.push_back(input);
+          continue;
+        }
+        for (const NodeId round : rounds->second) inputs.push_back({{round, input.source.index}, input.port, input.cls});
+      }
+      if (inputs.size() != dag_.nodes[n].num_inputs) dag_.set_inputs(NodeId::at(n), inputs);
+    }
+  }
+
+  // ---- the order
+
+  /// A collective like that of the whole step, called after work that begins or ends its round. The first gather and the last reduction take its place in the tables;
+  /// where an order names it they stand where the order says, too.
+  NodeId repeat(NodeId whole, NodeId work, bool takes_place) {
+    NodeId id = whole;
+    if (takes_place && !named_.contains(whole.value())) placed_.insert(whole.value());
+    if (!takes_place) {
+      Node node = dag_.node(whole);
+      node.comm = CommId::at(dag_.comms.size());
+      const Comm of_whole = dag_.comms[dag_.node(whole).comm.index()];
+      const std::span<const Input> inputs = dag_.inputs_of(dag_.node(whole));
+      id = dag_.add(node, std::vector<Input>(inputs.begin(), inputs.end()));
+      dag_.comms.push_back({{id}, of_whole.axes, of_whole.loc});
+    }
+    Node& made = dag_.nodes[id.index()];
+    made.pass = dag_.node(work).pass;
+    made.chunk = dag_.node(work).chunk;
+    made.instance = dag_.node(work).instance;
+    return id;
+  }
+
+  void insert() {
+    std::vector<NodeId> order(at_start_);
+    order.reserve(dag_.nodes.size());
+    const auto all = [&](const llvm::DenseMap<std::uint32_t, std::vector<NodeId>>& table, NodeId work) {
+      if (const auto found = table.find(work.value()); found != table.end()) order.insert(order.end(), found->second.begin(), found->second.end());
+    };
+    for (const NodeId id : dag_.order) {
+      if (placed_.contains(id.value())) continue;
+      all(before_, id);
+      order.push_back(id);
+      all(after_, id);
+    }
+    dag_.order = std::move(order);
+  }
+
+  Dag& dag_;
+  std::map<std::vector<std::int32_t>, Home> homes_;  // by device set
+  std::vector<std::uint32_t> at_;                    // per node of work on a home's devices: its position among that work
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> rounds_of_;      // by the reduction of the whole step
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // by work: what stands before and behind it
+  std::vector<NodeId> at_start_;
+  llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order
+  llvm::DenseSet<std::uint32_t> begun_;              // gathers of the whole step with a first round
+  llvm::DenseSet<std::uint32_t> named_;              // what an order lets follow something
+};
+
+}  // namespace
+
+void make_rounds(Dag& dag) { Rounds(dag).run(); }
+
+}  // namespace piper::passes

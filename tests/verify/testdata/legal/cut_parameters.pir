@@ -1,0 +1,242 @@
+pir 1 planned
+train small loc("small.pipe":9:7-9:12) {
+  steps 3
+  dtype f64
+  seed 0
+  data synthetic(classes: 0, batch: 8) loc("small.pipe":10:12-10:31)
+  optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0, clip: 0.1) loc("small.pipe":11:12-11:38)
+}
+mesh grid(pp: 2, dp: 2, pod: 2) loc("small.pipe":8:1-8:32)
+split batch into mb: 2 loc("small.pipe":14:5-14:27)
+param w: f64[dim: 3, out: 5] = normal(0.02) loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+param w2: f64[out: 5, dim: 3] = normal(0.02) loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+input x: f64[batch: 8*, dim: 3] loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
+loss loss.0: 40 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+chunk second0 of second[0] F @second0.F B @second0.B loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+bucket first0.0 (w) on grid[pp: 0], grid[pp: 1] over dp, pod flat dp cut parameters by run prefetch 1 loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+bucket first0.1 (w2) on grid[pp: 0] over dp, pod flat dp cut parameters by run prefetch 1 loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+stream compute
+stream params high_priority loc("small.pipe":19:5-19:52)
+stream grads loc("small.pipe":20:5-20:31)
+stream act.pp0.to.pp1
+stream grad.pp1.to.pp0
+stream sum.pp0
+stream gather.pp0
+stream sum.pp1
+body @first0.F(%x: data f64[batch: 1*, dim: 3] input x,
+    %w: param f64[dim: 3, out: 5] param w,
+    %w2: param f64[out: 5, dim: 3] param w2)
+    -> (%contract: saved f64[batch: 1*, out: 5],
+    %contract.1: data f64[batch: 1*, dim: 3]) {
+  %x = port f64[batch: 1*, dim: 3]
+  %w = port f64[dim: 3, out: 5]
+  %w2 = port f64[out: 5, dim: 3]
+  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 1*, out: 5] @F loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 1*, dim: 3] @F loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+}
+body @first0.B(%x: data f64[batch: 1*, dim: 3] input x,
+    %contract: saved f64[batch: 1*, out: 5],
+    %d.contract.1.contract: data f64[batch: 1*, dim: 3],
+    %w2: param f64[out: 5, dim: 3] param w2)
+    -> (%d.w.contract.1: grad f64[dim: 3, out: 5] param w as w,
+    %d.w2.contract: grad f64[out: 5, dim: 3] param w2 as w2) {
+  %x = port f64[batch: 1*, dim: 3]
+  %contract = port f64[batch: 1*, out: 5]
+  %d.contract.1.contract = port f64[batch: 1*, dim: 3]
+  %w2 = port f64[out: 5, dim: 3]
+  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 1*, out: 5] @BI loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+  %d.w2.contract = contract(%contract, %d.contract.1.contract) {dims: [batch]} : f64[out: 5, dim: 3] @BW loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+  %d.w.contract.1 = contract(%x, %d.contract.contract) {dims: [batch]} : f64[dim: 3, out: 5] @BW loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+}
+body @second0.F(%contract.1: data f64[batch: 1*, dim: 3],
+    %w: param f64[dim: 3, out: 5] param w)
+    -> (%contract.2: saved f64[batch: 1*, out: 5],
+    %sum: loss_sum f64[] loss loss.0) {
+  %contract.1 = port f64[batch: 1*, dim: 3]
+  %w = port f64[dim: 3, out: 5]
+  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 1*, out: 5] @F loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  %square = square(%contract.2) : f64[batch: 1*, out: 5] @F loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
+  %sum = sum(%square) {dims: [batch, out]} : f64[] @F loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+}
+body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3],
+    %contract.2: saved f64[batch: 1*, out: 5],
+    %w: param f64[dim: 3, out: 5] param w)
+    -> (%d.contract.1.contract: data f64[batch: 1*, dim: 3],
+    %d.w.contract: grad f64[dim: 3, out: 5] param w as w) {
+  %contract.1 = port f64[batch: 1*, dim: 3]
+  %contract.2 = port f64[batch: 1*, out: 5]
+  %w = port f64[dim: 3, out: 5]
+  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 1*, out: 5]} : f64[batch: 1*, out: 5] @BI loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 1*, out: 5] @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
+  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 1*, out: 5] @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
+  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 1*, dim: 3] @BI loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5] @BW loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+}
+graph {
+  gather.first0.0.F.first0.mb0.pp0 = gather bucket first0.0 F first0 [mb: 0] (param update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  gather.first0.1.F.first0.mb0 = gather bucket first0.1 F first0 [mb: 0] (param update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  gather.first0.0.F.second0.mb0.pp1 = gather bucket first0.0 F second0 [mb: 0] (param update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] cut dp, pod stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] cut dp, pod stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (grad B.second0.mb0:1 + B.second0.mb1:1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (grad B.first0.mb0 + B.first0.mb1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  reduce_scatter.first0.1.B.first0.mb1 = reduce_scatter bucket first0.1 B first0 [mb: 1] (grad B.first0.mb0:1 + B.first0.mb1:1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  all_reduce.first0.0.pp0 = all_reduce bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb1.pp0) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_reduce.first0.0.pp1 = all_reduce bucket first0.0 (grad reduce_scatter.first0.0.B.second0.mb1.pp1) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  all_reduce.first0.1 = all_reduce bucket first0.1 (grad reduce_scatter.first0.1.B.first0.mb1) over pod on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  sum_squares.first0.0.pp0 = sum_squares bucket first0.0 (grad all_reduce.first0.0.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  sum_squares.first0.1 = sum_squares bucket first0.1 (grad all_reduce.first0.1) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  all_reduce.norm.dp.pp0 = all_reduce (sum_squares.first0.0.pp0, sum_squares.first0.1) over dp on grid[pp: 0] stream sum.pp0 loc("small.pipe":11:12-11:38)
+  all_gather.norm.pp0 = all_gather (all_reduce.norm.dp.pp0, all_reduce.norm.dp.pp0:1) over () with (all_gather.norm.pp0, all_gather.norm.pp1) on grid[pp: 0] stream gather.pp0 loc("small.pipe":11:12-11:38)
+  all_gather.norm.pp1 = all_gather over () with (all_gather.norm.pp0, all_gather.norm.pp1) on grid[pp: 1] stream gather.pp0 loc("small.pipe":11:12-11:38)
+  norm.pp0 = norm (all_gather.norm.pp0, all_gather.norm.pp0:1) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
+  norm.pp1 = norm (all_gather.norm.pp1, all_gather.norm.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":11:12-11:38)
+  report.norm = report norm (norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":11:12-11:38)
+  update.first0.0.pp0 = update bucket first0.0 (grad all_reduce.first0.0.pp0, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+  update.first0.1 = update bucket first0.1 (grad all_reduce.first0.1, norm.pp0) on grid[pp: 0] stream compute loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
+  update.first0.0.pp1 = update bucket first0.0 (grad all_reduce.first0.0.pp1, norm.pp1) on grid[pp: 1] stream compute loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
+}
+communicator pp0.to.pp1 pair (grid[pp: 0], grid[pp: 1]) stream act.pp0.to.pp1 window 2 least 1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26) {
+  send.F.first0.mb0.pp1
+  send.F.first0.mb1.pp1
+}
+communicator pp1.to.pp0 pair (grid[pp: 1], grid[pp: 0]) stream grad.pp1.to.pp0 window 2 least 1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26) {
+  send.B.second0.mb0.pp0
+  send.B.second0.mb1.pp0
+}
+communicator group.pp0 group (grid[pp: 0]) over dp stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+  reduce_scatter.first0.0.B.first0.mb1.pp0
+  reduce_scatter.first0.1.B.first0.mb1
+}
+communicator group.pp0.no2 group (grid[pp: 0]) over dp stream sum.pp0 loc("small.pipe":11:12-11:38) {
+  all_reduce.norm.dp.pp0
+}
+communicator group.pp0.no3 group (grid[pp: 0]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+  gather.first0.0.F.first0.mb0.pp0
+  gather.first0.1.F.first0.mb0
+}
+communicator group.pp0.no4 group (grid[pp: 0]) over pod stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26) {
+  all_reduce.first0.1
+}
+communicator group.pp0.pp1 group (grid[pp: 0], grid[pp: 1]) stream gather.pp0 loc("small.pipe":11:12-11:38) {
+  all_gather.norm.pp0
+}
+communicator group.pp0.pp1.no2 group (grid[pp: 0], grid[pp: 1]) over pod stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+  all_reduce.first0.0.pp0
+}
+communicator group.pp1 group (grid[pp: 1]) over dp stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+  reduce_scatter.first0.0.B.second0.mb1.pp1
+}
+communicator group.pp1.no2 group (grid[pp: 1]) over dp stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26) {
+  gather.first0.0.F.second0.mb0.pp1
+}
+communicator group.pp1.no3 group (grid[pp: 1]) over dp, pod stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26) {
+  all_reduce.loss.0.pp1
+}
+role pp0 at grid[pp: 0] arena 1344 live 1344 {
+  buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 64
+  buffer %gradients.first0.0 = gradients bucket first0.0 at 64 bytes 64
+  buffer %optimizer.first0.0 = optimizer bucket first0.0 at 128 bytes 128
+  buffer %parameters.first0.1 = parameters bucket first0.1 at 256 bytes 64
+  buffer %gradients.first0.1 = gradients bucket first0.1 at 320 bytes 64
+  buffer %optimizer.first0.1 = optimizer bucket first0.1 at 384 bytes 128
+  buffer %scalars = scalars at 512 bytes 64
+  buffer %gather.first0.0.F.first0.mb0.pp0:0 = gathered at 576 bytes 128
+  buffer %gather.first0.1.F.first0.mb0:0 = gathered at 704 bytes 128
+  buffer %load.x.mb0.pp0:0 = activations at 832 bytes 24
+  buffer %F.first0.mb0:0 = activations at 896 bytes 40
+  buffer %F.first0.mb0:1 = activations at 960 bytes 24
+  buffer %load.x.mb1.pp0:0 = activations at 960 bytes 24
+  buffer %F.first0.mb1:0 = activations at 1024 bytes 40
+  buffer %F.first0.mb1:1 = activations at 1088 bytes 24
+  buffer %recv.B.second0.mb0.pp0:0 = communication at 1088 bytes 24
+  buffer %reduce_scatter.first0.0.B.first0.mb1.pp0:0 = unreduced at 576 bytes 128
+  buffer %reduce_scatter.first0.1.B.first0.mb1:0 = unreduced at 1152 bytes 128
+  buffer %workspace = workspace at 1280 bytes 64
+  buffer %recv.B.second0.mb1.pp0:0 = communication at 1088 bytes 24
+  buffer %sum_squares.first0.0.pp0:0 = activations at 576 bytes 8
+  buffer %sum_squares.first0.1:0 = activations at 640 bytes 8
+  buffer %all_gather.norm.pp0:0 = communication at 704 bytes 8
+  buffer %all_gather.norm.pp0:1 = communication at 768 bytes 8
+  buffer %norm.pp0:0 = activations at 576 bytes 16
+  gather.first0.0.F.first0.mb0.pp0 on params via group.pp0.no3 after previous update.first0.1 reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb0.pp0:0)
+  gather.first0.1.F.first0.mb0 on params via group.pp0.no3 reads (%parameters.first0.1) writes (%gather.first0.1.F.first0.mb0:0)
+  load.x.mb0.pp0 on compute writes (%load.x.mb0.pp0:0)
+  F.first0.mb0 on compute after gather.first0.1.F.first0.mb0 reads (%load.x.mb0.pp0:0, %gather.first0.0.F.first0.mb0.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (%F.first0.mb0:0, %F.first0.mb0:1)
+  send.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb0 reads (%F.first0.mb0:1)
+  load.x.mb1.pp0 on compute after send.F.first0.mb0.pp1 writes (%load.x.mb1.pp0:0)
+  F.first0.mb1 on compute reads (%load.x.mb1.pp0:0, %gather.first0.0.F.first0.mb0.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (%F.first0.mb1:0, %F.first0.mb1:1)
+  send.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after F.first0.mb1 reads (%F.first0.mb1:1)
+  recv.B.second0.mb0.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after send.F.first0.mb1.pp1 writes (%recv.B.second0.mb0.pp0:0)
+  B.first0.mb0 on compute after recv.B.second0.mb0.pp0 reads (%load.x.mb0.pp0:0, %F.first0.mb0:0, %recv.B.second0.mb0.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (%reduce_scatter.first0.0.B.first0.mb1.pp0:0, %reduce_scatter.first0.1.B.first0.mb1:0) uses (%workspace)
+  recv.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.first0.mb0 writes (%recv.B.second0.mb1.pp0:0)
+  B.first0.mb1 on compute after recv.B.second0.mb1.pp0 reads (%load.x.mb1.pp0:0, %F.first0.mb1:0, %recv.B.second0.mb1.pp0:0, %gather.first0.1.F.first0.mb0:0) writes (+%reduce_scatter.first0.0.B.first0.mb1.pp0:0, +%reduce_scatter.first0.1.B.first0.mb1:0) uses (%workspace)
+  reduce_scatter.first0.0.B.first0.mb1.pp0 on grads via group.pp0 after B.first0.mb1 reads (%reduce_scatter.first0.0.B.first0.mb1.pp0:0) writes (%gradients.first0.0)
+  reduce_scatter.first0.1.B.first0.mb1 on grads via group.pp0 reads (%reduce_scatter.first0.1.B.first0.mb1:0) writes (%gradients.first0.1)
+  all_reduce.first0.0.pp0 on grads via group.pp0.pp1.no2 reads (%gradients.first0.0) writes (%gradients.first0.0)
+  all_reduce.first0.1 on grads via group.pp0.no4 reads (%gradients.first0.1) writes (%gradients.first0.1)
+  sum_squares.first0.0.pp0 on compute after all_reduce.first0.0.pp0 reads (%gradients.first0.0) writes (%sum_squares.first0.0.pp0:0)
+  sum_squares.first0.1 on compute after all_reduce.first0.1 reads (%gradients.first0.1) writes (%sum_squares.first0.1:0)
+  all_reduce.norm.dp.pp0 on sum.pp0 via group.pp0.no2 after sum_squares.first0.1 reads (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0) writes (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0)
+  all_gather.norm.pp0 on gather.pp0 via group.pp0.pp1 after all_reduce.norm.dp.pp0 reads (%sum_squares.first0.0.pp0:0, %sum_squares.first0.1:0) writes (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1)
+  norm.pp0 on compute after all_gather.norm.pp0 reads (%all_gather.norm.pp0:0, %all_gather.norm.pp0:1) writes (%norm.pp0:0)
+  report.norm on compute reads (%norm.pp0:0)
+  update.first0.0.pp0 on compute reads (%gradients.first0.0, %norm.pp0:0) writes (%parameters.first0.0)
+  update.first0.1 on compute reads (%gradients.first0.1, %norm.pp0:0) writes (%parameters.first0.1)
+}
+role pp1 at grid[pp: 1] arena 960 live 960 {
+  buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 64
+  buffer %gradients.first0.0 = gradients bucket first0.0 at 64 bytes 64
+  buffer %optimizer.first0.0 = optimizer bucket first0.0 at 128 bytes 128
+  buffer %scalars = scalars at 256 bytes 64
+  buffer %gather.first0.0.F.second0.mb0.pp1:0 = gathered at 320 bytes 128
+  buffer %recv.F.first0.mb0.pp1:0 = communication at 448 bytes 24
+  buffer %F.second0.mb0:0 = activations at 512 bytes 40
+  buffer %F.second0.mb0:1 = activations at 576 bytes 8
+  buffer %recv.F.first0.mb1.pp1:0 = communication at 640 bytes 24
+  buffer %B.second0.mb0:0 = activations at 704 bytes 24
+  buffer %reduce_scatter.first0.0.B.second0.mb1.pp1:0 = unreduced at 768 bytes 128
+  buffer %workspace = workspace at 896 bytes 64
+  buffer %F.second0.mb1:0 = activations at 704 bytes 40
+  buffer %F.second0.mb1:1 = activations at 896 bytes 8
+  buffer %B.second0.mb1:0 = activations at 448 bytes 24
+  buffer %workspace#2 = workspace at 512 bytes 64
+  buffer %all_gather.norm.pp1:0 = communication at 320 bytes 8
+  buffer %all_gather.norm.pp1:1 = communication at 384 bytes 8
+  buffer %norm.pp1:0 = activations at 448 bytes 16
+  gather.first0.0.F.second0.mb0.pp1 on params via group.pp1.no2 after previous update.first0.0.pp1 reads (%parameters.first0.0) writes (%gather.first0.0.F.second0.mb0.pp1:0)
+  recv.F.first0.mb0.pp1 on act.pp0.to.pp1 via pp0.to.pp1 after previous update.first0.0.pp1 writes (%recv.F.first0.mb0.pp1:0)
+  F.second0.mb0 on compute after recv.F.first0.mb0.pp1, gather.first0.0.F.second0.mb0.pp1 reads (%recv.F.first0.mb0.pp1:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%F.second0.mb0:0, %F.second0.mb0:1)
+  recv.F.first0.mb1.pp1 on act.pp0.to.pp1 via pp0.to.pp1 writes (%recv.F.first0.mb1.pp1:0)
+  B.second0.mb0 on compute reads (%recv.F.first0.mb0.pp1:0, %F.second0.mb0:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%B.second0.mb0:0, %reduce_scatter.first0.0.B.second0.mb1.pp1:0) uses (%workspace)
+  send.B.second0.mb0.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb0 reads (%B.second0.mb0:0)
+  F.second0.mb1 on compute after send.B.second0.mb0.pp0, recv.F.first0.mb1.pp1 reads (%recv.F.first0.mb1.pp1:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%F.second0.mb1:0, %F.second0.mb1:1)
+  all_reduce.loss.0.pp1 on sum.pp1 via group.pp1.no3 after F.second0.mb1 reads (%F.second0.mb0:1, %F.second0.mb1:1) writes (%F.second0.mb0:1, %F.second0.mb1:1)
+  B.second0.mb1 on compute reads (%recv.F.first0.mb1.pp1:0, %F.second0.mb1:0, %gather.first0.0.F.second0.mb0.pp1:0) writes (%B.second0.mb1:0, +%reduce_scatter.first0.0.B.second0.mb1.pp1:0) uses (%workspace#2)
+  reduce_scatter.first0.0.B.second0.mb1.pp1 on grads via group.pp1 after B.second0.mb1 reads (%reduce_scatter.first0.0.B.second0.mb1.pp1:0) writes (%gradients.first0.0)
+  send.B.second0.mb1.pp0 on grad.pp1.to.pp0 via pp1.to.pp0 after B.second0.mb1 reads (%B.second0.mb1:0)
+  report.loss.0 on compute after all_reduce.loss.0.pp1 reads (%F.second0.mb0:1, %F.second0.mb1:1)
+  all_reduce.first0.0.pp1 on grads via group.pp0.pp1.no2 reads (%gradients.first0.0) writes (%gradients.first0.0)
+  all_gather.norm.pp1 on gather.pp0 via group.pp0.pp1 after B.second0.mb1 writes (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1)
+  norm.pp1 on compute after all_gather.norm.pp1, send.B.second0.mb1.pp0 reads (%all_gather.norm.pp1:0, %all_gather.norm.pp1:1) writes (%norm.pp1:0)
+  update.first0.0.pp1 on compute after all_reduce.first0.0.pp1 reads (%gradients.first0.0, %norm.pp1:0) writes (%parameters.first0.0)
+}
