@@ -84,7 +84,7 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
       if (inputs[i].kind != PortKind::param) continue;
       const ParamPlace place = places[inputs[i].param.index()];
       Port source{{}, place.index};
-      if (!left_by.empty()) source.node = left_by[place.bucket.index()][home_of(dag.buckets[place.bucket.index()], node.devices)];
+      if (!left_by.empty() && !left_by[place.bucket.index()].empty()) source.node = left_by[place.bucket.index()][home_of(dag.buckets[place.bucket.index()], node.devices)];
       dag.edges[node.first_input + i].source = source;
     }
   }
@@ -105,7 +105,7 @@ void surround(Dag& dag) {
   const Contributions contributions(dag);
   std::vector<std::vector<NodeId>> updates(dag.buckets.size());
   std::vector<Input> inputs;
-  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+  for (std::size_t b = 0; b < dag.trained_buckets(); ++b) {
     const Bucket& bucket = dag.buckets[b];
     const std::size_t homes = std::max<std::size_t>(bucket.homes.size(), 1);
     inputs.clear();

@@ -101,8 +101,10 @@ class RoleProjection {
     for (const BucketId bucket : buckets_) {
       const std::int64_t bytes = facts_.buckets[bucket.index()].bytes;
       parameters_[bucket.index()] = add_buffer(BufferClass::parameters, at, bytes, {}, bucket);
-      gradients_[bucket.index()] = add_buffer(BufferClass::gradients, at + bytes, bytes, {}, bucket);
-      at += 2 * bytes;
+      at += bytes;
+      if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
+      gradients_[bucket.index()] = add_buffer(BufferClass::gradients, at, bytes, {}, bucket);
+      at += bytes;
       if (slots == 0) continue;
       const std::int64_t kept = slots * facts_.buckets[bucket.index()].block();
       add_buffer(BufferClass::optimizer, at, kept, {}, bucket);

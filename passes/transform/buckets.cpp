@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "ir/dag/piece_text.h"
@@ -83,17 +84,25 @@ class BucketFiller {
 
 constexpr std::int64_t kNoLimit = INT64_MAX;
 
+/// The parameters in their order, frozen ones behind all others.
+std::vector<std::size_t> frozen_last(const Dag& dag) {
+  std::vector<std::size_t> order(dag.params.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t p) { return !dag.params[p].frozen; });
+  return order;
+}
+
 }  // namespace
 
 void make_buckets(Dag& dag) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   BucketFiller filler(dag);
-  for (std::size_t p = 0; p < uses.size(); ++p) {
+  for (const std::size_t p : frozen_last(dag)) {
     if (uses[p].empty()) continue;
-    std::vector<std::uint32_t> key;
+    std::vector<std::uint32_t> key{dag.params[p].frozen};
     for (const Use& use : uses[p]) key.push_back(use.chunk.value());
-    std::sort(key.begin(), key.end());
-    filler.add(tensor::ParamId::at(p), key, {}, ChunkId(key.front()), kNoLimit);
+    std::sort(key.begin() + 1, key.end());
+    filler.add(tensor::ParamId::at(p), key, {}, ChunkId(key[1]), kNoLimit);
   }
 }
 
@@ -101,8 +110,9 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   const auto flat = [&](const Use& use) { return use.cut & rules[use.chunk.index()].flat; };
   BucketFiller filler(dag);
-  for (std::size_t p = 0; p < uses.size(); ++p) {
+  for (const std::size_t p : frozen_last(dag)) {
     if (uses[p].empty()) continue;
+    const bool frozen = dag.params[p].frozen;  // it is neither reduced nor cut
     const std::string_view name = dag.context->text(dag.params[p].name);
     const LocId loc = dag.params[p].loc;
     Bucket like;
@@ -122,14 +132,14 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
         has_gradient.push_back(false);
       }
       if (use.makes_gradient) has_gradient[static_cast<std::size_t>(home - like.homes.begin())] = true;
-      if (use.cut != uses[p].front().cut && fits) {
+      if (use.cut != uses[p].front().cut && fits && !frozen) {
         const Use& first = uses[p].front();
         sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
                     region_text(dag, first.chunk), region_text(dag, use.chunk), name)
             .hint("replicate both regions over the same axes");
         fits = false;
       }
-      if (flat(use) != flat(uses[p].front()) && fits) {
+      if (flat(use) != flat(uses[p].front()) && fits && !frozen) {
         const Use& first = uses[p].front();
         sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, whose optimizer state they cut in different ways: `zero` differs on one of their axes", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
@@ -145,12 +155,12 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.reduce = uses[p].front().cut;
-    like.flat = flat(uses[p].front());
+    like.reduce = frozen ? 0 : uses[p].front().cut;
+    like.flat = frozen ? 0 : flat(uses[p].front());
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
-    const bool reduced = like.reduce != 0 || like.homes.size() > 1;
-    std::vector<std::uint32_t> key{like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value()};
+    const bool reduced = !frozen && (like.reduce != 0 || like.homes.size() > 1);
+    std::vector<std::uint32_t> key{frozen, like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value()};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
     filler.add(tensor::ParamId::at(p), key, like, user, reduced ? rules[user.index()].bytes : kNoLimit);
