@@ -14,6 +14,7 @@ DEF : 'def' ;
 ELSE : 'else' ;
 FALSE : 'false' ;
 FOR : 'for' ;
+FREEZE : 'freeze' ;
 FUSE : 'fuse' ;
 IF : 'if' ;
 IN : 'in' ;
@@ -50,7 +51,7 @@ USE : 'use' ;
 VAR : 'var' ;
 WEIGHT : 'weight' ;
 WITH : 'with' ;
-PASS : 'F' | 'B' | 'BI' | 'BW' ;
+PASS : 'F' | 'R' | 'B' | 'BI' | 'BW' ;
 
 LPAREN : '(' ;
 RPAREN : ')' ;

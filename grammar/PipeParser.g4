@@ -57,7 +57,7 @@ stmt
     | PLACE targets ON devices                              # placeStmt
     | REPLICATE targets OVER axes settings?                 # replicateStmt
     | SHARD targets OVER axes BY dimensions settings?       # shardStmt
-    | (RECOMPUTE | OFFLOAD | FUSE) targets settings?        # treatStmt
+    | (RECOMPUTE | OFFLOAD | FUSE | FREEZE) targets settings?  # treatStmt
     | STREAM name COLON targets settings?                   # streamStmt
     | ORDER (expr | block)                                  # orderStmt
     | RANK each block                                       # rankStmt

@@ -1,5 +1,6 @@
 #pragma once
-// The passes of training: forward, backward, and the two halves of a backward (input gradients, weight gradients).
+// The passes of training: forward, the forward again where its values were not kept (`recompute`), backward, and the two halves of a backward (input
+// gradients, weight gradients). In the order in which an instance has them.
 
 #include <array>
 #include <cstddef>
@@ -9,13 +10,16 @@
 
 namespace piper {
 
-enum class Pass : std::uint8_t { F, B, BI, BW };
-inline constexpr std::array kAllPasses = {Pass::F, Pass::B, Pass::BI, Pass::BW};
+enum class Pass : std::uint8_t { F, R, B, BI, BW };
+inline constexpr std::array kAllPasses = {Pass::F, Pass::R, Pass::B, Pass::BI, Pass::BW};
 inline constexpr std::size_t kPasses = kAllPasses.size();
 
-/// `F`, `B`, `BI`, `BW`.
+/// They begin or end what `R` makes again: `B`, `BI`, `BW`.
+constexpr bool is_backward(Pass pass) { return pass >= Pass::B; }
+
+/// `F`, `R`, `B`, `BI`, `BW`.
 constexpr std::string_view pass_name(Pass pass) {
-  constexpr std::array<std::string_view, kPasses> kNames = {"F", "B", "BI", "BW"};
+  constexpr std::array<std::string_view, kPasses> kNames = {"F", "R", "B", "BI", "BW"};
   return kNames[static_cast<std::size_t>(pass)];
 }
 

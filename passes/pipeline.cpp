@@ -7,6 +7,7 @@
 #include "ir/verify/verify.h"
 #include "passes/build/build.h"
 #include "passes/build/differentiate.h"
+#include "passes/build/freeze.h"
 #include "passes/build/partition.h"
 #include "passes/build/surround.h"
 #include "passes/communicate/communicate.h"
@@ -14,8 +15,10 @@
 #include "passes/order/order.h"
 #include "passes/order/rounds.h"
 #include "passes/plan/plan.h"
+#include "passes/plan/requirements.h"
 #include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
+#include "passes/selectors/select.h"
 #include "passes/transform/place.h"
 #include "passes/transform/replicate.h"
 #include "passes/transform/split.h"
@@ -45,7 +48,10 @@ constexpr Rewrite kRewrites[] = {
     {"order", Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
     // Runs of work follow from its order.
     {"rounds", Level::ordered, [](Dag& dag, const auto&, const auto&, auto&) { return make_rounds(dag), true; }},
-    {"plan", Level::ordered, [](Dag& dag, const auto&, const auto& options, auto& sink) { return plan(dag, options.workspace_bytes, sink); }},
+    {"plan", Level::ordered, [](Dag& dag, const auto&, const auto& options, auto& sink) {
+       plan(dag, options.workspace_bytes);
+       return check_requirements(dag, sink, options.memory_advice);
+     }},
 };
 
 /// What stands around the chunks follows from them alone, and communicate makes its own: it is there where somebody looks.
@@ -77,11 +83,22 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   return true;
 }
 
+/// The costs that cut stages are those of forward and backward, so a line that freezes stages speaks of stages that are balanced without it.
+bool freeze_parts(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
+  tensor::Graph cut = model;
+  if (!differentiate(cut, sink) || !partition(cut, strategy, sink)) return false;
+  model.regions = cut.regions;
+  for (std::size_t n = 0; n < model.nodes().size(); ++n) model.mutable_nodes()[n].region = cut.nodes()[n].region;
+  return freeze(model, strategy, true, sink) && differentiate(model, sink);
+}
+
 /// The model differentiated, with its partition.
 bool prepare(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink) {
   // A model that has gradients was compiled before, and has its partition too.
   // The costs that balance stages are those of forward and backward, so the derivative comes first.
   if (!model.grads.empty()) return true;
+  if (!freeze(model, strategy, false, sink)) return false;
+  if (freezes_parts(strategy)) return freeze_parts(model, strategy, sink);
   if (!differentiate(model, sink)) return false;
   model.context().poll();
   return partition(model, strategy, sink);
@@ -96,6 +113,7 @@ bool check_lines(const tensor::Graph& model, const directive::Strategy& strategy
   if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
   check_places(strategy, model.context(), sink);
   check_replicates(strategy, model.context(), sink);
+  check_treatments(strategy, model.context(), sink);
   check_streams(strategy, model.context(), sink, unknown);
   return sink.error_count() == errors;
 }
@@ -107,13 +125,53 @@ std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy
   return dag;
 }
 
+/// Lines that would save memory and are not there, each with the strategy that has it.
+std::vector<std::pair<std::string, directive::Strategy>> savings(const Context& context, const directive::Strategy& strategy) {
+  directive::Strategy without = strategy;
+  std::erase_if(without.directives, [](const directive::Directive& line) { return std::holds_alternative<directive::Require>(line); });
+  std::vector<std::pair<std::string, directive::Strategy>> savings;
+  const auto is_recompute = [](const directive::Directive& line) { return std::holds_alternative<directive::Recompute>(line); };
+  if (std::none_of(without.directives.begin(), without.directives.end(), is_recompute)) {
+    directive::Selector target;  // what the program is cut into, else all of it
+    for (const directive::Directive& line : without.directives) {
+      if (const auto* partition = std::get_if<directive::Partition>(&line)) target.coordinates.assign(1, {partition->into.name, true, {}, {}});
+    }
+    savings.emplace_back("recompute " + print_selector(target, context.symbols), without);
+    savings.back().second.directives.push_back(directive::Recompute{{target}, {}});
+  }
+  directive::Strategy shared = without;
+  bool any = false;
+  for (directive::Directive& line : shared.directives) {
+    auto* replicate = std::get_if<directive::Replicate>(&line);
+    if (replicate != nullptr && replicate->zero == 0) replicate->zero = any = true;
+  }
+  if (any) savings.emplace_back("zero: 1", std::move(shared));
+  return savings;
+}
+
+/// Which lines would lower the most that lives on a rank, and how far.
+std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options) {
+  Options quiet = options;
+  quiet.after = nullptr;
+  quiet.verify_each = false;
+  std::string advice;
+  for (const auto& [line, with] : savings(model.context(), strategy)) {
+    DiagnosticSink unread(model.context().locations);
+    const std::optional<Dag> dag = run(model, with, unread, quiet);
+    if (dag) advice += (advice.empty() ? "it would be " : ", ") + bytes_text(static_cast<double>(measure(*dag).peak_memory)) + " with `" + line + "`";
+  }
+  return advice.empty() ? advice : advice + "; more stages or microbatches make the parts smaller, too";
+}
+
 }  // namespace
 
 std::optional<Dag> compile(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink, const Options& options) {
   const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
   const directive::Strategy& strategy = evaluated ? *evaluated : written;
   DiagnosticSink found(sink.locations());
-  std::optional<Dag> dag = run(model, strategy, found, options);
+  Options advised = options;
+  if (!advised.memory_advice) advised.memory_advice = [&] { return memory_advice(model, strategy, options); };
+  std::optional<Dag> dag = run(model, strategy, found, advised);
   if (found.has_errors()) dag.reset();
   forward(found, sink);
   return dag;
@@ -126,6 +184,7 @@ bool advance(Dag& dag, const directive::Strategy& written, DiagnosticSink& sink,
   check_transforms(strategy, *dag.context, sink);
   check_places(strategy, *dag.context, sink);
   check_replicates(strategy, *dag.context, sink);
+  check_treatments(strategy, *dag.context, sink);
   check_streams(strategy, *dag.context, sink);
   return sink.error_count() == errors && rewrite(dag, strategy, sink, options);
 }

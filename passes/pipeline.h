@@ -28,6 +28,8 @@ struct Options {
   bool verify_each = false;
   /// Called after every pass with its name.
   std::function<void(std::string_view pass, const dag::Dag&)> after;
+  /// Asked where a required memory is exceeded: a hint. None: a general one.
+  std::function<std::string()> memory_advice;
 };
 
 /// Gives nothing, and at least one error in `sink`, when the strategy cannot be applied to the model.

@@ -62,6 +62,7 @@ std::string_view treatment_text(Treatment treatment) {
     case Treatment::recompute: return "recompute";
     case Treatment::offload: return "offload";
     case Treatment::fuse: return "fuse";
+    case Treatment::freeze: return "freeze";
   }
   return "";
 }

@@ -251,12 +251,12 @@ struct ShardStmt : StmtNode<StmtKind::shard> {
   std::span<const Pair> settings;
 };
 
-enum class Treatment : std::uint8_t { recompute, offload, fuse };
+enum class Treatment : std::uint8_t { recompute, offload, fuse, freeze };
 
 /// The keyword.
 std::string_view treatment_text(Treatment treatment);
 
-/// `recompute block[0..4] mb[0..2]`, `offload block[0..8] with window: 2`, `fuse norm`
+/// `recompute block[0..4] mb[0..2]`, `offload block[0..8] with window: 2`, `fuse norm`, `freeze embed`
 struct TreatStmt : StmtNode<StmtKind::treat> {
   using StmtNode::StmtNode;
   Treatment treatment{};

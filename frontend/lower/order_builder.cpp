@@ -114,7 +114,9 @@ std::uint32_t RankBuilder::add_op(const ast::OpExpr& op, Frame& frame) {
     fail_exhausted(op, cursor, list.size(), frame);
     return 0;
   }
-  const Element element = list[next++];
+  const Element element = list[next];
+  if (op.pass == Pass::R) return emit(op.pass, element, loc);  // of what the next backward takes
+  ++next;
   if (op.pass == Pass::BI) {
     if (in_slot_) {
       deferred_.push_back({static_cast<std::uint32_t>(order_->ops.size()), index, &op});

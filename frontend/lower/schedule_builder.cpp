@@ -25,6 +25,7 @@ void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::split: return split(cast<ast::SplitStmt>(stmt), frame);
     case ast::StmtKind::place: return place(cast<ast::PlaceStmt>(stmt), frame);
     case ast::StmtKind::replicate: return replicate(cast<ast::ReplicateStmt>(stmt), frame);
+    case ast::StmtKind::treat: return treat(cast<ast::TreatStmt>(stmt), frame);
     case ast::StmtKind::stream: return stream(cast<ast::StreamStmt>(stmt), frame);
     case ast::StmtKind::order: return order(cast<ast::OrderStmt>(stmt), frame);
     case ast::StmtKind::setting: return setting(cast<ast::SettingStmt>(stmt), frame);
@@ -189,6 +190,15 @@ void ScheduleBuilder::replicate(const ast::ReplicateStmt& stmt, Frame& frame) {
     }
   }
   add(std::move(replicate));
+}
+
+void ScheduleBuilder::treat(const ast::TreatStmt& stmt, Frame& frame) {
+  std::vector<directive::Selector> targets;
+  for (const ast::Target& target : stmt.targets) targets.push_back(evaluator_->eval_target(target, frame));
+  const LocId loc = evaluator_->here(stmt.range, frame);
+  if (stmt.treatment == ast::Treatment::recompute) return add(directive::Recompute{std::move(targets), loc});
+  if (stmt.treatment == ast::Treatment::freeze) return add(directive::Freeze{std::move(targets), loc});
+  evaluator_->set_failed();  // refused by the analysis
 }
 
 void ScheduleBuilder::stream(const ast::StreamStmt& stmt, Frame& frame) {

@@ -44,6 +44,7 @@ class ScheduleBuilder {
   void split(const ast::SplitStmt& stmt, Frame& frame);
   void place(const ast::PlaceStmt& stmt, Frame& frame);
   void replicate(const ast::ReplicateStmt& stmt, Frame& frame);
+  void treat(const ast::TreatStmt& stmt, Frame& frame);
   void stream(const ast::StreamStmt& stmt, Frame& frame);
   /// Puts the order off until the placement that holds is known.
   void order(const ast::OrderStmt& stmt, Frame& frame);

@@ -149,7 +149,7 @@ class Completer : CandidateNames {
       return;
     }
     if (first == "region") return;
-    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "stream") return directive();
+    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "recompute" || first == "freeze" || first == "stream") return directive();
     if (first == "order") return expr_or_labels({TypeKind::order});
     if (first == "cursor") {
       if (!statement_.has("=")) return;

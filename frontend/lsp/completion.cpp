@@ -11,7 +11,7 @@ namespace {
 
 /// A blank asks only where something must follow it.
 bool waits(const StatementAt& statement) {
-  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "as", "backward", "by", "cursor", "in", "into", "on", "order", "over", "partition", "place",
+  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "R", "as", "backward", "by", "cursor", "in", "into", "on", "order", "over", "partition", "place",
                                           "replicate", "split", "stream", "use", "with", "=", ":", ",", "->"};
   return std::find(std::begin(kBefore), std::end(kBefore), statement.last()) != std::end(kBefore) && statement.last() != "cursor" && statement.last() != "stream";
 }

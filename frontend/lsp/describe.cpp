@@ -17,6 +17,7 @@ constexpr Word kWords[] = {
     {"BI", "the half of a backward that gives the gradients of the inputs; the weights' half is `BW`"},
     {"BW", "the half of a backward that gives the gradients of the weights, postponed by `BI`"},
     {"F", "the forward of a chunk"},
+    {"R", "the forward again, of what a `recompute` line names"},
     {"and", "true when both sides are"},
     {"at", "puts a step into a numbered slot of its rank: `at 2*i: F stage[r] mb[i]`"},
     {"backward", "the order of a cursor's backwards, where it differs from that of its forwards"},

@@ -50,7 +50,8 @@ Stmt* AstBuilder::directive(Grammar::StmtContext* context) {
     auto* node = module_.make<TreatStmt>(where);
     node->treatment = treat->RECOMPUTE() != nullptr ? Treatment::recompute
                       : treat->OFFLOAD() != nullptr ? Treatment::offload
-                                                    : Treatment::fuse;
+                      : treat->FUSE() != nullptr    ? Treatment::fuse
+                                                    : Treatment::freeze;
     node->targets = targets(treat->targets());
     node->settings = settings(treat->settings());
     return node;

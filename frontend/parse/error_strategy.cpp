@@ -60,7 +60,7 @@ std::string token_name(antlr4::Parser* parser, std::size_t type) {
     case Parser::NAME: return "a name";
     case Parser::NUMBER: return "a number";
     case Parser::STRING: return "a string";
-    case Parser::PASS: return "a pass (`F`, `B`, `BI`, `BW`)";
+    case Parser::PASS: return "a pass (`F`, `R`, `B`, `BI`, `BW`)";
     case Parser::SEMI: return "the end of the statement";
     case antlr4::Token::EOF: return "the end of the file";
     default: break;
@@ -99,7 +99,7 @@ bool begins_item(std::size_t type) {
 /// What begins a declaration, then what begins a statement.
 constexpr std::string_view kKeywords[] = {
     "def", "mesh", "model", "param", "schedule", "train", "use",
-    "at", "cursor", "for", "fuse", "if", "input", "let", "loss", "offload", "order", "partition", "place", "rank", "recompute", "region", "repeat",
+    "at", "cursor", "for", "freeze", "fuse", "if", "input", "let", "loss", "offload", "order", "partition", "place", "rank", "recompute", "region", "repeat",
     "replicate", "require", "return", "shard", "split", "stream", "var", "weight"};
 constexpr std::span<const std::string_view> kItemKeywords = std::span(kKeywords).first(7);
 

@@ -49,7 +49,7 @@ bool only_begins_statement(std::size_t type) {
   switch (type) {
     case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::INPUT: case Lexer::WEIGHT:
     case Lexer::REGION: case Lexer::LOSS: case Lexer::PARTITION: case Lexer::SPLIT: case Lexer::PLACE: case Lexer::REPLICATE:
-    case Lexer::SHARD: case Lexer::RECOMPUTE: case Lexer::OFFLOAD: case Lexer::FUSE: case Lexer::STREAM: case Lexer::RANK:
+    case Lexer::SHARD: case Lexer::RECOMPUTE: case Lexer::OFFLOAD: case Lexer::FUSE: case Lexer::FREEZE: case Lexer::STREAM: case Lexer::RANK:
     case Lexer::REPEAT: case Lexer::AT:
       return true;
     default:

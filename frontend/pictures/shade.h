@@ -10,7 +10,7 @@
 
 namespace piper::pictures {
 
-enum class Shade : std::uint8_t { forward, backward, input_gradient, weight_gradient, message, collective, update, other };
+enum class Shade : std::uint8_t { forward, recompute, backward, input_gradient, weight_gradient, message, collective, update, other };
 
 struct ShadeRow {
   std::string_view name;    // in legends: `F`, `B`, `message`
@@ -23,6 +23,7 @@ struct ShadeRow {
 
 inline constexpr auto kShades = std::to_array<ShadeRow>({
     {"F", "forward", {"#3b6fb6", "#8fb4e3"}, 'F', 68, 110},
+    {"R", "forward again", {"#5b5fc7", "#b3b5ec"}, 'R', 62, 104},
     {"B", "backward", {"#2e8b57", "#8fcfa8"}, 'B', 71, 115},
     {"BI", "gradients of inputs", {"#1f9e9e", "#86d3d3"}, 'I', 37, 80},
     {"BW", "gradients of weights", {"#d9922e", "#f0c480"}, 'W', 172, 222},
@@ -36,6 +37,7 @@ constexpr const ShadeRow& row_of(Shade shade) { return kShades[static_cast<std::
 constexpr Shade shade_of(Pass pass) {
   switch (pass) {
     case Pass::F: return Shade::forward;
+    case Pass::R: return Shade::recompute;
     case Pass::B: return Shade::backward;
     case Pass::BI: return Shade::input_gradient;
     case Pass::BW: return Shade::weight_gradient;

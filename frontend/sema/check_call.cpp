@@ -179,9 +179,9 @@ Type Analyser::argument(const ast::Arg& arg, Type expected, const Place& place, 
     if (op->operand != nullptr && !type_of(*op->operand).is_error() && type_of(*op->operand) != kCursor) {
       sink_.report(Code::type_mismatch, op->operand->range, "`left` counts what is left of a cursor, this is {}",
                    with_article(type_of(*op->operand)));
-    } else if (op->pass == Pass::BI) {
+    } else if (op->pass == Pass::BI || op->pass == Pass::R) {
       sink_.report(Code::type_mismatch, op->pass_range, "`left` counts `F`, `B` or `BW`")
-          .hint("`B` and `BI` take from one sequence: write `left(B ...)`");
+          .hint("{}", op->pass == Pass::R ? "`R` takes nothing from a cursor: it names what the next `B` takes" : "`B` and `BI` take from one sequence: write `left(B ...)`");
     }
     return whole_queue ? expected : type_of(*op);
   }

@@ -87,6 +87,12 @@ void use_one_device(Session& session, Session::Subject& subject) {
   strategy.mesh.axes = {{session.context().symbol("device"), 1}};
 }
 
+/// What a line freezes may depend on stages, which one device does not have. The program was compiled before.
+void freeze_alike(const Session::Subject& program, Session::Subject& single) {
+  const std::vector<tensor::Param>& params = program.lowered.model.params;
+  for (std::size_t p = 0; p < params.size(); ++p) single.lowered.model.params[p].frozen = params[p].frozen;
+}
+
 /// The job of one side was not made: it was stopped, or there is a diagnostic.
 Comparison without_job(const runtime::Interrupt& interrupt) { return {.ended = interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::failed}; }
 
@@ -96,6 +102,7 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, co
   if (!program || !single) return {};
   use_one_device(session, *single);
   const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt);
+  freeze_alike(*program, *single);
   const auto b = a ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
   if (!b) return without_job(interrupt);
   const runtime::EndsRun ends(interrupt, *a->executor);
@@ -111,6 +118,7 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, co
       for (const runtime::Part part : {runtime::Part::gradient, runtime::Part::values}) {
         const auto of_a = a->executor->read_parameter(name, part);
         const auto of_b = b->executor->read_parameter(name, part);
+        if (part == runtime::Part::gradient && !of_a && !of_b) continue;  // it is frozen
         const double difference = of_a && of_b ? relative(of_a->values, of_b->values) : std::numeric_limits<double>::infinity();
         (part == runtime::Part::gradient ? differences.gradient : differences.parameter).take(difference, name, step);
       }
@@ -159,7 +167,8 @@ Comparison against_sequential(Session& session, Session::Subject& subject, const
     for (const std::string& name : train->executor->parameter_names()) {
       const auto gradient = train->executor->read_parameter(name, runtime::Part::gradient);
       const auto values = train->executor->read_parameter(name, runtime::Part::values);
-      differences.gradient.take(gradient ? bits(gradient->values, run.gradient(name)) : std::numeric_limits<double>::infinity(), name, step);
+      // A frozen one has no gradient.
+      if (gradient) differences.gradient.take(bits(gradient->values, run.gradient(name)), name, step);
       differences.parameter.take(values ? bits(values->values, run.values(name)) : std::numeric_limits<double>::infinity(), name, step);
     }
   }

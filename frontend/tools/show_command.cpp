@@ -5,9 +5,12 @@
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
+#include "ir/dag/plan.h"
 #include "ir/dag/print.h"
 #include "ir/tensor/graph_text.h"
 #include "llvm/Support/JSON.h"
+#include "passes/plan/requirements.h"
+#include "passes/selectors/select.h"
 
 namespace piper::tools {
 namespace {
@@ -93,6 +96,41 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
   return show_orders(session, dag, directives, kind.name == "grid");
 }
 
+/// The line as it may be written, of those that leave a program as it is without them.
+std::optional<std::string> removable(const directive::Directive& directive, const SymbolTable& symbols) {
+  const auto text = [&](const char* keyword, const std::vector<directive::Selector>& targets) {
+    std::string line = keyword;
+    for (std::size_t i = 0; i < targets.size(); ++i) line += (i == 0 ? " " : ", ") + passes::print_selector(targets[i], symbols);
+    return line;
+  };
+  if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) return text("recompute", recompute->targets);
+  if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) return text("freeze", freeze->targets);
+  return std::nullopt;
+}
+
+/// What the most that lives on a rank would be without each line that saves memory; nothing where there is none.
+std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+  const auto most = [](const dag::Dag& planned) {
+    const auto largest = std::max_element(planned.plan->roles.begin(), planned.plan->roles.end(), [](const dag::Role& a, const dag::Role& b) { return a.live_bytes < b.live_bytes; });
+    return passes::bytes_text(static_cast<double>(largest->live_bytes)) + " on " + std::string(planned.context->text(largest->name));
+  };
+  std::string text;
+  for (std::size_t i = 0; i < directives.size(); ++i) {
+    const std::optional<std::string> line = removable(directives[i], session.context().symbols);
+    if (!line) continue;
+    DiagnosticSink unread(session.context().locations);  // the program itself was told; and an order may name `R`, which is not there then
+    auto other = session.compilation().relower(subject, dag.settings.dtype, unread);
+    if (!other || other->lowered.strategy.directives.size() != directives.size()) return text;
+    std::vector<directive::Directive>& lines = other->lowered.strategy.directives;
+    lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
+    std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
+    const auto without = session.compilation().compile(*other, {dag::Level::planned, false, {}}, unread);
+    if (text.empty()) text = "\npeak " + most(dag) + "\n";
+    text += "without `" + *line + "`: " + (without ? most(*without) : "the order would name what is not there") + "\n";
+  }
+  return text;
+}
+
 int show_pir(Session& session, const Kind& kind) {
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.compilation().pir();
@@ -151,7 +189,10 @@ int run_show(Console& console, const Arguments& arguments) {
   }
   const auto dag = session.compile(*subject, needed_level(*kind, arguments));
   if (!dag) return session.finish();
-  if (const auto text = shown(session, *kind, *dag, directives)) session.write(*text);
+  auto text = shown(session, *kind, *dag, directives);
+  const bool as_text = arguments.format.empty() || arguments.format == "text";
+  if (text && kind->name == "memory" && as_text && subject->is_train) *text += peaks_without(session, *subject, *dag, directives);
+  if (text) session.write(*text);
   return session.finish();
 }
 

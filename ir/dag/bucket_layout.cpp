@@ -37,7 +37,7 @@ std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket)
 
 std::vector<SquaredPart> norm_order(const Dag& dag) {
   std::vector<SquaredPart> order;
-  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+  for (std::size_t b = 0; b < dag.trained_buckets(); ++b) {
     const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
     const std::size_t parts = dag.buckets[b].flat != 0 ? 1 : params.size();
     for (std::uint32_t i = 0; i < parts; ++i) order.push_back({params[i], BucketId::at(b), i});

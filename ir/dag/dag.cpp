@@ -97,6 +97,10 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
   return parts * extent(node.cut);
 }
 
+std::size_t Dag::trained_buckets() const {
+  return static_cast<std::size_t>(std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return frozen(bucket); }) - buckets.begin());
+}
+
 std::int64_t Dag::extent(AxisMask axes) const {
   std::int64_t devices = 1;
   for (std::size_t i = 0; i < mesh.axes.size(); ++i) {

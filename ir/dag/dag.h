@@ -56,7 +56,7 @@ struct Port {
   friend auto operator<=>(const Port&, const Port&) = default;
 };
 
-/// One edge into a node: `port` is the input port it feeds. Only grad ports have more than one. A param edge of a forward-only program has no
+/// One edge into a node: `port` is the input port it feeds. Only grad ports have more than one. A param edge of a forward-only program, and that of a frozen parameter, has no
 /// source node: `source.index` is then the parameter's position in its bucket and the home bucket is found by parameter.
 struct Input {
   Port source;
@@ -93,6 +93,7 @@ struct Chunk {
   std::uint32_t piece = 0;  // number among the convex pieces of that region
   Symbol name;              // `stage2`, `stage2.block4.moe`, `.1` appended for piece 1
   std::array<BodyId, kPasses> bodies;  // by Pass; invalid where there is none. B = BI and BW in one
+  BodyId lean;              // F of the instances that have an R: it keeps what R reads, and nothing that R makes
   LocId loc;
 };
 
@@ -112,7 +113,7 @@ std::string_view cut_name(Cut cut);
 enum class Round : std::uint8_t { step, each, run };
 std::string_view round_name(Round round);
 
-/// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes.
+/// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes; or frozen ones, which are neither. Those come last.
 struct Bucket {
   std::vector<tensor::ParamId> params;
   std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
@@ -192,6 +193,10 @@ struct Dag {
   const tensor::Type& output_type(Port port) const;
   /// Into how many equal parts the samples of the batch are divided for one device of this node: split dimensions and `cut` axes.
   std::int64_t samples_divisor(const Node& node) const;
+  /// Its parameters stay as they start.
+  bool frozen(const Bucket& bucket) const { return !bucket.params.empty() && params[bucket.params.front().index()].frozen; }
+  /// How many buckets are trained: they come first.
+  std::size_t trained_buckets() const;
   /// Devices along all of these axes.
   std::int64_t extent(AxisMask axes) const;
   /// From level communicating on the gradients of a bucket are one value, a block, where they are cut, and so is what an update leaves of parameters that are.

@@ -31,7 +31,7 @@ class HeaderParser {
     for (const auto& [token, chunk, pass] : chunk_bodies_) {
       const auto body = names_.bodies.find(token.text);
       if (body == names_.bodies.end()) return reader_.fail(Code::unknown_dag_name, token, "`{}` is not a body of this text", token.text);
-      dag_.chunks[chunk].bodies[pass] = BodyId(body->second);
+      (pass == kLean ? dag_.chunks[chunk].lean : dag_.chunks[chunk].bodies[pass]) = BodyId(body->second);
     }
   }
 
@@ -133,6 +133,7 @@ class HeaderParser {
     reader_.expect("(");
     param.init.scale = reader_.number("a scale");
     reader_.expect(")");
+    param.frozen = reader_.accept("frozen");
     param.loc = reader_.location();
     dag_.params.push_back(param);
   }
@@ -186,6 +187,11 @@ class HeaderParser {
       reader_.next();
       reader_.expect("@");
       chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), pass});
+      reader_.name("a body");
+    }
+    if (reader_.accept("lean")) {
+      reader_.expect("@");
+      chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), kLean});
       reader_.name("a body");
     }
     chunk.loc = reader_.location();
@@ -269,8 +275,9 @@ class HeaderParser {
   struct ChunkBody {
     TextReader::Token token;
     std::size_t chunk;
-    std::size_t pass;
+    std::size_t pass;  // or kLean
   };
+  static constexpr std::size_t kLean = kPasses;
 
   TextReader& reader_;
   Dag& dag_;

@@ -102,7 +102,7 @@ class Printer : NamePrinter {
     const tensor::Init& init = dag_.params[i].init;
     os_ << " = " << ref(kInits[static_cast<std::size_t>(init.kind)]) << '(';
     print_number(os_, init.scale);
-    os_ << ')';
+    os_ << (dag_.params[i].frozen ? ") frozen" : ")");
     end_line(dag_.params[i].loc);
   }
 
@@ -137,6 +137,10 @@ class Printer : NamePrinter {
       if (!chunk.bodies[pass].valid()) continue;
       os_ << ' ' << ref(pass_name(static_cast<Pass>(pass))) << " @";
       symbol(dag_.bodies[chunk.bodies[pass].index()].name);
+    }
+    if (chunk.lean.valid()) {
+      os_ << " lean @";
+      symbol(dag_.bodies[chunk.lean.index()].name);
     }
     end_line(chunk.loc);
   }

@@ -110,6 +110,18 @@ struct Stream {
   LocId window_loc = {};  // `window: 4`
 };
 
+/// `recompute block[0..4] mb[0..2]`: their forward runs again before the backward, and what it makes again is not kept.
+struct Recompute {
+  std::vector<Selector> targets;
+  LocId loc;
+};
+
+/// `freeze embed`: the parameters that these regions use stay as they start.
+struct Freeze {
+  std::vector<Selector> targets;
+  LocId loc;
+};
+
 enum class Measure : std::uint8_t { peak_memory, bubble, traffic };
 enum class Compare : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
 
@@ -186,7 +198,7 @@ struct Order {
   LocId written_at(const OrderOp& op) const;
 };
 
-using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require>;
+using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require, Recompute, Freeze>;
 
 // ---- settings of a train ---------------------------------------------------------------------------------------------
 

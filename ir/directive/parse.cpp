@@ -175,7 +175,7 @@ class OrderParser {
     const TextReader::Token where = reader_.peek();
     const std::optional<Pass> pass = parse_pass(reader_.name("an operation"));
     if (reader_.failed()) return;
-    if (!pass) return reader_.fail(Code::unknown_dag_name, where, "`{}` is no pass: `F`, `B`, `BI` or `BW`", where.text);
+    if (!pass) return reader_.fail(Code::unknown_dag_name, where, "`{}` is no pass: `F`, `R`, `B`, `BI` or `BW`", where.text);
     op.pass = *pass;
     op.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
     // The next operation begins with a pass, which no coordinate can be named.
@@ -302,7 +302,7 @@ Optimizer parse_optimizer(TextReader& reader) {
   return optimizer;
 }
 
-constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require"};
+constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "freeze"};
 
 Partition parse_partition(TextReader& reader) {
   Partition partition;
@@ -398,6 +398,14 @@ Stream parse_stream(TextReader& reader) {
   return stream;
 }
 
+template <typename Line>
+Line parse_treated(TextReader& reader) {
+  Line line;
+  line.targets = parse_selectors(reader);
+  line.loc = reader.location();
+  return line;
+}
+
 }  // namespace
 
 NamedExtent parse_extent(TextReader& reader) {
@@ -416,7 +424,7 @@ bool at_directive(const TextReader& reader) {
 }
 
 Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
-  enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require };
+  enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require, recompute, freeze };
   switch (choose<Kind>(reader, "a directive", kKinds)) {
     case Kind::partition: return parse_partition(reader);
     case Kind::split: return parse_split(reader);
@@ -425,6 +433,8 @@ Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& 
     case Kind::stream: return parse_stream(reader);
     case Kind::order: return OrderParser(reader, mesh, device_sets).parse();
     case Kind::require: return parse_require(reader);
+    case Kind::recompute: return parse_treated<Recompute>(reader);
+    case Kind::freeze: return parse_treated<Freeze>(reader);
   }
   return Require{};
 }

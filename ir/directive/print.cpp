@@ -84,6 +84,9 @@ class Printer {
     location(stream.loc);
   }
 
+  void operator()(const Recompute& recompute) { treat("recompute ", recompute.targets, recompute.loc); }
+  void operator()(const Freeze& freeze) { treat("freeze ", freeze.targets, freeze.loc); }
+
   void operator()(const Require& require) {
     constexpr llvm::StringRef kMeasures[] = {"peak_memory", "bubble", "traffic"};
     constexpr llvm::StringRef kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
@@ -144,6 +147,11 @@ class Printer {
       symbol(list[i].name);
       os_ << ": " << list[i].extent;
     }
+  }
+  void treat(llvm::StringRef keyword, const std::vector<Selector>& targets, LocId loc) {
+    os_ << keyword;
+    selectors(targets);
+    location(loc);
   }
   void selectors(const std::vector<Selector>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {

@@ -58,12 +58,13 @@ struct Init {
   friend bool operator==(const Init&, const Init&) = default;
 };
 
-/// A trainable weight. One logical parameter may have any number of uses (tied weights).
+/// A weight. One logical parameter may have any number of uses (tied weights).
 struct Param {
   Symbol name;  // call path with per-callee counters: `block.3.attention.0.q`
   ValueId value;
   Init init;
   LocId loc;
+  bool frozen = false;  // it stays as it starts: no gradient, no update (`freeze`)
 };
 
 /// A data input: its sampled dimension is the batch.

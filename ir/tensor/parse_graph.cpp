@@ -325,13 +325,14 @@ class GraphParser {
     }
     if (!is_floating(type.dtype)) return (void)in_.fail("a weight has floating values");
     const Init init = this->init();
+    const bool frozen = in_.take("frozen");
     const LocId loc = in_.location();
     if (in_.failed()) return;
     if (!params_.try_emplace(name, ParamId::at(graph_.params.size())).second) {
       return (void)in_.fail_at(Code::repeated_tensor_value, result.range, "a weight named \"{}\" exists already", text(name));
     }
     define_leaf(result, std::move(type));
-    graph_.params.push_back({name, values_.at(result.name), init, loc});
+    graph_.params.push_back({name, values_.at(result.name), init, loc, frozen});
   }
   void define_leaf(const Result& result, Type type) {
     values_.emplace(result.name, graph_.add_leaf(std::move(type), result.name));

@@ -77,7 +77,7 @@ class GraphPrinter {
       } else if (param[v] != kNone) {
         const Param& p = graph_.params[param[v]];
         begin(ValueId::at(v), "weight ", value.type);
-        text_ += " " + quoted(p.name) + " " + init_text(p.init);
+        text_ += " " + quoted(p.name) + " " + init_text(p.init) + (p.frozen ? " frozen" : "");
         end(p.loc);
       } else if (input[v] != kNone) {
         const Input& in = graph_.inputs[input[v]];

@@ -49,6 +49,7 @@ std::string check_grad(const Graph& graph, const ParamGrad& grad) {
   if (graph.type(grad.value) != graph.type(param.value)) {
     return name + " is `" + print(graph.type(grad.value), symbols) + "`, the weight `" + print(graph.type(param.value), symbols) + "`";
   }
+  if (param.frozen) return name + " is of no use: the weight is frozen";
   const NodeId def = graph.value(grad.value).def;
   if (!def.valid() || graph.node(def).pass == Pass::F) return name + " is not made by the backward pass";
   return {};

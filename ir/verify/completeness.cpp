@@ -44,6 +44,7 @@ class Completeness {
   struct Cell {
     std::uint32_t chunk, index;
     Pass pass;
+    bool lean;  // an F that keeps nothing which R makes again
   };
 
   /// `F.stage0.mb3` of an instance that has no node.
@@ -68,7 +69,7 @@ class Completeness {
       if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
       if (!loss_sums_[node.body.index()].empty()) summing_.push_back(NodeId::at(i));
-      cells.push_back({node.chunk.value(), 0, node.pass});
+      cells.push_back({node.chunk.value(), 0, node.pass, node.pass == Pass::F && node.body == dag_.chunks[node.chunk.index()].lean});
       std::uint32_t mask = 0;
       for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
         if (node.instance.at[d] == Instance::kNone) continue;
@@ -85,7 +86,7 @@ class Completeness {
                     facts_.name(NodeId(first_node[node.chunk.index()])));
         return;
       }
-      if (dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] != node.body) {
+      if (!cells.back().lean && dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(node.pass)] != node.body) {
         facts_.sink.report(Code::incomplete_instances, node.loc, "`{}` runs a body that its chunk does not have for this pass", facts_.name(NodeId::at(i)));
         return;
       }
@@ -105,7 +106,9 @@ class Completeness {
       base[c + 1] = base[c] + count;
     }
     std::vector<std::array<std::uint8_t, kPasses>> seen(base[n]);
+    std::vector<bool> lean(base[n]);
     for (const Cell& cell : cells) {
+      if (cell.lean) lean[base[cell.chunk] + cell.index] = true;
       std::uint8_t& count = seen[base[cell.chunk] + cell.index][static_cast<std::size_t>(cell.pass)];
       if (count < 2) ++count;
     }
@@ -123,14 +126,16 @@ class Completeness {
           } else if (wanted) {
             facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` is missing", name).hint("the header says that chunk `{}` has this pass", facts_.text(chunk.name));
           } else {
-            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs beside the whole backward or the halves that replace it", name);
+            facts_.sink.report(Code::incomplete_instances, chunk.loc, "`{}` runs beside {}", name,
+                               pass == Pass::R ? "a forward that keeps what it makes" : "the whole backward or the halves that replace it");
           }
         };
         need(Pass::F, has(Pass::F));
         if (dag_.forward_only) {
-          for (const Pass pass : {Pass::B, Pass::BI, Pass::BW}) need(pass, false);
+          for (const Pass pass : {Pass::R, Pass::B, Pass::BI, Pass::BW}) need(pass, false);
           continue;
         }
+        need(Pass::R, lean[k] || (has(Pass::R) && !chunk.lean.valid()));
         const bool can_split = has(Pass::BI) || has(Pass::BW);
         const bool split = can_split && (!has(Pass::B) || count(Pass::BI) > 0 || count(Pass::BW) > 0);
         need(Pass::B, has(Pass::B) && !split);
@@ -211,13 +216,15 @@ class Completeness {
       const dag::Bucket& bucket = dag_.buckets[b];
       // Homes are known from level placed on; below level communicating every home's update reads all contributions, wherever they are made.
       const bool homes = !bucket.homes.empty();
-      const std::size_t wanted = dag_.forward_only ? 0 : homes ? bucket.homes.size() : 1;
+      const bool frozen = dag_.frozen(bucket);
+      const std::size_t wanted = dag_.forward_only || frozen ? 0 : homes ? bucket.homes.size() : 1;
       if (updates_of_[b].size() != wanted || (!homes && dag_.level >= Level::communicating)) {
-        facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), std::max<std::size_t>(wanted, 1));
+        facts_.sink.report(Code::wrong_update, bucket.loc, "bucket `{}` has `{}` updates where it needs `{}`", facts_.text(bucket.name), updates_of_[b].size(), wanted);
         continue;
       }
       if (homes) gathers(b);
-      if (!homes || dag_.forward_only) continue;
+      if (frozen) frozen_bucket(b);
+      if (!homes || dag_.forward_only || frozen) continue;
       for (const DeviceSetId home : bucket.homes) {
         const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
         const auto count = std::count_if(updates_of_[b].begin(), updates_of_[b].end(), at);
@@ -233,6 +240,18 @@ class Completeness {
         if (!reduced(b) || (summed_in_blocks(b) && !all_reduced(b))) same_sums(updates_of_[b].front(), sums);
       }
     }
+  }
+
+  /// Nothing is reduced, cut, summed or gathered of what stays as it starts, and all of it does.
+  void frozen_bucket(std::size_t b) {
+    const dag::Bucket& bucket = dag_.buckets[b];
+    if (b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
+      facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` behind it is not; frozen ones stand last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
+    }
+    const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
+    const bool alone = reduce_of_[b].empty() && scatter_of_[b].empty() && gather_of_[b].empty() && sums_of_[b].empty();
+    if (all && alone && bucket.reduce == 0 && bucket.flat == 0) return;
+    facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and {}", facts_.text(bucket.name), !all ? "holds a parameter that is trained" : !alone ? "has nodes that reduce, sum or gather it" : "says axes of a reduction");
   }
 
   bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].flat != 0; }
@@ -341,6 +360,12 @@ class Completeness {
 
   /// Every contribution to a gradient is read once by the sum that its parameter's update reads.
   void gradients() {
+    for (const dag::Body& body : dag_.bodies) {
+      for (const dag::BodyPort& port : body.outputs) {
+        if (port.kind != PortKind::grad || !dag_.params[port.param.index()].frozen || facts_.enough()) continue;
+        facts_.sink.report(Code::wrong_frozen, dag_.params[port.param.index()].loc, "body `{}` makes a gradient of `{}`, which is frozen", facts_.text(body.name), facts_.text(dag_.params[port.param.index()].name));
+      }
+    }
     // Which parameter each contribution is added to, from the sums' side.
     std::vector<std::uint32_t>& added_to = facts_.added_to;
     added_to.assign(facts_.owner.size(), kNone);
@@ -402,7 +427,7 @@ class Completeness {
       if (param != kNone) contributed[param] = true;
     }
     for (std::size_t p = 0; p < dag_.params.size() && !facts_.enough(); ++p) {
-      if (!contributed[p]) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
+      if (!contributed[p] && !dag_.params[p].frozen) facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "no gradient reaches the update of parameter `{}`", facts_.text(dag_.params[p].name));
     }
   }
 

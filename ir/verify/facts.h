@@ -110,6 +110,8 @@ void check_header(Facts& facts);
 void check_flow(Facts& facts);
 /// Which values stay in a chunk: ports say of their edges what is so.
 void check_ports(Facts& facts);
+/// What runs again: it computes what its forward did, from what that read or kept, for its own backward alone.
+void check_recompute(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
 void check_completeness(Facts& facts);
 /// Gathers and reductions of what is cut, round by round.

@@ -254,7 +254,7 @@ class Edges {
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
       case NodeKind::norm:
-        needed = static_cast<std::uint32_t>(dag_.buckets.size());
+        needed = static_cast<std::uint32_t>(dag_.trained_buckets());
         break;
       case NodeKind::reduce_scatter:
         needed = params_of(node);

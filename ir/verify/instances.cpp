@@ -21,6 +21,7 @@ class Instances {
       for (const dag::BodyId body : dag_.chunks[c].bodies) {
         if (body.valid() && user_[body.index()] == kNone) user_[body.index()] = c;
       }
+      if (const dag::BodyId lean = dag_.chunks[c].lean; lean.valid() && user_[lean.index()] == kNone) user_[lean.index()] = c;
     }
     for (std::size_t b = 0; b < dag_.bodies.size(); ++b) {
       for (std::uint32_t k = 0; k < dag_.bodies[b].outputs.size(); ++k) {
@@ -82,8 +83,8 @@ class Instances {
     const Port x = facts_.origin_of(a.source), y = facts_.origin_of(b.source);
     const Node &p = facts_.node(x.node), &q = facts_.node(y.node);
     if (runs_body(p.kind) && runs_body(q.kind)) {
-      // A backward may be whole for some instances and in two parts for others.
-      return p.chunk == q.chunk && (p.pass == q.pass ? x.index == y.index : p.pass != Pass::F && q.pass != Pass::F);
+      // A backward may be whole for some instances and in two parts for others, and a forward run again for some.
+      return p.chunk == q.chunk && (p.body == q.body ? x.index == y.index : is_backward(p.pass) == is_backward(q.pass));
     }
     return p.kind == q.kind && p.subject == q.subject && x.index == y.index;
   }

@@ -72,17 +72,17 @@ class Measures {
     return static_cast<double>(total);
   }
 
-  /// What the order of the passes says beside the values: a backward follows its forward, BW its BI, and backwards follow each other as the forwards do, the
+  /// What the order of the passes says beside the values: a backward follows its forward, what runs again stands between them, BW follows its BI, and backwards follow each other as the forwards do, the
   /// other way around. Pairs (later, earlier), sorted.
   std::vector<std::pair<NodeId, NodeId>> order_of_passes() const {
-    std::map<std::tuple<dag::ChunkId, dag::Instance, bool>, NodeId> run;  // F, or the backward that later ones follow
-    const auto find = [&](dag::ChunkId chunk, const dag::Instance& instance, bool forward) {
-      const auto found = run.find({chunk, instance, forward});
+    std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, NodeId> run;  // F, R, and as B the backward that later ones follow
+    const auto find = [&](dag::ChunkId chunk, const dag::Instance& instance, Pass pass) {
+      const auto found = run.find({chunk, instance, pass});
       return found == run.end() ? NodeId() : found->second;
     };
     for (const NodeId id : dag_.order) {
       const Node& node = facts_.node(id);
-      if (runs_body(node.kind) && node.pass != Pass::BW) run[{node.chunk, node.instance, node.pass == Pass::F}] = id;
+      if (runs_body(node.kind) && node.pass != Pass::BW) run[{node.chunk, node.instance, std::min(node.pass, Pass::B)}] = id;
     }
     std::vector<std::pair<NodeId, NodeId>> pairs;
     const auto follows = [&](NodeId later, NodeId earlier) {
@@ -91,9 +91,10 @@ class Measures {
     for (const NodeId id : dag_.order) {
       const Node& node = facts_.node(id);
       if (!runs_body(node.kind)) continue;
-      if (node.pass == Pass::BW) follows(id, find(node.chunk, node.instance, false));
+      if (node.pass == Pass::BW) follows(id, find(node.chunk, node.instance, Pass::B));
+      if (is_backward(node.pass)) follows(id, find(node.chunk, node.instance, Pass::R));
       if (node.pass != Pass::F) {
-        follows(id, find(node.chunk, node.instance, true));
+        follows(id, find(node.chunk, node.instance, Pass::F));
         continue;
       }
       for (const Input& input : dag_.inputs_of(node)) {
@@ -102,7 +103,7 @@ class Measures {
         if (is_recv(source->kind)) {
           for (const NodeId member : dag_.comms[source->comm.index()].members) source = is_send(facts_.node(member).kind) ? &facts_.node(member) : source;
         }
-        if (runs_body(source->kind) || is_send(source->kind)) follows(find(source->chunk, node.instance, false), find(node.chunk, node.instance, false));
+        if (runs_body(source->kind) || is_send(source->kind)) follows(find(source->chunk, node.instance, Pass::B), find(node.chunk, node.instance, Pass::B));
       }
     }
     std::sort(pairs.begin(), pairs.end());
@@ -113,7 +114,7 @@ class Measures {
     std::int64_t first = -1, last = 0, work = 0;
   };
 
-  /// The part of the longest span in which the busiest rank would be idle: F, BI and BW take one unit, B two, all else nothing.
+  /// The part of the longest span in which the busiest rank would be idle: F, R, BI and BW take one unit, B two, all else nothing.
   double bubble() const {
     const std::vector<dag::Role>& roles = dag_.plan->roles;
     std::vector<std::vector<std::uint32_t>> runs(dag_.nodes.size());  // per node: the roles that run it

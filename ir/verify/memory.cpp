@@ -348,11 +348,12 @@ class RoleMemoryCheck {
       wanted.count = access.other;
     } else if (access.kind == Access::Kind::read_param) {
       wanted.step = 0;
-      if (step_ == 0 || dag_.forward_only) {
+      const bool untouched = dag_.forward_only || dag_.params[access.other].frozen;
+      if (step_ == 0 || untouched) {
         wanted.kind = Content::Kind::claimed;
         wanted.id = access.other;
       }
-      if (dag_.forward_only && !state_place(access, access.other)) {
+      if (untouched && !state_place(access, access.other)) {
         reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` does not read parameter `{}` where its bucket has it", plan_.name(a), facts_.text(dag_.params[access.other].name));
         return;
       }

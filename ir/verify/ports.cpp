@@ -24,8 +24,9 @@ class Ports {
   }
 
  private:
-  /// The first instance of a chunk: all of them have its bodies, and their edges differ in the samples alone.
-  static bool is_first(const Node& node) {
+  /// The first instance of a chunk: all of them have its bodies, and their edges differ in the samples alone. Where some run again, all instances are looked at.
+  bool is_first(const Node& node) const {
+    if (runs_body(node.kind) && dag_.chunks[node.chunk.index()].lean.valid()) return true;
     return runs_body(node.kind) && std::all_of(node.instance.at.begin(), node.instance.at.end(), [](std::int32_t at) { return at <= 0; });
   }
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }

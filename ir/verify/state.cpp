@@ -74,6 +74,10 @@ class State {
         continue;
       }
       known = b;
+      if (buffer.cls != BufferClass::parameters && dag_.frozen(dag_.buckets[bucket])) {
+        reports_.sink.report(Code::wrong_frozen, LocId(), "role `{}` has a {} of bucket `{}`, which is frozen", role_name(), what(buffer.cls), bucket_name(bucket));
+        continue;
+      }
       const std::int64_t wanted = bytes_of(bucket, buffer.cls);
       if (buffer.bytes == wanted) continue;
       reports_.sink.report(Code::wrong_state, LocId(), "the {} of bucket `{}` on role `{}` takes `{}` bytes, and the bucket needs `{}`", what(buffer.cls),

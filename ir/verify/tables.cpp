@@ -60,6 +60,7 @@ class Tables {
       for (const dag::BodyId body : chunk.bodies) {
         if (body.valid() && !inside(body, dag_.bodies)) return fail("a chunk refers to a body that does not exist");
       }
+      if (chunk.lean.valid() && !inside(chunk.lean, dag_.bodies)) return fail("a chunk refers to a body that does not exist");
     }
     for (const dag::Bucket& bucket : dag_.buckets) {
       for (const tensor::ParamId param : bucket.params) {
@@ -179,7 +180,7 @@ class Tables {
       if (input.port < port) return fail(id, "has inputs that are not ascending by port");
       port = input.port;
       if (!input.source.node.valid()) {
-        if (!(dag_.forward_only && input.cls == dag::EdgeClass::param)) return fail(id, "has an input without a source");
+        if (!sourceless(node, input)) return fail(id, "has an input without a source");
         continue;
       }
       if (input.source.node.index() >= num_nodes_) return fail(id, "has an input from a node that does not exist");
@@ -187,6 +188,13 @@ class Tables {
     }
     if (node.num_inputs > 0 && port >= node.num_inputs) return fail(id, "has an input port that nothing feeds");
     return true;
+  }
+
+  /// A parameter that nothing of the program updates.
+  bool sourceless(const Node& node, const Input& input) const {
+    if (input.cls != dag::EdgeClass::param || !runs_body(node.kind)) return false;
+    const std::vector<dag::BodyPort>& ports = dag_.bodies[node.body.index()].inputs;
+    return dag_.forward_only || (input.port < ports.size() && ports[input.port].kind == PortKind::param && dag_.params[ports[input.port].param.index()].frozen);
   }
 
   void outputs() {
@@ -219,11 +227,13 @@ class Tables {
     std::vector<std::uint32_t> user(dag_.bodies.size(), kNone);
     facts_.shared_body.assign(dag_.bodies.size(), false);
     for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
-      for (const dag::BodyId body : dag_.chunks[c].bodies) {
-        if (!body.valid()) continue;
+      const auto use = [&](dag::BodyId body) {
+        if (!body.valid()) return;
         if (user[body.index()] != kNone && user[body.index()] != c) facts_.shared_body[body.index()] = true;
         user[body.index()] = static_cast<std::uint32_t>(c);
-      }
+      };
+      std::for_each(dag_.chunks[c].bodies.begin(), dag_.chunks[c].bodies.end(), use);
+      use(dag_.chunks[c].lean);
     }
   }
 

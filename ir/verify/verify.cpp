@@ -23,6 +23,7 @@ bool check_graph(Facts& facts) {
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
   if (facts.ok()) check_claims(facts);
   if (facts.ok()) check_ports(facts);
+  if (facts.ok()) check_recompute(facts);
   return facts.ok();
 }
 

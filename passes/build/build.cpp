@@ -8,7 +8,9 @@
 #include "passes/build/localise.h"
 #include "passes/build/pieces.h"
 #include "passes/build/wiring.h"
+#include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
+#include "passes/selectors/select.h"
 #include "passes/transform/buckets.h"
 
 namespace piper::passes {
@@ -29,6 +31,8 @@ class DagBuilder {
   std::vector<Symbol> units() const;
   void copy_facts();
   void add_chunks();
+  void add_second_forwards(BodyExtractor& extractor, const Pieces& pieces);
+  BodyId add_body(Extraction extraction, const std::string& name);
   void add_nodes();
 
   const tensor::Graph& model_;
@@ -127,10 +131,7 @@ void DagBuilder::add_chunks() {
     chunk.name = context.symbol(name);
     chunk.loc = model_.node(piece.forward.front()).loc;
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
-      Extraction extraction = extractor.extract(nodes, 1);
-      extraction.body.name = context.symbol(name + "." + std::string(pass_name(pass)));
-      chunk.bodies[static_cast<std::size_t>(pass)] = BodyId::at(dag_.bodies.size());
-      dag_.bodies.push_back(std::move(extraction.body));
+      chunk.bodies[static_cast<std::size_t>(pass)] = add_body(extractor.extract(nodes, 1), name + "." + std::string(pass_name(pass)));
     };
     add(Pass::F, piece.forward);
     add(Pass::B, piece.backward);
@@ -143,7 +144,40 @@ void DagBuilder::add_chunks() {
     }
     dag_.chunks.push_back(chunk);
   }
+  add_second_forwards(extractor, pieces);
   remove_unread_outputs(dag_);
+}
+
+BodyId DagBuilder::add_body(Extraction extraction, const std::string& name) {
+  extraction.body.name = model_.context().symbol(name);
+  dag_.bodies.push_back(std::move(extraction.body));
+  return BodyId::at(dag_.bodies.size() - 1);
+}
+
+/// The bodies of what `recompute` lines name, whichever instances they mean.
+void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Pieces& pieces) {
+  std::vector<bool> named(dag_.chunks.size());
+  Selection selection(dag_);
+  DiagnosticSink unread(model_.context().locations);  // what matches nothing is told where instances are known
+  for (const Directive& directive : strategy_.directives) {
+    const auto* recompute = std::get_if<directive::Recompute>(&directive);
+    if (recompute == nullptr) continue;
+    for (directive::Selector target : recompute->targets) {
+      std::erase_if(target.coordinates, [&](const directive::Coordinate& c) { return is_split_into(strategy_, c.name); });
+      const std::optional<Selection::Found> found = selection.find(target, unread);
+      if (!found) continue;
+      for (const ChunkId chunk : found->chunks) named[chunk.index()] = true;
+    }
+  }
+  for (std::size_t c = 0; c < named.size(); ++c) {
+    if (!named[c]) continue;
+    const std::vector<tensor::NodeId> again = extractor.again(pieces.pieces[c].forward);
+    if (again.empty()) continue;
+    Chunk& chunk = dag_.chunks[c];
+    const std::string name(model_.context().text(chunk.name));
+    chunk.lean = add_body(extractor.extract_lean(pieces.pieces[c].forward, again, 1), name + ".lean");
+    chunk.bodies[static_cast<std::size_t>(Pass::R)] = add_body(extractor.extract_again(again, 1), name + ".R");
+  }
 }
 
 void DagBuilder::add_nodes() {

@@ -56,7 +56,7 @@ void Differentiator::look_upstream() {
   for (std::size_t i = 0; i < graph_.params.size(); ++i) {
     const std::size_t value = graph_.params[i].value.index();
     param_[value] = static_cast<std::uint32_t>(i);
-    trainable_[value] = true;
+    trainable_[value] = !graph_.params[i].frozen;
     has_data_[value] = false;
   }
   for (const Node& node : graph_.nodes()) {
@@ -96,7 +96,7 @@ bool Differentiator::look_downstream() {
   }
   bool all = true;
   for (const Param& param : graph_.params) {
-    if (reached_[param.value.index()]) continue;
+    if (reached_[param.value.index()] || param.frozen) continue;
     all = false;
     sink_.report(Code::unreached_parameter, param.loc, "weight `{}` has no effect on any loss; a trained weight needs a gradient", text(param.name))
         .hint("use it on the way to a `loss`, or remove it");

@@ -42,7 +42,7 @@ const Dim* divide_samples(Type& type, std::int64_t divide) {
 }
 
 BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> chunk_of)
-    : graph_(graph), chunk_of_(chunk_of.begin(), chunk_of.end()), stamp_(graph.nodes().size(), 0) {
+    : graph_(graph), chunk_of_(chunk_of.begin(), chunk_of.end()), stamp_(graph.nodes().size(), 0), again_(graph.nodes().size(), 0) {
   const std::size_t values = graph.values().size();
   first_use_.assign(values + 1, 0);
   for (const Node& node : graph.nodes()) {
@@ -65,8 +65,8 @@ BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> 
 }
 
 struct BodyExtractor::Cut {
-  Cut(const Graph& graph, std::span<const NodeId> piece, std::int64_t divide)
-      : graph(graph), piece(piece), divide(divide), result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
+  Cut(const Graph& graph, std::span<const NodeId> piece, std::int64_t divide, Use use)
+      : graph(graph), piece(piece), divide(divide), use(use), result{Body{{}, Graph(graph.context()), {}, {}}, {}, {}} {
     for (const NodeId node : piece) first = std::min(first, graph.node(node).pass);
   }
 
@@ -114,6 +114,7 @@ struct BodyExtractor::Cut {
   const Graph& graph;
   const std::span<const NodeId> piece;
   const std::int64_t divide;
+  const Use use;
   Extraction result;
   Pass first = Pass::BW;  // of the piece
   std::unordered_map<ValueId, ValueId> local;
@@ -121,10 +122,11 @@ struct BodyExtractor::Cut {
   std::unordered_set<ValueId> outputs;
 };
 
-Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t divide) {
-  Cut cut(graph_, piece, divide);
+Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::span<const NodeId> again, std::int64_t divide, Use use) {
+  Cut cut(graph_, piece, divide, use);
   if (piece.empty()) return std::move(cut.result);
   ++epoch_;
+  for (const NodeId node : again) again_[node.index()] = epoch_;
   for (const NodeId node : piece) stamp_[node.index()] = epoch_;
   for (const ValueId value : read_by(piece)) add_input(cut, value);
   for (const NodeId id : piece) {
@@ -133,6 +135,28 @@ Extraction BodyExtractor::extract(std::span<const NodeId> piece, std::int64_t di
   }
   add_outputs(cut);
   return std::move(cut.result);
+}
+
+std::vector<NodeId> BodyExtractor::again(std::span<const NodeId> forward) {
+  ++epoch_;
+  for (const NodeId node : forward) stamp_[node.index()] = epoch_;
+  const std::uint32_t chunk = forward.empty() ? kNone : chunk_of_[forward.front().index()];
+  std::vector<NodeId> needed;
+  for (std::size_t i = forward.size(); i-- > 0;) {
+    const Node& node = graph_.node(forward[i]);
+    bool read = again_[forward[i].index()] == epoch_;
+    for (std::size_t r = 0; r < node.num_results && !read; ++r) {
+      const ValueId value = graph_.result(node, r);
+      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) read = read || (chunk_of_[uses_[u]] == chunk && stamp_[uses_[u]] != epoch_);
+    }
+    if (!read) continue;
+    needed.push_back(forward[i]);
+    for (const ValueId operand : graph_.operands(node)) {
+      if (const NodeId def = graph_.value(operand).def; inside(def)) again_[def.index()] = epoch_;
+    }
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
 }
 
 std::vector<ValueId> BodyExtractor::read_by(std::span<const NodeId> piece) const {
@@ -168,7 +192,7 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
     const NodeId def = graph_.value(value).def;
     const std::uint32_t chunk = chunk_of_[cut.piece.front().index()];
     // Made by an earlier pass of this chunk, or read by one: kept since then.
-    bool kept = def.valid() && chunk_of_[def.index()] == chunk;
+    bool kept = cut.use == Use::again || (def.valid() && chunk_of_[def.index()] == chunk);
     for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
       kept = kept || (chunk_of_[uses_[u]] == chunk && graph_.nodes()[uses_[u]].pass < cut.first);
     }
@@ -196,21 +220,35 @@ void BodyExtractor::add_node(Cut& cut, NodeId id) const {
   for (std::size_t i = 0; i < node.num_results; ++i) cut.local.emplace(graph_.result(node, i), made.result(made.node(copy), i));
 }
 
+BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId value) const {
+  const std::uint32_t chunk = chunk_of_[node.index()];
+  const bool made_again = again_[node.index()] == epoch_;
+  Leaves leaves;
+  for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
+    const std::uint32_t user = uses_[u];
+    const bool own = chunk_of_[user] == chunk;
+    if (stamp_[user] == epoch_) {
+      leaves.piece = leaves.piece || (cut.use == Use::lean && !made_again && again_[user] == epoch_);  // kept for the second time
+    } else if (cut.use == Use::again) {
+      leaves.piece = leaves.piece || (own && graph_.nodes()[user].pass != Pass::F);
+    } else {
+      leaves.piece = leaves.piece || !own || !made_again;
+      leaves.chunk = leaves.chunk || !own;
+    }
+  }
+  return leaves;
+}
+
 void BodyExtractor::add_outputs(Cut& cut) const {
-  const std::uint32_t chunk = chunk_of_[cut.piece.front().index()];
   std::map<ParamId, std::vector<ValueId>> grads;  // by parameter, contributions in graph order
   std::map<LossId, ValueId> losses;
   for (const NodeId id : cut.piece) {
     const Node& node = graph_.node(id);
     for (std::size_t i = 0; i < node.num_results; ++i) {
       const ValueId value = graph_.result(node, i);
-      bool outside = false, elsewhere = false;
-      for (std::uint32_t u = first_use_[value.index()]; u < first_use_[value.index() + 1]; ++u) {
-        if (stamp_[uses_[u]] == epoch_) continue;
-        outside = true;
-        elsewhere = elsewhere || chunk_of_[uses_[u]] != chunk;
-      }
-      if (outside) cut.add_output(elsewhere ? PortKind::data : PortKind::saved, cut.local.at(value), value);
+      const Leaves leaves = this->leaves(cut, id, value);
+      if (leaves.piece) cut.add_output(leaves.chunk ? PortKind::data : PortKind::saved, cut.local.at(value), value);
+      if (cut.use == Use::again) continue;
       if (const std::uint32_t grad = grad_of_[value.index()]; grad != kNone) grads[graph_.grads[grad].param].push_back(cut.local.at(value));
       if (const std::uint32_t loss = loss_of_[value.index()]; loss != kNone) losses.emplace(LossId(loss), value);
     }

@@ -36,10 +36,24 @@ class BodyExtractor {
   BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of);
 
   /// The body of the nodes `piece`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
-  Extraction extract(std::span<const tensor::NodeId> piece, std::int64_t divide);
+  Extraction extract(std::span<const tensor::NodeId> piece, std::int64_t divide) { return extract(piece, {}, divide, Use::once); }
+
+  /// Of a chunk whose forward is `forward`: the operations that make the values which its backward reads, from what enters it. Without loss sums, which nothing needs again.
+  std::vector<tensor::NodeId> again(std::span<const tensor::NodeId> forward);
+  /// Its forward where `again` runs a second time: it keeps nothing that these make.
+  Extraction extract_lean(std::span<const tensor::NodeId> forward, std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(forward, again, divide, Use::lean); }
+  /// The second time. All that it reads was kept.
+  Extraction extract_again(std::span<const tensor::NodeId> again, std::int64_t divide) { return extract(again, again, divide, Use::again); }
 
  private:
   struct Cut;  // a body in the making
+  enum class Use : std::uint8_t { once, lean, again };
+  Extraction extract(std::span<const tensor::NodeId> piece, std::span<const tensor::NodeId> again, std::int64_t divide, Use use);
+  /// Whether a value leaves the piece, and whether its chunk.
+  struct Leaves {
+    bool piece = false, chunk = false;
+  };
+  Leaves leaves(const Cut& cut, tensor::NodeId node, tensor::ValueId value) const;
 
   bool inside(tensor::NodeId node) const { return node.valid() && stamp_[node.index()] == epoch_; }
   /// What the piece reads and does not make, in the order of its ports.
@@ -54,6 +68,7 @@ class BodyExtractor {
   std::vector<std::uint32_t> stamp_;                 // epoch in which a node was in the piece
   std::vector<std::uint32_t> param_of_, input_of_, count_of_;  // per value: position in params, inputs, losses (whose count it is); kNone
   std::vector<std::uint32_t> grad_of_, loss_of_;     // per value: position in grads, losses; kNone
+  std::vector<std::uint32_t> again_;                 // epoch in which a node was one of those that run again
   std::uint32_t epoch_ = 0;
 };
 

@@ -108,7 +108,7 @@ void surround(Dag& dag) {
   const Contributions contributions(dag);
   std::vector<std::vector<NodeId>> updates(dag.buckets.size());
   std::vector<Input> inputs;
-  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+  for (std::size_t b = 0; b < dag.trained_buckets(); ++b) {
     const Bucket& bucket = dag.buckets[b];
     const std::size_t homes = std::max<std::size_t>(bucket.homes.size(), 1);
     inputs.clear();

@@ -10,18 +10,21 @@ namespace piper::passes {
 using namespace dag;
 
 Producers::Producers(const Dag& dag) {
+  const auto add = [&](ChunkId chunk, BodyId body, auto output_of) {
+    if (!body.valid()) return;
+    const std::vector<BodyPort>& outputs = dag.bodies[body.index()].outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (outputs[o].kind != PortKind::data && outputs[o].kind != PortKind::saved) continue;
+      const auto [entry, fresh] = position_.try_emplace(outputs[o].global_value, static_cast<std::uint32_t>(producers_.size()));
+      if (fresh) producers_.push_back({chunk, {}, {}});
+      output_of(producers_[entry->second]) = static_cast<std::uint32_t>(o);
+    }
+  };
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     for (const Pass pass : kAllPasses) {
-      const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)];
-      if (!body.valid()) continue;
-      const std::vector<BodyPort>& outputs = dag.bodies[body.index()].outputs;
-      for (std::size_t o = 0; o < outputs.size(); ++o) {
-        if (outputs[o].kind != PortKind::data && outputs[o].kind != PortKind::saved) continue;
-        const auto [entry, fresh] = position_.try_emplace(outputs[o].global_value, static_cast<std::uint32_t>(producers_.size()));
-        if (fresh) producers_.push_back({ChunkId::at(c), {}});
-        producers_[entry->second].output[static_cast<std::size_t>(pass)] = static_cast<std::uint32_t>(o);
-      }
+      add(ChunkId::at(c), dag.chunks[c].bodies[static_cast<std::size_t>(pass)], [&](Producer& producer) -> auto& { return producer.output[static_cast<std::size_t>(pass)]; });
     }
+    add(ChunkId::at(c), dag.chunks[c].lean, [](Producer& producer) -> auto& { return producer.lean; });
   }
 }
 
@@ -37,18 +40,22 @@ std::size_t num_work_nodes(const Dag& dag) {
 
 namespace {
 
-/// An input of a body: who may make its value, by pass. An instance has either `B` or both halves.
+constexpr std::uint32_t kNoOutput = 0xFFFFFFFFu;
+
+/// An input of a body: who may make its value, the first choice first. An instance has either `B` or both halves; what its own backward reads `R` may have made again.
 struct Wire {
   Input input;
   struct Maker {
     const NodeId* of_instance = nullptr;
     std::uint32_t output = 0;
+    std::uint32_t lean_output = 0;  // where the maker is a lean F
   };
   std::uint32_t num_makers = 0;  // none: an input of the model or a parameter
   std::array<Maker, kPasses> makers = {};
 };
 
-std::vector<Wire> wires_of(const Body& body, const Producers& producers, const WorkTable& work) {
+/// `owner`: the chunk whose body it is.
+std::vector<Wire> wires_of(const Body& body, ChunkId owner, const Producers& producers, const WorkTable& work) {
   std::vector<Wire> wires;
   for (const BodyPort& port : body.inputs) {
     Wire& wire = wires.emplace_back();
@@ -56,12 +63,30 @@ std::vector<Wire> wires_of(const Body& body, const Producers& producers, const W
     wire.input.cls = port.kind == PortKind::param ? EdgeClass::param : EdgeClass::data;
     const Producers::Producer* producer = port.param.valid() || port.input.valid() ? nullptr : producers.of(port.global_value);
     if (producer == nullptr) continue;
+    const auto add = [&](Pass pass) {
+      const std::optional<std::uint32_t>& output = producer->output[static_cast<std::size_t>(pass)];
+      const bool lean = pass == Pass::F && producer->lean.has_value();
+      if (!output && !lean) return;
+      wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), output ? *output : kNoOutput, lean ? *producer->lean : kNoOutput};
+    };
+    if (producer->chunk == owner) add(Pass::R);
     for (const Pass pass : kAllPasses) {
-      const std::optional<std::uint32_t> output = producer->output[static_cast<std::size_t>(pass)];
-      if (output) wire.makers[wire.num_makers++] = {work.of(producer->chunk, pass).data(), *output};
+      if (pass != Pass::R) add(pass);
     }
   }
   return wires;
+}
+
+/// Per body the chunk that has it.
+std::vector<ChunkId> owners(const Dag& dag) {
+  std::vector<ChunkId> owners(dag.bodies.size());
+  for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
+    for (const BodyId body : dag.chunks[c].bodies) {
+      if (body.valid()) owners[body.index()] = ChunkId::at(c);
+    }
+    if (dag.chunks[c].lean.valid()) owners[dag.chunks[c].lean.index()] = ChunkId::at(c);
+  }
+  return owners;
 }
 
 }  // namespace
@@ -74,7 +99,8 @@ void wire(Dag& dag) {
   const Instances instances(dag);
   const WorkTable work(dag);
   std::vector<std::vector<Wire>> wires;  // per body
-  for (const Body& body : dag.bodies) wires.push_back(wires_of(body, producers, work));
+  const std::vector<ChunkId> owner = owners(dag);
+  for (std::size_t b = 0; b < dag.bodies.size(); ++b) wires.push_back(wires_of(dag.bodies[b], owner[b], producers, work));
   std::size_t total = 0;
   for (const Node& node : dag.nodes) total += wires[node.body.index()].size();
   dag.edges.reserve(2 * total);  // those of the nodes around included: updates read each gradient, messages most values
@@ -87,8 +113,12 @@ void wire(Dag& dag) {
     for (const Wire& wire : own) {
       Input input = wire.input;
       for (std::uint32_t m = 0; m < wire.num_makers; ++m) {
-        input.source = {wire.makers[m].of_instance[instance], wire.makers[m].output};
-        if (input.source.node.valid()) break;
+        const Wire::Maker& maker = wire.makers[m];
+        input.source.node = maker.of_instance[instance];
+        if (!input.source.node.valid()) continue;
+        const Node& made = dag.node(input.source.node);
+        input.source.index = made.body == dag.chunks[made.chunk.index()].lean ? maker.lean_output : maker.output;
+        break;
       }
       dag.edges.push_back(input);
     }
@@ -123,6 +153,7 @@ std::vector<BodyId> keep_bodies(Dag& dag, const std::vector<bool>& used) {
     for (BodyId& body : chunk.bodies) {
       if (body.valid()) body = moved[body.index()];
     }
+    if (chunk.lean.valid()) chunk.lean = moved[chunk.lean.index()];
   }
   return moved;
 }

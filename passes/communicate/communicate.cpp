@@ -46,6 +46,7 @@ class Communicator {
   Dag& dag_;
   DiagnosticSink& sink_;
   std::optional<Loads> loads_;
+  const std::size_t trained_ = dag_.trained_buckets();  // they come first
   std::vector<std::vector<std::vector<Input>>> grads_;  // per bucket and home: the final gradients in bucket order
   std::vector<DeviceSetId> norm_sets_;
   std::vector<NodeId> norms_;                           // per norm set
@@ -79,8 +80,8 @@ std::vector<Input> Communicator::outputs_of(NodeId node, EdgeClass cls) const {
 /// Each home whose state is cut scatters its gradients; then the blocks, or whole gradients, are summed over the other axes and the homes.
 void Communicator::reduce_gradients() {
   const Contributions contributions(dag_);
-  grads_.resize(dag_.buckets.size());
-  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+  grads_.resize(trained_);
+  for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket bucket = dag_.buckets[b];
     const BucketId id = BucketId::at(b);
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
@@ -137,7 +138,7 @@ bool Communicator::pair_up(std::span<const DeviceSetId> sets, std::string_view w
 }
 
 bool Communicator::add_norm() {
-  for (const Bucket& bucket : dag_.buckets) norm_sets_.insert(norm_sets_.end(), bucket.homes.begin(), bucket.homes.end());
+  for (const Bucket& bucket : std::span(dag_.buckets).first(trained_)) norm_sets_.insert(norm_sets_.end(), bucket.homes.begin(), bucket.homes.end());
   std::sort(norm_sets_.begin(), norm_sets_.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
   norm_sets_.erase(std::unique(norm_sets_.begin(), norm_sets_.end()), norm_sets_.end());
   const LocId loc = dag_.settings.optimizer ? dag_.settings.optimizer->loc : LocId();
@@ -146,7 +147,7 @@ bool Communicator::add_norm() {
   std::vector<std::vector<Input>> of_set(norm_sets_.size());
   std::vector<std::pair<std::size_t, std::uint32_t>> place_of_bucket;
   std::vector<Port> squares;
-  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+  for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket& bucket = dag_.buckets[b];
     Node sums = node_of(NodeKind::sum_squares, bucket.homes[0], bucket.loc);
     sums.subject = Subject::of_bucket(BucketId::at(b));
@@ -154,7 +155,7 @@ bool Communicator::add_norm() {
     squares.push_back({dag_.add(sums, grads_[b][0]), 0});
   }
   for (std::size_t s = 0; s < norm_sets_.size(); ++s) sum_squares_of_blocks(s, squares);
-  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+  for (std::size_t b = 0; b < trained_; ++b) {
     const std::size_t set = static_cast<std::size_t>(std::find(norm_sets_.begin(), norm_sets_.end(), dag_.buckets[b].homes[0]) - norm_sets_.begin());
     place_of_bucket.push_back({set, static_cast<std::uint32_t>(of_set[set].size())});
     of_set[set].push_back({squares[b], static_cast<std::uint32_t>(of_set[set].size()), EdgeClass::data});
@@ -175,7 +176,7 @@ bool Communicator::add_norm() {
       dag_.comms[comm.index()].members.push_back(gather);
     }
     std::vector<Input> inputs;
-    for (std::uint32_t b = 0; b < dag_.buckets.size(); ++b) {
+    for (std::uint32_t b = 0; b < trained_; ++b) {
       const auto& [set, position] = place_of_bucket[b];
       inputs.push_back({gathered ? Port{gather, offset[set] + position} : of_set[0][position].source, b, EdgeClass::data});
     }
@@ -193,8 +194,8 @@ bool Communicator::add_norm() {
 
 void Communicator::add_updates() {
   const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
-  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, or gathers them again, per home
-  for (std::size_t b = 0; b < dag_.buckets.size(); ++b) {
+  std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, or gathers them again, per home; of frozen ones nobody
+  for (std::size_t b = 0; b < trained_; ++b) {
     const Bucket bucket = dag_.buckets[b];
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
       std::vector<Input>& inputs = grads_[b][h];

@@ -45,6 +45,7 @@ class Application {
   ClaimedOrder run() {
     dag_.claims.clear();
     dag_.group.clear();
+    find_named_again();
     for (const directive::Directive& directive : strategy_.directives) {
       if (const auto* order = std::get_if<Order>(&directive)) apply(*order);
     }
@@ -67,6 +68,84 @@ class Application {
     ChunkId chunk;
     friend auto operator<=>(const Named&, const Named&) = default;
   };
+
+  /// What runs again and stands in an order is not put before its backward.
+  void find_named_again() {
+    if (dag_.forward_only) return;
+    DiagnosticSink unread(sink_.locations());  // what matches nothing is told where it is applied
+    std::vector<NodeId> named;
+    for (const directive::Directive& directive : strategy_.directives) {
+      const auto* order = std::get_if<Order>(&directive);
+      for (std::size_t i = 0; order != nullptr && i < order->ops.size(); ++i) {
+        if (order->ops[i].pass == Pass::R && order->ops[i].part == Part::none) selection_.nodes(*order, order->ops[i], unread, named);
+      }
+    }
+    named_again_.insert(named.begin(), named.end());
+  }
+
+  /// What runs again directly before a piece of backward work; invalid: nothing does, or an order says where.
+  NodeId again_before(NodeId node) {
+    const Node& work = dag_.node(node);
+    if (work.pass != Pass::B && work.pass != Pass::BI) return {};
+    const NodeId again = selection_.work().at(work.chunk, Pass::R, selection_.instances().position(work.instance));
+    return again.valid() && !named_again_.contains(again) ? again : NodeId();
+  }
+
+  /// It takes its place for the operation that names the backward.
+  void take_again(NodeId again, LocId loc) {
+    seen_in_[again.index()] = claim_;
+    if (LocId& first = out_.loc[again.index()]; first.valid()) {
+      out_.again.push_back({claim_, again, loc});
+    } else {
+      first = loc;
+    }
+  }
+
+  /// Each piece of backward work with what runs again before it.
+  void insert_second_forwards() {
+    std::vector<NodeId> all;
+    for (const NodeId node : work_) {
+      if (const NodeId again = again_before(node); again.valid()) {
+        take_again(again, out_.loc[node.index()]);
+        all.push_back(again);
+      }
+      all.push_back(node);
+    }
+    work_.swap(all);
+  }
+
+  /// What runs again for the backwards of a group does so before it.
+  void place_second_forwards(const OrderStep& group, Units& previous) {
+    std::vector<std::pair<NodeId, LocId>> found;
+    find_second_forwards(group, found);
+    for (const auto& [again, loc] : found) {
+      if (seen_in_[again.index()] == claim_) continue;  // its backward is named twice, which is told
+      take_again(again, loc);
+      out_.text_position[again.index()] = next_position_++;
+      const std::uint32_t unit = graph_.unit_of(again);
+      for (const std::uint32_t before : previous) out_.edges.emplace_back(before, unit);
+      previous.assign(1, unit);
+    }
+  }
+
+  void find_second_forwards(const OrderStep& step, std::vector<std::pair<NodeId, LocId>>& found) {
+    if (step.kind != OrderStep::Kind::op) {
+      for (const std::uint32_t child : children_of(step)) find_second_forwards(order_->steps[child], found);
+      return;
+    }
+    DiagnosticSink unread(sink_.locations());
+    std::vector<NodeId> nodes;
+    for (const OrderOp& op : ops_of(step)) {
+      if (op.part != Part::none || (op.pass != Pass::B && op.pass != Pass::BI)) continue;
+      nodes.clear();
+      selection_.nodes(*order_, op, unread, nodes);
+      std::erase_if(nodes, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
+      if (nodes.size() > 1) data_order_.sort(nodes);
+      for (const NodeId node : nodes) {
+        if (const NodeId again = again_before(node); again.valid()) found.emplace_back(again, op.loc);
+      }
+    }
+  }
 
   void apply(const Order& order) {
     order_ = &order;
@@ -137,10 +216,11 @@ class Application {
   }
 
   /// Members without work are no members: where one alone has work, its own groups are those of the rank.
-  void place_group(const OrderStep& step, const Units& previous, Units& last) {
+  void place_group(const OrderStep& step, Units previous, Units& last) {
     std::size_t members = 0;
     for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
     const bool outermost = members > 1 && group_ == Dag::kNoGroup;
+    if (outermost && !dag_.forward_only) place_second_forwards(step, previous);
     if (outermost) group_ = next_group_++;
     std::vector<std::size_t> starts;
     Units end;
@@ -179,6 +259,7 @@ class Application {
     work_.clear();
     for (const OrderOp& op : ops_of(step)) place_op(op, previous);
     if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
+    if (group_ == Dag::kNoGroup) insert_second_forwards();
     for (const NodeId node : work_) {
       out_.text_position[node.index()] = next_position_++;
       if (group_ != Dag::kNoGroup) {
@@ -320,7 +401,7 @@ class Application {
       const DeviceSetId id = DeviceSetId::at(set);
       if (roles_.contains(id, rank_->devices)) {
         for (const NodeId node : by_set_[set]) {
-          if (seen_in_[node.index()] != claim_) missing.push_back(node);
+          if (seen_in_[node.index()] != claim_ && (dag_.node(node).pass != Pass::R || named_again_.contains(node))) missing.push_back(node);
         }
       } else if (roles_.intersects(id, rank_->devices)) {
         reports_.claims_too_much(*rank_, by_set_[set].front());
@@ -355,6 +436,7 @@ class Application {
   std::uint32_t claim_ = 0;
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
+  llvm::DenseSet<NodeId> named_again_;       // what runs again where an order says
   bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
   std::vector<NodeId> nodes_;                // of the current OrderOp
   std::vector<NodeId> work_;                 // of the current step
@@ -399,6 +481,16 @@ std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const 
   return std::nullopt;
 }
 
+/// Where no order speaks, what runs again is a part of the backward behind it.
+std::vector<bool> attached_units(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph) {
+  std::vector<bool> attached(graph.units());
+  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
+    const NodeId node = graph.front(unit);
+    attached[unit] = runs_body(dag.node(node).kind) && dag.node(node).pass == Pass::R && !claimed.loc[node.index()].valid();
+  }
+  return attached;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink) {
@@ -420,6 +512,7 @@ std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& cl
 
   std::vector<NodeId> compute;
   compute.reserve(dag.nodes.size());
+  const std::vector<bool> attached = any_unclaimed ? attached_units(dag, claimed, graph) : std::vector<bool>();
   std::vector<Priority> priorities;
   if (any_unclaimed) priorities = default_priorities(dag, graph, topological);
   if (claimed.has_groups) {
@@ -437,7 +530,7 @@ std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& cl
       const NodeId node = graph.front(unit);
       if (is_chunk(unit) && claimed.loc[node.index()].valid()) by_path[unit] = {static_cast<std::uint64_t>(longest - path[unit]), claimed.text_position[node.index()]};
     }
-    compute = list_schedule(dag, graph, asked, roles, cost, by_path);
+    compute = list_schedule(dag, graph, asked, roles, cost, by_path, attached);
   } else {
     for (const std::uint32_t unit : topological) {
       if (is_chunk(unit)) compute.push_back(graph.front(unit));
@@ -455,7 +548,7 @@ std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& cl
   kept.insert(kept.end(), claimed.named.begin(), claimed.named.end());
   std::vector<std::int64_t> cost(graph.units(), 0);
   for (std::uint32_t unit = 0; unit < graph.units(); ++unit) cost[unit] = unit_cost(dag.node(graph.front(unit)));
-  return ComputeOrder{list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities), {}};
+  return ComputeOrder{list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities, attached), {}};
 }
 
 }  // namespace piper::passes

@@ -184,7 +184,7 @@ Routes::Routes(const Dag& dag) {
   for (std::size_t i = 0; i < dag.comms.size(); ++i) {
     const Node& send = dag.node(dag.comms[i].members.front());
     if (!is_send(send.kind)) continue;
-    const bool backward = send.pass != Pass::F;
+    const bool backward = is_backward(send.pass);
     const Ends ends{send.devices, dag.node(dag.comms[i].members.back()).devices, backward};
     auto& [same, route] = last[backward ? 1 : 0];
     if (same != ends) {

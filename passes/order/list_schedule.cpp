@@ -86,12 +86,13 @@ namespace {
 class Simulation {
  public:
   Simulation(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles, std::span<const std::int64_t> cost,
-             std::span<const Priority> priority)
-      : dag_(dag), graph_(graph), more_(more), roles_(roles), cost_(cost), priority_(priority), missing_(graph.indegree()),
+             std::span<const Priority> priority, const std::vector<bool>& attached)
+      : dag_(dag), graph_(graph), more_(more), roles_(roles), cost_(cost.begin(), cost.end()), priority_(priority), attached_(attached), missing_(graph.indegree()),
         started_(graph.units(), false), busy_(roles.size(), false), ready_(roles.size()), dirty_(roles.size(), false) {
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
       for (const std::uint32_t to : more.of(unit)) ++missing_[to];
     }
+    attach();
   }
 
   std::vector<NodeId> run() {
@@ -127,6 +128,24 @@ class Simulation {
 
   std::span<const std::uint32_t> roles_of(std::uint32_t unit) const { return roles_.roles_of(dag_.node(graph_.front(unit)).devices); }
 
+  bool attached(std::uint32_t unit) const { return !attached_.empty() && attached_[unit]; }
+
+  /// The backward that an attached unit stands before takes the time of both.
+  void attach() {
+    if (attached_.empty()) return;
+    before_.assign(graph_.units(), {});
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) {
+      if (!attached_[unit]) continue;
+      const Node& again = dag_.node(graph_.front(unit));
+      for (const std::uint32_t to : graph_.successors(unit)) {
+        const Node& reader = dag_.node(graph_.front(to));
+        if (!runs_body(reader.kind) || reader.chunk != again.chunk || reader.pass == Pass::BW || before_[to].valid()) continue;
+        before_[to] = graph_.front(unit);
+        cost_[to] += cost_[unit];
+      }
+    }
+  }
+
   void mark(std::uint32_t role) {
     if (dirty_[role]) return;
     dirty_[role] = true;
@@ -147,7 +166,7 @@ class Simulation {
     while (!released_.empty()) {
       const std::uint32_t unit = released_.back();
       released_.pop_back();
-      if (!runs_body(dag_.node(graph_.front(unit)).kind)) {
+      if (!runs_body(dag_.node(graph_.front(unit)).kind) || attached(unit)) {
         complete(unit);
         continue;
       }
@@ -183,6 +202,7 @@ class Simulation {
       }
       started_[first.second] = true;
       for (const std::uint32_t other : devices) busy_[other] = true;
+      if (!before_.empty() && before_[first.second].valid()) order_.push_back(before_[first.second]);
       order_.push_back(graph_.front(first.second));
       ends_.emplace(now + cost_[first.second], first.second);
       break;
@@ -194,8 +214,10 @@ class Simulation {
   const WorkGraph& graph_;
   const Adjacency& more_;
   const RoleTable& roles_;
-  std::span<const std::int64_t> cost_;
+  std::vector<std::int64_t> cost_;
   std::span<const Priority> priority_;
+  const std::vector<bool>& attached_;
+  std::vector<NodeId> before_;  // per unit: the attached one directly before it
   std::vector<std::uint32_t> missing_;
   std::vector<bool> started_;
   std::vector<bool> busy_;
@@ -211,8 +233,8 @@ class Simulation {
 }  // namespace
 
 std::vector<NodeId> list_schedule(const Dag& dag, const WorkGraph& graph, const Adjacency& more, const RoleTable& roles,
-                                  std::span<const std::int64_t> cost, std::span<const Priority> priority) {
-  return Simulation(dag, graph, more, roles, cost, priority).run();
+                                  std::span<const std::int64_t> cost, std::span<const Priority> priority, const std::vector<bool>& attached) {
+  return Simulation(dag, graph, more, roles, cost, priority, attached).run();
 }
 
 }  // namespace piper::passes

@@ -145,7 +145,7 @@ void OrderReports::no_communication(const RankOp& at, NodeId node) {
   const char* what = op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over devices";
   auto report = sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, node),
                              directive::part_name(op.part), dag_.text(at.rank.devices), what);
-  if (op.part == Part::reduce && (op.pass == Pass::F || op.pass == Pass::BI)) {
+  if (op.part == Part::reduce && op.pass != Pass::B && op.pass != Pass::BW) {
     const Node& work = dag_.node(node);
     const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
     report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(at, halves ? Pass::BW : Pass::B, Part::reduce, false));

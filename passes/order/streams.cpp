@@ -170,7 +170,7 @@ class Assignment {
       const char* purpose = gathers_members(node.kind) || unites_blocks(node.kind) ? "gather." : node.subject.bucket().valid() ? "reduce." : "sum.";
       return purpose + place(communicator.members.front());
     }
-    std::string name = node.pass == Pass::F ? "act." : "grad.";
+    std::string name = !is_backward(node.pass) ? "act." : "grad.";
     name += place(communicator.members[0]) + ".to." + place(communicator.members[1]);
     if (!cut) return name;
     name += '.';
@@ -186,7 +186,7 @@ class Assignment {
 
   /// Whether two neighbours of the list carry the same direction between the same sets: then one pair was cut.
   static bool same_route(const Dag& dag, const Communicator& a, const Communicator& b) {
-    const auto direction = [&](const Communicator& c) { return dag.node(dag.comms[c.comms.front().index()].members.front()).pass != Pass::F; };
+    const auto direction = [&](const Communicator& c) { return is_backward(dag.node(dag.comms[c.comms.front().index()].members.front()).pass); };
     return a.kind == Communicator::Kind::pair && b.kind == a.kind && a.members == b.members && direction(a) == direction(b) && a.stream == b.stream;
   }
 

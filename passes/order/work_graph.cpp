@@ -59,7 +59,9 @@ void add_order_of_passes(const Dag& dag, std::vector<Adjacency::Pair>& units, co
     const ChunkId chunk = ChunkId::at(c);
     for (std::size_t i = 0; i < instances; ++i) {
       const NodeId own = backward(chunk, i);
-      add(work.of(chunk, Pass::F)[i], own);
+      const NodeId again = work.of(chunk, Pass::R)[i];
+      add(work.of(chunk, Pass::F)[i], again.valid() ? again : own);
+      add(again, own);
       add(work.of(chunk, Pass::BI)[i], work.of(chunk, Pass::BW)[i]);
       for (const ChunkId source : sources[c]) add(own, backward(source, i));
     }

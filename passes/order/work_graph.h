@@ -3,7 +3,7 @@
 // order work.
 //
 // Units are numbered by their first node. Edges are those of this step: data and grad (a parameter is read from the step before), and the order of the
-// passes, whether or not a value flows: F of an instance before its B or BI, that before its BW, and for F of one chunk before F of another B or BI the
+// passes, whether or not a value flows: F of an instance before its R, that before its B or BI, that before its BW, and for F of one chunk before F of another B or BI the
 // other way around. What stands around the chunks may be missing (surround.h).
 //
 //   WorkGraph graph(dag);

@@ -74,7 +74,7 @@ std::vector<std::pair<NodeId, NodeId>> issued_after(const Dag& dag) {
 
 }  // namespace
 
-bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
+void plan(Dag& dag, const WorkspaceBytes& workspace) {
   const RoleTable roles(dag, {});
   RoleNodes nodes(dag, roles);
   Communicators communicators;
@@ -107,7 +107,6 @@ bool plan(Dag& dag, const WorkspaceBytes& workspace, DiagnosticSink& sink) {
   made->communicators = std::move(communicators.list);
   dag.plan = std::move(made);
   dag.level = Level::planned;
-  return check_requirements(dag, sink);
 }
 
 }  // namespace piper::passes

@@ -11,7 +11,7 @@
 namespace piper::passes {
 
 /// `dag` is ordered, made by the passes or read from text: what the order fixed, sequences of messages among it, follows from its linear order. `workspace`:
-/// bytes of scratch per node; none: nodes need none. Fills `dag.plan` and checks the requirements on measures. False when one is not met.
-bool plan(dag::Dag& dag, const dag::WorkspaceBytes& workspace, DiagnosticSink& sink);
+/// bytes of scratch per node; none: nodes need none. Fills `dag.plan`.
+void plan(dag::Dag& dag, const dag::WorkspaceBytes& workspace);
 
 }  // namespace piper::passes

@@ -107,6 +107,7 @@ class RoleProjection {
     for (const BucketId bucket : buckets_) {
       const BucketLayout& layout = facts_.buckets[bucket.index()];
       parameters_[bucket.index()] = add_state(BufferClass::parameters, dag_.cuts_parameters(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
+      if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
       gradients_[bucket.index()] = add_state(BufferClass::gradients, dag_.cuts_gradients(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
       if (slots > 0) add_state(BufferClass::optimizer, slots * layout.block(), bucket);
     }

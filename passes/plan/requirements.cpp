@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "passes/plan/traffic_table.h"
 #include "passes/simulate/work_times.h"
@@ -64,10 +65,11 @@ Measures measure(const Dag& dag) {
   return measures;
 }
 
-bool check_requirements(const Dag& dag, DiagnosticSink& sink) {
+bool check_requirements(const Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice) {
   if (dag.requirements.empty() || dag.forward_only) return true;
   const Measures measures = measure(dag);
   bool met = true;
+  std::optional<std::string> advice;
   for (const directive::Require& require : dag.requirements) {
     constexpr const char* kNames[] = {"peak_memory", "bubble", "traffic"};
     constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
@@ -85,7 +87,9 @@ bool check_requirements(const Dag& dag, DiagnosticSink& sink) {
     auto report = sink.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", name, text(found), where,
                               kCompares[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
     if (require.measure == Measure::peak_memory) {
-      report.hint("more stages or microbatches make the parts smaller, an order that starts backwards earlier keeps fewer of them");
+      if (!advice) advice = memory_advice ? memory_advice() : "";
+      if (advice->empty()) advice = "more stages or microbatches make the parts smaller, an order that starts backwards earlier keeps fewer of them";
+      report.hint("{}", *advice);
     } else if (require.measure == Measure::bubble) {
       report.hint("more microbatches, or an order with `BI` and `BW`, leave less time idle");
     } else {

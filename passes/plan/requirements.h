@@ -1,6 +1,9 @@
 #pragma once
 // Measures of a planned DAG and the `require` lines that bound them.
 
+#include <functional>
+#include <string>
+
 #include "ir/dag/plan.h"
 #include "ir/diagnostics/diagnostics.h"
 
@@ -14,8 +17,9 @@ struct Measures {
 };
 Measures measure(const dag::Dag& dag);
 
-/// Checks `dag.requirements`; false after reporting one that is not met, with the value found.
-bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink);
+/// Checks `dag.requirements`; false after reporting one that is not met, with the value found. `memory_advice`, if there is one, is asked once for the hint of a
+/// memory that is exceeded.
+bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice);
 
 /// `7.5GiB`, `640KiB`, `12 bytes`: exact, or to one decimal.
 std::string bytes_text(double bytes);

@@ -83,6 +83,16 @@ void check_stream(const directive::Stream& stream, const Context& context, Diagn
   }
 }
 
+/// A line that speaks of regions, and of instances or passes only where it says so.
+void check_treated(const std::vector<directive::Selector>& targets, LocId line, bool instances, std::string_view rule, const directive::Strategy& strategy, const Context& context,
+                   DiagnosticSink& sink) {
+  for (const directive::Selector& target : targets) {
+    const bool part = std::any_of(target.coordinates.begin(), target.coordinates.end(), [&](const directive::Coordinate& c) { return !instances && (c.rest || is_split_into(strategy, c.name)); });
+    if (!part && !target.pass && target.part == Part::none) continue;
+    sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, line), "{}; `{}` is a part of it", rule, print_selector(target, context.symbols)).hint("name the region alone");
+  }
+}
+
 }  // namespace
 
 bool is_split_into(const directive::Strategy& strategy, Symbol name) {
@@ -113,6 +123,11 @@ bool check_transforms(const directive::Strategy& strategy, const Context& contex
 bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
   return check_each<directive::Place>(strategy, sink, [&](const directive::Place& place) {
     for (const directive::Selector& target : place.targets) {
+      if (target.pass == Pass::R) {
+        sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "what is recomputed runs where its backward does; `{}` cannot be placed",
+                    print_selector(target, context.symbols))
+            .hint("place `B`");
+      }
       if (target.part == Part::none) continue;
       sink.report(Code::selector_not_allowed, directive::narrowest(target.loc, place.loc), "communication stands where its data is made and used; `{}` cannot be placed",
                   print_selector(target, context.symbols))
@@ -123,6 +138,16 @@ bool check_places(const directive::Strategy& strategy, const Context& context, D
 
 bool check_replicates(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
   return check_each<directive::Replicate>(strategy, sink, [&](const directive::Replicate& replicate) { check_replicate(replicate, strategy, context, sink); });
+}
+
+bool check_treatments(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink) {
+  const bool recomputes = check_each<directive::Recompute>(strategy, sink, [&](const directive::Recompute& line) {
+    check_treated(line.targets, line.loc, true, "the whole forward of a region runs again", strategy, context, sink);
+  });
+  const bool freezes = check_each<directive::Freeze>(strategy, sink, [&](const directive::Freeze& line) {
+    check_treated(line.targets, line.loc, false, "the weights of a region are frozen for all that reads them", strategy, context, sink);
+  });
+  return recomputes && freezes;
 }
 
 bool check_streams(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown) {

@@ -53,6 +53,8 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
     if (const auto* place = std::get_if<directive::Place>(&directive)) check_all(place->targets);
     if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) check_all(replicate->targets);
     if (const auto* stream = std::get_if<directive::Stream>(&directive)) check_all(stream->targets);
+    if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) check_all(recompute->targets);
+    if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) check_all(freeze->targets);
   }
   return good;
 }
@@ -82,7 +84,7 @@ std::vector<Symbol> names_used(const directive::Strategy& strategy) {
     }
   };
   for_each_coordinate(strategy, [&](const UsedCoordinate& used) {
-    if (!used.rest) add(used.name);
+    if (!used.rest && used.cuts) add(used.name);
   }, add_order);
   return names;
 }

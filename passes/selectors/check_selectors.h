@@ -19,6 +19,7 @@ struct UsedCoordinate {
   std::span<const std::uint32_t> indices;  // empty: all
   LocId loc;
   bool rest = false;  // the loose work of that region
+  bool cuts = true;   // a region that it names is a piece of its own; `freeze` speaks of weights, wherever they are used
   const directive::Order* order = nullptr;  // of an operation
   const directive::OrderOp* op = nullptr;
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
@@ -27,10 +28,10 @@ struct UsedCoordinate {
 /// Calls `each(UsedCoordinate)` for all selectors but those of partitions, and `each_order(order)` for orders, directive by directive.
 template <typename Each, typename EachOrder>
 void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrder each_order) {
-  const auto selectors = [&](const std::vector<directive::Selector>& targets, LocId loc) {
+  const auto selectors = [&](const std::vector<directive::Selector>& targets, LocId loc, bool cuts = true) {
     for (const directive::Selector& target : targets) {
       for (const directive::Coordinate& c : target.coordinates) {
-        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc, c.rest});
+        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc, c.rest, cuts});
       }
     }
   };
@@ -43,6 +44,10 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
       selectors(replicate->targets, replicate->loc);
     } else if (const auto* stream = std::get_if<directive::Stream>(&directive)) {
       selectors(stream->targets, stream->loc);
+    } else if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) {
+      selectors(recompute->targets, recompute->loc);
+    } else if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) {
+      selectors(freeze->targets, freeze->loc, false);
     } else if (const auto* order = std::get_if<directive::Order>(&directive)) {
       each_order(*order);
     }
@@ -56,7 +61,7 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each) {
     for (const directive::OrderOp& op : order.ops) {
       for (std::uint32_t i = 0; i < op.num_coordinates; ++i) {
         const directive::OrderCoordinate& c = order.coordinates[op.first_coordinate + i];
-        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, c.rest, &order, &op});
+        each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : std::span(&c.index, 1), c.loc, c.rest, true, &order, &op});
       }
     }
   });

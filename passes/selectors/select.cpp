@@ -319,7 +319,12 @@ bool Selection::nodes(const directive::Order& order, const directive::OrderOp& o
     }
   }
   if (out.size() > before) return true;
-  report_missing_pass(sink, op.loc, std::string(pass_name(op.pass)) + " " + text(terms_of(order, op)), op.pass, op.pass == Pass::F ? "" : "an order names either `B` or both `BI` and `BW` of one piece of work");
+  const std::string work = text(terms_of(order, op));
+  if (op.pass == Pass::R) {
+    sink.report(Code::not_recomputed, op.loc, "`R {}` matches nothing: no `recompute` line names this work", work).hint("write `recompute {}`, or leave the operation out", work);
+    return false;
+  }
+  report_missing_pass(sink, op.loc, std::string(pass_name(op.pass)) + " " + work, op.pass, op.pass == Pass::F ? "" : "an order names either `B` or both `BI` and `BW` of one piece of work");
   return false;
 }
 
@@ -339,7 +344,7 @@ bool Selection::nodes(const directive::Selector& selector, DiagnosticSink& sink,
   if (!found) return false;
   const std::size_t before = out.size();
   const auto of_pass = [&](Pass pass) {
-    return !selector.pass || *selector.pass == pass || (*selector.pass == Pass::B && pass != Pass::F);
+    return !selector.pass || *selector.pass == pass || (*selector.pass == Pass::B && is_backward(pass));
   };
   if (selector.part == directive::Part::none) {
     for (const ChunkId chunk : found->chunks) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "passes/order/orders_table.h"
@@ -62,6 +63,7 @@ class Simulation {
   double cost_of(Pass pass) const {
     switch (pass) {
       case Pass::F: return costs_.f;
+      case Pass::R: return costs_.r.value_or(costs_.f);
       case Pass::B: return costs_.b.value_or(costs_.bi + costs_.bw);
       case Pass::BI: return costs_.bi;
       case Pass::BW: return costs_.bw;
@@ -86,7 +88,7 @@ class Simulation {
     const Op *forward = nullptr, *backward = nullptr;
     for (std::size_t i = group.first; i < group.end; ++i) {
       const Op& op = row.ops[i];
-      if (op.pass == Pass::BW) return false;
+      if (op.pass == Pass::BW || op.pass == Pass::R) return false;
       const Op*& known = op.pass == Pass::F ? forward : backward;
       if (known != nullptr && (known->pass != op.pass || what(*known) != what(op))) return false;
       known = &op;
@@ -198,7 +200,8 @@ class Simulation {
     has_backward_.assign(dag_.chunks.size(), false);
     has_halves_.assign(dag_.chunks.size(), false);
     for (const Node& node : dag_.nodes) {
-      if (!runs_body(node.kind) || node.pass == Pass::F) continue;
+      if (runs_body(node.kind) && node.pass == Pass::R) again_.insert({node.chunk, node.instance});
+      if (!runs_body(node.kind) || !is_backward(node.pass)) continue;
       has_backward_[node.chunk.index()] = true;
       if (node.pass == Pass::BW) has_halves_[node.chunk.index()] = true;
     }
@@ -255,7 +258,7 @@ class Simulation {
     return nodes[at];
   }
 
-  /// F holds the activations of its part of a device share from its start, B or its halves let go of them at their ends.
+  /// F holds the activations of its part of a device share from its start, or R what F does not keep; B or its halves let go of them at their ends.
   void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
     rank.first_curve = static_cast<std::uint32_t>(out_.curves.size());
     const auto first = static_cast<std::uint32_t>(out_.curve_time.size());
@@ -275,10 +278,10 @@ class Simulation {
       std::size_t next = i + 1;
       while (next < ops.size() && ops[i]->group && runs_together(*ops[i], *ops[next])) ++next;
       for (std::size_t k = i; k < next; ++k) {
-        if (ops[k]->pass == Pass::F) change(times_->start(graph_.unit_of(ops[k]->first)), kept_by(row, *ops[k]));
+        if (!is_backward(ops[k]->pass)) change(times_->start(graph_.unit_of(ops[k]->first)), kept_by(row, *ops[k]));
       }
       for (std::size_t k = i; k < next; ++k) {
-        if (ops[k]->pass != Pass::F) change(times_->finish(graph_.unit_of(ops[k]->last)), -kept_by(row, *ops[k]));
+        if (is_backward(ops[k]->pass)) change(times_->finish(graph_.unit_of(ops[k]->last)), -kept_by(row, *ops[k]));
       }
       i = next;
     }
@@ -292,7 +295,11 @@ class Simulation {
     for (const NodeId id : nodes_of(row, op)) {
       const Node& node = dag_.node(id);
       if (!has_backward_[node.chunk.index()]) continue;
-      const double part = node.pass == Pass::BW ? costs_.w : node.pass == Pass::BI && has_halves_[node.chunk.index()] ? 1 - costs_.w : 1;
+      const double part = node.pass == Pass::BW                                          ? costs_.w
+                          : node.pass == Pass::BI && has_halves_[node.chunk.index()]     ? 1 - costs_.w
+                          : node.pass == Pass::R                                         ? 1 - costs_.keep
+                          : node.pass == Pass::F && again_.contains({node.chunk, node.instance}) ? costs_.keep
+                                                                                         : 1;
       kept += ranks() * shares_.of(node, Pass::F) * part;
     }
     return kept;
@@ -374,6 +381,7 @@ class Simulation {
   std::vector<std::uint32_t> entry_of_;      // per unit: its entry on the first rank that has it
   std::vector<NodeId> binding_;              // per entry
   std::vector<bool> has_backward_, has_halves_;  // per chunk
+  std::set<std::pair<ChunkId, Instance>> again_;  // what runs again
 };
 
 }  // namespace

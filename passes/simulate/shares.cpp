@@ -24,7 +24,7 @@ std::vector<double> work_of(const Dag& dag, std::span<const std::int64_t> costs,
   const bool halves = std::all_of(dag.chunks.begin(), dag.chunks.end(), [&](const Chunk& chunk) { return cost(chunk, Pass::BI) > 0 || backward(chunk) == 0; });
   std::vector<double> work;
   for (const Chunk& chunk : dag.chunks) {
-    work.push_back(pass == Pass::F ? cost(chunk, Pass::F) : pass == Pass::B || !halves ? backward(chunk) : cost(chunk, pass));
+    work.push_back(!is_backward(pass) ? cost(chunk, Pass::F) : pass == Pass::B || !halves ? backward(chunk) : cost(chunk, pass));
   }
   return work;
 }

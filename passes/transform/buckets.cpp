@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "ir/dag/piece_text.h"
@@ -92,17 +93,25 @@ void add_users(std::span<const Use> uses, std::vector<std::uint32_t>& key) {
   key.insert(key.end(), users.begin(), users.end());
 }
 
+/// The parameters in their order, frozen ones behind all others.
+std::vector<std::size_t> frozen_last(const Dag& dag) {
+  std::vector<std::size_t> order(dag.params.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t p) { return !dag.params[p].frozen; });
+  return order;
+}
+
 }  // namespace
 
 void make_buckets(Dag& dag) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
   BucketFiller filler(dag);
-  for (std::size_t p = 0; p < uses.size(); ++p) {
+  for (const std::size_t p : frozen_last(dag)) {
     if (uses[p].empty()) continue;
-    std::vector<std::uint32_t> key;
+    std::vector<std::uint32_t> key{dag.params[p].frozen};
     for (const Use& use : uses[p]) key.push_back(use.chunk.value());
-    std::sort(key.begin(), key.end());
-    filler.add(tensor::ParamId::at(p), key, {}, ChunkId(key.front()), kNoLimit);
+    std::sort(key.begin() + 1, key.end());
+    filler.add(tensor::ParamId::at(p), key, {}, ChunkId(key[1]), kNoLimit);
   }
 }
 
@@ -114,8 +123,9 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     return flat(a) == flat(b) && (flat(a) == 0 || (x.cut == y.cut && x.reduced == y.reduced && x.prefetch == y.prefetch));
   };
   BucketFiller filler(dag);
-  for (std::size_t p = 0; p < uses.size(); ++p) {
+  for (const std::size_t p : frozen_last(dag)) {
     if (uses[p].empty()) continue;
+    const bool frozen = dag.params[p].frozen;  // it is neither reduced nor cut
     const std::string_view name = dag.context->text(dag.params[p].name);
     const LocId loc = dag.params[p].loc;
     Bucket like;
@@ -135,14 +145,14 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
         has_gradient.push_back(false);
       }
       if (use.makes_gradient) has_gradient[static_cast<std::size_t>(home - like.homes.begin())] = true;
-      if (use.cut != uses[p].front().cut && fits) {
+      if (use.cut != uses[p].front().cut && fits && !frozen) {
         const Use& first = uses[p].front();
         sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
                     region_text(dag, first.chunk), region_text(dag, use.chunk), name)
             .hint("replicate both regions over the same axes");
         fits = false;
       }
-      if (!cut_alike(use, uses[p].front()) && fits) {
+      if (!cut_alike(use, uses[p].front()) && fits && !frozen) {
         const Use& first = uses[p].front();
         sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, which they cut in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
@@ -158,8 +168,8 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.reduce = uses[p].front().cut;
-    like.flat = flat(uses[p].front());
+    like.reduce = frozen ? 0 : uses[p].front().cut;
+    like.flat = frozen ? 0 : flat(uses[p].front());
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
     if (like.flat != 0) {
       like.cut = rule.cut;
@@ -168,8 +178,9 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
-    const bool reduced = like.reduce != 0 || like.homes.size() > 1;
-    std::vector<std::uint32_t> key{like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value(), static_cast<std::uint32_t>(like.cut), static_cast<std::uint32_t>(like.reduced), like.prefetch};
+    const bool reduced = !frozen && (like.reduce != 0 || like.homes.size() > 1);
+    std::vector<std::uint32_t> key{frozen,     like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value(), static_cast<std::uint32_t>(like.cut), static_cast<std::uint32_t>(like.reduced),
+                                   like.prefetch};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
     if (like.cut > Cut::state) add_users(uses[p], key);

@@ -34,6 +34,7 @@ class Placer {
   void collect();
   bool decide();
   DeviceSetId place_of(std::size_t at, Pass pass) const;
+  Pass placed_as(const Node& node);
   bool apply(std::uint32_t rule, Pass pass, std::vector<std::uint32_t>& table);
   bool check_halves();
   bool check_complete() const;
@@ -206,9 +207,15 @@ bool Placer::run() {
   if (!good) return false;
   report_without_effect();
   for (Node& node : dag_.nodes) {
-    if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), node.pass);
+    if (runs_body(node.kind)) node.devices = place_of(node.chunk.index() * selection_.instances().size() + selection_.instances().position(node.instance), placed_as(node));
   }
   return finish();
+}
+
+/// What runs again does so where it is read.
+Pass Placer::placed_as(const Node& node) {
+  if (node.pass != Pass::R) return node.pass;
+  return selection_.work().at(node.chunk, Pass::B, selection_.instances().position(node.instance)).valid() ? Pass::B : Pass::BI;
 }
 
 /// Which rule holds for every pass, chunk and instance.

@@ -172,7 +172,7 @@ class Namings {
  private:
   void name(const directive::Order& order, std::uint32_t number) {
     const directive::OrderOp& op = order.ops[number];
-    if (op.pass == Pass::F || op.part != directive::Part::none) return;
+    if (!is_backward(op.pass) || op.part != directive::Part::none) return;
     const Selection::Named named = selection_.named(order, op);
     if (named.kind == Selection::Named::Kind::piece) return name(order, op, named.chunk, named.instance);
     const std::optional<Selection::Found> found = selection_.find(order, op, unread_);
@@ -257,10 +257,34 @@ void find_halves(Dag& dag, const directive::Strategy& strategy, Selection& selec
   if (any) Namings(dag, strategy, selection, sink, backward).find();
 }
 
+/// Marks the instances, chunk by chunk, that `recompute` lines name and whose chunks save something. False after reporting.
+bool find_recomputed(const Dag& dag, const directive::Strategy& strategy, Selection& selection, DiagnosticSink& sink, std::vector<bool>& recomputed) {
+  const std::size_t errors = sink.error_count();
+  for (const Directive& directive : strategy.directives) {
+    const auto* recompute = std::get_if<directive::Recompute>(&directive);
+    if (recompute == nullptr) continue;
+    for (const directive::Selector& target : recompute->targets) {
+      const std::optional<Selection::Found> found = selection.find(target, sink);
+      if (!found) continue;
+      bool any = false;
+      for (const ChunkId chunk : found->chunks) {
+        if (!dag.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::R)].valid()) continue;
+        any = true;
+        for (const std::uint32_t instance : found->instances) recomputed[chunk.index() * selection.instances().size() + instance] = true;
+      }
+      if (any) continue;
+      sink.report(Code::nothing_to_recompute, directive::narrowest(target.loc, recompute->loc), "`{}` saves nothing for its backward that could be computed again",
+                  print_selector(target, dag.context->symbols))
+          .hint("what it reads is saved where it is made; leave the line out, or name regions with work between what enters and what the backward reads");
+    }
+  }
+  return sink.error_count() == errors;
+}
+
 // ---- rewrite
 
-/// Bodies of the passes that some instance has.
-void keep_run_bodies(Dag& dag, std::span<const Backward> backward) {
+/// Bodies of the passes that some instance has. Where all instances have an R, the lean F is the one that there is.
+void keep_run_bodies(Dag& dag, std::span<const Backward> backward, const std::vector<bool>& recomputed) {
   std::vector<bool> used(dag.bodies.size());
   const std::size_t instances = dag.chunks.empty() ? 0 : backward.size() / dag.chunks.size();
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
@@ -269,6 +293,16 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward) {
     const auto use = [&](Pass pass) {
       if (const BodyId body = dag.chunks[c].bodies[static_cast<std::size_t>(pass)]; body.valid()) used[body.index()] = true;
     };
+    const auto first = recomputed.begin() + static_cast<std::ptrdiff_t>(c * instances);
+    const auto again = static_cast<std::size_t>(std::count(first, first + static_cast<std::ptrdiff_t>(instances), true));
+    Chunk& chunk = dag.chunks[c];
+    if (again == instances) {
+      BodyId& forward = chunk.bodies[static_cast<std::size_t>(Pass::F)];
+      dag.bodies[chunk.lean.index()].name = dag.bodies[forward.index()].name;
+      forward = std::exchange(chunk.lean, BodyId());
+    }
+    if (again > 0) use(Pass::R);
+    if (again > 0 && chunk.lean.valid()) used[chunk.lean.index()] = true;
     use(Pass::F);
     if (halves < instances) use(Pass::B);
     if (halves == 0) continue;
@@ -278,7 +312,7 @@ void keep_run_bodies(Dag& dag, std::span<const Backward> backward) {
   keep_bodies(dag, used);
 }
 
-void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward) {
+void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> backward, const std::vector<bool>& recomputed) {
   dag.nodes.clear();
   dag.edges.clear();
   dag.nodes.reserve(backward.size() * 8);  // three passes, two messages at both ends, loads
@@ -290,10 +324,11 @@ void make_nodes(Dag& dag, const Instances& instances, std::span<const Backward> 
     for (std::uint32_t i = 0; i < instances.size(); ++i) {
       node.instance = instances.at(i);
       const bool halves = backward[c * instances.size() + i] == Backward::halves;  // of one named both ways the whole stands
+      const bool again = recomputed[c * instances.size() + i];
       for (const Pass pass : kAllPasses) {
-        if (pass != Pass::F && halves == (pass == Pass::B)) continue;
+        if (pass == Pass::R ? !again : is_backward(pass) && halves == (pass == Pass::B)) continue;
         node.pass = pass;
-        node.body = chunk.bodies[static_cast<std::size_t>(pass)];
+        node.body = pass == Pass::F && again && chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(pass)];
         dag.nodes.push_back(node);
       }
     }
@@ -347,11 +382,13 @@ bool split(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) 
   const std::uint32_t instances = selection.instances().size();
   std::vector<Backward> backward(dag.chunks.size() * instances, Backward::unnamed);
   find_halves(dag, strategy, selection, sink, backward);
+  std::vector<bool> recomputed(backward.size());
+  if (!find_recomputed(dag, strategy, selection, sink, recomputed)) return false;
 
   dag.level = Level::split;
-  keep_run_bodies(dag, backward);
+  keep_run_bodies(dag, backward, recomputed);
   for (Body& body : dag.bodies) divide_samples(body, parts);
-  make_nodes(dag, selection.instances(), backward);
+  make_nodes(dag, selection.instances(), backward, recomputed);
   wire(dag);
   return true;
 }

@@ -33,6 +33,13 @@ directive::Replicate replicate(StrategyBuilder& build, std::vector<Symbol> axes)
 }
 Symbol axis(StrategyBuilder& build, std::size_t i) { return build.edit().mesh.axes[i].name; }
 
+StrategyBuilder& recompute(StrategyBuilder& build, directive::Selector target) { return build.add(directive::Recompute{{std::move(target)}, build.next_line()}); }
+StrategyBuilder& freeze(StrategyBuilder& build, directive::Selector target) { return build.add(directive::Freeze{{std::move(target)}, build.next_line()}); }
+directive::Selector part(directive::Selector selector, directive::Part part) {
+  selector.part = part;
+  return selector;
+}
+
 /// Every program stands on cluster(pp: 2, dp: 2).
 const Refusal kRefusals[] = {
     {"unknown_region", Code::unknown_region, mlp, [](StrategyBuilder& b) { b.line(2, 2).place({{"stge", 0}}, {{"pp", 0}}); }},
@@ -128,6 +135,24 @@ const Refusal kRefusals[] = {
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
     {"state_cut_and_whole", Code::state_cut_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}, 1).replicate({"dp"}); }},
     {"one_user_replicated", Code::gradients_reduced_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}); }},
+    {"nothing_to_recompute", Code::nothing_to_recompute, gpt, [](StrategyBuilder& b) { recompute(b, b.selector({{"embed", 0}})); }},
+    {"recomputed_pass", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}}, Pass::F)); }},
+    {"recomputed_communication", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), part(b.selector({{"stage", 0}}), directive::Part::send)); }},
+    {"recomputed_unknown", Code::unknown_region, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"laier", 0}})); }},
+    {"recomputed_microbatch_out_of_range", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}, {"mb", 2}})); }},
+    {"recomputed_parts_apart", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"stage", 0}, {"layer", 3}})); }},
+    {"ordered_again", Code::not_recomputed, mlp,
+     [](StrategyBuilder& b) {
+       b.line(2, 2).replicate({"dp"}).rank({{"pp", 0}});
+       for (const Pass pass : {Pass::F, Pass::R, Pass::B}) b.op(pass, {{"stage", 0}, {"mb", 0}}).op(pass, {{"stage", 0}, {"mb", 1}});
+     }},
+    {"placed_again", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}})).place({{"layer", 0}}, {{"pp", 0}}, Pass::R); }},
+    {"frozen_without_weights", Code::nothing_to_freeze, tied_towers, [](StrategyBuilder& b) { freeze(b, b.selector({{"join", 0}})); }},
+    {"frozen_model", Code::nothing_left_to_train, mlp, [](StrategyBuilder& b) { freeze(b, b.selector({})); }},
+    {"frozen_stages", Code::nothing_left_to_train, mlp, [](StrategyBuilder& b) { freeze(freeze(b.line(2, 2), b.selector({{"stage", 0}})), b.selector({{"stage", 1}})); }},
+    {"frozen_microbatch", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { freeze(b.line(2, 2), b.selector({{"layer", 0}, {"mb", 0}})); }},
+    {"frozen_pass", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { freeze(b.line(2, 2), b.selector({{"layer", 0}}, Pass::BW)); }},
+    {"frozen_unknown", Code::unknown_region, mlp, [](StrategyBuilder& b) { freeze(b.line(2, 2), b.selector({{"laier", 0}})); }},
     {"norm_over_unlike_sets", Code::sets_do_not_gather, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
 };
 

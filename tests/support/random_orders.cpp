@@ -142,6 +142,11 @@ class OrderDrawer {
       if (added && coarsen && !any_halves) found->second = random_.chance(0.5);
     }
     const dag::PieceTexts texts(dag);
+    std::set<std::pair<dag::ChunkId, dag::Instance>> halves;
+    for (const dag::Node& node : dag.nodes) {
+      if (runs_body(node.kind) && node.pass == Pass::BI) halves.emplace(node.chunk, node.instance);
+    }
+    const bool again_named = random_.chance(0.5);  // else what runs again does so directly before its backward
     std::map<std::tuple<std::int32_t, Pass, dag::ChunkId, dag::Instance>, std::uint32_t> vertices;
     std::vector<std::uint32_t> vertex_of(graph.units());
     std::uint32_t count = 0;
@@ -154,11 +159,13 @@ class OrderDrawer {
       const std::int32_t rank = rank_of(dag, node, axis);
       if (rank == DeviceSet::kWhole) return false;
       const dag::ChunkId chunk = coarse[rank] ? dag::ChunkId() : node.chunk;
-      const auto [found, added] = vertices.try_emplace({rank, node.pass, chunk, node.instance}, count);
+      const bool attached = node.pass == Pass::R && !again_named;
+      const Pass pass = !attached ? node.pass : halves.contains({node.chunk, node.instance}) ? Pass::BI : Pass::B;
+      const auto [found, added] = vertices.try_emplace({rank, pass, chunk, node.instance}, count);
       vertex_of[unit] = found->second;
       if (!added) continue;
       ++count;
-      Operation operation{node.pass, "", "", rank, found->second};
+      Operation operation{pass, "", "", rank, found->second};
       if (chunk.valid()) operation.region = texts.of(chunk);
       operation.work = operation.region;
       for (std::size_t d = 0; d < dag.dims.size(); ++d) {
@@ -202,7 +209,8 @@ class OrderDrawer {
     for (const auto& [key, id] : nodes) {
       const auto& [chunk, instance, pass] = key;
       if (pass != Pass::F) continue;
-      follow(chunk, {Pass::F}, chunk, {Pass::B, Pass::BI}, instance);
+      follow(chunk, {Pass::F}, chunk, {Pass::R, Pass::B, Pass::BI}, instance);
+      follow(chunk, {Pass::R}, chunk, {Pass::B, Pass::BI}, instance);
       follow(chunk, {Pass::BI}, chunk, {Pass::BW}, instance);
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
         if (input.cls != dag::EdgeClass::data) continue;
@@ -238,7 +246,7 @@ class OrderDrawer {
     for (std::size_t i = 0; i < work; ++i) {
       if (operations_[i].region.empty()) continue;
       Backwards& backwards = of_region[{operations_[i].rank, operations_[i].region}];
-      backwards.whole = backwards.whole && (operations_[i].pass == Pass::F || operations_[i].pass == Pass::B);
+      backwards.whole = backwards.whole && operations_[i].pass <= Pass::B;
       const auto reduced = reductions.find(operations_[i].vertex);
       if (reduced != reductions.end()) backwards.reductions.insert(reduced->second.begin(), reduced->second.end());
       const auto own = sends.find(operations_[i].vertex);
@@ -472,7 +480,7 @@ class OrderDrawer {
   }
 
   std::string operation_text(const Operation& operation, const Cursors& cursors, std::deque<std::pair<std::string, std::string>>& queue) {
-    if (operation.named) return std::string(pass_name(operation.pass)) + " " + operation.work;
+    if (operation.named || operation.pass == Pass::R) return std::string(pass_name(operation.pass)) + " " + operation.work;
     const std::string* cursor = cursors.find(operation);
     const std::string pass = std::string(pass_name(operation.pass)) + " ";
     if (operation.pass == Pass::BI) queue.emplace_back(operation.work, cursor ? *cursor : "");

@@ -32,6 +32,7 @@ class ProgramMaker {
     marked_ = cut == 1;
     stages_ = between(1, std::min(5u, 2 * pp_));
     const RandomModel model = random_model(random_, {.stages = cut == 1 ? stages_ : 0, .dropout = options_.dropout});
+    for (const auto& [name, index] : model.regions) calls_.push_back(name + "[" + number(index) + "]");
 
     std::string axes = random_.chance(0.8) ? "pp: " + number(pp_) + ", dp: " + number(dp_) : "dp: " + number(dp_) + ", pp: " + number(pp_);
     if (ep_ > 0) axes += ", ep: " + number(ep_);
@@ -52,6 +53,8 @@ class ProgramMaker {
     if (cut > 0) text += "    place model on pp[" + number(random_.below(pp_)) + "]\n";
     text += replicate();
 
+    text = with_treatments(text + "}\n");
+    text.resize(text.size() - 2);
     RandomProgram program = read_program(context_, text + "}\n");
     if (!options_.order || random_.chance(0.25)) return with_streams(std::move(program));
     const std::string order = random_order(context_, random_, program.model, program.strategy, "pp", {.halves = options_.halves});
@@ -140,6 +143,32 @@ class ProgramMaker {
     return line(over.front() + (over.size() > 1 ? ", " + over.back() : ""), zero);
   }
 
+  /// Adds lines that run forwards again and freeze weights, where there is something to run again or to freeze.
+  std::string with_treatments(std::string source) {
+    const auto add = [&](const std::string& line) {
+      std::string longer = with_line(source, line);
+      RandomProgram program = read_program(context_, longer);
+      DiagnosticSink sink(context_.locations);
+      passes::Options options;
+      options.stop_at = dag::Level::split;
+      if (passes::compile(program.model, program.strategy, sink, options)) {
+        source = std::move(longer);
+        return;
+      }
+      const Code code = sink.sorted().front().code;
+      EXPECT_TRUE(code == Code::nothing_to_recompute || code == Code::nothing_to_freeze || code == Code::nothing_left_to_train) << render_text(sink.sorted(), context_.locations.files()) << longer;
+    };
+    // Calls inside stages are pieces of their own then.
+    const auto region = [&] { return random_.chance(0.25) ? "model" : random_.pick(random_.chance(0.5) ? regions_ : calls_); };
+    const bool recomputes = random_.chance(0.4), freezes = random_.chance(0.25);
+    for (std::uint64_t i = recomputes ? random_.between(1, 2) : 0; i > 0; --i) {
+      const std::string instances = random_.chance(0.6) ? "" : " mb[0.." + number(between(1, microbatches_)) + "]";
+      add("recompute " + region() + instances + (copies_ == 2 && random_.chance(0.3) ? " copy[1]" : ""));
+    }
+    for (std::uint64_t i = freezes ? random_.between(1, 2) : 0; i > 0; --i) add("freeze " + random_.pick(random_.chance(0.5) ? regions_ : calls_));
+    return source;
+  }
+
   /// Puts communication that there is on streams of its own, with a window that is ample.
   RandomProgram with_streams(RandomProgram program) {
     if (!options_.streams || random_.chance(0.6)) return program;
@@ -164,6 +193,7 @@ class ProgramMaker {
   Random& random_;
   const RandomProgramOptions& options_;
   std::uint32_t pp_ = 1, dp_ = 1, ep_ = 0, microbatches_ = 1, copies_ = 1, stages_ = 1;
+  std::vector<std::string> calls_;    // of the model
   std::vector<std::string> regions_;  // what is placed
   bool numbered_ = false;             // they are stages
   bool marked_ = false;  // the model marks its stages

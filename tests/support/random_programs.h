@@ -5,7 +5,7 @@
 // (random_models.h) have chains, skips, branches, shared weights and one to three losses; they are cut into stages by cost, by sizes or where they mark them, or
 // placed call by call. Placements are lines, loops, V shapes, uneven, per instance, with a pass of its own, in two copies; samples are cut into microbatches and over
 // one or two axes of replicas, gradients go in buckets of any size. With `order`, each rank runs one of all legal linearisations of its work
-// (random_orders.h). Optimizers, learning rates, clipping, streams and windows are drawn too.
+// (random_orders.h). Optimizers, learning rates, clipping, streams and windows are drawn too, and what runs again or is frozen.
 //
 //   const RandomProgram program = random_program(context, random);
 //   SCOPED_TRACE(program.source);

@@ -26,7 +26,7 @@ const Names kWords = {
     "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
     "and", "and_eq", "bitand", "bitor", "compl", "not", "not_eq", "or", "or_eq", "xor", "xor_eq"};
 /// What the language keeps for itself cannot be a name in a program.
-const Names kOfTheLanguage = {"and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "fuse", "if", "in", "input", "into", "let", "loss", "mesh",
+const Names kOfTheLanguage = {"and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "freeze", "fuse", "if", "in", "input", "into", "let", "loss", "mesh",
                               "model", "not", "offload", "on", "or", "order", "over", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate",
                               "require", "return", "schedule", "shard", "split", "stream", "then", "train", "true", "use", "var", "weight", "with", "F", "B", "BI", "BW"};
 

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+/// `R` against its `F`: bodies once, edges node by node.
+class Recompute {
+ public:
+  explicit Recompute(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+
+  void check() {
+    for (const dag::Chunk& chunk : dag_.chunks) {
+      if (facts_.enough()) return;
+      if (chunk.bodies[static_cast<std::size_t>(Pass::R)].valid()) bodies(chunk);
+    }
+    find_passes();
+    if (forward_.empty()) return;
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (runs_body(facts_.kind[i]) && node.pass == Pass::R) inputs(NodeId::at(i));
+    }
+    outputs();
+  }
+
+ private:
+  using Key = std::pair<dag::ChunkId, dag::Instance>;
+
+  const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
+  const dag::Body& body(dag::BodyId id) const { return dag_.bodies[id.index()]; }
+
+  template <typename... Args>
+  void wrong(LocId loc, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    facts_.sink.report(Code::wrong_recompute, loc, pattern, args...);
+  }
+
+  // ---- bodies
+
+  void bodies(const dag::Chunk& chunk) {
+    const dag::Body& again = body(chunk.bodies[static_cast<std::size_t>(Pass::R)]);
+    const dag::BodyId lean = chunk.lean.valid() ? chunk.lean : chunk.bodies[static_cast<std::size_t>(Pass::F)];
+    for (const dag::BodyPort& port : again.outputs) {
+      if (port.kind != PortKind::saved) return wrong(chunk.loc, "`{}` makes `{}`, which is no `saved` value: what runs again serves its own backward", facts_.text(again.name), facts_.text(again.graph.value(port.value).name));
+    }
+    if (!lean.valid() || dag_.level == Level::built) return;  // a missing F is told elsewhere
+    const dag::Body& forward = body(lean);
+    for (const dag::BodyPort& port : forward.outputs) {
+      const bool twice = port.kind == PortKind::saved && std::any_of(again.outputs.begin(), again.outputs.end(), [&](const dag::BodyPort& made) { return made.global_value == port.global_value; });
+      if (twice) return wrong(chunk.loc, "`{}` keeps `{}`, which `{}` makes again", facts_.text(forward.name), facts_.text(forward.graph.value(port.value).name), facts_.text(again.name));
+    }
+    same_operations(chunk, forward, again);
+  }
+
+  /// Every operation that runs again is one of the forward, on the same values, and its results are read. Bodies that are known by their signatures alone say nothing.
+  void same_operations(const dag::Chunk& chunk, const dag::Body& forward, const dag::Body& again) {
+    if (forward.graph.nodes().empty() || again.graph.nodes().empty()) return;
+    std::map<tensor::ValueId, tensor::ValueId> of_port;  // the model's value -> that of the forward
+    for (const auto* ports : {&forward.inputs, &forward.outputs}) {
+      for (const dag::BodyPort& port : *ports) of_port.emplace(port.global_value, origin(forward.graph, port.value));
+    }
+    std::map<tensor::ValueId, tensor::ValueId> twin;  // value of R -> value of the forward
+    for (const dag::BodyPort& port : again.inputs) {
+      const auto found = of_port.find(port.global_value);
+      if (found == of_port.end()) return wrong(chunk.loc, "`{}` reads `{}`, which `{}` neither reads nor gives", facts_.text(again.name), facts_.text(again.graph.value(port.value).name), facts_.text(forward.name));
+      twin.emplace(port.value, found->second);
+    }
+    const auto twin_of = [&](tensor::ValueId value) {
+      const auto found = twin.find(value);
+      return found == twin.end() ? tensor::ValueId() : found->second;
+    };
+    // Two equal operations of the forward on equal values make one value.
+    std::multimap<std::pair<tensor::Op, std::vector<tensor::ValueId>>, tensor::NodeId> known;
+    std::vector<tensor::ValueId> first(forward.graph.values().size());
+    const auto first_of = [&](tensor::ValueId value) { return first[value.index()].valid() ? first[value.index()] : value; };
+    const auto find = [&](const tensor::Node& node, const std::vector<tensor::ValueId>& operands) {
+      const auto [begin, end] = known.equal_range(std::pair(node.op, operands));
+      const auto same = std::find_if(begin, end, [&](const auto& each) {
+        const tensor::Node& other = forward.graph.node(each.second);
+        return other.attrs == node.attrs && other.num_results == node.num_results;
+      });
+      return same == end ? nullptr : &forward.graph.node(same->second);
+    };
+    for (std::size_t n = 0; n < forward.graph.nodes().size(); ++n) {
+      const tensor::Node& node = forward.graph.nodes()[n];
+      std::vector<tensor::ValueId> operands;
+      for (const tensor::ValueId operand : forward.graph.operands(node)) operands.push_back(first_of(operand));
+      const tensor::Node* same = find(node, operands);
+      for (std::size_t r = 0; same != nullptr && r < node.num_results; ++r) first[forward.graph.result(node, r).index()] = forward.graph.result(*same, r);
+      if (same == nullptr) known.emplace(std::pair(node.op, std::move(operands)), tensor::NodeId::at(n));
+    }
+    for (auto& [value, made] : twin) made = first_of(made);
+    std::vector<bool> read(again.graph.values().size());
+    for (const dag::BodyPort& port : again.outputs) read[port.value.index()] = true;
+    for (const tensor::Node& node : again.graph.nodes()) {
+      for (const tensor::ValueId operand : again.graph.operands(node)) read[operand.index()] = true;
+    }
+    for (const tensor::Node& node : again.graph.nodes()) {
+      const std::string_view name = facts_.text(again.graph.value(again.graph.result(node)).name);
+      bool any_read = false;
+      for (std::size_t r = 0; r < node.num_results; ++r) any_read = any_read || read[again.graph.result(node, r).index()];
+      if (!any_read) return wrong(chunk.loc, "`{}` computes `{}` again, which nothing reads", facts_.text(again.name), name);
+      if (is_copy(again.graph, node)) {
+        twin.emplace(again.graph.result(node), twin_of(again.graph.operands(node)[0]));
+        continue;
+      }
+      std::vector<tensor::ValueId> operands;
+      for (const tensor::ValueId operand : again.graph.operands(node)) operands.push_back(twin_of(operand));
+      const tensor::Node* same = find(node, operands);
+      if (same == nullptr) return wrong(chunk.loc, "`{}` computes `{}`, which `{}` does not", facts_.text(again.name), name, facts_.text(forward.name));
+      for (std::size_t r = 0; r < node.num_results; ++r) twin.emplace(again.graph.result(node, r), forward.graph.result(*same, r));
+    }
+  }
+
+  /// A value that is given elsewhere without a change may be given as a copy.
+  static bool is_copy(const tensor::Graph& graph, const tensor::Node& node) {
+    return node.op == tensor::Op::broadcast && graph.type(graph.result(node)) == graph.type(graph.operands(node)[0]);
+  }
+  static tensor::ValueId origin(const tensor::Graph& graph, tensor::ValueId value) {
+    for (tensor::NodeId def = graph.value(value).def; def.valid() && is_copy(graph, graph.node(def)); def = graph.value(value).def) value = graph.operands(graph.node(def))[0];
+    return value;
+  }
+
+  // ---- nodes
+
+  void find_passes() {
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      const Node& node = dag_.nodes[i];
+      if (!runs_body(facts_.kind[i]) || !dag_.chunks[node.chunk.index()].bodies[static_cast<std::size_t>(Pass::R)].valid()) continue;
+      if (node.pass == Pass::F) forward_[{node.chunk, node.instance}] = NodeId::at(i);
+      if (node.pass == Pass::B || node.pass == Pass::BI) backward_[{node.chunk, node.instance}] = NodeId::at(i);
+    }
+  }
+
+  /// It reads what its forward read or made, and stands where its backward does.
+  void inputs(NodeId id) {
+    const Node& node = facts_.node(id);
+    const auto forward = forward_.find({node.chunk, node.instance}), backward = backward_.find({node.chunk, node.instance});
+    if (forward == forward_.end() || backward == backward_.end()) return;  // told where instances are counted
+    if (dag_.level >= Level::placed && node.devices != facts_.node(backward->second).devices) {
+      wrong(node.loc, "`{}` runs elsewhere than `{}`, which reads it", facts_.name(id), facts_.name(backward->second));
+    }
+    for (const Input& input : dag_.inputs_of(node)) {
+      if (!input.source.node.valid()) continue;
+      const Port origin = facts_.origin_of(input.source);
+      const std::span<const Input> read = dag_.inputs_of(facts_.node(forward->second));
+      const bool known = origin.node == forward->second || std::any_of(read.begin(), read.end(), [&](const Input& each) { return each.source.node.valid() && same(facts_.origin_of(each.source), origin); });
+      if (!known) wrong(node.loc, "`{}` reads `{}`, which `{}` neither reads nor makes", facts_.name(id), facts_.text(origin), facts_.name(forward->second));
+    }
+  }
+
+  /// One value, or what each device set loads or keeps of it.
+  bool same(Port a, Port b) const {
+    if (a == b) return true;
+    const Node &x = facts_.node(a.node), &y = facts_.node(b.node);
+    return !runs_body(x.kind) && x.kind == y.kind && x.subject == y.subject && x.instance == y.instance && a.index == b.index;
+  }
+
+  /// What runs again is read by backwards of its own instance, and all of it is.
+  void outputs() {
+    std::vector<bool> read(facts_.owner.size());
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      const Node& node = dag_.nodes[i];
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (!input.source.node.valid()) continue;
+        const Port origin = facts_.origin_of(input.source);
+        const Node& maker = facts_.node(origin.node);
+        if (!runs_body(maker.kind) || maker.pass != Pass::R) continue;
+        read[facts_.output(origin)] = true;
+        if (!runs_body(node.kind) || (is_backward(node.pass) && node.chunk == maker.chunk)) continue;
+        wrong(node.loc, "`{}` reads `{}`, which runs again for the backward of its own chunk alone", facts_.name(NodeId::at(i)), facts_.text(origin));
+      }
+    }
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      if (!runs_body(facts_.kind[i]) || dag_.nodes[i].pass != Pass::R) continue;
+      for (std::uint32_t k = 0; k < dag_.nodes[i].num_outputs; ++k) {
+        const Port port{NodeId::at(i), k};
+        if (!read[facts_.output(port)]) wrong(dag_.nodes[i].loc, "nothing reads `{}`, which `{}` makes again", facts_.text(port), facts_.name(port.node));
+      }
+    }
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::map<Key, NodeId> forward_, backward_;  // of chunks that have an R
+};
+
+}  // namespace
+
+void check_recompute(Facts& facts) { Recompute(facts).check(); }
+
+}  // namespace piper::verify

@@ -1,0 +1,124 @@
+// What runs again changes no bit, and the memory that a plan with it promises is what the run uses. What is frozen stays.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "tests/laws/law_runs.h"
+#include "tests/support/random_programs.h"
+
+namespace piper::test {
+namespace {
+
+constexpr std::uint32_t kLayers = 6;
+
+/// Six layers on two devices under 1F1B, with dropout: random numbers are functions of where they stand.
+std::string six_layers(const std::string& lines) {
+  return "use std.schedules.one_f_one_b\n"
+         "model net(layers: int) {\n"
+         "    input x: tensor[batch, dim]\n"
+         "    var h = x\n"
+         "    for l in 0..layers { h = layer(h) }\n"
+         "    loss square(h)\n"
+         "}\n"
+         "model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {\n"
+         "    weight up[dim, inner: 3*dim], down[inner, dim] = normal(0.4)\n"
+         "    return x + dropout(gelu(layer_norm(x) @ up), 0.2) @ down\n"
+         "}\n"
+         "mesh line(pp: 2)\n"
+         "train t = net(layers: 6) on line {\n"
+         "    data:  synthetic(batch: 8, dim: 4)\n"
+         "    optim: adamw(lr: 1e-2, clip: 1.0)\n"
+         "    steps: 3\n"
+         "    dtype: f64\n"
+         "    one_f_one_b(pp, 4)\n" +
+         lines + "}\n";
+}
+
+struct Compiled {
+  explicit Compiled(const std::string& lines) : read(read_program(context, six_layers(lines))), program(context, read.model, read.strategy) {}
+  Context context;
+  RandomProgram read;
+  LawProgram program;
+};
+
+std::string layers_of(std::uint32_t subset) {
+  std::string list;
+  for (std::uint32_t l = 0; l < kLayers; ++l) {
+    if ((subset >> l & 1) != 0) list += (list.empty() ? "" : ", ") + ("layer[" + std::to_string(l) + "]");
+  }
+  return list;
+}
+
+std::int64_t largest_arena(const dag::Dag& dag) {
+  std::int64_t bytes = 0;
+  for (const dag::Role& role : dag.plan->roles) bytes = std::max(bytes, role.live_bytes);
+  return bytes;
+}
+
+TEST(Recompute, EverySubsetOfLayersGivesTheSameBits) {
+  Compiled plain("");
+  ASSERT_TRUE(plain.program);
+  const LawRun wanted = plain.program.run({});
+  std::int64_t least = largest_arena(plain.program.dag());
+  for (std::uint32_t subset = 1; subset < 1u << kLayers; ++subset) {
+    SCOPED_TRACE(layers_of(subset));
+    // Every second subset for some microbatches alone.
+    const std::string some = subset % 2 == 0 ? "" : " mb[1..3]";
+    std::string line = "    recompute ";
+    for (std::uint32_t l = 0, any = 0; l < kLayers; ++l) {
+      if ((subset >> l & 1) != 0) line += (any++ > 0 ? ", layer[" : "layer[") + std::to_string(l) + "]" + some;
+    }
+    Compiled again(line + "\n");
+    ASSERT_TRUE(again.program);
+    const auto runs_again = std::count_if(again.program.dag().nodes.begin(), again.program.dag().nodes.end(), [](const dag::Node& node) { return runs_body(node.kind) && node.pass == Pass::R; });
+    EXPECT_EQ(runs_again, std::popcount(subset) * (subset % 2 == 0 ? 4 : 2));
+    const LawRun run = again.program.run({});
+    EXPECT_EQ(first_bit_difference(run, wanted), "");
+    for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
+      EXPECT_EQ(run.arena_bytes[rank], static_cast<std::uint64_t>(again.program.dag().plan->roles[rank].arena_bytes));
+      EXPECT_LE(run.touched_bytes[rank], run.arena_bytes[rank]);
+    }
+    least = std::min(least, largest_arena(again.program.dag()));
+  }
+  EXPECT_LT(least, largest_arena(plain.program.dag()) * 9 / 10);
+}
+
+TEST(Recompute, WholeStagesAndSomeMicrobatchesToo) {
+  Compiled plain("");
+  ASSERT_TRUE(plain.program);
+  const LawRun wanted = plain.program.run({});
+  for (const char* line : {"model", "stage[0]", "stage[1] mb[0..2]", "stage mb[3], layer[1]"}) {
+    SCOPED_TRACE(line);
+    Compiled again("    recompute " + std::string(line) + "\n");
+    ASSERT_TRUE(again.program);
+    EXPECT_EQ(first_bit_difference(again.program.run({}), wanted), "");
+  }
+}
+
+TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
+  Compiled frozen("    freeze layer[0..2], stage[1]\n");
+  ASSERT_TRUE(frozen.program);
+  const LawRun run = frozen.program.run({});
+  int still = 0;
+  for (const auto& [name, values] : run.parameters) {
+    const bool stays = run.gradients.find(name) == run.gradients.end();
+    still += stays;
+    EXPECT_EQ(values.back() == run.initial.at(name), stays) << name;
+  }
+  EXPECT_EQ(still, 10);  // layers 0, 1, 3, 4 and 5, two weights each
+  // Nothing upstream of layer 2 needs a gradient: neither its backward nor that of the frozen layers before it is there.
+  for (const dag::Bucket& bucket : frozen.program.dag().buckets) {
+    for (const dag::Role& role : frozen.program.dag().plan->roles) {
+      for (const dag::Buffer& buffer : role.buffers) {
+        if (buffer.bucket.valid() && &frozen.program.dag().buckets[buffer.bucket.index()] == &bucket && frozen.program.dag().frozen(bucket)) {
+          EXPECT_EQ(buffer.cls, dag::BufferClass::parameters);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace piper::test
