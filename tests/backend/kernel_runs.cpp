@@ -201,7 +201,7 @@ void KernelRuns::add(std::string what, dag::Body body, std::vector<Array> inputs
   c.tolerance = tolerance;
   c.in_place = in_place;
   c.keeps = std::move(keeps);
-  c.kernels = backend::build_kernels(*c.body, in_place);
+  c.kernels = backend::build_kernels(*c.body, backend::Target::cpu, in_place);
   const auto place = [&](std::int64_t bytes) {
     c.offsets.push_back(c.arena_bytes);
     c.arena_bytes += (static_cast<std::uint64_t>(bytes) + 127) / 64 * 64;  // at least one guard byte
