@@ -127,12 +127,12 @@ class Division {
   };
 
   const Statement& statement(Id i) const { return nest_.statements[at(i)]; }
-  Copies copies(std::string op, std::string value) const {
+  /// A nest over the same loops without statements.
+  Copies copies(std::string part) const {
     Copies made;
     made.kernel.rows = nest_.rows;
     made.kernel.columns = nest_.columns;
-    made.kernel.ops = {std::move(op)};
-    made.kernel.values = {std::move(value)};
+    made.kernel.part = std::move(part);
     return made;
   }
 
@@ -187,10 +187,8 @@ class Division {
   }
 
   void add_main() {
-    Copies main = copies("", "");
+    Copies main = copies("");
     main.whole = true;
-    main.kernel.ops = nest_.ops;
-    main.kernel.values = nest_.values;
     bool empty = true;
     // In the order of the nest: an effect may stand before a load of what it overwrites.
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
@@ -207,7 +205,7 @@ class Division {
   }
 
   void scatter(const Statement& s) {
-    Copies piece = copies("scatter", s.name);
+    Copies piece = copies("scatter");
     Statement effect = s;
     effect.operands[0] = copy(piece, s.operands[0]);
     effect.access.index = copy(piece, s.access.index);
@@ -216,7 +214,7 @@ class Division {
   }
 
   void total(const Statement& s) {
-    Copies piece = copies("total", s.name);
+    Copies piece = copies("total");
     Kernel& kernel = piece.kernel;
     const Id x = copy(piece, s.operands[0]);
     if (gives_row_value(kernel.statements[at(x)])) rows_to_columns(kernel);
@@ -229,9 +227,9 @@ class Division {
       finish(std::move(kernel));
       Kernel join;
       join.columns = {rows};
-      join.ops = {"total"};
-      join.values = {s.name};
+      join.part = "join";
       sum = append_op(join, Code::row_sum, DType::f64, append_load(join, partial, {1}, DType::f64, "sums"), "sum");
+      join.statements.back().op = s.op;
       kernel = std::move(join);
     }
     const Id result = s.dtype == DType::f64 ? sum : append_op(kernel, Code::cast, s.dtype, sum, "sum");
@@ -240,12 +238,10 @@ class Division {
   }
 
   void add_sums(const std::vector<Id>& effects, bool row) {
-    Copies piece = copies("sum", "");
-    piece.kernel.values.clear();
+    Copies piece = copies("sum");
     for (const Id i : effects) {
       Statement effect = statement(i);
       effect.operands[0] = copy(piece, effect.operands[0]);
-      piece.kernel.values.push_back(effect.name);
       append(piece.kernel, std::move(effect));
     }
     Kernel& kernel = piece.kernel;
@@ -279,8 +275,7 @@ class Division {
     Kernel join;
     join.rows.assign(kernel.rows.begin(), kernel.rows.begin() + static_cast<std::ptrdiff_t>(kept) + 1);
     join.columns = kernel.columns;
-    join.ops = {"join"};
-    join.values = kernel.values;
+    join.part = "join";
     std::vector<bool> has(num_loops(kernel), true);
     std::fill(has.begin() + static_cast<std::ptrdiff_t>(kept) + 1, has.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), false);
     const std::vector<std::int64_t> in_parts = dense(kernel, has);
@@ -293,6 +288,7 @@ class Division {
       const BufferIndex partial = buffers_.temporary(s.dtype, elements * parts, "parts_of_" + s.name, "sums of parts");
       const Id part = append_load(join, partial, without_inner(in_parts), s.dtype, s.name);
       append_store(join, Code::store_add, s.access.buffer, without_inner(s.access.strides), s.dtype, part);
+      join.statements.back().op = s.op;
       s.access.buffer = partial;
       s.access.strides = in_parts;
     }
@@ -323,8 +319,7 @@ class Division {
     Kernel join;
     join.rows = kernel.rows;
     join.columns = {parts};
-    join.ops = kernel.ops;
-    join.values = kernel.values;
+    join.part = "join";
     std::map<Id, Id> made;
     const auto move_to_join = [&](auto& self, Id i) -> Id {
       if (const auto found = made.find(i); found != made.end()) return found->second;
@@ -388,8 +383,25 @@ class Division {
       if (is_reduction(s.code)) kernel.form = Form::rows;
       if (s.code == Code::store_add) kernel.form = s.access.index >= 0 ? Form::scatter : Form::sums;
     }
+    name_ops(kernel);
     choose_lanes(kernel);
     out_.push_back(std::move(kernel));
+  }
+
+  /// Of the nest's ops those that have statements here.
+  void name_ops(Kernel& kernel) const {
+    std::map<std::int32_t, std::int32_t> numbers;
+    for (const Statement& s : kernel.statements) numbers.try_emplace(s.op, 0);
+    numbers.erase(-1);
+    for (auto& [op, number] : numbers) {
+      number = static_cast<std::int32_t>(kernel.ops.size());
+      kernel.ops.push_back(nest_.ops[at(op)]);
+      kernel.values.push_back(nest_.values[at(op)]);
+      kernel.places.push_back(nest_.places[at(op)]);
+    }
+    for (Statement& s : kernel.statements) {
+      if (s.op >= 0) s.op = numbers.at(s.op);
+    }
   }
 
   /// Whether `vector` neighbours along the innermost loop are one aligned piece of memory.

@@ -107,6 +107,7 @@ struct Statement {
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
   std::int32_t ignore = 0;                  // select_other
   std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
+  std::int32_t op = -1;                     // of Kernel::ops, or -1
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };
@@ -144,6 +145,8 @@ struct Kernel {
   std::vector<RangeCheck> checks;
   std::vector<std::string> ops;       // what was fused, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define
+  std::vector<SourcePlace> places;    // where these ops come from
+  std::string part;                   // of a nest that was divided: `sum`, `join`, `scatter`; empty: all of it, or what the others do not do
 };
 
 /// One call through PiperApi. gemm: operands {a, b}, results {c}. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.

@@ -104,6 +104,7 @@ Lowering::Id Lowering::add(Statement s) {
     }
     s.row = is_row_statement(kernel_, s, num_rows_);
   }
+  s.op = static_cast<std::int32_t>(kernel_.ops.size()) - 1;
   kernel_.statements.push_back(std::move(s));
   return static_cast<Id>(kernel_.statements.size()) - 1;
 }
@@ -338,10 +339,12 @@ void Lowering::lower(const Item& item) {
   if (!item.node.valid()) {
     const dag::BodyPort& port = body_.outputs[static_cast<std::size_t>(item.port)];
     kernel_.ops.push_back("copy");
+    kernel_.places.emplace_back();
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
     return store(buffers_.port(item.port), axes_.of(port.value), value(port.value), graph_.type(port.value).dtype);
   }
   kernel_.ops.emplace_back(tensor::info(graph_.node(item.node).op).name);
+  kernel_.places.push_back(place(graph_.node(item.node)));
   kernel_.values.push_back(std::string(graph_.context().text(graph_.value(item.result).name)));
   switch (item.kind) {
     case Item::Kind::pointwise: return define(item.result, pointwise(item));
