@@ -82,6 +82,7 @@ Id append_load(Kernel& kernel, BufferIndex buffer, std::vector<std::int64_t> str
   s.access.buffer = buffer;
   s.access.strides = std::move(strides);
   s.name = name;
+  s.row = is_row_statement(kernel, s, kernel.rows.size());
   return append(kernel, std::move(s));
 }
 
@@ -149,8 +150,10 @@ class Division {
     Id made = -1;
     if (!to.whole && gives_row_value(s) && reduced_[at(i)]) {
       made = append_load(to.kernel, row_buffer(i), dense(nest_, row_loops(nest_)), s.dtype, s.name);
+      to.kernel.statements.back().op = s.op;
     } else if (const auto stored = stored_.find(i); !to.whole && s.code != Code::load && stored != stored_.end()) {
       made = append_load(to.kernel, stored->second.buffer, stored->second.strides, s.dtype, s.name);
+      to.kernel.statements.back().op = s.op;
     } else {
       Statement clone = s;
       for (Id& o : clone.operands) {
@@ -220,6 +223,7 @@ class Division {
     if (gives_row_value(kernel.statements[at(x)])) rows_to_columns(kernel);
     collapse(kernel);
     Id sum = append_op(kernel, Code::row_sum, DType::f64, x, "sum");
+    kernel.statements.back().op = s.op;
     if (!kernel.rows.empty()) {
       const std::int64_t rows = product(kernel.rows);
       const BufferIndex partial = buffers_.temporary(DType::f64, rows, "sums", "one per row");

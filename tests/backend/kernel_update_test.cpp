@@ -115,9 +115,11 @@ TEST(KernelUpdate, NormAndFactor) {
   EXPECT_EQ(run(backend::norm_body(context, 3, std::nullopt), {}, {sums[0], sums[1], sums[2]})[1][0], 1.0);
 }
 
-TEST(KernelUpdate, EvaluatorEqualsGeneratedCode) {
+class KernelUpdateOn : public testing::TestWithParam<backend::Target> {};
+
+TEST_P(KernelUpdateOn, EvaluatorEqualsGeneratedCode) {
   Context context;
-  KernelRuns runs;
+  KernelRuns runs(GetParam());
   Random random(2);
   for (const DType dtype : {DType::f64, DType::f32}) {
     Optimizer adamw, sgd;
@@ -150,6 +152,8 @@ TEST(KernelUpdate, EvaluatorEqualsGeneratedCode) {
   runs.add("norm", std::move(norm), inputs, {}, 1e-12);
   runs.check("-O2 -march=native");
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelUpdateOn, testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 TEST(KernelChecks, IndexOutsideItsTableFailsTheRun) {
   Context context;
