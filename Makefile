@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench asan tsan clean
+.PHONY: help setup test-setup build test demo bench asan tsan clean
 
 help:
 	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
@@ -20,6 +20,10 @@ setup:
 	@.deps/install_system_packages.sh
 	@python3 .deps/fetch_wheels.py
 
+# What only tests need: NVRTC, which compiles the CUDA kernels.
+test-setup: setup
+	@python3 .deps/fetch_wheels.py --group test
+
 # Ninja configures again by itself when a CMake file changes.
 build/%/build.ninja: | setup
 	@mkdir -p build
@@ -33,17 +37,17 @@ build: build/release/build.ninja
 	@$(call ninja,release,program)
 
 # The tests run on the debug preset: optimised (-O1), with assertions, quick to build.
-test: build/debug/build.ninja
+test: build/debug/build.ninja test-setup
 	@$(call ninja,debug,all)
 	@ctest --preset debug --parallel $(JOBS)
 
-asan: build/asan/build.ninja
+asan: build/asan/build.ninja test-setup
 	@$(call ninja,asan,all)
 	@ctest --preset asan --parallel $(JOBS)
 
 # The thread sanitizer of gcc 12 cannot start under wide address randomisation.
 fixed_addresses = $(shell setarch --addr-no-randomize true 2>/dev/null && echo setarch --addr-no-randomize)
-tsan: build/tsan/build.ninja
+tsan: build/tsan/build.ninja test-setup
 	@$(call ninja,tsan,all)
 	@$(fixed_addresses) ctest --preset tsan --parallel $(JOBS)
 

@@ -4,14 +4,17 @@
 Layout of the cache (`$PIPER_CACHE`, else `$XDG_CACHE_HOME/piper`, else `~/.cache/piper`):
 
     wheels/NAME-KEY/   the unpacked part of one wheel; KEY digests its hash and its unpack list
-    trees/KEY/         all wheels side by side (hard links), so that `torch/` and `nvidia/` are
-                       neighbours as LibTorch's own run path expects; KEY digests wheels.json
+    trees/KEY/         all wheels of a group side by side (hard links), so that `torch/` and `nvidia/`
+                       are neighbours as LibTorch's own run path expects; KEY digests their rows
+
+Groups: `base` is what the program needs, `test` what only its tests need.
 
 Every folder is built aside and renamed into place, so a folder that exists is complete and two
 runs at once do no harm: the one that loses the rename uses the winner's folder.
 
     fetch_wheels.py                  fetch what is missing
     fetch_wheels.py --path           print the tree's path, fetch nothing
+    fetch_wheels.py --group test     the same for another group than base
     fetch_wheels.py --from FOLDER    take wheel files from FOLDER before downloading
 """
 
@@ -29,7 +32,7 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_25_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_25_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "manylinux2010_x86_64")
 
 
 def cache_root():
@@ -148,10 +151,14 @@ def build_tree(root, pins, target, seeds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--path", action="store_true")
+    parser.add_argument("--group", default="base")
     parser.add_argument("--from", dest="seeds", action="append", default=[], type=pathlib.Path)
     arguments = parser.parse_args()
 
-    pins = json.loads((HERE / "wheels.json").read_text())
+    rows = json.loads((HERE / "wheels.json").read_text())
+    pins = {name: pin for name, pin in rows.items() if pin.get("group", "base") == arguments.group}
+    if not pins:
+        fail(f"no wheel of wheels.json is in the group {arguments.group}")
     root = cache_root()
     target = root / "trees" / digest(pins)
     if arguments.path:
@@ -165,7 +172,7 @@ def main():
         build_tree(root, pins, target, arguments.seeds)
     except OSError as error:
         fail(f"cannot fill the cache {root} (PIPER_CACHE chooses another place): {error}")
-    say(f"LibTorch is in {target}")
+    say(f"the wheels of group {arguments.group} are in {target}")
 
 
 if __name__ == "__main__":

@@ -48,3 +48,7 @@ if(PIPER_TORCH)
   endforeach()
   set_target_properties(deps::torch_cpu PROPERTIES INTERFACE_LINK_LIBRARIES "deps::c10;Threads::Threads")
 endif()
+
+# What is opened at run time if it is there: NVRTC for the tests of CUDA kernels.
+execute_process(COMMAND "${Python3_EXECUTABLE}" "${CMAKE_SOURCE_DIR}/.deps/fetch_wheels.py" --path --group test
+                OUTPUT_VARIABLE PIPER_CUDA_WHEELS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

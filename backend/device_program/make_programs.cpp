@@ -26,14 +26,14 @@ constexpr std::uint64_t kScalar = sizeof(double);
 /// The kernel bodies of a DAG, built once each.
 class Bodies {
  public:
-  Bodies(const Dag& dag, std::vector<KernelBody>& list) : dag_(dag), list_(list), of_chunk_(dag.bodies.size(), kNone) {
+  Bodies(const Dag& dag, Target target, std::vector<KernelBody>& list) : dag_(dag), target_(target), list_(list), of_chunk_(dag.bodies.size(), kNone) {
     if (dag.settings.optimizer) optimizer_ = *dag.settings.optimizer;
     norm_order_ = dag::norm_order(dag);
   }
 
   std::uint32_t chunk(dag::BodyId body) {
     std::uint32_t& known = of_chunk_[body.index()];
-    if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()]), dag_.context->text(dag_.bodies[body.index()].name));
+    if (known == kNone) known = add(build_kernels(dag_.bodies[body.index()], target_), dag_.context->text(dag_.bodies[body.index()].name));
     return known;
   }
   /// `elements`: of the bucket, or of a share's block.
@@ -41,7 +41,7 @@ class Bodies {
     const auto [entry, fresh] = updates_.try_emplace({bucket.cut, elements}, 0);
     if (fresh) {
       const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
-      KernelBody body = build_kernels(made.body, made.in_place);
+      KernelBody body = build_kernels(made.body, target_, made.in_place);
       // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
       if (bucket.cut == dag::Cut::state) put_in_blocks(body, {0, 1, body.num_inputs});
       if (bucket.cut == dag::Cut::gradients) put_in_blocks(body, {0, body.num_inputs});
@@ -54,14 +54,14 @@ class Bodies {
     const bool whole = bucket.cut == dag::Cut::state;  // the gradients of which a block is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
-      KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements));
+      KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements), target_);
       if (whole) put_in_blocks(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
     return entry->second;
   }
   std::uint32_t norm() {
-    if (norm_ == kNone) norm_ = add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip)), "norm");
+    if (norm_ == kNone) norm_ = add(build_kernels(norm_body(*dag_.context, norm_order_.size(), optimizer_.clip), target_), "norm");
     return norm_;
   }
 
@@ -85,6 +85,7 @@ class Bodies {
   }
 
   const Dag& dag_;
+  const Target target_;
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
@@ -505,10 +506,10 @@ std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>&
 
 }  // namespace
 
-ProgramSet make_programs(const Dag& dag) {
+ProgramSet make_programs(const Dag& dag, Target target) {
   assert(dag.level == dag::Level::planned && "a device program is a projection of the plan");
   ProgramSet set;
-  Bodies bodies(dag, set.bodies);
+  Bodies bodies(dag, target, set.bodies);
   const std::vector<std::uint32_t> numbers = message_numbers(dag);
   for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies, numbers).run());
   for (DeviceProgram& program : set.roles) program.hash = hash_of(program, set.bodies);

@@ -5,19 +5,26 @@
 
 namespace piper::backend {
 
-std::int64_t workspace_bytes(const dag::Dag& dag, const dag::Node& node) {
+namespace {
+
+std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target) {
   switch (node.kind) {
-    case dag::NodeKind::chunk: return scratch_bytes(dag.bodies[node.body.index()]);
+    case dag::NodeKind::chunk: return scratch_bytes(dag.bodies[node.body.index()], target);
     case dag::NodeKind::norm: {
-      return scratch_bytes(norm_body(*dag.context, norm_order(dag).size(), dag.settings.optimizer ? dag.settings.optimizer->clip : std::nullopt));
+      return scratch_bytes(norm_body(*dag.context, norm_order(dag).size(), dag.settings.optimizer ? dag.settings.optimizer->clip : std::nullopt), target);
     }
     case dag::NodeKind::sum_squares: {
       const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
-      return scratch_bytes(sum_squares_body(*dag.context, dag.param_types[bucket.params.front().index()].dtype, squared_elements(dag, bucket)));
+      return scratch_bytes(sum_squares_body(*dag.context, dag.param_types[bucket.params.front().index()].dtype, squared_elements(dag, bucket)), target);
     }
     // An update is one pointwise kernel in place: it keeps nothing in memory between.
     default: return 0;
   }
 }
+
+}  // namespace
+
+std::int64_t workspace_bytes(const dag::Dag& dag, const dag::Node& node) { return bytes_for(dag, node, Target::cpu); }
+std::int64_t cuda_workspace_bytes(const dag::Dag& dag, const dag::Node& node) { return bytes_for(dag, node, Target::cuda); }
 
 }  // namespace piper::backend

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "backend/dtypes.h"
+#include "backend/kernel/divide.h"
 #include "backend/kernel/fuse.h"
 #include "backend/kernel/kernel.h"
 #include "backend/kernel/lower_kernel.h"
@@ -21,8 +22,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const dag::Body& body, const std::vector<int>& in_place)
-      : body_(body), graph_(body.graph), in_place_(in_place), axes_(body.graph), fusion_(fuse(body, axes_)) {}
+  Builder(const dag::Body& body, Target target, const std::vector<int>& in_place)
+      : body_(body), graph_(body.graph), target_(target), in_place_(in_place), axes_(body.graph), fusion_(fuse(body, axes_)) {}
 
   KernelBody run() {
     out_.name = std::string(graph_.context().text(body_.name));
@@ -34,7 +35,7 @@ class Builder {
       if (step.call >= 0) {
         out_.steps.emplace_back(library_call(graph_.node(fusion_.calls[static_cast<std::size_t>(step.call)].node)));
       } else {
-        out_.steps.emplace_back(kernel(step));
+        for (Kernel& kernel : kernels(step)) out_.steps.emplace_back(std::move(kernel));
       }
     }
     place_scratch();
@@ -45,7 +46,7 @@ class Builder {
   void add_ports();
   void find_needed();
   void place_scratch();
-  Kernel kernel(const FusedStep& step);
+  std::vector<Kernel> kernels(const FusedStep& step);
   LibraryCall library_call(const Node& node);
   BufferIndex buffer_of(ValueId memory);
   BufferIndex scratch(DType dtype, std::int64_t elements, std::string_view name, std::string type);
@@ -53,6 +54,7 @@ class Builder {
 
   const dag::Body& body_;
   const tensor::Graph& graph_;
+  const Target target_;
   const std::vector<int>& in_place_;
   Axes axes_;
   Fusion fusion_;
@@ -128,18 +130,25 @@ BufferIndex Builder::buffer_of(ValueId memory) {
   return buffers_[memory] = scratch(type.dtype, type.elements(), text(memory), tensor::print(type, graph_.context().symbols));
 }
 
-Kernel Builder::kernel(const FusedStep& step) {
+std::vector<Kernel> Builder::kernels(const FusedStep& step) {
   StepBuffers buffers;
   buffers.of = [&](ValueId memory) { return buffer_of(memory); };
   buffers.needed = [&](ValueId memory) { return needed_.contains(memory); };
   buffers.port = [&](int port) { return out_.num_inputs + static_cast<BufferIndex>(port); };
-  buffers.temporary = [&](DType dtype, std::int64_t elements) {
-    return scratch(dtype, elements, "row", std::string(tensor::dtype_name(dtype)) + "[" + std::to_string(elements) + "], one row");
+  buffers.temporary = [&](DType dtype, std::int64_t elements, std::string_view name, std::string_view what) {
+    return scratch(dtype, elements, name, std::string(tensor::dtype_name(dtype)) + "[" + std::to_string(elements) + "], " + std::string(what));
   };
-  buffers.accumulates = [&](BufferIndex buffer) { return out_.buffers[buffer].accumulates; };
-  Kernel kernel = lower_kernel(body_, axes_, fusion_, step, buffers);
-  for (const Statement& s : kernel.statements) out_.draws = out_.draws || s.code == Code::dropout;
-  return kernel;
+  buffers.at = [&](BufferIndex buffer) -> const KernelBuffer& { return out_.buffers[buffer]; };
+  std::vector<Kernel> kernels;
+  if (target_ == Target::cpu) {
+    kernels.push_back(lower_sequence(body_, axes_, fusion_, step, buffers));
+  } else {
+    kernels = divide(lower_nest(body_, axes_, fusion_, step, buffers), buffers);
+  }
+  for (const Kernel& kernel : kernels) {
+    for (const Statement& s : kernel.statements) out_.draws = out_.draws || s.code == Code::dropout;
+  }
+  return kernels;
 }
 
 LibraryCall Builder::library_call(const Node& node) {
@@ -266,9 +275,9 @@ SourcePlace place_of(const LocationTable& locations, LocId loc) {
   return {std::string(files.name(range.file)), begin.line, begin.column, end.line, end.column};
 }
 
-KernelBody build_kernels(const dag::Body& body, const std::vector<int>& in_place) { return Builder(body, in_place).run(); }
+KernelBody build_kernels(const dag::Body& body, Target target, const std::vector<int>& in_place) { return Builder(body, target, in_place).run(); }
 
-std::int64_t scratch_bytes(const dag::Body& body) { return build_kernels(body).scratch_bytes; }
+std::int64_t scratch_bytes(const dag::Body& body, Target target) { return build_kernels(body, target).scratch_bytes; }
 
 KernelStats kernel_stats(const KernelBody& body) {
   KernelStats stats;

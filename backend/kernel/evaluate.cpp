@@ -14,14 +14,15 @@ using tensor::DType;
 
 namespace {
 
-// Elements per statement execution: a multiple of kLanes, large enough that dispatch costs little, small enough for the first cache.
+// Elements per statement execution: a multiple of the CPU's lanes, large enough that dispatch costs little, small enough for the first cache.
 constexpr std::int64_t kBlock = 256;
+constexpr std::int32_t kLanes = Lanes{}.count;
 static_assert(kBlock % kLanes == 0);
 
 /// The value of one statement: a block of elements, or one element repeated.
 struct Register {
   alignas(64) unsigned char own[kBlock * 8];
-  alignas(64) unsigned char lanes[kLanes * 8];
+  alignas(64) unsigned char lanes[Lanes::kMost * 8];
   double total = 0;
 };
 
@@ -68,6 +69,12 @@ class Machine {
     std::int64_t at = 0;
     for (std::size_t l = 0; l < strides.size(); ++l) at += position_[l] * strides[l];
     return at;
+  }
+  /// The number of the block's first element within the row.
+  std::int64_t column() const {
+    std::int64_t column = 0;
+    for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
+    return column;
   }
   template <typename T>
   const T* get(std::int32_t operand) const { return reinterpret_cast<const T*>(registers()[operand].own); }
@@ -271,7 +278,7 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
 template <typename T>
 void Machine::begin_reduction(const Statement& s, Register& r) {
   T* lanes = reinterpret_cast<T*>(r.lanes);
-  std::fill_n(lanes, kLanes, s.code == Code::row_sum ? T(0) : -std::numeric_limits<T>::infinity());
+  std::fill_n(lanes, kernel_->lanes.count, s.code == Code::row_sum ? T(0) : -std::numeric_limits<T>::infinity());
   if (s.code == Code::row_first) *reinterpret_cast<std::int64_t*>(r.lanes) = std::numeric_limits<std::int64_t>::max();
 }
 
@@ -279,14 +286,25 @@ template <typename T>
 void Machine::reduce(const Statement& s, Register& r, std::int64_t n) {
   const T* a = get<T>(s.operands[0]);
   T* lanes = reinterpret_cast<T*>(r.lanes);
+  const auto each = [&](auto join) {
+    const Lanes& order = kernel_->lanes;
+    if (order.count == kLanes && order.vector == 1 && !order.whole_row) {  // blocks begin at lane 0
+      for (std::int64_t i = 0; i < n; ++i) lanes[i % kLanes] = join(lanes[i % kLanes], a[i]);
+      return;
+    }
+    const std::int64_t first = order.whole_row ? column() : position_.back();
+    for (std::int64_t i = 0; i < n; ++i) {
+      T& lane = lanes[(first + i) / order.vector % order.count];
+      lane = join(lane, a[i]);
+    }
+  };
   if (s.code == Code::row_sum) {
-    for (std::int64_t i = 0; i < n; ++i) lanes[i % kLanes] += a[i];
+    each([](T x, T y) { return x + y; });
   } else if (s.code == Code::row_max) {
-    for (std::int64_t i = 0; i < n; ++i) lanes[i % kLanes] = piper_max(lanes[i % kLanes], a[i]);
+    each([](T x, T y) { return piper_max(x, y); });
   } else {
     const T* b = get<T>(s.operands[1]);
-    std::int64_t column = 0;
-    for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
+    const std::int64_t column = this->column();
     auto& first = *reinterpret_cast<std::int64_t*>(r.lanes);
     for (std::int64_t i = 0; i < n; ++i) {
       if (a[i] == b[i]) first = std::min(first, column + i);
@@ -300,8 +318,18 @@ void Machine::end_reduction(const Statement& s, Register& r) {
     std::memcpy(r.own, r.lanes, sizeof(std::int64_t));
     return;
   }
-  const T* lanes = reinterpret_cast<const T*>(r.lanes);
-  *reinterpret_cast<T*>(r.own) = s.code == Code::row_sum ? piper_join_sum(lanes) : piper_join_max(lanes);
+  T* lanes = reinterpret_cast<T*>(r.lanes);
+  const auto join = [&](std::int32_t a, std::int32_t b) { lanes[a] = s.code == Code::row_sum ? lanes[a] + lanes[b] : piper_max(lanes[a], lanes[b]); };
+  const std::int32_t count = kernel_->lanes.count, group = std::min(count, Lanes::kGroup);
+  for (std::int32_t distance = group / 2; distance > 0; distance /= 2) {
+    for (std::int32_t first = 0; first < count; first += group) {
+      for (std::int32_t l = 0; l < distance; ++l) join(first + l, first + l + distance);
+    }
+  }
+  for (std::int32_t distance = count / 2; distance >= group; distance /= 2) {
+    for (std::int32_t first = 0; first < distance; first += group) join(first, first + distance);
+  }
+  *reinterpret_cast<T*>(r.own) = lanes[0];
 }
 
 /// Repeats a row's value over a block, for column statements that read it.
@@ -329,8 +357,7 @@ void Machine::execute(std::size_t i, std::int64_t n) {
       return;
     }
     case Code::column: {
-      std::int64_t column = 0;
-      for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
+      const std::int64_t column = this->column();
       auto* to = reinterpret_cast<std::int64_t*>(r.own);
       for (std::int64_t k = 0; k < n; ++k) to[k] = column + k;
       break;

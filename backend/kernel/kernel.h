@@ -1,15 +1,18 @@
 #pragma once
-// Kernel IR: what a body becomes before it is evaluated or printed as C++: fused loop nests and library calls over planned buffers.
+// Kernel IR: what a body becomes before it is evaluated or printed as C++ or CUDA C++: fused loop nests and library calls over planned buffers.
 //
 // Guarantees: steps stand in an order in which every buffer is written before it is read; values that only one loop nest uses never
 // touch memory; every output port is written exactly once (a `grad` port adds to what is there when the call says so); scratch lies in
 // one workspace block at fixed offsets. The meaning includes the order of additions, so that the evaluator and generated code agree
-// bit for bit (both without contraction of multiply and add):
-//   - a row reduction has kLanes partial results, element i of the innermost column loop goes to lane i mod kLanes, and lanes are
-//     joined as lane[l] with lane[l + 8], then 4, 2, 1;
+// bit for bit (all without contraction of multiply and add):
+//   - a row reduction has the partial results that `Kernel::lanes` says, and they are joined as it says;
 //   - a sum over rows adds row after row in loop order to its place in memory, or to an f64 variable when its result is a scalar.
 //
-//   const KernelBody kernels = build_kernels(body);
+// A target decides how a body is divided into loop nests. On the CPU one thread runs a nest from its first row to its last. On CUDA the rows, or the
+// elements, of a nest run at the same time: there a nest is of one `Form`, a sum over rows is a nest of its own whose loops are cut into parts with partial
+// sums in scratch, and nothing is kept for a row but in registers. Each target's order of additions is data, and the evaluator follows either.
+//
+//   const KernelBody kernels = build_kernels(body, Target::cpu);
 //   kernels.scratch_bytes;  // what the plan reserves behind the operands
 
 #include <cstdint>
@@ -23,7 +26,25 @@
 
 namespace piper::backend {
 
-inline constexpr int kLanes = 16;
+enum class Target : std::uint8_t { cpu, cuda };
+
+/// The partial results of a row reduction. Element e of a row goes to lane (e / vector) mod count, each lane adds in ascending order. Within groups of 32
+/// (all, where there are fewer) lane l is joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
+struct Lanes {
+  std::int32_t count = 16;  // a power of two, at most kMost
+  std::int32_t vector = 1;  // neighbours that one lane has; on CUDA also what one thread loads and stores at once
+  bool whole_row = false;   // e counts over all column loops; else over the innermost one, from 0 on each time
+  static constexpr std::int32_t kMost = 1024, kGroup = 32;
+};
+
+/// What runs at the same time.
+enum class Form : std::uint8_t {
+  sequence,  // nothing: the CPU's nests
+  elements,  // all elements: no reductions, no sums
+  rows,      // all rows, a thread per lane of each; statements before a reduction are computed again in later passes
+  sums,      // all elements of the results: row loops that the results do not have run in order; no reductions
+  scatter,   // places of a result by an index: the contributions to one place run in order
+};
 
 /// A typed range of memory: a port of the body or a piece of its workspace.
 struct KernelBuffer {
@@ -86,6 +107,7 @@ struct Statement {
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
   std::int32_t ignore = 0;                  // select_other
   std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
+  std::int32_t op = -1;                     // of Kernel::ops, or -1
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
   std::vector<std::int64_t> sample_strides;   // dropout: number of the sample within the body, per loop
 };
@@ -117,10 +139,14 @@ struct Kernel {
   std::vector<std::int64_t> rows;     // extents, outermost first; may be empty (one row)
   std::vector<std::int64_t> columns;  // extents; the last one is the vectorised loop; never empty
   std::int32_t passes = 1;
+  Form form = Form::sequence;
+  Lanes lanes;
   std::vector<Statement> statements;  // by pass, row statements before column statements, operands before users
   std::vector<RangeCheck> checks;
   std::vector<std::string> ops;       // what was fused, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define
+  std::vector<SourcePlace> places;    // where these ops come from
+  std::string part;                   // of a nest that was divided: `sum`, `join`, `scatter`; empty: all of it, or what the others do not do
 };
 
 /// One call through PiperApi. gemm: operands {a, b}, results {c}. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
@@ -147,10 +173,10 @@ struct KernelBody {
 
 /// `in_place[i]`: the input whose memory output i takes over, or -1; used by update bodies. Empty: none.
 /// Every read of such an input happens before its memory is written.
-KernelBody build_kernels(const dag::Body& body, const std::vector<int>& in_place = {});
+KernelBody build_kernels(const dag::Body& body, Target target = Target::cpu, const std::vector<int>& in_place = {});
 
 /// Bytes of workspace that the body needs; the same figure as KernelBody::scratch_bytes.
-std::int64_t scratch_bytes(const dag::Body& body);
+std::int64_t scratch_bytes(const dag::Body& body, Target target);
 
 /// What `build` prints per body. bytes: every buffer that a step reads or writes, once per step.
 struct KernelStats {

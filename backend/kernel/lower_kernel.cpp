@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "backend/kernel/loops.h"
 #include "backend/kernel/lowering.h"
 #include "backend/kernel/schedule_passes.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -101,17 +102,9 @@ Lowering::Id Lowering::add(Statement s) {
         return static_cast<Id>(i);
       }
     }
-    if (s.code == Code::load || s.code == Code::position) {
-      const auto same_in_columns = [&](const std::vector<std::int64_t>& strides) {
-        return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(std::min(num_rows_, strides.size())), strides.end(), [](std::int64_t stride) { return stride == 0; });
-      };
-      s.row = same_in_columns(s.access.strides) && same_in_columns(s.access.guard.strides);
-      for (const Id o : {s.access.index, s.operands[0]}) s.row = s.row && (o < 0 || gives_row_value(kernel_.statements[static_cast<std::size_t>(o)]));
-    } else if (!is_reduction(s.code) && s.code != Code::column && s.code != Code::dropout) {
-      s.row = true;
-      for (Id o : s.operands) s.row = s.row && (o < 0 || gives_row_value(kernel_.statements[static_cast<std::size_t>(o)]));
-    }
+    s.row = is_row_statement(kernel_, s, num_rows_);
   }
+  s.op = static_cast<std::int32_t>(kernel_.ops.size()) - 1;
   kernel_.statements.push_back(std::move(s));
   return static_cast<Id>(kernel_.statements.size()) - 1;
 }
@@ -346,10 +339,12 @@ void Lowering::lower(const Item& item) {
   if (!item.node.valid()) {
     const dag::BodyPort& port = body_.outputs[static_cast<std::size_t>(item.port)];
     kernel_.ops.push_back("copy");
+    kernel_.places.emplace_back();
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
     return store(buffers_.port(item.port), axes_.of(port.value), value(port.value), graph_.type(port.value).dtype);
   }
   kernel_.ops.emplace_back(tensor::info(graph_.node(item.node).op).name);
+  kernel_.places.push_back(place(graph_.node(item.node)));
   kernel_.values.push_back(std::string(graph_.context().text(graph_.value(item.result).name)));
   switch (item.kind) {
     case Item::Kind::pointwise: return define(item.result, pointwise(item));
@@ -361,56 +356,10 @@ void Lowering::lower(const Item& item) {
   }
 }
 
-/// Neighbouring loops become one where every access walks through memory as if they were.
-void Lowering::collapse() {
-  std::vector<std::int64_t> extents;
-  for (Axis axis : loops_) extents.push_back(axes_.extent(axis));
-  std::size_t rows = num_rows_;
-  for (std::size_t outer = loops_.size(); outer-- > 1;) {
-    const std::size_t o = outer - 1;
-    const bool crosses = outer == rows;
-    const auto fits = [&] {
-      const auto walks = [&](const std::vector<std::int64_t>& strides) { return strides.empty() || strides[o] == strides[outer] * extents[outer]; };
-      for (const Statement& s : kernel_.statements) {
-        if (!walks(s.access.strides) || !walks(s.access.guard.strides) || !walks(s.element_strides) || !walks(s.sample_strides)) return false;
-        // A row loop becomes columns only where nothing happens once per row.
-        if (crosses && (is_reduction(s.code) || s.code == Code::column || s.code == Code::total || (is_effect(s.code) && s.row) || s.access.index >= 0)) return false;
-      }
-      return true;
-    };
-    if (!fits()) continue;
-    extents[outer] *= extents[o];
-    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(o));
-    for (Statement& s : kernel_.statements) {
-      for (auto* strides : {&s.access.strides, &s.access.guard.strides, &s.element_strides, &s.sample_strides}) {
-        if (!strides->empty()) strides->erase(strides->begin() + static_cast<std::ptrdiff_t>(o));
-      }
-    }
-    if (o < rows) --rows;
-  }
-  kernel_.rows.assign(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(rows));
-  kernel_.columns.assign(extents.begin() + static_cast<std::ptrdiff_t>(rows), extents.end());
-  // The innermost loop always exists.
-  if (kernel_.columns.empty()) {
-    kernel_.columns.push_back(1);
-    for (Statement& s : kernel_.statements) {
-      if (s.code == Code::load || s.code == Code::position || is_effect(s.code)) s.access.strides.push_back(0);
-      if (!s.access.guard.strides.empty()) s.access.guard.strides.push_back(0);
-      if (s.code == Code::dropout) {
-        s.element_strides.push_back(0);
-        s.sample_strides.push_back(0);
-      }
-    }
-  }
-}
-
 Kernel Lowering::run() {
   choose_loops();
   for (int i : step_.items) lower(fusion_.items[static_cast<std::size_t>(i)]);
-  collapse();
-  std::int64_t columns = 1;
-  for (std::int64_t extent : kernel_.columns) columns *= extent;
-  schedule_passes(kernel_, [&](DType dtype) { return buffers_.temporary(dtype, columns); }, buffers_.accumulates);
+  collapse(kernel_);
   std::vector<RangeCheck> checks;
   for (const RangeCheck& check : kernel_.checks) {
     const bool known = std::any_of(checks.begin(), checks.end(), [&](const RangeCheck& c) { return c.buffer == check.buffer && c.bound == check.bound; });
@@ -420,8 +369,16 @@ Kernel Lowering::run() {
   return std::move(kernel_);
 }
 
-Kernel lower_kernel(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
+Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
   return Lowering(body, axes, fusion, step, buffers).run();
+}
+
+Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
+  Kernel kernel = lower_nest(body, axes, fusion, step, buffers);
+  const std::int64_t columns = product(kernel.columns);
+  const auto row = [&](DType dtype) { return buffers.temporary(dtype, columns, "row", "one row"); };
+  schedule_passes(kernel, row, [&](BufferIndex buffer) { return buffers.at(buffer).accumulates; });
+  return kernel;
 }
 
 }  // namespace piper::backend

@@ -4,7 +4,7 @@
 //
 //   softmax along dim ->  pass 0: m = row_max(x)   pass 1: e = exp(x - m); s = row_sum(e)   pass 2: y = e * (1 / s)
 //
-// Between passes a value is read again, computed again when that is a single cheap operation, or kept in a row of scratch.
+// Between passes a value is read again, computed again when that is a single cheap operation, or (in sequences) kept in a row of scratch.
 
 #include <functional>
 
@@ -18,11 +18,15 @@ struct StepBuffers {
   std::function<BufferIndex(tensor::ValueId memory)> of;                      // where a value lies
   std::function<bool(tensor::ValueId memory)> needed;                         // whether someone outside the step, or a port, reads it
   std::function<BufferIndex(int port)> port;                                  // an output port
-  std::function<BufferIndex(tensor::DType dtype, std::int64_t elements)> temporary;  // a row of scratch for this step
-  std::function<bool(BufferIndex buffer)> accumulates;
+  std::function<BufferIndex(tensor::DType dtype, std::int64_t elements, std::string_view name, std::string_view what)> temporary;  // scratch for this step
+  std::function<const KernelBuffer&(BufferIndex buffer)> at;  // valid until the next `temporary`
 };
 
-Kernel lower_kernel(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
+/// The loop nest with its statements in dependence order: no passes yet.
+Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
+
+/// The loop nest as one thread runs it.
+Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
 
 /// `block.3.mlp.0.gelu` -> `gelu`, `d.block.3.mlp.0.up.contract` -> `d_up`; an identifier.
 std::string short_name(std::string_view name);

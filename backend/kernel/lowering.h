@@ -1,5 +1,5 @@
 #pragma once
-// The lowering of one fused step: the state that its parts share, and how statements are made. `lower_kernel` is the entry.
+// The lowering of one fused step: the state that its parts share, and how statements are made. `lower_nest` is the entry.
 //
 // Guarantees: equal statements without effect are one; a statement says whether it has one value per row; what others read is stored where it is defined.
 //
@@ -37,7 +37,6 @@ class Lowering {
   void scatter(const Item& item);
   Id pointwise(const Item& item);
   void dropout_strides(Statement& s, tensor::ValueId value);
-  void collapse();
 
   // ---- statements
   Id add(Statement s);

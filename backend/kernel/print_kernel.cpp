@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <cstdio>
-#include <map>
 #include <set>
 
 #include "backend/dtypes.h"
-#include "backend/kernel/names.h"
+#include "backend/kernel/print_statements.h"
 #include "backend/kernel/schedule_passes.h"
-#include "llvm/Support/ErrorHandling.h"
 
 namespace piper::backend {
 
@@ -30,54 +26,17 @@ bool names_word(const std::string& text, const std::string& word) {
   return false;
 }
 
-/// A literal that reads back as the same number.
-std::string literal(double number, DType dtype) {
-  char text[64];
-  if (dtype == DType::i64) {
-    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(number));
-    return text;
-  }
-  if (std::isinf(number) || std::isnan(number) || (dtype == DType::f32 && std::isinf(static_cast<float>(number)))) {
-    const std::string infinity = dtype == DType::f32 ? "piper_infinity(0.0f)" : "piper_infinity(0.0)";
-    return std::isnan(number) ? "(" + infinity + " - " + infinity + ")" : number > 0 ? infinity : "-" + infinity;
-  }
-  std::snprintf(text, sizeof text, dtype == DType::f32 ? "%.9g" : "%.17g", dtype == DType::f32 ? static_cast<double>(static_cast<float>(number)) : number);
-  std::string result = text;
-  if (result.find_first_of(".e") == std::string::npos) result += ".0";
-  return dtype == DType::f32 ? result + "f" : result;
-}
-
-class Printer {
+class Printer : StatementPrinter {
  public:
-  Printer(const Kernel& kernel, const KernelBody& body, bool canonical) : kernel_(kernel), body_(body), canonical_(canonical) {}
+  Printer(const Kernel& kernel, const KernelBody& body, bool canonical)
+      : StatementPrinter(kernel, body, canonical, {"e", "i", "j", "j0", "k", "l", "rank", "first_sample"}) {}
 
   std::string run(const std::string& name);
 
  private:
-  std::string unique(const std::string& name, const char* canonical);
-  void name_everything();
+  std::string seed() const override { return "rank->seed"; }
+  std::string step() const override { return "rank->global_step"; }
   std::string signature(const std::string& name) const;
-  void line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n"; }
-  void open(const std::string& head) {
-    line(head + " {");
-    ++indent_;
-  }
-  void close() {
-    --indent_;
-    line("}");
-  }
-  std::string loop_variable(std::size_t loop) const { return variables_[loop]; }
-  std::string position(const std::vector<std::int64_t>& strides) const;
-  std::string element(const Statement& s) const;
-  /// The condition under which a guarded load reads.
-  std::string inside(const Statement& s) const;
-  std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }
-  std::string expression(std::size_t i) const;
-  std::string dropout(const Statement& s) const;
-  const Statement& operand(const Statement& s, int i) const { return kernel_.statements[static_cast<std::size_t>(s.operands[i])]; }
-  bool adds(const Statement& s) const { return body_.buffers[s.access.buffer].accumulates; }
-  std::string add_flag(const Statement& s) const { return buffers_.at(s.access.buffer) + "_adds"; }
-  void inline_loads();
   void statement(std::size_t i);
   void columns(std::size_t begin, std::size_t end);
   void column_statements(std::size_t begin, std::size_t end) {
@@ -93,181 +52,7 @@ class Printer {
     if (names_word(statements, "j")) line("const int64_t j = " + column + ";");
     out_ += statements;
   }
-  bool wide_columns() const;
-
-  const Kernel& kernel_;
-  const KernelBody& body_;
-  const bool canonical_;
-  std::map<BufferIndex, std::string> buffers_;
-  std::vector<std::string> registers_, variables_;
-  NameScope names_{"e", "i", "j", "j0", "k", "l", "rank", "first_sample"};
-  std::map<std::string, int> numbers_;  // of canonical names
-  std::set<std::size_t> inlined_;
-  std::string out_;
-  int indent_ = 0;
 };
-
-std::string Printer::unique(const std::string& name, const char* canonical) {
-  return canonical_ ? canonical + std::to_string(numbers_[canonical]++) : names_.add(name);
-}
-
-void Printer::name_everything() {
-  const std::size_t rows = kernel_.rows.size(), loops = rows + kernel_.columns.size();
-  for (std::size_t loop = 0; loop < loops; ++loop) {
-    const bool row = loop < rows;
-    const std::size_t number = row ? loop : loop - rows, count = row ? rows : kernel_.columns.size();
-    std::string name = row ? "i" : "j";
-    if (row && count > 1) name = "i" + std::to_string(number);
-    if (!row && number + 1 < count) name = "k" + std::to_string(number);
-    names_.add_own(name);
-    variables_.push_back(name);
-  }
-  for (BufferIndex buffer : kernel_parameters(kernel_)) buffers_[buffer] = unique(body_.buffers[buffer].label, "p");
-  for (const Statement& s : kernel_.statements) {
-    if (s.code == Code::constant) {
-      registers_.push_back(literal(s.scalar, s.dtype));
-    } else {
-      std::string name = s.name.empty() ? "value" : s.name;
-      if (is_effect(s.code)) name = s.code == Code::total ? "total" : "effect";
-      // What lies in memory has the buffer's name, its element in hand a suffix.
-      if (!canonical_ && names_.has(name)) name += gives_row_value(s) ? "_i" : "_j";
-      registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));
-    }
-  }
-}
-
-std::string Printer::position(const std::vector<std::int64_t>& strides) const {
-  std::string text;
-  for (std::size_t loop = 0; loop < strides.size(); ++loop) {
-    if (strides[loop] == 0) continue;
-    text += (text.empty() ? "" : " + ") + loop_variable(loop);
-    if (strides[loop] != 1) text += " * " + std::to_string(strides[loop]);
-  }
-  return text.empty() ? "0" : text;
-}
-
-std::string Printer::element(const Statement& s) const {
-  std::string at = position(s.access.strides);
-  if (s.access.index >= 0) {
-    const std::string index = registers_[static_cast<std::size_t>(s.access.index)];
-    const std::string scaled = s.access.index_stride == 1 ? index : index + " * " + std::to_string(s.access.index_stride);
-    at = at == "0" ? scaled : scaled + " + " + at;
-  }
-  if (const std::int64_t offset = s.access.offset; offset != 0) {
-    const std::string places = std::to_string(offset < 0 ? -offset : offset);
-    at = at == "0" ? std::to_string(offset) : at + (offset < 0 ? " - " : " + ") + places;
-  }
-  return buffers_.at(s.access.buffer) + "[" + at + "]";
-}
-
-std::string Printer::inside(const Statement& s) const {
-  const Guard& guard = s.access.guard;
-  const std::string at = position(guard.strides);
-  std::int64_t extent = 1;  // of the positions that occur
-  for (std::size_t loop = 0; loop < guard.strides.size(); ++loop) {
-    extent += guard.strides[loop] * ((loop < kernel_.rows.size() ? kernel_.rows[loop] : kernel_.columns[loop - kernel_.rows.size()]) - 1);
-  }
-  std::string text;
-  if (guard.first > 0) text = at + " >= " + std::to_string(guard.first);
-  if (guard.end < extent) text += (text.empty() ? "" : " && ") + at + " < " + std::to_string(guard.end);
-  return text;
-}
-
-std::string Printer::dropout(const Statement& s) const {
-  std::string sample = position(s.sample_strides);
-  char hash[32];
-  std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
-  const std::string key = "piper_stream_key(rank->seed, PIPER_RANDOM_DROPOUT, rank->global_step, first_sample + (uint64_t)(" + sample + "), " + hash + ")";
-  return "piper_dropout(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + key + ", (uint64_t)(" + position(s.element_strides) + "))";
-}
-
-bool Printer::wide_columns() const {
-  std::int64_t count = 1;
-  for (std::int64_t extent : kernel_.columns) count *= extent;
-  return count > 0x7fffffff;
-}
-
-std::string Printer::expression(std::size_t i) const {
-  const Statement& s = kernel_.statements[i];
-  const auto a = [&] { return value(s, 0); };
-  const auto b = [&] { return value(s, 1); };
-  const auto infix = [&](const char* op) { return a() + " " + op + " " + b(); };
-  const auto call1 = [&](const char* f) { return std::string(f) + "(" + a() + ")"; };
-  const auto call2 = [&](const char* f) { return std::string(f) + "(" + a() + ", " + b() + ")"; };
-  const std::string zero = literal(0, s.dtype);
-  const auto select = [&](const char* op) { return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero; };
-  switch (s.code) {
-    case Code::load:
-      if (s.access.guard.strides.empty()) return element(s);
-      return inside(s) + " ? " + element(s) + " : " + (s.operands[0] >= 0 ? a() : zero);
-    case Code::constant: return literal(s.scalar, s.dtype);
-    case Code::position: return "(" + c_type(s.dtype) + ")(" + position(s.access.strides) + ")";
-    case Code::column: {
-      std::string flat;
-      for (std::size_t c = 0; c < kernel_.columns.size(); ++c) {
-        const std::string variable = loop_variable(kernel_.rows.size() + c);
-        flat = c == 0 ? variable : "(" + flat + ") * " + std::to_string(kernel_.columns[c]) + " + " + variable;
-      }
-      return flat;
-    }
-    case Code::add: return infix("+");
-    case Code::sub: return infix("-");
-    case Code::mul: return infix("*");
-    case Code::div: return infix("/");
-    case Code::maximum: return call2("piper_max");
-    case Code::minimum: return call2("piper_min");
-    case Code::neg: return "-" + a();
-    case Code::exp: return call1("piper_exp");
-    case Code::log: return call1("piper_log");
-    case Code::sqrt: return call1("piper_sqrt");
-    case Code::rsqrt: return call1("piper_rsqrt");
-    case Code::square: return a() + " * " + a();
-    case Code::sin: return call1("piper_sin");
-    case Code::cos: return call1("piper_cos");
-    case Code::tanh: return call1("piper_tanh");
-    case Code::sigmoid: return call1("piper_sigmoid");
-    case Code::softplus: return call1("piper_softplus");
-    case Code::relu: return call1("piper_relu");
-    case Code::gelu: return call1("piper_gelu");
-    case Code::silu: return call1("piper_silu");
-    case Code::relu_grad: return call2("piper_relu_grad");
-    case Code::gelu_grad: return call2("piper_gelu_grad");
-    case Code::silu_grad: return call2("piper_silu_grad");
-    case Code::select_ge: return select(">=");
-    case Code::select_lt: return select("<");
-    case Code::select_eq: {
-      const std::string index = wide_columns() ? "(int64_t)" : "(int32_t)";
-      return index + a() + " == " + index + b() + " ? " + value(s, 2) + " : " + zero;
-    }
-    case Code::select_other: return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
-    case Code::dropout: return dropout(s);
-    case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
-    // Statements, not expressions.
-    case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
-  }
-  llvm_unreachable("no expression");
-}
-
-/// A number that one statement of the same pass reads stands in that statement, unless something is written in between.
-void Printer::inline_loads() {
-  const auto& statements = kernel_.statements;
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const Statement& s = statements[i];
-    if ((s.code != Code::load && s.code != Code::column) || s.row || !s.access.guard.strides.empty()) continue;
-    std::size_t uses = 0, user = 0;
-    for (std::size_t u = 0; u < statements.size(); ++u) {
-      const auto id = static_cast<std::int32_t>(i);
-      const auto count = static_cast<std::size_t>(std::count(statements[u].operands, statements[u].operands + 3, id)) + (statements[u].access.index == id ? 1 : 0);
-      uses += count;
-      if (count > 0) user = u;
-    }
-    bool untouched = uses == 1 && statements[user].code != Code::square;
-    for (std::size_t u = i; u < user && untouched; ++u) untouched = s.code == Code::column || !is_effect(statements[u].code) || statements[u].access.buffer != s.access.buffer;
-    if (!untouched) continue;
-    inlined_.insert(i);
-    registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j" : s.code == Code::column ? "(" + expression(i) + ")" : element(s);
-  }
-}
 
 void Printer::statement(std::size_t i) {
   const Statement& s = kernel_.statements[i];
@@ -283,11 +68,7 @@ void Printer::statement(std::size_t i) {
     case Code::row_sum: return line(registers_[i] + "_lanes[l] += " + value(s, 0) + ";");
     case Code::row_max: return line(registers_[i] + "_lanes[l] = piper_max(" + registers_[i] + "_lanes[l], " + value(s, 0) + ");");
     case Code::row_first: {
-      std::string flat;
-      for (std::size_t c = 0; c < kernel_.columns.size(); ++c) {
-        const std::string variable = loop_variable(kernel_.rows.size() + c);
-        flat = c == 0 ? variable : "(" + flat + ") * " + std::to_string(kernel_.columns[c]) + " + " + variable;
-      }
+      const std::string flat = column();
       return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + flat + " < " + registers_[i] + ") " + registers_[i] + " = " + flat + ";");
     }
     default: return line("const " + c_type(s.dtype) + " " + registers_[i] + " = " + expression(i) + ";");
@@ -314,7 +95,7 @@ void Printer::columns(std::size_t begin, std::size_t end) {
     const std::string& k = variables_[rows + c];
     open("for (int64_t " + k + " = 0; " + k + " < " + std::to_string(kernel_.columns[c]) + "; ++" + k + ")");
   }
-  const std::int64_t extent = kernel_.columns.back(), whole = extent - extent % kLanes;
+  const std::int64_t extent = kernel_.columns.back(), whole = extent - extent % Lanes{}.count;
   if (!lanes) {
     if (!scatters) out_ += "#pragma GCC ivdep\n";
     open("for (int64_t j = 0; j < " + std::to_string(extent) + "; ++j)");

@@ -101,7 +101,7 @@ class Passes {
       made = clone(s, pass);
     } else if (const auto stored = stored_.find(o); stored != stored_.end()) {
       made = append(reload(s, stored->second), pass);
-    } else if (recomputable(s)) {
+    } else if (!temporary_ || recomputable(s)) {
       made = clone(s, pass);
     } else {
       const auto [kept, is_new] = kept_.try_emplace(o);

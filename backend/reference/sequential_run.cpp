@@ -345,7 +345,7 @@ struct SequentialRun::State : RankMemory {
       auto found = updates.find(elements);
       if (found == updates.end()) {
         const UpdateBody made = update_body(*dag.context, optimizer(), bucket_dtype(bucket), elements);
-        found = updates.emplace(elements, build_kernels(made.body, made.in_place)).first;
+        found = updates.emplace(elements, build_kernels(made.body, Target::cpu, made.in_place)).first;
       }
       unsigned char* gradient = gradient_at(id, r);
       std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate, factor};

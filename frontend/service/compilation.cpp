@@ -17,7 +17,7 @@ passes::Options options_of_passes(const CompileOptions& options) {
   passes::Options made;
   made.stop_at = options.level;
   made.forward_only = options.forward_only;
-  made.workspace_bytes = backend::workspace_bytes;
+  made.workspace_bytes = options.cuda ? backend::cuda_workspace_bytes : backend::workspace_bytes;
   made.after = options.after;
   return made;
 }

@@ -34,6 +34,7 @@ struct CompileOptions {
   dag::Level level = dag::Level::planned;
   bool forward_only = false;
   std::function<void(std::string_view pass, const dag::Dag&)> after = {};  // called after every pass
+  bool cuda = false;  // the plan has the workspaces of kernels for CUDA; else of those for the CPU
 };
 
 /// A schedule that no train applies, at the sizes that it was checked with: `p=4 m=8`.

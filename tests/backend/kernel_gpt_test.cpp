@@ -86,14 +86,16 @@ TEST(KernelGpt, BytesMoved) {
   EXPECT_EQ(backend::kernel_stats(kernels).bytes, embed + x + attention + mlp + norms + head);
 }
 
-TEST(KernelGpt, EqualsTheReference) {
+class KernelGptOn : public testing::TestWithParam<backend::Target> {};
+
+TEST_P(KernelGptOn, EqualsTheReference) {
   for (const tensor::DType dtype : {tensor::DType::f64, tensor::DType::f32}) {
     ModelSize size;
     size.layers = 2;
     size.dtype = dtype;
     GptBodies gpt(size);
     Random random(4);
-    KernelRuns runs;
+    KernelRuns runs(GetParam());
     for (std::size_t b = 0; b < gpt.bodies.size(); ++b) {
       dag::Body& body = gpt.bodies[b];
       std::vector<Array> inputs;
@@ -116,6 +118,8 @@ TEST(KernelGpt, EqualsTheReference) {
     runs.check("-march=native");
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelGptOn, testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

@@ -42,9 +42,11 @@ DropoutMask keeps_as_kernels(const Type& type, double rate, std::string name) {
   };
 }
 
-TEST(KernelOps, EveryOp) {
+class KernelOps : public testing::TestWithParam<backend::Target> {};
+
+TEST_P(KernelOps, EveryOp) {
   Context context;
-  KernelRuns runs;
+  KernelRuns runs(GetParam());
   Random random(1);
   for (const tensor::OpInfo& info : tensor::all_ops()) {
     for (const OpCase& f64_case : cases_of(info.op, context)) {
@@ -77,6 +79,8 @@ TEST(KernelOps, EveryOp) {
   EXPECT_GT(runs.size(), 200u);
   runs.check("-O1 -ftree-vectorize -march=native");
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelOps, testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

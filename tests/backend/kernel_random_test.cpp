@@ -302,9 +302,11 @@ ValueId RandomGraph::step() {
   return kind < 0.9 ? shapes() : library();
 }
 
-TEST(KernelRandom, Graphs) {
+class KernelRandom : public testing::TestWithParam<backend::Target> {};
+
+TEST_P(KernelRandom, Graphs) {
   Context context;
-  KernelRuns runs;
+  KernelRuns runs(GetParam());
   for_each_case(60, [&](Random& random) {
     RandomGraph graph(context, random, random.chance(0.6) ? DType::f64 : DType::f32);
     graph.grow(static_cast<int>(random.between(2, 18)));
@@ -312,6 +314,8 @@ TEST(KernelRandom, Graphs) {
   });
   runs.check("-O1");
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelRandom, testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 }  // namespace
 }  // namespace piper::test

@@ -5,6 +5,7 @@
 //   runs.add("softmax", body, inputs);
 //   runs.check();   // all of them in one generated file
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ dag::Body make_body(tensor::Graph graph, const std::vector<tensor::ValueId>& out
 
 class KernelRuns {
  public:
+  /// cuda: the generated code is CUDA C++ behind a shim (tests/cuda/host_shim.h), and the evaluator follows that target's order.
+  explicit KernelRuns(backend::Target target = backend::Target::cpu) : target_(target) {}
   /// `accumulate`: per output of kind grad, whether the call adds. `tolerance` 0: no comparison with the reference.
   void add(std::string what, dag::Body body, std::vector<Array> inputs, std::vector<std::uint8_t> accumulate, double tolerance, const std::vector<int>& in_place = {},
            DropoutMask keeps = {});
@@ -52,8 +55,15 @@ class KernelRuns {
   };
   std::vector<unsigned char> fresh_arena(const Case& c) const;
   std::vector<unsigned char> evaluated(const Case& c) const;
+  std::string cuda_text() const;
+  /// Runs generated code on an arena.
+  using Run = std::function<void(std::size_t, const Case&, std::vector<unsigned char>& arena)>;
+  void compare_all(const Run& run) const;
+  Run generated(void* library) const;
+  Run generated_cuda(void* library) const;
   void compare_with_reference(const Case& c, const std::vector<unsigned char>& arena) const;
 
+  const backend::Target target_;
   std::vector<Case> cases_;
 };
 

@@ -20,7 +20,7 @@ using tensor::ValueId;
 
 /// Runs a body whose ports are all f64; outputs in place of inputs are read from there.
 std::vector<std::vector<double>> run(const dag::Body& body, const std::vector<int>& in_place, std::vector<std::vector<double>> inputs) {
-  const auto kernels = build_kernels(body, in_place);
+  const auto kernels = build_kernels(body, backend::Target::cpu, in_place);
   std::vector<std::vector<double>> outputs;
   std::vector<void*> operands;
   for (auto& input : inputs) operands.push_back(input.data());
@@ -60,7 +60,7 @@ TEST(KernelUpdate, AdamW) {
   optimizer.kind = Optimizer::Kind::adamw;
   optimizer.weight_decay = 0.1;
   const auto update = backend::update_body(context, optimizer, DType::f64, kCount);
-  EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, update.in_place)).kernels, 1) << backend::print(build_kernels(update.body, update.in_place));
+  EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place)).kernels, 1) << backend::print(build_kernels(update.body, backend::Target::cpu, update.in_place));
   const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05), m = numbers(kCount, 0.2, 0.01), v = numbers(kCount, 0.3, 0.02);
   const double rate = 0.01, factor = 0.5, bias1 = 1 - std::pow(0.9, 3), bias2 = 1 - std::pow(0.999, 3);
   const auto out = run(update.body, update.in_place, {p, g, {rate}, {factor}, m, v, {bias1}, {bias2}});
@@ -82,7 +82,7 @@ TEST(KernelUpdate, Sgd) {
     optimizer.momentum = momentum;
     optimizer.weight_decay = 0.01;
     const auto update = backend::update_body(context, optimizer, DType::f64, kCount);
-    EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, update.in_place)).kernels, 1);
+    EXPECT_EQ(backend::kernel_stats(build_kernels(update.body, backend::Target::cpu, update.in_place)).kernels, 1);
     const auto p = numbers(kCount, -1, 0.1), g = numbers(kCount, 0.7, -0.05), m = numbers(kCount, 0.2, 0.01);
     std::vector<std::vector<double>> inputs = {p, g, {0.1}, {1.0}};
     if (momentum != 0) inputs.push_back(m);
@@ -115,9 +115,11 @@ TEST(KernelUpdate, NormAndFactor) {
   EXPECT_EQ(run(backend::norm_body(context, 3, std::nullopt), {}, {sums[0], sums[1], sums[2]})[1][0], 1.0);
 }
 
-TEST(KernelUpdate, EvaluatorEqualsGeneratedCode) {
+class KernelUpdateOn : public testing::TestWithParam<backend::Target> {};
+
+TEST_P(KernelUpdateOn, EvaluatorEqualsGeneratedCode) {
   Context context;
-  KernelRuns runs;
+  KernelRuns runs(GetParam());
   Random random(2);
   for (const DType dtype : {DType::f64, DType::f32}) {
     Optimizer adamw, sgd;
@@ -150,6 +152,8 @@ TEST(KernelUpdate, EvaluatorEqualsGeneratedCode) {
   runs.add("norm", std::move(norm), inputs, {}, 1e-12);
   runs.check("-O2 -march=native");
 }
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelUpdateOn, testing::Values(backend::Target::cpu, backend::Target::cuda));
 
 TEST(KernelChecks, IndexOutsideItsTableFailsTheRun) {
   Context context;

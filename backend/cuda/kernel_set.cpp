@@ -1,0 +1,156 @@
+#include "backend/cuda/kernel_set.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backend/cuda/print_kernel.h"
+#include "backend/kernel/loops.h"
+#include "backend/kernel/names.h"
+#include "backend/kernel/print_kernel.h"
+#include "backend/kernel/schedule_passes.h"
+#include "ir/tensor/type.h"
+
+namespace piper::backend::cuda {
+
+namespace {
+
+std::string joined(const std::vector<std::string>& words, const char* between, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : between) + words[i];
+  return text;
+}
+
+std::string extents(const std::vector<std::int64_t>& loops) {
+  std::string text;
+  for (const std::int64_t extent : loops) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text.empty() ? "1" : text;
+}
+
+std::vector<std::string> distinct_ops(const Kernel& kernel) {
+  std::vector<std::string> ops;
+  for (const std::string& op : kernel.ops) {
+    if (ops.empty() || ops.back() != op) ops.push_back(op);
+  }
+  return ops;
+}
+
+/// `rms_norm_grad, sum (join): 64 rows of 768`
+std::string title_of(const Kernel& kernel) {
+  std::string text = joined(kernel.ops, ", ", 64);
+  if (!kernel.part.empty()) text += text.empty() ? kernel.part : " (" + kernel.part + ")";
+  text += ": " + extents(kernel.rows) + (kernel.rows.empty() ? " row of " : " rows of ") + extents(kernel.columns);
+  if (kernel.passes > 1) text += " in " + std::to_string(kernel.passes) + " passes";
+  return text;
+}
+
+/// How the nest is spread, for the comment above it.
+std::string spread_text(const Kernel& kernel, const Launch& launch) {
+  const std::string blocks = std::to_string(launch.blocks) + (launch.blocks == 1 ? " block of " : " blocks of ") + std::to_string(launch.threads);
+  const std::string vector = kernel.lanes.vector == 1 ? "" : ", " + std::to_string(kernel.lanes.vector) + " elements at once";
+  switch (kernel.form) {
+    case Form::rows: return blocks + ": " + std::to_string(kernel.lanes.count) + (kernel.lanes.count == 1 ? " lane" : " lanes") + " per row" + vector;
+    case Form::sums: return blocks + ": a thread per sum";
+    case Form::scatter: return blocks + ": a block per index";
+    case Form::elements: case Form::sequence: break;
+  }
+  return blocks + ": a thread per " + (kernel.lanes.vector == 1 ? std::string("element") : std::to_string(kernel.lanes.vector) + " elements");
+}
+
+std::int64_t shared_bytes(const Kernel& kernel, const Launch& launch) {
+  if (kernel.form == Form::scatter) return launch.threads / 32 * 4;
+  if (kernel.form != Form::rows || kernel.lanes.count <= Lanes::kGroup) return 0;
+  std::int64_t bytes = 0;
+  for (const Statement& s : kernel.statements) {
+    if (is_reduction(s.code)) bytes += static_cast<std::int64_t>(tensor::dtype_bytes(s.dtype)) * kernel.lanes.count / Lanes::kGroup;
+  }
+  return bytes;
+}
+
+std::int64_t operations(const Kernel& kernel) {
+  std::int64_t count = 0;
+  for (const Statement& s : kernel.statements) {
+    const bool moves = s.code == Code::load || s.code == Code::constant || s.code == Code::column || s.code == Code::position || s.code == Code::store || s.code == Code::cast;
+    if (!moves) count += product(kernel.rows) * (s.row ? 1 : product(kernel.columns));
+  }
+  return count;
+}
+
+/// One line, no continuation.
+std::string comment(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
+  return text;
+}
+
+}  // namespace
+
+std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body) {
+  std::vector<Argument> arguments;
+  if (kernel_draws(kernel)) arguments = {{Argument::Kind::draw, 0}, {Argument::Kind::first_sample, 0}};
+  std::set<BufferIndex> written;
+  for (const Statement& s : kernel.statements) {
+    if (is_effect(s.code)) written.insert(s.access.buffer);
+  }
+  for (const BufferIndex buffer : kernel_parameters(kernel)) {
+    arguments.push_back({Argument::Kind::buffer, buffer});
+    if (written.contains(buffer) && body.buffers[buffer].accumulates) arguments.push_back({Argument::Kind::adds, buffer});
+  }
+  return arguments;
+}
+
+std::uint32_t KernelSet::kernel(const Kernel& kernel, const KernelBody& body) {
+  const auto [entry, fresh] = known_.try_emplace(cuda::print_kernel(kernel, body, "", true), static_cast<std::uint32_t>(list_.size()));
+  if (!fresh) return entry->second;
+  std::string base = "fused_" + joined(distinct_ops(kernel), "_", 4);
+  if (!kernel.part.empty()) base += "_" + kernel.part;
+  const int count = names_[base]++;
+  KernelEntry made;
+  made.name = count == 0 ? base : base + "_" + std::to_string(count + 1);
+  made.title = title_of(kernel);
+  made.form = kernel.form;
+  made.launch = launch_of(kernel);
+  made.shared_bytes = shared_bytes(kernel, made.launch);
+  for (const BufferIndex buffer : kernel_parameters(kernel)) made.bytes += body.buffers[buffer].elements * static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[buffer].dtype));
+  made.operations = operations(kernel);
+  // What follows is numbered by the .pipe file; above it stands what this file is.
+  text_ += "\n// " + comment(made.title) + "\n// " + spread_text(kernel, made.launch) + "\n";
+  if (!kernel.values.empty()) text_ += "// " + comment(joined(kernel.values, ", ", 12)) + (kernel.values.size() > 12 ? ", ..." : "") + "\n";
+  text_ += cuda::print_kernel(kernel, body, made.name, false);
+  list_.push_back(std::move(made));
+  return entry->second;
+}
+
+std::vector<BodyStep> KernelSet::add(const KernelBody& body) {
+  std::vector<BodyStep> steps;
+  std::vector<RangeCheck> checked;
+  for (std::uint32_t i = 0; i < body.steps.size(); ++i) {
+    const auto* nest = std::get_if<Kernel>(&body.steps[i]);
+    if (nest == nullptr) {
+      steps.emplace_back().kind = BodyStep::Kind::library;
+      steps.back().number = i;
+      continue;
+    }
+    for (const RangeCheck& check : nest->checks) {
+      const auto same = [&](const RangeCheck& other) { return other.buffer == check.buffer && other.bound == check.bound && other.ignore == check.ignore; };
+      if (std::any_of(checked.begin(), checked.end(), same)) continue;
+      checked.push_back(check);
+      steps.emplace_back().kind = BodyStep::Kind::check;
+      steps.back().check = check;
+    }
+    if (nest->form == Form::scatter) {
+      for (const Statement& s : nest->statements) {
+        if (s.code != Code::store_add) continue;
+        steps.emplace_back().kind = BodyStep::Kind::clear;
+        steps.back().buffer = s.access.buffer;
+      }
+    }
+    steps.emplace_back().kind = BodyStep::Kind::kernel;
+    steps.back().number = kernel(*nest, body);
+    steps.back().nest = i;
+    steps.back().arguments = arguments_of(*nest, body);
+  }
+  return steps;
+}
+
+std::string KernelSet::source() const { return "#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n" + text_; }
+
+}  // namespace piper::backend::cuda

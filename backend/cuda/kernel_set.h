@@ -1,0 +1,72 @@
+#pragma once
+// The CUDA kernels of a program: one source for NVRTC, a table of what is in it, and for every body the calls that run it, in order.
+//
+// Guarantees: equal loop nests are one kernel, whatever body they come from; the source includes prelude.h and kernel_math.h and nothing else.
+//
+//   KernelSet kernels;
+//   for (const BodyStep& step : kernels.add(body)) ...;   // launch kernels.list()[step.kernel] with step.arguments
+//   kernels.source()
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/launch.h"
+#include "backend/kernel/kernel.h"
+
+namespace piper::backend::cuda {
+
+/// What a kernel is started with, in the order of its parameters.
+struct Argument {
+  enum class Kind : std::uint8_t {
+    draw,          // const piper_draw*, in device memory
+    first_sample,  // uint64_t
+    buffer,        // a pointer
+    adds,          // uint32_t: whether the buffer keeps what is there
+  } kind = Kind::buffer;
+  BufferIndex buffer = 0;
+};
+std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body);
+
+struct KernelEntry {
+  std::string name;                // of the function
+  std::string title;               // `rms_norm, mul: 8192 rows of 768`
+  Form form = Form::elements;
+  Launch launch;
+  std::int64_t shared_bytes = 0;   // known when it is compiled
+  std::int64_t bytes = 0;          // of its buffers, once each
+  std::int64_t operations = 0;     // arithmetic statements times the elements or rows that execute them; a call of exp counts as one
+};
+
+/// One call of a body.
+struct BodyStep {
+  enum class Kind : std::uint8_t {
+    kernel,   // KernelSet::list()[number], with `arguments`
+    clear,    // the buffer, unless it accumulates and the call says so
+    check,    // `check`: on the device; a failure is read back with the action's end
+    library,  // std::get<LibraryCall>(body.steps[number])
+  } kind = Kind::kernel;
+  std::uint32_t number = 0;
+  std::uint32_t nest = 0;  // kernel: into body.steps
+  BufferIndex buffer = 0;
+  RangeCheck check;
+  std::vector<Argument> arguments;
+};
+
+class KernelSet {
+ public:
+  std::vector<BodyStep> add(const KernelBody& body);
+  std::string source() const;
+  const std::vector<KernelEntry>& list() const { return list_; }
+
+ private:
+  std::uint32_t kernel(const Kernel& kernel, const KernelBody& body);
+
+  std::string text_;
+  std::vector<KernelEntry> list_;
+  std::map<std::string, std::uint32_t> known_;  // a kernel without names -> its number
+  std::map<std::string, int> names_;            // how often a name was given
+};
+
+}  // namespace piper::backend::cuda

@@ -1,0 +1,185 @@
+#include "backend/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+#include <type_traits>
+
+#include "backend/cuda/print_kernel.h"
+#include "embedded/cuda_headers.h"
+
+namespace piper::backend::cuda {
+
+namespace fs = std::filesystem;
+
+/// As nvrtc.h declares them; tests/cuda/nvrtc_test.cpp compares.
+struct Nvrtc::Functions {
+  using Program = void*;
+  int (*version)(int* major, int* minor) = nullptr;
+  const char* (*error_string)(int result) = nullptr;
+  int (*create)(Program* program, const char* source, const char* name, int headers, const char* const* texts, const char* const* names) = nullptr;
+  int (*destroy)(Program* program) = nullptr;
+  int (*compile)(Program program, int options, const char* const* words) = nullptr;
+  int (*cubin_size)(Program program, std::size_t* size) = nullptr;
+  int (*cubin)(Program program, char* to) = nullptr;
+  int (*log_size)(Program program, std::size_t* size) = nullptr;
+  int (*log)(Program program, char* to) = nullptr;
+
+  /// The name of a function that the library lacks, or null.
+  const char* find(void* library) {
+    const char* missing = nullptr;
+    const auto get = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      if (function == nullptr) missing = name;
+    };
+    get(version, "nvrtcVersion");
+    get(error_string, "nvrtcGetErrorString");
+    get(create, "nvrtcCreateProgram");
+    get(destroy, "nvrtcDestroyProgram");
+    get(compile, "nvrtcCompileProgram");
+    get(cubin_size, "nvrtcGetCUBINSize");
+    get(cubin, "nvrtcGetCUBIN");
+    get(log_size, "nvrtcGetProgramLogSize");
+    get(log, "nvrtcGetProgramLog");
+    return missing;
+  }
+};
+
+namespace {
+
+/// Libraries in the folder whose names begin so, newest first: `libnvrtc.so.13`.
+std::vector<fs::path> libraries(const std::string& folder, const std::string& prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_folders() {
+  std::vector<std::string> folders;
+  const auto add = [&](const char* root) {
+    if (root == nullptr || *root == '\0') return;
+    for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib"}) folders.push_back(std::string(root) + below);
+  };
+  const char* chosen = std::getenv("PIPER_CUDA_PATH");
+  add(chosen);
+  if (chosen != nullptr && *chosen != '\0') return folders;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) add(std::getenv(variable));
+  add("/usr/local/cuda");
+  add(PIPER_CUDA_WHEELS);
+  return folders;
+}
+
+std::shared_ptr<const Nvrtc> Nvrtc::open(std::string& reason) {
+  reason = "there is no `libnvrtc.so`";
+  const auto try_library = [&](const std::string& path) -> std::shared_ptr<const Nvrtc> {
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      const char* error = dlerror();
+      reason = "`" + path + "` cannot be opened: " + (error != nullptr ? error : "unknown");
+      return nullptr;
+    }
+    auto functions = std::make_shared<Functions>();
+    if (const char* missing = functions->find(library)) {
+      reason = "`" + path + "` has no `" + missing + "`";
+      return nullptr;
+    }
+    auto made = std::make_shared<Nvrtc>();
+    functions->version(&made->major_, &made->minor_);
+    made->path_ = path;
+    made->functions_ = std::move(functions);
+    return made;
+  };
+  for (const std::string& folder : cuda_folders()) {
+    for (const fs::path& path : libraries(folder, "libnvrtc.so")) {
+      // NVRTC looks for its builtins by name alone: what is open already is found.
+      for (const fs::path& builtins : libraries(folder, "libnvrtc-builtins.so")) dlopen(builtins.c_str(), RTLD_NOW | RTLD_GLOBAL);
+      if (auto made = try_library(path.string())) return made;
+    }
+  }
+  if (std::getenv("PIPER_CUDA_PATH") != nullptr) return nullptr;  // what was asked for is not there
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+    if (auto made = try_library(name)) return made;
+  }
+  return nullptr;
+}
+
+std::map<std::string, KernelResources> parse_resources(const std::string& log) {
+  std::map<std::string, KernelResources> kernels;
+  std::istringstream lines(log);
+  std::string line, kernel;
+  const auto number_before = [&](const char* words) -> std::uint32_t {
+    const std::size_t end = line.find(words);
+    if (end == std::string::npos || end == 0) return 0;
+    std::size_t begin = end;
+    while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1])) != 0) --begin;
+    return static_cast<std::uint32_t>(std::strtoul(line.substr(begin, end - begin).c_str(), nullptr, 10));
+  };
+  while (std::getline(lines, line)) {
+    constexpr std::string_view kEntry = "Compiling entry function '";
+    if (const std::size_t at = line.find(kEntry); at != std::string::npos) {
+      const std::size_t begin = at + kEntry.size();
+      kernel = line.substr(begin, line.find('\'', begin) - begin);
+      kernels[kernel] = {};
+    }
+    if (kernel.empty()) continue;
+    KernelResources& of = kernels[kernel];
+    if (line.find("bytes stack frame") != std::string::npos) {
+      of.stack_bytes = number_before(" bytes stack frame");
+      of.spill_bytes = number_before(" bytes spill stores");
+    }
+    if (line.find("Used ") != std::string::npos) {
+      of.registers = number_before(" registers");
+      of.shared_bytes = number_before(" bytes smem");
+    }
+  }
+  return kernels;
+}
+
+Compiled Nvrtc::compile(const std::string& source, const std::string& architecture) const {
+  const Functions& call = *functions_;
+  Compiled made;
+  std::vector<std::string> texts;
+  std::vector<const char*> text_pointers, name_pointers;
+  for (const embedded::File& header : embedded::cuda_headers()) texts.emplace_back(header.text);
+  for (const std::string& text : texts) text_pointers.push_back(text.c_str());
+  std::vector<std::string> names;
+  for (const embedded::File& header : embedded::cuda_headers()) names.emplace_back(header.path);
+  for (const std::string& name : names) name_pointers.push_back(name.c_str());
+  Functions::Program program = nullptr;
+  if (const int result = call.create(&program, source.c_str(), "kernels.cu", static_cast<int>(names.size()), text_pointers.data(), name_pointers.data()); result != 0) {
+    made.log = call.error_string(result);
+    return made;
+  }
+  const std::string target = "--gpu-architecture=" + architecture;
+  std::vector<const char*> options = {target.c_str(), "--ptxas-options=-v"};
+  for (const char* flag : kFlags) options.push_back(flag);
+  const int result = call.compile(program, static_cast<int>(options.size()), options.data());
+  std::size_t size = 0;
+  if (call.log_size(program, &size) == 0 && size > 1) {
+    made.log.resize(size);
+    call.log(program, made.log.data());
+    made.log.resize(size - 1);
+  }
+  if (result != 0) {
+    made.log += std::string(made.log.empty() ? "" : "\n") + call.error_string(result);
+  } else if (call.cubin_size(program, &size) == 0 && size > 0) {
+    made.cubin.resize(size);
+    made.ok = call.cubin(program, made.cubin.data()) == 0;
+    made.kernels = parse_resources(made.log);
+  }
+  call.destroy(&program);
+  return made;
+}
+
+}  // namespace piper::backend::cuda

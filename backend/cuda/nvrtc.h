@@ -1,0 +1,55 @@
+#pragma once
+// NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. What is called is declared here.
+//
+//   std::string reason;
+//   if (const auto nvrtc = Nvrtc::open(reason)) {
+//     const Compiled made = nvrtc->compile(kernels.source(), "sm_90a");
+//     made.ok ? made.cubin : made.log;
+//   }
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace piper::backend::cuda {
+
+/// What ptxas says of one kernel.
+struct KernelResources {
+  std::uint32_t registers = 0;      // per thread
+  std::uint32_t shared_bytes = 0;   // per block
+  std::uint32_t stack_bytes = 0, spill_bytes = 0;
+};
+
+struct Compiled {
+  bool ok = false;
+  std::string cubin;
+  std::string log;  // of NVRTC and ptxas
+  std::map<std::string, KernelResources> kernels;
+};
+
+class Nvrtc {
+ public:
+  /// The folder that `PIPER_CUDA_PATH` names, else a toolkit, what the loader finds, or the pinned wheel. Null, and `reason` says where it was looked for.
+  static std::shared_ptr<const Nvrtc> open(std::string& reason);
+
+  const std::string& path() const { return path_; }
+  std::string version() const { return std::to_string(major_) + "." + std::to_string(minor_); }
+  /// `architecture`: `sm_90a`. The headers of the program are known to it.
+  Compiled compile(const std::string& source, const std::string& architecture) const;
+
+ private:
+  struct Functions;
+  std::shared_ptr<const Functions> functions_;
+  std::string path_;
+  int major_ = 0, minor_ = 0;
+};
+
+/// Folders that may have libraries of CUDA, best first.
+std::vector<std::string> cuda_folders();
+
+/// The figures in the lines that `--ptxas-options=-v` adds to the log.
+std::map<std::string, KernelResources> parse_resources(const std::string& log);
+
+}  // namespace piper::backend::cuda

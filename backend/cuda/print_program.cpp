@@ -1,0 +1,172 @@
+#include "backend/cuda/print_program.h"
+
+#include <algorithm>
+
+#include "backend/dtypes.h"
+#include "ir/dag/plan.h"
+#include "ir/diagnostics/counted.h"
+#include "ir/tensor/type.h"
+
+namespace piper::backend::cuda {
+
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string line(std::string call, const std::string& text) {
+  call.resize(std::max<std::size_t>(call.size() + 1, 15), ' ');
+  return "    " + call + text + "\n";
+}
+
+std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }
+
+class CallPrinter {
+ public:
+  CallPrinter(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps)
+      : program_(program), bodies_(bodies), kernels_(kernels), steps_(steps) {}
+
+  std::string run() {
+    out_ = "enqueue " + program_.role + ": " + counted(program_.instructions.size(), "action") + " on " + counted(program_.streams.size(), "stream") + "\n";
+    for (std::size_t i = 0; i < program_.instructions.size(); ++i) action(i);
+    return std::move(out_);
+  }
+
+ private:
+  void action(std::size_t i) {
+    const Instruction& each = program_.instructions[i];
+    const ActionName& name = program_.names[i];
+    out_ += "  " + program_.streams[each.stream].name + " " + number(each.position) + "  " + name.name;
+    if (name.line != 0) out_ += "  " + program_.files[name.file] + ":" + number(name.line) + ":" + number(name.column);
+    for (std::uint32_t w = 0; w < each.num_waits; ++w) out_ += (w == 0 ? "  after " : ", ") + wait_text(program_, program_.waits[each.first_wait + w]);
+    out_ += "\n";
+    const std::uint64_t* operand = program_.operands.data() + each.first_operand;
+    switch (each.kind) {
+      case Instruction::Kind::run: run_body(each); break;
+      case Instruction::Kind::load:
+        out_ += line("copy in", "input " + number(each.subject) + ", samples " + number(each.first_sample) + " +" + number(each.samples) + share(each.cut) + " to " + number(operand[0]));
+        break;
+      case Instruction::Kind::count: {
+        std::string from;
+        for (std::uint32_t k = 0; k + 1 < each.num_operands; ++k) from += (k == 0 ? "" : ", ") + number(operand[k]);
+        out_ += line("count", "i64 other than " + std::to_string(each.ignore) + " among " + number(each.elements) + " at each of " + from + " to " + number(operand[each.num_operands - 1]));
+        break;
+      }
+      case Instruction::Kind::report: {
+        std::string from;
+        for (std::uint32_t k = 0; k < each.num_operands; ++k) from += (k == 0 ? "" : ", ") + number(operand[k]);
+        out_ += line("copy out", (each.subject == PIPER_NORM ? std::string("norm") : "loss " + number(each.subject)) + " from " + from);
+        break;
+      }
+      case Instruction::Kind::communicate: communicate(program_.streams[each.stream].comm[each.position]); break;
+    }
+  }
+
+  static std::string share(std::uint32_t cut) { return cut == Instruction::kNoCut ? "" : " of share " + number(cut); }
+
+  void run_body(const Instruction& each) {
+    const KernelBody& body = bodies_[each.body];
+    const std::uint64_t* operand = program_.operands.data() + each.first_operand;
+    const auto place = [&](BufferIndex index) {
+      const KernelBuffer& buffer = body.buffers[index];
+      const std::uint32_t ports = body.num_inputs + body.num_outputs;
+      if (buffer.place == KernelBuffer::Place::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
+      return buffer.name + " " + number(operand[index]) + (buffer.in_blocks ? " + share " + number(each.cut) + " * " + number(each.block) : "");
+    };
+    const auto adds = [&](BufferIndex index) { return body.buffers[index].accumulates && program_.accumulate[each.first_accumulate + body.buffers[index].port] != 0; };
+    for (const BodyStep& step : steps_[each.body]) {
+      switch (step.kind) {
+        case BodyStep::Kind::check:
+          out_ += line("check", "0 <= " + place(step.check.buffer) + " < " + std::to_string(step.check.bound) + (step.check.ignore ? ", or " + std::to_string(*step.check.ignore) : ""));
+          break;
+        case BodyStep::Kind::clear:
+          if (!adds(step.buffer)) out_ += line("memset", place(step.buffer));
+          break;
+        case BodyStep::Kind::kernel: {
+          const KernelEntry& kernel = kernels_.list()[step.number];
+          std::string arguments;
+          for (const Argument& argument : step.arguments) {
+            if (argument.kind == Argument::Kind::first_sample) arguments += ", samples from " + number(each.first_sample) + (each.cut == Instruction::kNoCut ? "" : " + share " + number(each.cut) + " * " + number(each.samples));
+            if (argument.kind == Argument::Kind::buffer) arguments += ", " + place(argument.buffer);
+            if (argument.kind == Argument::Kind::adds && adds(argument.buffer)) arguments += " +=";
+          }
+          out_ += line("launch", kernel.name + "<<<" + std::to_string(kernel.launch.blocks) + ", " + std::to_string(kernel.launch.threads) + ">>>(" + (arguments.empty() ? "" : arguments.substr(2)) + ")");
+          break;
+        }
+        case BodyStep::Kind::library: library(std::get<LibraryCall>(body.steps[step.number]), place, adds); break;
+      }
+    }
+  }
+
+  template <typename Place, typename Adds>
+  void library(const LibraryCall& call, Place place, Adds adds) {
+    std::string operands, results;
+    for (const BufferIndex index : call.operands) operands += (operands.empty() ? "" : ", ") + place(index);
+    for (const BufferIndex index : call.results) results += (results.empty() ? "" : ", ") + place(index);
+    if (call.kind == PIPER_CALL_GEMM) {
+      const PiperGemm& g = call.gemm;
+      const std::string batch = g.batch == 1 ? "" : "[" + std::to_string(g.batch) + "]";
+      const auto matrix = [&](const char* name, std::int64_t rows, std::int64_t columns, bool transposed) {
+        return name + batch + "[" + std::to_string(transposed ? columns : rows) + "][" + std::to_string(transposed ? rows : columns) + "]" + (transposed ? "^T" : "");
+      };
+      out_ += line("cublasLt", matrix("c", g.m, g.n, false) + (adds(call.results[0]) ? " += " : " = ") + matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
+                                   matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) + ": (" + operands + ") -> " + results);
+      return;
+    }
+    const PiperAttend& a = call.attend;
+    const std::string shape = std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + (a.causal != 0 ? " causal " : " ");
+    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", shape + dtype_text(a.dtype) + ": (" + operands + ") -> (" + results + ")");
+  }
+
+  /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone.
+  void communicate(const PiperCommAction& comm) {
+    static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather"};
+    const bool group = comm.num_parts > 1;
+    if (group) out_ += line("ncclGroupStart", "");
+    for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
+      const PiperPart& part = program_.parts[comm.first_part + p];
+      std::string text = number(part.elements) + " " + dtype_text(part.dtype);
+      const bool adds_nothing = part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER);
+      if (adds_nothing) out_ += line("memset", number(part.out) + ": this member adds nothing");
+      if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
+      if (comm.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET) text += " of its owner";
+      if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) text += " to " + number(part.out);
+      if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
+      out_ += line(kCalls[comm.op], text + ", communicator " + number(comm.communicator));
+    }
+    if (group) out_ += line("ncclGroupEnd", "");
+  }
+
+  const DeviceProgram& program_;
+  const std::vector<KernelBody>& bodies_;
+  const KernelSet& kernels_;
+  const std::vector<std::vector<BodyStep>>& steps_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps) {
+  std::string text = CallPrinter(program, bodies, kernels, steps).run();
+  // Calls without a text behind them end with their name.
+  for (std::size_t at = text.find(" \n"); at != std::string::npos; at = text.find(" \n", at == 0 ? 0 : at - 1)) text.erase(at, 1);
+  return text;
+}
+
+std::string print_communicators(const dag::Dag& dag, const ProgramSet& programs) {
+  CommunicatorIds ids(dag, 0);
+  std::string text;
+  for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
+    const DeviceProgram& role = programs.roles[role_of(programs, coordinates_of(dag.mesh, rank))];
+    const RankTables tables(dag, role, ids, rank);
+    text += "rank " + number(rank) + " runs " + role.role;
+    for (std::size_t c = 0; c < tables.communicators.size(); ++c) {
+      const PiperCommunicator& each = tables.communicators[c];
+      text += (c == 0 ? ": " : "; ") + ("communicator " + number(c)) + " (" + number(each.id) + ") of ";
+      for (std::uint32_t m = 0; m < each.num_members; ++m) text += (m == 0 ? "" : each.kind == 0 ? " -> " : ", ") + number(each.members[m]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace piper::backend::cuda

@@ -1,0 +1,26 @@
+#pragma once
+// The calls of a role on CUDA as text, in issue order: launches, library calls, and the NCCL calls that its ranks make.
+//
+//   enqueue pp0: 26 actions on 2 streams
+//     compute 3  F.stage0.mb1  gpt.pipe:14:5  after p2p 0 of the step before
+//       check       0 <= tokens < 64
+//       launch      fused_lookup_add<<<4, 256>>>(tokens 8448, token 0, add 9216)
+//       cublasLt    c[512][256] = a[512][64] b[64][256] f32: (add 9216, up 4096) -> contract 12288
+//     p2p 0  Send.stage0.mb1  gpt.pipe:20:5  after compute 3
+//       ncclSend    2048 f32 from 9216, communicator 0
+
+#include <string>
+
+#include "backend/cuda/kernel_set.h"
+#include "backend/device_program/device_program.h"
+#include "backend/device_program/rank_tables.h"
+
+namespace piper::backend::cuda {
+
+/// `steps`: per body, what KernelSet::add gave.
+std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps);
+
+/// `rank 3: communicator 0 of ranks 1 -> 3, communicator 1 of ranks 2, 3`: one line per rank.
+std::string print_communicators(const dag::Dag& dag, const ProgramSet& programs);
+
+}  // namespace piper::backend::cuda

@@ -1,0 +1,77 @@
+#pragma once
+// What C++ and CUDA C++ of a loop nest have in common: names, literals, places in memory, and the expression of every statement. An op that the loop nest says
+// in full has its text here and nowhere else.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/kernel/kernel.h"
+#include "backend/kernel/names.h"
+
+namespace piper::backend {
+
+/// A literal that reads back as the same number.
+std::string literal(double number, tensor::DType dtype);
+
+class StatementPrinter {
+ protected:
+  /// `canonical` numbers all names. `own`: names that the printer gives itself.
+  StatementPrinter(const Kernel& kernel, const KernelBody& body, bool canonical, NameScope own) : kernel_(kernel), body_(body), canonical_(canonical), names_(std::move(own)) {}
+  ~StatementPrinter() = default;
+
+  void name_everything();
+  /// A number that one statement of the same pass reads stands in that statement, unless something is written in between.
+  void inline_loads();
+
+  std::string expression(std::size_t i) const;
+  std::string position(const std::vector<std::int64_t>& strides) const;
+  std::string place(const Statement& s) const;
+  std::string element(const Statement& s) const { return buffers_.at(s.access.buffer) + "[" + place(s) + "]"; }
+  /// The number of the element within its row.
+  std::string column() const;
+  std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }
+  const Statement& operand(const Statement& s, int i) const { return kernel_.statements[static_cast<std::size_t>(s.operands[i])]; }
+  bool adds(const Statement& s) const { return body_.buffers[s.access.buffer].accumulates; }
+  std::string add_flag(const Statement& s) const { return buffers_.at(s.access.buffer) + "_adds"; }
+
+  void line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n"; }
+  void open(const std::string& head) {
+    line(head + " {");
+    ++indent_;
+  }
+  void close() {
+    --indent_;
+    line("}");
+  }
+
+  /// The value of an index at which memory is read or written; a device that finds out too late that it lies outside must not read there.
+  virtual std::string index(const Statement& s) const { return registers_[static_cast<std::size_t>(s.access.index)]; }
+  /// Seed and step that random numbers are keyed by.
+  virtual std::string seed() const = 0;
+  virtual std::string step() const = 0;
+  /// Loads that are not to be written into the statement that reads them.
+  virtual bool stands_alone(const Statement&) const { return false; }
+
+  const Kernel& kernel_;
+  const KernelBody& body_;
+  const bool canonical_;
+  std::map<BufferIndex, std::string> buffers_;
+  std::vector<std::string> registers_, variables_;
+  NameScope names_;
+  std::set<std::size_t> inlined_;
+  std::string out_;
+  int indent_ = 0;
+
+ private:
+  std::string unique(const std::string& name, const char* canonical);
+  /// The condition under which a guarded load reads.
+  std::string inside(const Statement& s) const;
+  std::string dropout(const Statement& s) const;
+  bool wide_columns() const;
+
+  std::map<std::string, int> numbers_;  // of canonical names
+};
+
+}  // namespace piper::backend

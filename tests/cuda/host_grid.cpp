@@ -1,0 +1,168 @@
+#include "tests/cuda/host_grid.h"
+
+#include <dlfcn.h>
+#include <ucontext.h>
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace piper::test {
+
+namespace {
+
+struct Place {
+  unsigned x;
+};
+/// As in host_shim.h.
+struct Calls {
+  Place thread, block;
+  unsigned long long (*exchange)(unsigned mask, unsigned long long value, int distance);
+  unsigned (*ballot)(unsigned mask, int value);
+  int (*block_or)(int value);
+};
+
+constexpr std::size_t kStack = 64 * 1024;
+constexpr unsigned kWarp = 32;
+
+/// Where some threads of a block wait for each other.
+struct Meeting {
+  unsigned expected = 0, arrived = 0;
+  std::uint64_t round = 0;
+  int any = 0, result = 0;
+};
+
+/// The threads of one block.
+class Block {
+ public:
+  Block(Calls& calls, unsigned threads, const std::function<void()>& body) : calls_(calls), body_(body), threads_(threads) {
+    for (Thread& thread : threads_) {
+      if (!thread.stack) thread.stack = std::make_unique<char[]>(kStack);
+    }
+  }
+
+  void run() {
+    current_block = this;
+    warps_.assign((threads_.size() + kWarp - 1) / kWarp * kWarp, {});
+    all_ = {};
+    all_.expected = static_cast<unsigned>(threads_.size());
+    for (unsigned t = 0; t < threads_.size(); ++t) {
+      Thread& thread = threads_[t];
+      getcontext(&thread.context);
+      thread.context.uc_stack = {.ss_sp = thread.stack.get(), .ss_flags = 0, .ss_size = kStack};
+      thread.context.uc_link = nullptr;
+      thread.done = false;
+      makecontext(&thread.context, &Block::enter, 0);
+    }
+    for (bool running = true; running;) {
+      running = false;
+      for (unsigned t = 0; t < threads_.size(); ++t) {
+        if (threads_[t].done) continue;
+        running = true;
+        now_ = t;
+        calls_.thread.x = t;
+        swapcontext(&scheduler_, &threads_[t].context);
+      }
+    }
+  }
+
+  unsigned long long exchange(unsigned mask, unsigned long long value, int distance) {
+    threads_[now_].value = value;
+    meet(group(mask));
+    const unsigned long long other = threads_[now_ ^ static_cast<unsigned>(distance)].value;
+    meet(group(mask));
+    return other;
+  }
+  unsigned ballot(unsigned mask, int value) {
+    threads_[now_].value = value != 0 ? 1 : 0;
+    meet(group(mask));
+    unsigned found = 0;
+    for (unsigned l = 0; l < kWarp; ++l) {
+      const std::size_t t = now_ / kWarp * kWarp + l;
+      if (t < threads_.size() && (mask >> l & 1u) != 0 && threads_[t].value != 0) found |= 1u << l;
+    }
+    meet(group(mask));
+    return found;
+  }
+  int block_or(int value) {
+    all_.any |= value;
+    meet(all_);
+    return all_.result;
+  }
+
+  static inline Block* current_block = nullptr;
+
+ private:
+  struct Thread {
+    ucontext_t context{};
+    std::unique_ptr<char[]> stack;
+    unsigned long long value = 0;
+    bool done = false;
+  };
+
+  /// The threads of the own warp that the mask names: they meet at its lowest one.
+  Meeting& group(unsigned mask) {
+    EXPECT_NE(mask >> (now_ % kWarp) & 1u, 0u) << "a thread is not in the mask that it waits with";
+    Meeting& meeting = warps_[now_ / kWarp * kWarp + static_cast<unsigned>(std::countr_zero(mask))];
+    meeting.expected = std::min(static_cast<unsigned>(std::popcount(mask)), static_cast<unsigned>(threads_.size()));
+    return meeting;
+  }
+  void meet(Meeting& meeting) {
+    const std::uint64_t round = meeting.round;
+    if (++meeting.arrived == meeting.expected) {
+      meeting.arrived = 0;
+      meeting.result = std::exchange(meeting.any, 0);
+      ++meeting.round;
+    }
+    const unsigned self = now_;
+    while (meeting.round == round) swapcontext(&threads_[self].context, &scheduler_);
+  }
+  static void enter() {
+    Block& block = *current_block;
+    block.body_();
+    block.threads_[block.now_].done = true;
+    setcontext(&block.scheduler_);
+  }
+
+  Calls& calls_;
+  const std::function<void()>& body_;
+  std::vector<Thread> threads_;
+  std::vector<Meeting> warps_;
+  Meeting all_;
+  ucontext_t scheduler_{};
+  unsigned now_ = 0;
+};
+
+Calls calls;
+
+}  // namespace
+
+HostGrid::HostGrid(void* library) {
+  calls.exchange = [](unsigned mask, unsigned long long value, int distance) { return Block::current_block->exchange(mask, value, distance); };
+  calls.ballot = [](unsigned mask, int value) { return Block::current_block->ballot(mask, value); };
+  calls.block_or = [](int value) { return Block::current_block->block_or(value); };
+  auto** shim = static_cast<Calls**>(dlsym(library, "piper_shim"));
+  EXPECT_NE(shim, nullptr);
+  if (shim != nullptr) *shim = &calls;
+}
+
+void HostGrid::run(const backend::cuda::Launch& launch, const std::function<void()>& thread) {
+  const auto threads = static_cast<unsigned>(launch.threads);
+  Block block(calls, launch.meets ? threads : 0, thread);
+  for (std::int64_t b = 0; b < launch.blocks; ++b) {
+    calls.block.x = static_cast<unsigned>(b);
+    if (launch.meets) {
+      block.run();
+      continue;
+    }
+    for (unsigned t = 0; t < threads; ++t) {
+      calls.thread.x = t;
+      thread();
+    }
+  }
+}
+
+}  // namespace piper::test

@@ -1,0 +1,93 @@
+// The kernels of whole programs under NVRTC: they compile for every architecture, need no stack and spill no register.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "backend/cuda/kernel_set.h"
+#include "backend/cuda/nvrtc.h"
+#include "tests/cuda/programs.h"
+#include "tests/support/golden.h"
+
+namespace piper::test {
+namespace {
+
+using backend::cuda::Compiled;
+using backend::cuda::KernelSet;
+using backend::cuda::Nvrtc;
+
+constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100"};
+
+void add_all(KernelSet& kernels, const CudaProgram& program) {
+  for (const backend::KernelBody& body : program.programs.bodies) kernels.add(body);
+}
+
+class NvrtcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    nvrtc_ = Nvrtc::open(reason_);
+    if (!nvrtc_) GTEST_SKIP() << reason_ << ": `make test` fetches it";
+  }
+  std::shared_ptr<const Nvrtc> nvrtc_;
+  std::string reason_;
+};
+
+void expect_clean(const Compiled& made, const KernelSet& kernels, const std::string& what) {
+  ASSERT_TRUE(made.ok) << what << "\n" << made.log.substr(0, 4000);
+  EXPECT_EQ(made.cubin.substr(1, 3), "ELF") << what;
+  for (const auto& entry : kernels.list()) {
+    const auto found = made.kernels.find(entry.name);
+    ASSERT_NE(found, made.kernels.end()) << what << ": ptxas does not speak of " << entry.name;
+    EXPECT_EQ(found->second.stack_bytes, 0u) << what << ": " << entry.name;
+    EXPECT_EQ(found->second.spill_bytes, 0u) << what << ": " << entry.name;
+    EXPECT_GT(found->second.registers, 0u) << what << ": " << entry.name;
+    EXPECT_EQ(found->second.shared_bytes, entry.shared_bytes) << what << ": " << entry.name;
+  }
+}
+
+TEST_F(NvrtcTest, EveryProgram) {
+  KernelSet kernels;  // those that several programs have are compiled once
+  for (const CudaProgram& program : cuda_programs()) add_all(kernels, program);
+  EXPECT_GT(kernels.list().size(), 40u);
+  for (const char* architecture : kArchitectures) expect_clean(nvrtc_->compile(kernels.source(), architecture), kernels, architecture);
+}
+
+TEST_F(NvrtcTest, SaysWhatIsWrong) {
+  const Compiled made = nvrtc_->compile("this is no program", "sm_90a");
+  EXPECT_FALSE(made.ok);
+  EXPECT_NE(made.log.find("kernels.cu"), std::string::npos) << made.log;
+  EXPECT_FALSE(nvrtc_->compile("", "sm_1").ok);
+}
+
+TEST(CudaSource, Golden) {
+  for (const char* name : {"mlp", "tied"}) {
+    const CudaProgram program = cuda_program(std::string("examples/") + name + "/" + name + ".pipe");
+    KernelSet kernels;
+    add_all(kernels, program);
+    expect_golden(std::string("tests/cuda/testdata/") + name + ".expected.cu", kernels.source());
+  }
+}
+
+// One way alone to say what ptxas says.
+TEST(CudaSource, ResourcesOfALog) {
+  const auto kernels = backend::cuda::parse_resources(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'a' for 'sm_90a'\n"
+      "ptxas info    : Function properties for a\n"
+      "    16 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\n"
+      "ptxas info    : Used 32 registers, used 1 barriers, 128 bytes smem, 400 bytes cmem[0]\n"
+      "ptxas info    : Compiling entry function 'b' for 'sm_90a'\n"
+      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 10 registers\n");
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels.at("a").registers, 32u);
+  EXPECT_EQ(kernels.at("a").shared_bytes, 128u);
+  EXPECT_EQ(kernels.at("a").stack_bytes, 16u);
+  EXPECT_EQ(kernels.at("a").spill_bytes, 8u);
+  EXPECT_EQ(kernels.at("b").registers, 10u);
+  EXPECT_EQ(kernels.at("b").shared_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,47 @@
+#include "tests/cuda/programs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "frontend/service/compilation.h"
+#include "frontend/source/source_manager.h"
+
+namespace piper::test {
+
+CudaProgram cuda_program(const std::string& path) {
+  const source::RealFileSystem files;
+  service::Compilation compilation(files);
+  DiagnosticSink sink(compilation.context().locations);
+  const auto told = [&] { return path + "\n" + render_text(sink.sorted(), compilation.context().locations.files()); };
+  CudaProgram made{path, {}};
+  if (!compilation.open(path, sink)) {
+    ADD_FAILURE() << told();
+    return made;
+  }
+  auto subject = compilation.subject("", true, sink);
+  EXPECT_TRUE(subject) << told();
+  if (!subject) return made;
+  service::CompileOptions options;
+  options.cuda = true;
+  const auto dag = compilation.compile(*subject, options, sink);
+  EXPECT_TRUE(dag) << told();
+  if (dag) made.programs = backend::make_programs(*dag, backend::Target::cuda);
+  return made;
+}
+
+std::vector<CudaProgram> cuda_programs() {
+  std::vector<std::string> paths;
+  for (const char* folder : {"examples", "tests/cuda/testdata"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() == ".pipe") paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<CudaProgram> programs;
+  for (const std::string& path : paths) programs.push_back(cuda_program(path));
+  return programs;
+}
+
+}  // namespace piper::test
