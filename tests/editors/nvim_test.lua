@@ -79,6 +79,30 @@ function tests.completes_while_keys_are_pressed()
   vim.fn.jobstop(child)
 end
 
+function tests.colours_folds_and_indents()
+  local highlighter = wait("the grammar", function() return vim.treesitter.highlighter.active[buffer] end)
+  assert(highlighter)
+  equal(vim.treesitter.get_parser(buffer):lang(), "piper", "grammar")
+  vim.treesitter.get_parser(buffer):parse(true)  -- what a redraw does
+  go("^plain(p: axis")
+  local captures = vim.treesitter.get_captures_at_cursor(0)
+  assert(vim.tbl_contains(captures, "function"), vim.inspect(captures))
+  vim.cmd("normal! zx")
+  local first = vim.api.nvim_win_get_cursor(0)[1]
+  wait("folds", function() return vim.fn.foldlevel(first) > 0 end)
+  equal(vim.fn.foldlevel(1), 0, "fold of the first line")
+  -- All lines to the left and indented again.
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split((program:sub(1, -2):gsub("\n +", "\n")), "\n", { plain = true }))
+  vim.cmd("silent normal! gg=G")
+  equal(text(), program, "indented")
+  -- Half typed: the brace has no end yet.
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { "schedule s(p: axis) {", "    order {" })
+  vim.api.nvim_win_set_cursor(0, { 2, 0 })
+  type_keys("orank r in p {<CR>F a<Esc>")
+  equal(text(), "schedule s(p: axis) {\n    order {\n        rank r in p {\n            F a\n", "typed")
+  reset()
+end
+
 function tests.jumps()
   go("pl^ain(pp")
   vim.lsp.buf.definition()
@@ -158,7 +182,7 @@ function tests.stops()
   wait("the end of the server", function() return client:is_stopped() end)
 end
 
-local order = { "attaches_by_itself", "diagnostics_follow_what_is_typed", "completes_while_keys_are_pressed", "jumps", "renames", "formats", "hints_tokens_hover_lenses", "stops" }
+local order = { "attaches_by_itself", "diagnostics_follow_what_is_typed", "completes_while_keys_are_pressed", "colours_folds_and_indents", "jumps", "renames", "formats", "hints_tokens_hover_lenses", "stops" }
 local failed = false
 for _, name in ipairs(order) do
   local passed, message = xpcall(tests[name], debug.traceback)

@@ -7,7 +7,7 @@ root=$(cd "$here/../.." && pwd)
 PATH=$(cd "$1" && pwd):$PATH
 export PATH
 shift
-tests=${*:-client neovim emacs}
+tests=${*:-client neovim emacs tree_sitter}
 tools=${PIPER_EDITORS:-$("$here/set_up.sh")}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -19,6 +19,7 @@ neovim() { "$tools/python/bin/nvim" --clean --headless -l "$here/nvim_test.lua" 
 emacs() {
     command emacs --batch -q -l package -f package-initialize -l "$root/editors/emacs/piper-mode.el" -l "$here/emacs_test.el" -f ert-run-tests-batch-and-exit
 }
+tree_sitter() { "$tools/python/bin/python" "$here/tree_sitter_test.py" "$root" "$scratch"; }
 
 failed=
 for test in $tests; do
@@ -26,4 +27,4 @@ for test in $tests; do
     $test || failed="$failed $test"
 done
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
-echo "all editors passed"
+echo "all passed"
