@@ -62,6 +62,7 @@ def applied(text, edits):
 
 class ClientTest(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
+        asyncio.get_running_loop().slow_callback_duration = LIMIT  # a machine under load is no fault
         self.folder = tempfile.TemporaryDirectory()
         self.uri = (pathlib.Path(self.folder.name) / "net.pipe").as_uri()
         self.item = types.TextDocumentIdentifier(self.uri)
