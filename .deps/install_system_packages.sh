@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the system packages of packages.txt that are missing (Debian; as root or through sudo).
+# Installs the system packages of packages.txt, or of the list that is given, that are missing (Debian; as root or through sudo).
 # Where it may not install, it lists what is missing and fails.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-wanted=$(grep -v '^#' "$here/packages.txt")
+wanted=$(grep -v '^#' "${1:-$here/packages.txt}")
 
 if [ "${PIPER_SKIP_SYSTEM_PACKAGES:-}" = 1 ]; then
     exit 0

@@ -4,11 +4,22 @@
   '("and" "as" "at" "backward" "by" "cursor" "def" "else" "false" "for" "freeze" "fuse" "if" "in" "input" "into" "let" "loss" "mesh" "model" "not"
     "offload" "on" "or" "order" "over" "param" "partition" "place" "rank" "recompute" "region" "repeat" "replicate" "require" "return"
     "schedule" "shard" "split" "stream" "then" "train" "true" "use" "var" "weight" "with"))
+(defun piper-indent-line ()
+  "Indent by open brackets; a line that closes some stands with what opened them."
+  (interactive)
+  (let ((depth (save-excursion
+                 (back-to-indentation)
+                 (let ((open (car (syntax-ppss))))
+                   (while (looking-at "[])}]") (setq open (1- open)) (forward-char))
+                   (max 0 open)))))
+    (if (<= (current-column) (current-indentation))
+        (indent-line-to (* 4 depth))
+      (save-excursion (indent-line-to (* 4 depth))))))
 (define-derived-mode piper-mode prog-mode "Piper"
   "Programs of Piper."
   (modify-syntax-entry ?/ ". 12" (syntax-table))
   (modify-syntax-entry ?\n ">" (syntax-table))
-  (setq-local comment-start "// " comment-end "" indent-tabs-mode nil tab-width 4)
+  (setq-local comment-start "// " comment-end "" indent-tabs-mode nil tab-width 4 indent-line-function #'piper-indent-line)
   (setq-local font-lock-defaults
               `(((,(regexp-opt piper-keywords 'symbols) . font-lock-keyword-face)
                  ("\\_<\\(F\\|R\\|B\\|BI\\|BW\\)\\_>" . font-lock-builtin-face)

@@ -1,19 +1,20 @@
-// Starts `piper lsp` and shows grids beside the program.
+// Starts `piper lsp`; shows grids, and a panel beside the program.
 const vscode = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
+const { Panel } = require("./panel");
 
 let client;
 
-function activate(context) {
-  const command = vscode.workspace.getConfiguration("piper").get("command", "piper");
+async function activate(context) {
+  const settings = () => vscode.workspace.getConfiguration("piper");
   const watcher = vscode.workspace.createFileSystemWatcher("**/*.pipe");
   client = new LanguageClient(
     "piper",
     "Piper",
-    { command, args: ["lsp"] },
+    { command: settings().get("command", "piper"), args: ["lsp"] },
     {
       documentSelector: [{ language: "pipe" }],
-      initializationOptions: vscode.workspace.getConfiguration("piper"),
+      initializationOptions: settings(),
       synchronize: { configurationSection: "piper", fileEvents: watcher },
       middleware: {
         // The grid of a train or schedule in an editor of its own, and not in a file.
@@ -28,8 +29,15 @@ function activate(context) {
       },
     }
   );
-  context.subscriptions.push(watcher);
-  return client.start();
+  const panel = new Panel(client);
+  context.subscriptions.push(watcher, panel, vscode.commands.registerCommand("piper.showPanel", () => panel.show()));
+  try {
+    await client.start();
+  } catch {
+    const open = "Open settings"; // why it did not start the client has said
+    const chosen = await vscode.window.showErrorMessage(`Piper: \`${settings().get("command", "piper")} lsp\` did not start. Set \`piper.command\` to the program.`, open);
+    if (chosen === open) vscode.commands.executeCommand("workbench.action.openSettings", "piper.command");
+  }
 }
 
 function deactivate() {

@@ -28,6 +28,7 @@ json::Value completion(Request& request) {
   if (statement.nowhere) return items;
   for (Candidate& candidate : candidates(request, statement, at)) {
     json::Object item{{"label", text(candidate.label)},
+                      {"filterText", text(candidate.label)},  // where there is an edit, some clients compare with nothing else
                       {"kind", static_cast<int>(candidate.kind)},
                       {"sortText", text(candidate.sort + candidate.label)},
                       {"textEdit", json::Object{{"range", request.json(statement.typed)}, {"newText", text(candidate.insert.empty() ? candidate.label : candidate.insert)}}}};

@@ -28,7 +28,9 @@ json::Value inlay_hint(Request& request) {
     if (name.missing() || is_written_out(value)) return;
     const std::string seen = request.value_of(value.range);
     if (!tells(seen)) return;
-    add(name.range, sema::type_of(value).is_tensor() ? ": " + seen : " = " + seen);
+    // A shape is the name's; a number stands behind what it comes from: `let last = p - 1 = 3`.
+    if (sema::type_of(value).is_tensor()) return add(name.range, ": " + seen);
+    add(value.range, " = " + seen);
   };
   ast::NameVisitor visitor;
   visitor.statements = [&](const ast::Stmt& stmt) {

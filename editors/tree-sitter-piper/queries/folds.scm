@@ -1,0 +1,3 @@
+[(block) (list) (call) (parameters)] @fold
+(comment)+ @fold
+(doc_comment)+ @fold
