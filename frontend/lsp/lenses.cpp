@@ -1,7 +1,7 @@
 // Lines above trains and schedules: what a plan of them comes to, and commands. The measures are computed when the client shows a lens.
 
 #include "frontend/lsp/methods.h"
-#include "frontend/tools/orders_view.h"
+#include "frontend/views/orders_view.h"
 #include "passes/order/orders_table.h"
 #include "passes/plan/requirements.h"
 
@@ -82,7 +82,7 @@ json::Value execute_command(Request& request) {
   const Subject subject = subject_of(request, arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr);
   const service::Plan& plan = plan_of(request, subject);
   const std::span<const directive::Directive> directives = request.document().subject(subject.plan.subject, &request.cancellation()).value->lowered.strategy.directives;
-  const std::string grid = tools::grid_text(passes::orders_table(plan.dag, passes::partition_name(directives)), plan.dag, {});
+  const std::string grid = views::grid_text(passes::orders_table(plan.dag, passes::partition_name(directives)), plan.dag, {});
   const std::string shown = request.project().show(subject.name + ".txt", subject.name + (subject.sizes.empty() ? "" : " at " + subject.sizes) + "\n\n" + grid);
   json::Object result{{"text", text(grid)}};
   if (!shown.empty()) result["uri"] = text(shown);
