@@ -3,7 +3,7 @@
 #include "frontend/lsp/methods.h"
 #include "frontend/pictures/memory_view.h"
 #include "frontend/pictures/timeline_page.h"
-#include "frontend/tools/orders_view.h"
+#include "frontend/views/orders_view.h"
 #include "passes/order/orders_table.h"
 #include "passes/plan/requirements.h"
 #include "passes/simulate/operations.h"
@@ -106,7 +106,7 @@ std::span<const directive::Directive> directives_of(Request& request, const Subj
 }
 
 std::string grid_of(Request& request, const Subject& subject, const service::Plan& plan) {
-  return tools::grid_text(passes::orders_table(plan.dag, passes::partition_name(directives_of(request, subject))), plan.dag, {});
+  return views::grid_text(passes::orders_table(plan.dag, passes::partition_name(directives_of(request, subject))), plan.dag, {});
 }
 
 json::Value show_grid(Request& request, const json::Object* argument) {

@@ -11,13 +11,14 @@ namespace {
 /// The request that a context works for, while it does.
 class Serves {
  public:
-  Serves(Context& context, const Cancellation* cancellation) : context_(context) { context_.cancellation = cancellation; }
+  Serves(Context& context, const Cancellation* cancellation) : context_(context), before_(context.cancellation) { context_.cancellation = cancellation; }
   Serves(const Serves&) = delete;
   Serves& operator=(const Serves&) = delete;
-  ~Serves() { context_.cancellation = nullptr; }
+  ~Serves() { context_.cancellation = before_; }
 
  private:
   Context& context_;
+  const Cancellation* const before_;  // one request asks another
 };
 
 std::string key_of(const SubjectRequest& request) {
@@ -157,6 +158,16 @@ Answer<std::vector<CheckedSchedule>> Document::check(const Cancellation* cancell
     for (Subject& subject : compilation_.subjects("", sink)) compilation_.check(subject, {}, sink);
     return schedules;
   });
+}
+
+Document::Done Document::during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work) {
+  std::unique_ptr<Kept<bool>> kept;
+  Answer<bool> answered = answer(kept, cancellation, [&](DiagnosticSink& sink) {
+    analysed();
+    work(compilation_, sink);
+    return std::optional(true);
+  });
+  return {answered.status, std::move(answered.diagnostics)};
 }
 
 std::vector<lower::Override> Document::default_values(const std::string& name, const Cancellation* cancellation) {

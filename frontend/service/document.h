@@ -10,6 +10,7 @@
 // behind but time: it can be asked again.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -83,6 +84,13 @@ class Document {
 
   /// The values that a check gives a schedule, or those of the workspace that a train takes; none for a name that is neither.
   std::vector<lower::Override> default_values(const std::string& name, const Cancellation* cancellation = nullptr);
+  /// What else somebody asks of this version, under the same rules: a value is kept by who asks, and what `work` throws of Cancelled and std::bad_alloc becomes the
+  /// status. It may ask the document too.
+  struct Done {
+    Status status = Status::done;
+    std::vector<Diagnostic> diagnostics;
+  };
+  Done during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work);
   /// What the expressions of the file come to, in its trains and in the schedules that a check compiles. Of a `.pir` file there is none.
   Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr);
 

@@ -1,7 +1,7 @@
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/tools/commands.h"
-#include "frontend/tools/comparison.h"
 #include "frontend/tools/simulation.h"
+#include "frontend/views/comparison.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace piper::tools {
@@ -9,13 +9,16 @@ namespace piper::tools {
 int run_compare(Console& console, const Arguments& arguments) {
   const bool json = arguments.format == "json";
   std::list<Session> sessions;
-  if (!read_simulation_costs(sessions.emplace_back(console, arguments))) return sessions.back().finish();
-  std::list<Compared> all;
+  const auto costs = read_simulation_costs(sessions.emplace_back(console, arguments));
+  if (!costs) return sessions.back().finish();
+  std::list<views::Compared> all;
   std::vector<bool> taken(arguments.overrides.size(), false);
   bool complete = true;
   for (const std::string& word : arguments.positional) {
     Session& session = sessions.emplace_back(console, arguments);
-    auto compared = look_at(session, word, arguments.overrides, taken);
+    const auto [input, name] = views::taken_apart(word);
+    const views::Look look{input, name, word, *costs, arguments.overrides, arguments.format == "html"};
+    auto compared = views::look_at(session.compilation(), look, taken, session.sink());
     if (compared) all.push_back(std::move(*compared));
     complete = complete && !session.sink().has_errors();
     if (json && !complete) return session.finish();  // the one object that is printed
@@ -30,13 +33,13 @@ int run_compare(Console& console, const Arguments& arguments) {
   if (all.empty()) return kDiagnostics;
   std::string text;
   if (json) {
-    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"schedules", comparison_json(all)}}) << "\n";
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"schedules", views::comparison_json(all)}}) << "\n";
   } else if (arguments.format == "html") {
     std::vector<pictures::Picture> pictures;
-    for (Compared& each : all) pictures.push_back(std::move(*each.picture));
+    for (views::Compared& each : all) pictures.push_back(std::move(*each.picture));
     text = pictures::timeline_page(pictures);
   } else {
-    text = comparison_text(all);
+    text = views::comparison_text(all);
   }
   last.write(text);
   return complete ? last.finish() : static_cast<int>(kDiagnostics);

@@ -1,22 +1,37 @@
 #include <algorithm>
 
 #include "frontend/tools/commands.h"
-#include "frontend/tools/explain_schedule.h"
 #include "frontend/tools/session.h"
+#include "frontend/tools/simulation.h"
+#include "frontend/views/code_page.h"
+#include "frontend/views/schedule_page.h"
 #include "ir/diagnostics/diagnostics.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace piper::tools {
 namespace {
 
-/// A page as it is read: comments in it are for the tests of its examples.
-std::string shown_page(Code code) {
-  std::string text(page(code));
-  for (std::size_t begin; (begin = text.find("<!-- ")) != std::string::npos;) {
-    const std::size_t end = text.find("-->\n", begin);
-    text.erase(begin, end == std::string::npos ? end : end + 4 - begin);
+int explain_schedule(Console& console, const Arguments& arguments, const std::string& name) {
+  Session session(console, arguments);
+  const auto costs = read_simulation_costs(session);
+  if (!costs) return session.finish();
+  const auto page = views::schedule_page(console.files, name, arguments.overrides, *costs, session.sink(), session.compilation());
+  if (!page) return session.finish();
+  if (arguments.format == "json") {
+    llvm::json::Object object{{"schema", 1}, {"schedule", name}, {"page", page->prose}, {"grid", page->grid}, {"schedules", views::comparison_json(page->all)}};
+    llvm::json::Object given;
+    for (const lower::Override& size : page->sizes) given[size.name] = size.value;
+    object["sizes"] = std::move(given);
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object)) << "\n";
+    session.write(text);
+    return session.finish();
   }
-  return text;
+  std::string draw = "piper show grid " + name;
+  for (const lower::Override& size : page->sizes) draw += " -D " + size.name + "=" + size.value;
+  session.write(views::schedule_page_text(*page, draw));
+  return session.finish();
 }
 
 }  // namespace
@@ -51,10 +66,10 @@ int run_explain(Console& console, const Arguments& arguments) {
   }
   if (json) {
     std::string text;
-    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"code", code_text(*code)}, {"page", shown_page(*code)}});
+    llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"code", code_text(*code)}, {"page", views::code_page(*code)}});
     console.out << text << "\n";
   } else {
-    console.out << shown_page(*code);
+    console.out << views::code_page(*code);
   }
   return kClean;
 }

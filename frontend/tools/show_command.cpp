@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "frontend/tools/commands.h"
-#include "frontend/tools/orders_view.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
+#include "frontend/views/orders_view.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/print.h"
 #include "ir/tensor/graph_text.h"
@@ -82,8 +82,8 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
 
 std::string show_orders(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
   const passes::OrdersTable table = passes::orders_table(dag, passes::partition_name(directives));
-  if (session.arguments().format == "json") return orders_json(table, dag);
-  return grid ? grid_text(table, dag, session.screen()) : orders_text(table);
+  if (session.arguments().format == "json") return views::orders_json(table, dag);
+  return grid ? views::grid_text(table, dag, session.screen()) : views::orders_text(table);
 }
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.

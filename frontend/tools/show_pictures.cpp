@@ -45,7 +45,7 @@ std::optional<std::string> timeline_picture(Session& session, const dag::Dag& da
   const Arguments& arguments = session.arguments();
   const auto costs = read_simulation_costs(session);
   if (!costs) return std::nullopt;
-  auto timeline = simulate(session, *costs, dag, directives);
+  auto timeline = views::simulate(*costs, dag, directives, session.sink());
   if (!timeline) return std::nullopt;
   const pictures::Picture picture = pictures::make_picture(title_of(arguments), std::move(*timeline), &dag, session.context().locations);
   if (arguments.format == "json") return pictures::timeline_json(picture);

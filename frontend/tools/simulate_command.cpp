@@ -1,6 +1,6 @@
 #include "frontend/tools/commands.h"
-#include "frontend/tools/simulate_view.h"
 #include "frontend/tools/simulation.h"
+#include "frontend/views/simulate_view.h"
 
 namespace piper::tools {
 
@@ -9,10 +9,10 @@ int run_simulate(Console& console, const Arguments& arguments) {
   const auto costs = read_simulation_costs(session);
   if (!costs || !session.open(arguments.positional[0])) return session.finish();
   const auto print = [&](const dag::Dag& dag, std::span<const directive::Directive> directives) {
-    const auto timeline = simulate(session, *costs, dag, directives);
+    const auto timeline = views::simulate(*costs, dag, directives, session.sink());
     if (!timeline) return;
     const LocationTable& locations = session.context().locations;
-    session.write(arguments.format == "json" ? simulation_json(*timeline, locations) : simulation_text(*timeline, locations));
+    session.write(arguments.format == "json" ? views::simulation_json(*timeline, locations) : views::simulation_text(*timeline, locations));
   };
   if (const dag::Dag* dag = session.compilation().pir()) {
     if (dag->level < costs->needed()) {

@@ -20,7 +20,9 @@ OWN = {
     "frontend/tools/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
     "frontend/api/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
     "frontend/lsp/": ("backend/", "frontend/ast/", "frontend/format/", "frontend/lower/", "frontend/lsp/", "frontend/parse/", "frontend/pictures/", "frontend/sema/",
-                      "frontend/service/", "frontend/source/", "frontend/tools/orders_view.h", "ir/", "passes/"),
+                      "frontend/service/", "frontend/source/", "frontend/views/", "ir/", "passes/"),
+    "frontend/repl/": ("backend/", "frontend/", "ir/", "passes/"),
+    "frontend/views/": ("backend/", "frontend/pictures/", "frontend/service/", "frontend/views/", "ir/", "passes/"),
     "frontend/pictures/": ("embedded/", "frontend/pictures/", "ir/", "passes/"),
     "frontend/service/": ("backend/", "frontend/ast/", "frontend/lower/", "frontend/parse/", "frontend/sema/", "frontend/service/", "frontend/source/", "ir/",
                           "passes/"),
@@ -35,7 +37,7 @@ OWN = {
 }
 
 # The top of `frontend` sees the rest of it; nothing below may look up.
-FRONTEND_TOP = ("frontend/tools/", "frontend/api/", "frontend/lsp/", "frontend/pictures/", "frontend/service/")
+FRONTEND_TOP = ("frontend/tools/", "frontend/api/", "frontend/lsp/", "frontend/pictures/", "frontend/repl/", "frontend/service/", "frontend/views/")
 
 # Libraries: which headers are theirs, and where these may be included.
 LIBRARIES = {

@@ -1,14 +1,13 @@
-#include "frontend/tools/comparison.h"
+#include "frontend/views/comparison.h"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "frontend/pictures/picture.h"
 #include "frontend/pictures/text_table.h"
-#include "frontend/tools/simulation.h"
 #include "passes/plan/requirements.h"
 
-namespace piper::tools {
+namespace piper::views {
 namespace {
 
 using passes::Timeline;
@@ -50,48 +49,46 @@ std::size_t lines_of(std::string_view text) {
   return lines;
 }
 
-/// `FILE.pipe:NAME` names one of several declarations.
+}  // namespace
+
 std::pair<std::string, std::string> taken_apart(const std::string& word) {
   const std::size_t colon = word.rfind(".pipe:");
   if (colon == std::string::npos) return {word, ""};
   return {word.substr(0, colon + 5), word.substr(colon + 6)};
 }
 
-}  // namespace
-
-std::optional<Compared> look_at(Session& session, const std::string& word, std::span<const lower::Override> overrides, std::vector<bool>& taken) {
-  const auto [input, name] = taken_apart(word);
-  const auto costs = read_simulation_costs(session);
-  if (!costs || !session.open(input)) return std::nullopt;
-  if (session.compilation().pir()) {
-    session.sink().report(Code::unknown_subject, SourceRange(), "`{}` is a plan and not a program: `compare` needs .pipe files or schedules of the standard library", input)
-        .hint("`piper simulate {}` has its figures", input);
+std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink) {
+  if (!compilation.open(look.input, sink)) return std::nullopt;
+  if (compilation.pir()) {
+    sink.report(Code::unknown_subject, SourceRange(), "`{}` is a plan and not a program: `compare` needs .pipe files or schedules of the standard library", look.input)
+        .hint("`piper simulate {}` has its figures", look.input);
     return std::nullopt;
   }
   // Each is given what it takes: `v` is no parameter of every schedule.
-  const auto declared = session.compilation().declared(name);
+  const auto declared = compilation.declared(look.name);
   std::vector<lower::Override> given;
-  for (std::size_t i = 0; i < overrides.size(); ++i) {
-    const bool takes = !declared || declared->takes(overrides[i].name);
+  for (std::size_t i = 0; i < look.overrides.size(); ++i) {
+    const bool takes = !declared || declared->takes(look.overrides[i].name);
     taken[i] = taken[i] || takes;
-    if (takes) given.push_back(overrides[i]);
+    if (takes) given.push_back(look.overrides[i]);
   }
-  session.compilation().set_overrides(std::move(given));
-  auto subject = session.subject(name, false);
+  compilation.set_overrides(std::move(given));
+  auto subject = compilation.subject(look.name, false, sink);
   if (!subject) return std::nullopt;
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
-  const auto dag = session.compile(*subject, dag::Level::planned);
+  const auto dag = compilation.compile(*subject, {}, sink);
   if (!dag) return std::nullopt;
-  auto timeline = simulate(session, *costs, *dag, directives);
+  auto timeline = simulate(look.costs, *dag, directives, sink);
   if (!timeline) return std::nullopt;
-  Compared compared{.name = word, .timeline = std::move(*timeline)};
-  if (session.arguments().format == "html") compared.picture = pictures::make_picture(word, compared.timeline, &*dag, session.context().locations);
+  Compared compared{.name = look.shown, .timeline = std::move(*timeline)};
+  const LocationTable& locations = compilation.context().locations;
+  if (look.picture) compared.picture = pictures::make_picture(look.shown, compared.timeline, &*dag, locations);
   for (const Timeline::Rank& rank : compared.timeline.ranks) compared.peak = std::max(compared.peak, rank.peak);
   const passes::Measures measures = passes::measure(*dag);
   compared.bytes = measures.peak_memory;
   compared.traffic = measures.traffic;
   if (declared && declared->range.file.valid()) {
-    const std::string_view text = session.context().locations.files().text(declared->range.file);
+    const std::string_view text = locations.files().text(declared->range.file);
     compared.lines = lines_of(text.substr(declared->range.begin, declared->range.end - declared->range.begin));
   }
   return compared;
@@ -148,4 +145,4 @@ llvm::json::Array comparison_json(const std::list<Compared>& all) {
   return schedules;
 }
 
-}  // namespace piper::tools
+}  // namespace piper::views

@@ -1,4 +1,4 @@
-#include "frontend/tools/orders_view.h"
+#include "frontend/views/orders_view.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "passes/simulate/work_times.h"
 
-namespace piper::tools {
+namespace piper::views {
 namespace {
 
 using Op = passes::OrdersTable::Op;
@@ -127,4 +127,4 @@ std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, con
   return pictures::grid_text(grid_rows(table, dag), screen) + Labels(table).legend();
 }
 
-}  // namespace piper::tools
+}  // namespace piper::views

@@ -6,7 +6,7 @@
 #include "ir/location.h"
 #include "passes/simulate/timeline.h"
 
-namespace piper::tools {
+namespace piper::views {
 
 /// Figures, a row per rank, and where the time of the critical path goes, with source lines.
 std::string simulation_text(const passes::Timeline& timeline, const LocationTable& locations);
@@ -17,4 +17,4 @@ std::string figures_text(const passes::Timeline& timeline);
 /// The schema of `simulate --format json`.
 std::string simulation_json(const passes::Timeline& timeline, const LocationTable& locations);
 
-}  // namespace piper::tools
+}  // namespace piper::views

@@ -1,4 +1,4 @@
-#include "frontend/tools/simulate_view.h"
+#include "frontend/views/simulate_view.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "passes/plan/requirements.h"
 
-namespace piper::tools {
+namespace piper::views {
 namespace {
 
 using passes::Timeline;
@@ -189,4 +189,4 @@ std::string simulation_json(const Timeline& timeline, const LocationTable& locat
   return text + "\n";
 }
 
-}  // namespace piper::tools
+}  // namespace piper::views

@@ -1,0 +1,48 @@
+#pragma once
+// Several programs beside each other, the best of each figure marked.
+
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/pictures/picture.h"
+#include "frontend/service/compilation.h"
+#include "frontend/views/simulation.h"
+#include "llvm/Support/JSON.h"
+#include "passes/simulate/timeline.h"
+
+namespace piper::views {
+
+/// Of everything less is better.
+struct Compared {
+  std::string name;
+  passes::Timeline timeline;
+  double peak = 0;
+  std::int64_t bytes = 0, traffic = 0;
+  std::size_t lines = 0;  // of its declaration, without comments
+  std::optional<pictures::Picture> picture = {};  // where one was asked for
+};
+
+/// What is looked at, at which costs and sizes.
+struct Look {
+  std::string input, name;                      // a file, and a declaration of it; or a schedule of the library
+  std::string shown;                            // what the row is called
+  const SimulationCosts& costs;
+  std::span<const lower::Override> overrides;   // it gets those that it takes
+  bool picture = false;
+};
+
+/// Compiles and simulates it. The overrides that it takes are noted in `taken`. Nothing after an error.
+std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink);
+/// `FILE.pipe:NAME` names one of several declarations, `FILE.pipe` and a name of the library what they are.
+std::pair<std::string, std::string> taken_apart(const std::string& word);
+
+/// A row for each.
+std::string comparison_text(const std::list<Compared>& all);
+/// An object for each.
+llvm::json::Array comparison_json(const std::list<Compared>& all);
+
+}  // namespace piper::views

@@ -1,0 +1,29 @@
+#pragma once
+// What is told of a schedule of the standard library: what its file says of it, its figures and its grid at the sizes given, and the others beside it.
+
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontend/views/comparison.h"
+
+namespace piper::views {
+
+struct SchedulePage {
+  std::string name;
+  std::vector<lower::Override> sizes;  // those given, and 4 for each other axis, 8 for each other number
+  std::string prose = {}, figures = {}, grid = {};
+  std::list<Compared> all = {};        // it and the others that have such sizes
+  std::string without = {};            // the others, and why
+};
+
+/// `name` is one of `Compilation::library_schedules`. Nothing after an error.
+std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const std::string& name, std::span<const lower::Override> given, const SimulationCosts& costs,
+                                          DiagnosticSink& sink, service::Compilation& compilation);
+
+/// `draw`: the command that draws a grid too wide for a page.
+std::string schedule_page_text(const SchedulePage& page, const std::string& draw);
+
+}  // namespace piper::views

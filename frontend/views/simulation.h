@@ -1,0 +1,23 @@
+#pragma once
+// At which costs something is simulated, and the timeline of a compiled program at them.
+
+#include <optional>
+#include <span>
+
+#include "frontend/service/cost_text.h"
+#include "passes/simulate/timeline.h"
+
+namespace piper::views {
+
+/// The operations of orders, or with `actions` those of plans.
+struct SimulationCosts {
+  passes::OperationCosts operations;
+  std::optional<service::MeasuredCosts> actions;
+
+  dag::Level needed() const { return actions ? dag::Level::planned : dag::Level::ordered; }
+};
+
+/// `dag` is at the level that the costs need. Nothing after an error.
+std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, std::span<const directive::Directive> directives, DiagnosticSink& sink);
+
+}  // namespace piper::views
