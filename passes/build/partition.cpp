@@ -8,6 +8,7 @@
 
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
+#include "passes/build/pieces.h"
 #include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
 #include "passes/selectors/select.h"
@@ -65,6 +66,7 @@ class Partitioner {
   const directive::Strategy& strategy_;
   DiagnosticSink& sink_;
   std::vector<std::uint64_t> costs_;  // per forward node, its backward ops included
+  const std::vector<bool> live_ = live_forward(model_);  // stages are made of these
 };
 
 void Partitioner::compute_costs() {
@@ -308,7 +310,7 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
   };
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
     const Node& node = model_.nodes()[n];
-    if (node.pass != Pass::F) continue;
+    if (!live_[n]) continue;
     const auto [entry, fresh] = known.try_emplace(node.region);
     if (fresh) {
       for (RegionId r = node.region;; r = model_.regions.parent(r)) {

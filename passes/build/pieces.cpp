@@ -86,7 +86,6 @@ class Cutter {
   Pieces run();
 
  private:
-  void find_live();
   void key_by_region();
   void split_cycles();
   void merge_back();
@@ -101,22 +100,6 @@ class Cutter {
   std::vector<std::uint32_t> group_;       // per node
   std::vector<RegionId> region_of_group_;
 };
-
-void Cutter::find_live() {
-  const auto nodes = model_.nodes();
-  live_.assign(nodes.size(), false);
-  for (const Loss& loss : model_.losses) live_[model_.value(loss.sum).def.index()] = true;
-  for (std::size_t n = nodes.size(); n-- > 0;) {
-    if (nodes[n].pass != Pass::F) {
-      live_[n] = false;
-      continue;
-    }
-    if (!live_[n]) continue;
-    for (const ValueId value : model_.operands(nodes[n])) {
-      if (const NodeId def = model_.value(value).def; def.valid()) live_[def.index()] = true;
-    }
-  }
-}
 
 RegionId Cutter::cut_path(RegionId region) {
   std::vector<RegionId> kept;
@@ -280,7 +263,7 @@ void Cutter::number() {
 }
 
 Pieces Cutter::run() {
-  find_live();
+  live_ = live_forward(model_);
   key_by_region();
   const std::size_t regions = region_of_group_.size();
   split_cycles();
@@ -290,6 +273,23 @@ Pieces Cutter::run() {
 }
 
 }  // namespace
+
+std::vector<bool> live_forward(const Graph& model) {
+  const auto nodes = model.nodes();
+  std::vector<bool> live(nodes.size(), false);
+  for (const Loss& loss : model.losses) live[model.value(loss.sum).def.index()] = true;
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    if (nodes[n].pass != Pass::F) {
+      live[n] = false;
+      continue;
+    }
+    if (!live[n]) continue;
+    for (const ValueId value : model.operands(nodes[n])) {
+      if (const NodeId def = model.value(value).def; def.valid()) live[def.index()] = true;
+    }
+  }
+  return live;
+}
 
 Pieces cut_pieces(const Graph& model, std::span<const Symbol> selected) { return Cutter(model, selected).run(); }
 

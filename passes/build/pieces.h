@@ -28,6 +28,9 @@ struct Pieces {
   std::vector<std::uint32_t> piece_of;  // per node of the model; kNone
 };
 
+/// Per node: a forward operation that a loss depends on; others are made for nothing, and belong to no piece.
+std::vector<bool> live_forward(const tensor::Graph& model);
+
 Pieces cut_pieces(const tensor::Graph& model, std::span<const Symbol> selected);
 
 }  // namespace piper::passes

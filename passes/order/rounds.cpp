@@ -75,6 +75,8 @@ class Rounds {
       if (share == shares.end()) share = shares.insert(shares.end(), Share{node.subject.bucket(), {}, {}, {}, {}});
       (scatters ? share->reduction : dag_.cuts_parameters(bucket) ? share->gather : share->left_by) = NodeId::at(n);
     }
+    // Buckets are numbered alike in every text of a DAG, nodes are not.
+    for (auto& [at, home] : homes_) std::sort(home.shares.begin(), home.shares.end(), [](const Share& a, const Share& b) { return a.bucket < b.bucket; });
   }
 
   void find_work() {

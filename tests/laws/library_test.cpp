@@ -142,6 +142,11 @@ TEST_P(Library, KeepsAllBitsInF32) {
   LawRun run;
   expect_values_of_one_device(gpt_source(GetParam()), run, tensor::DType::f32);
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 2"), run, tensor::DType::f32);
+  // What is cut changes no bit where gradients are reduced alike.
+  LawRun gradients, parameters;
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: run"), gradients, tensor::DType::f32);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: run, prefetch: 2"), parameters, tensor::DType::f32);
+  EXPECT_EQ(first_bit_difference(gradients, parameters), "");
 }
 
 TEST_P(Library, DrawsTheRandomNumbersOfOneDevice) {
