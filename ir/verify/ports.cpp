@@ -10,7 +10,8 @@ namespace {
 /// What ports of bodies say about their edges: `saved` is what stays in a chunk, or comes to it once for several of its passes.
 class Ports {
  public:
-  explicit Ports(Facts& facts) : facts_(facts), dag_(facts.dag) {}
+  explicit Ports(Facts& facts)
+      : facts_(facts), dag_(facts.dag), differ_(std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const dag::Chunk& chunk) { return chunk.lean.valid(); })) {}
 
   void check() {
     for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
@@ -24,9 +25,9 @@ class Ports {
   }
 
  private:
-  /// The first instance of a chunk: all of them have its bodies, and their edges differ in the samples alone. Where some run again, all instances are looked at.
+  /// The first instance of a chunk: all of them have its bodies, and their edges differ in the samples alone. Where some run again, all are looked at.
   bool is_first(const Node& node) const {
-    if (runs_body(node.kind) && dag_.chunks[node.chunk.index()].lean.valid()) return true;
+    if (differ_ && runs_body(node.kind)) return true;
     return runs_body(node.kind) && std::all_of(node.instance.at.begin(), node.instance.at.end(), [](std::int32_t at) { return at <= 0; });
   }
   const dag::Body& body_of(const Node& node) const { return dag_.bodies[node.body.index()]; }
@@ -77,6 +78,7 @@ class Ports {
 
   Facts& facts_;
   const Dag& dag_;
+  const bool differ_;  // instances of one chunk
   std::map<std::pair<std::uint32_t, dag::ChunkId>, Pass> earliest_;  // by output and reading chunk
 };
 

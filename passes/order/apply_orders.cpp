@@ -71,7 +71,8 @@ class Application {
 
   /// What runs again and stands in an order is not put before its backward.
   void find_named_again() {
-    if (dag_.forward_only) return;
+    recomputes_ = !dag_.forward_only && std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [](const Chunk& chunk) { return chunk.bodies[static_cast<std::size_t>(Pass::R)].valid(); });
+    if (!recomputes_) return;
     DiagnosticSink unread(sink_.locations());  // what matches nothing is told where it is applied
     std::vector<NodeId> named;
     for (const directive::Directive& directive : strategy_.directives) {
@@ -103,9 +104,10 @@ class Application {
 
   /// Each piece of backward work with what runs again before it.
   void insert_second_forwards() {
+    if (!recomputes_) return;
     std::vector<NodeId> all;
     for (const NodeId node : work_) {
-      if (const NodeId again = again_before(node); again.valid()) {
+      if (const NodeId again = again_before(node); again.valid() && seen_in_[again.index()] != claim_) {
         take_again(again, out_.loc[node.index()]);
         all.push_back(again);
       }
@@ -114,11 +116,14 @@ class Application {
     work_.swap(all);
   }
 
-  /// What runs again for the backwards of a group does so before it.
+  /// What runs again for the backwards of a group does so before it, but where the forward itself stands in the group.
   void place_second_forwards(const OrderStep& group, Units& previous) {
     std::vector<std::pair<NodeId, LocId>> found;
-    find_second_forwards(group, found);
+    llvm::DenseSet<NodeId> forwards;
+    find_second_forwards(group, found, forwards);
     for (const auto& [again, loc] : found) {
+      const Node& node = dag_.node(again);
+      if (forwards.contains(selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance)))) continue;
       if (seen_in_[again.index()] == claim_) continue;  // its backward is named twice, which is told
       take_again(again, loc);
       out_.text_position[again.index()] = next_position_++;
@@ -128,17 +133,21 @@ class Application {
     }
   }
 
-  void find_second_forwards(const OrderStep& step, std::vector<std::pair<NodeId, LocId>>& found) {
+  void find_second_forwards(const OrderStep& step, std::vector<std::pair<NodeId, LocId>>& found, llvm::DenseSet<NodeId>& forwards) {
     if (step.kind != OrderStep::Kind::op) {
-      for (const std::uint32_t child : children_of(step)) find_second_forwards(order_->steps[child], found);
+      for (const std::uint32_t child : children_of(step)) find_second_forwards(order_->steps[child], found, forwards);
       return;
     }
     DiagnosticSink unread(sink_.locations());
     std::vector<NodeId> nodes;
     for (const OrderOp& op : ops_of(step)) {
-      if (op.part != Part::none || (op.pass != Pass::B && op.pass != Pass::BI)) continue;
+      if (op.part != Part::none || op.pass == Pass::R || op.pass == Pass::BW) continue;
       nodes.clear();
       selection_.nodes(*order_, op, unread, nodes);
+      if (op.pass == Pass::F) {
+        forwards.insert(nodes.begin(), nodes.end());
+        continue;
+      }
       std::erase_if(nodes, [&](NodeId node) { return !roles_.contains(dag_.node(node).devices, rank_->devices); });
       if (nodes.size() > 1) data_order_.sort(nodes);
       for (const NodeId node : nodes) {
@@ -220,7 +229,7 @@ class Application {
     std::size_t members = 0;
     for (const std::uint32_t child : children_of(step)) members += has_work(order_->steps[child]) ? 1 : 0;
     const bool outermost = members > 1 && group_ == Dag::kNoGroup;
-    if (outermost && !dag_.forward_only) place_second_forwards(step, previous);
+    if (outermost && recomputes_) place_second_forwards(step, previous);
     if (outermost) group_ = next_group_++;
     std::vector<std::size_t> starts;
     Units end;
@@ -259,7 +268,7 @@ class Application {
     work_.clear();
     for (const OrderOp& op : ops_of(step)) place_op(op, previous);
     if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
-    if (group_ == Dag::kNoGroup) insert_second_forwards();
+    insert_second_forwards();
     for (const NodeId node : work_) {
       out_.text_position[node.index()] = next_position_++;
       if (group_ != Dag::kNoGroup) {
@@ -436,6 +445,7 @@ class Application {
   std::uint32_t claim_ = 0;
   std::uint32_t next_position_ = 0, next_group_ = 0;
   std::uint32_t group_ = Dag::kNoGroup;
+  bool recomputes_ = false;                  // something runs again
   llvm::DenseSet<NodeId> named_again_;       // what runs again where an order says
   bool wider_told_ = false;                  // of the current rank: it claims more devices than run its operations
   std::vector<NodeId> nodes_;                // of the current OrderOp

@@ -10,6 +10,14 @@ using namespace dag;
 
 namespace {
 
+/// Its backward makes nothing: neither it nor anything upstream is trained.
+bool has_idle_backward(const Dag& dag, const Chunk& chunk) {
+  return std::all_of(kAllPasses.begin(), kAllPasses.end(), [&](Pass pass) {
+    const BodyId body = chunk.bodies[static_cast<std::size_t>(pass)];
+    return !is_backward(pass) || !body.valid() || dag.bodies[body.index()].outputs.empty();
+  });
+}
+
 /// Work of each chunk in one pass by the op table. A whole backward is its halves, and where a chunk has no halves by themselves both are weighed by the whole.
 std::vector<double> work_of(const Dag& dag, std::span<const std::int64_t> costs, Pass pass) {
   const auto cost = [&](const Chunk& chunk, Pass of) {
@@ -17,6 +25,7 @@ std::vector<double> work_of(const Dag& dag, std::span<const std::int64_t> costs,
     return body.valid() ? static_cast<double>(costs[body.index()]) : 0.0;
   };
   const auto backward = [&](const Chunk& chunk) {
+    if (has_idle_backward(dag, chunk)) return 0.0;
     const double whole = cost(chunk, Pass::B);
     return whole > 0 ? whole : cost(chunk, Pass::BI) + cost(chunk, Pass::BW);
   };
@@ -24,7 +33,7 @@ std::vector<double> work_of(const Dag& dag, std::span<const std::int64_t> costs,
   const bool halves = std::all_of(dag.chunks.begin(), dag.chunks.end(), [&](const Chunk& chunk) { return cost(chunk, Pass::BI) > 0 || backward(chunk) == 0; });
   std::vector<double> work;
   for (const Chunk& chunk : dag.chunks) {
-    work.push_back(!is_backward(pass) ? cost(chunk, Pass::F) : pass == Pass::B || !halves ? backward(chunk) : cost(chunk, pass));
+    work.push_back(!is_backward(pass) ? cost(chunk, Pass::F) : pass == Pass::B || !halves || backward(chunk) == 0 ? backward(chunk) : cost(chunk, pass));
   }
   return work;
 }
@@ -61,7 +70,7 @@ Shares::Shares(const Dag& dag, Symbol partition) : dag_(dag) {
         shares.push_back(all > 0 ? work[c] / all : 0);
         continue;
       }
-      const double in_stage = of_stage[stage[c]] > 0 ? work[c] / of_stage[stage[c]] : 1.0 / chunks_of_stage[stage[c]];
+      const double in_stage = of_stage[stage[c]] > 0 ? work[c] / of_stage[stage[c]] : is_backward(pass) ? 0 : 1.0 / chunks_of_stage[stage[c]];
       const double outside = all > 0 ? (all - staged) / all : 0;
       shares.push_back((1 - outside) * in_stage / stages);
     }

@@ -65,6 +65,15 @@ TEST(LawMutations, OptimizerStateInShares) {
   expect_all_refused(planned(context, small_gpt(context, {.layers = 2, .batch = 8, .seq = 3, .dim = 4, .tied = true}), build.strategy()), 250);
 }
 
+TEST(LawMutations, RunAgainAndFrozen) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+  build.line(2, 3).one_f_one_b(2, 3, true).replicate({"dp"}, 256).clip(0.1);
+  directive::Selector some = build.selector({{"layer", 0}, {"mb", 1}});
+  build.add(directive::Recompute{{build.selector({{"stage", 1}}), std::move(some)}, build.next_line()}).add(directive::Freeze{{build.selector({{"layer", 2}})}, build.next_line()});
+  expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 12, .dim = 2, .hidden = 3}), build.strategy()), 250);
+}
+
 /// Without its workspace, with a smaller one or a larger one, where bodies are known.
 void expect_workspaces_verified(dag::Dag& dag, int& changed) {
   const auto refused = [&] {

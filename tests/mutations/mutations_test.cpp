@@ -26,6 +26,7 @@ TEST(Mutations, AMaskedLossAndItsCount) { expect_all_refused("masked_planned", 3
 TEST(Mutations, ASendThatAnOrderNames) { expect_all_refused("named_send", 500); }
 TEST(Mutations, ChunksThatShareABody) { expect_all_refused("shared_bodies", 1000); }
 TEST(Mutations, ForwardAndBackwardApart) { expect_all_refused("apart", 1000); }
+TEST(Mutations, SomeMicrobatchesAgainAndFrozenWeights) { expect_all_refused("recomputed", 700); }
 TEST(Mutations, ForwardAlone) { expect_all_refused("held_out", 80); }
 
 /// The changes of these texts alone; every kind occurs in some of them.

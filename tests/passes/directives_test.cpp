@@ -141,11 +141,6 @@ const Refusal kRefusals[] = {
     {"recomputed_unknown", Code::unknown_region, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"laier", 0}})); }},
     {"recomputed_microbatch_out_of_range", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}, {"mb", 2}})); }},
     {"recomputed_parts_apart", Code::selector_matches_nothing, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"stage", 0}, {"layer", 3}})); }},
-    {"ordered_again", Code::not_recomputed, mlp,
-     [](StrategyBuilder& b) {
-       b.line(2, 2).replicate({"dp"}).rank({{"pp", 0}});
-       for (const Pass pass : {Pass::F, Pass::R, Pass::B}) b.op(pass, {{"stage", 0}, {"mb", 0}}).op(pass, {{"stage", 0}, {"mb", 1}});
-     }},
     {"placed_again", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}})).place({{"layer", 0}}, {{"pp", 0}}, Pass::R); }},
     {"frozen_without_weights", Code::nothing_to_freeze, tied_towers, [](StrategyBuilder& b) { freeze(b, b.selector({{"join", 0}})); }},
     {"frozen_model", Code::nothing_left_to_train, mlp, [](StrategyBuilder& b) { freeze(b, b.selector({})); }},

@@ -452,6 +452,47 @@ TEST(Streams, CrowdedRanksArePooled) {
   EXPECT_LE(dag->streams.size(), 64u);
 }
 
+// ---- what runs again -----------------------------------------------------------------------------------------------------------
+
+directive::Recompute recompute(Program& program, std::vector<Index> target) { return {{program.build.selector(std::move(target))}, program.build.next_line()}; }
+
+TEST(Recompute, StandsDirectlyBeforeItsBackward) {
+  for (const bool ordered : {false, true}) {
+    Program program;
+    if (ordered) program.build.one_f_one_b(2, 2);
+    program.build.add(recompute(program, {{"stage", 1}}));
+    const auto dag = program.compile();
+    ASSERT_TRUE(dag) << program.reports();
+    EXPECT_EQ(program.sequence(*dag, 1), "F1.0 R1.0 B1.0 F1.1 R1.1 B1.1");
+  }
+}
+
+TEST(Recompute, StandsBeforeTheGroupOfItsBackward) {
+  Program program;
+  program.build.add(program.overlapped()).add(recompute(program, {{"stage", 1}}));
+  const auto dag = program.compile();
+  ASSERT_TRUE(dag) << program.reports();
+  const std::string sequence = program.sequence(*dag, 1);
+  EXPECT_TRUE(sequence == "F1.0 R1.0 [F1.1 B1.0] R1.1 B1.1" || sequence == "F1.0 R1.0 [B1.0 F1.1] R1.1 B1.1") << sequence;
+}
+
+TEST(Recompute, StandsWhereAnOrderNamesIt) {
+  Program program;
+  program.build.add(program.order({{program.rank(0), program.gpipe(0)},
+                                   {program.rank(1), {program.op(Pass::F, 1, 0), program.op(Pass::R, 1, 0), program.op(Pass::F, 1, 1), program.op(Pass::B, 1, 0), program.op(Pass::B, 1, 1)}}}));
+  program.build.add(recompute(program, {{"stage", 1}}));
+  const auto dag = program.compile();
+  ASSERT_TRUE(dag) << program.reports();
+  EXPECT_EQ(program.sequence(*dag, 1), "F1.0 R1.0 F1.1 B1.0 R1.1 B1.1");
+}
+
+TEST(Recompute, AnOrderNamesOnlyWhatRunsAgain) {
+  Program program;
+  program.build.add(program.order({{program.rank(0), program.gpipe(0)},
+                                   {program.rank(1), {program.op(Pass::F, 1, 0), program.op(Pass::R, 1, 0), program.op(Pass::F, 1, 1), program.op(Pass::B, 1, 0), program.op(Pass::B, 1, 1)}}}));
+  expect_error(program, Code::not_recomputed, "`R stage[1] mb[0]` matches nothing: no `recompute` line names this work");
+}
+
 // ---- measures ------------------------------------------------------------------------------------------------------------------
 
 TEST(Requirements, BubbleOfOneForwardOneBackward) {

@@ -72,7 +72,7 @@ void expect_same_values(Context& context, tensor::Graph model, const directive::
       EXPECT_LE(distance(gradient, gradients[param.index()]), kBound) << context.text(model.params[param.index()].name) << " on rank " << rank;
     }
   }
-  for (std::size_t p = 0; p < params.size(); ++p) EXPECT_TRUE(updated[p]) << context.text(model.params[p].name);
+  for (std::size_t p = 0; p < params.size(); ++p) EXPECT_NE(updated[p], model.params[p].frozen) << context.text(model.params[p].name);
   for (std::size_t l = 0; l < model.losses.size(); ++l) {
     const tensor::Loss& loss = model.losses[l];
     const double count = loss.mask ? std::max(1.0, reference.get(loss.mask->count).data[0]) : static_cast<double>(loss.count);

@@ -218,7 +218,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     }
     case NodeKind::norm: {
       double sum = 0;
-      for (std::uint32_t b = 0; b < dag_.buckets.size(); ++b) {
+      for (std::uint32_t b = 0; b < dag_.trained_buckets(); ++b) {
         for (const double s : input(node, b, rank).data) sum += s;
       }
       const double norm = std::sqrt(sum), clip = dag_.settings.optimizer->clip.value_or(0);
