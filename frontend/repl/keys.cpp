@@ -89,7 +89,8 @@ bool KeyReader::next(Key& key) {
     pending_.erase(0, 1);
     return true;
   }
-  const std::size_t length = byte < 0x80 ? 1 : llvm::getNumBytesForUTF8(byte);
+  const bool begins = byte >= 0xC2 && byte <= 0xF4;  // several bytes
+  const std::size_t length = begins ? llvm::getNumBytesForUTF8(byte) : 1;
   if (pending_.size() < length) return false;
   const auto* first = reinterpret_cast<const llvm::UTF8*>(pending_.data());
   const bool legal = byte < 0x80 || (length > 1 && llvm::isLegalUTF8Sequence(first, first + length));

@@ -133,8 +133,8 @@ std::optional<std::string> LineEditor::read(std::string_view prompt, std::string
       case Terminal::Wait::closed: open = false; break;
     }
   }
-  terminal_.write(kPasteOff);
   terminal_.set_raw(false);
+  terminal_.write(kPasteOff);
   if (entry) history_.add(*entry);
   return entry;
 }

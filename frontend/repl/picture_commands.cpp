@@ -20,7 +20,7 @@ bool draw(Session& session, const Words& words, dag::Level level, const Draw& te
   const service::Plan* plan = session.plan(*chosen, level);
   if (plan == nullptr) return false;
   const std::optional<std::string> drawn = text(*chosen, *plan);
-  if (drawn) session.say(chosen->title() + "\n" + *drawn);
+  if (drawn) session.show(chosen->title() + "\n" + *drawn);
   return drawn.has_value();
 }
 
@@ -78,7 +78,7 @@ bool compare(Session& session, const Words& words) {
     session.during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) { declaration = views::declaration_text(compilation, chosen->name); });
     all.push_back(views::compared(chosen->title(), std::move(*timeline), plan->dag, declaration));
   }
-  session.say(views::comparison_text(all));
+  session.show(views::comparison_text(all));
   return true;
 }
 

@@ -33,7 +33,7 @@ Ended run_lines(Session& session, std::istream& in, Echo echo) {
     const auto entry = lines.add(line);
     if (!entry || session.execute(*entry)) continue;
     ended = Ended::failed;
-    if (echo != Echo::prompt && session.interrupt().requested()) return Ended::interrupted;
+    if (echo != Echo::prompt && session.interrupted()) return Ended::interrupted;
   }
   if (echo == Echo::prompt) session.say("\n");
   if (!lines.open()) return ended;
@@ -58,7 +58,7 @@ void run_terminal(Session& session, Terminal& terminal) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
       const auto entry = lines.add(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
-      if (entry && !session.execute(*entry) && session.interrupt().requested()) break;
+      if (entry && !session.execute(*entry) && session.interrupted()) break;
     }
     if (lines.open()) session.report_half_entry(lines.take());
   }

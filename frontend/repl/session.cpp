@@ -41,6 +41,11 @@ void Session::say(std::string_view text) {
   host_.out.flush();
 }
 
+void Session::show(std::string picture) {
+  if (!only_changes_ || picture != shown_) say(picture);
+  shown_ = std::move(picture);
+}
+
 void Session::say_interrupted() { say("interrupted\n"); }
 
 bool Session::tell(const std::vector<Diagnostic>& diagnostics, const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces) {
@@ -60,7 +65,13 @@ void Session::renew() {
 }
 
 bool Session::execute(std::string_view text) {
+  const bool good = answer(text);
+  interrupted_ = interrupt_.requested();
   interrupt_.clear();
+  return good;
+}
+
+bool Session::answer(std::string_view text) {
   const std::vector<lower::Override> values = values_;
   const passes::OperationCosts costs = costs_.operations;
   const auto go_back = [&] {
@@ -140,7 +151,15 @@ bool Session::redraw(bool library_too) {
   if (!library_too && !in_session) return true;
   Words words{drawn_->words, {}};
   if (words.plain.empty()) words.plain.push_back(drawn_->subject);
-  return row->run(*this, words);
+  only_changes_ = !library_too;
+  try {
+    const bool good = row->run(*this, words);
+    only_changes_ = false;
+    return good;
+  } catch (...) {
+    only_changes_ = false;
+    throw;
+  }
 }
 
 bool Session::set(const std::vector<lower::Override>& values) {
@@ -220,13 +239,15 @@ bool Session::notice_changes() {
   }
   if (!again) return false;
   const std::string path = pending_.empty() ? sources_.file() : pending_;
-  interrupt_.clear();
   say("`" + path + "` has changed\n");
   try {
     if (load(path)) redraw(false);
+  } catch (const Cancelled&) {
+    say_interrupted();
   } catch (const std::bad_alloc&) {
     fail(Code::out_of_memory, "", "the machine has no memory left to read it again");
   }
+  interrupt_.clear();
   return true;
 }
 

@@ -51,6 +51,8 @@ class Session {
   /// Answers an entry, which may have several lines; false when it failed.
   bool execute(std::string_view entry);
   bool ended() const { return ended_; }
+  /// Whether the last entry was.
+  bool interrupted() const { return interrupted_; }
   /// Reads again what has changed on the disk since, and says so; false: nothing has.
   bool notice_changes();
   bool has_changes();
@@ -66,6 +68,8 @@ class Session {
   views::SimulationCosts& costs() { return costs_; }
   pictures::Screen screen() const { return host_.screen ? host_.screen() : pictures::Screen(); }
   void say(std::string_view text);
+  /// Prints a picture; where it is drawn again for a definition, only when it has changed.
+  void show(std::string picture);
   /// Prints an error of the session itself; gives false.
   template <typename... Args>
   bool fail(Code code, const std::string& hint, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
@@ -139,6 +143,7 @@ class Session {
     std::string subject;
   };
 
+  bool answer(std::string_view text);
   bool execute_command(const std::string& line);
   bool bind(const Entry& entry);
   bool evaluate(const std::string& expression);
@@ -185,13 +190,15 @@ class Session {
   std::string subject_;  // of the last command
   std::string model_;    // of `:model`
   std::optional<Drawn> drawn_;
+  std::string shown_;  // the last picture
+  bool only_changes_ = false;
   std::vector<lower::Override> asked_;  // of the command that runs
   std::vector<std::string> library_;
   std::string pending_;  // a file that has mistakes: it is loaded when it has changed
   std::map<std::string, std::string> watched_;  // files, as they were read
   std::map<std::string, std::string> drafts_;
   Stepper stepper_;
-  bool ended_ = false;
+  bool ended_ = false, interrupted_ = false;
 };
 
 }  // namespace piper::repl

@@ -27,12 +27,12 @@ SourceRange last_value(const sema::Program& program) {
   return last != nullptr && last->value != nullptr ? last->value->range : SourceRange();
 }
 
-/// `p: axis, m: int` and `p, m`: the parameters of a schedule, but for those that a binding hides.
+/// `p: axis, m: int = 4` and `p, m`: the parameters of a schedule, but for those that a binding hides.
 struct Parameters {
   std::string declared, passed;
 };
 
-Parameters parameters_to_pass(const sema::Program& program, const std::string& name, const std::vector<std::string>& hidden) {
+Parameters parameters_to_pass(const sema::Program& program, const SourceTable& files, const std::string& name, const std::vector<std::string>& hidden) {
   Parameters made;
   const sema::FunctionId schedule = program.find_schedule(name);
   if (!schedule.valid()) return made;
@@ -41,6 +41,10 @@ Parameters parameters_to_pass(const sema::Program& program, const std::string& n
     std::string parameter(function.syntax->params[i].name.name);
     if (std::find(hidden.begin(), hidden.end(), parameter) != hidden.end()) return {};
     made.declared += (i == 0 ? "" : ", ") + parameter + ": " + std::string(sema::type_name(function.params[i]));
+    if (const ast::Expr* written = function.syntax->params[i].default_value) {
+      const SourceRange range = written->range;
+      made.declared += " = " + std::string(files.text(range.file).substr(range.begin, range.end - range.begin));
+    }
     made.passed += (i == 0 ? "" : ", ") + parameter;
   }
   return made;
@@ -77,7 +81,7 @@ Session::Probe Session::probe(std::span<const Binding> bindings, const std::stri
       });
     } else if (chosen) {
       during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) {
-        const Parameters parameters = parameters_to_pass(*compilation.program(), subject, hidden);
+        const Parameters parameters = parameters_to_pass(*compilation.program(), compilation.context().locations.files(), subject, hidden);
         if (parameters.declared.empty()) return;
         made.values = chosen->values;
         head = std::string("schedule ") + kProbe + "(" + parameters.declared + ") {\n";
