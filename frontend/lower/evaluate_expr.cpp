@@ -62,7 +62,7 @@ Value Evaluator::eval(const ast::Expr& expr, Frame& frame) {
   // A name without a value: what was to give it failed.
   if (value.none() && !sema::type_of(expr).is(sema::TypeKind::none)) set_failed();
   if (failed_) return {};
-  if (observations != nullptr) observations->note(expr.range, value, observed_model);
+  if (observations != nullptr) observations->note(expr.range, value, {context(), *mesh, *device_sets}, observed_model);
   return value;
 }
 

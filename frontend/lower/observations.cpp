@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "frontend/lower/value_text.h"
+
 namespace piper::lower {
 
 namespace {
@@ -19,8 +21,12 @@ std::string in_words(const Value& value, const tensor::Graph* model) {
 
 }  // namespace
 
-void Observations::note(SourceRange range, const Value& value, const tensor::Graph* model) {
+void Observations::note(SourceRange range, const Value& value, const directive::Surroundings& around, const tensor::Graph* model) {
   if (range.file != file_ || value.none()) return;
+  if (asked_ && asked_->range == range) {
+    asked_->text = value_text(value, around, model);
+    asked_->is_order = value.shared<OrderValue>() != nullptr;
+  }
   Seen& seen = seen_[range];
   if (seen.more || seen.looked_at == kLookedAt) return;
   ++seen.looked_at;

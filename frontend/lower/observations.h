@@ -11,10 +11,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "frontend/lower/value.h"
+#include "ir/directive/print.h"
 
 namespace piper::lower {
 
@@ -28,15 +30,25 @@ class Observations {
     std::uint32_t looked_at = 0;
   };
 
+  /// One expression whose value is wanted as a person writes it.
+  struct Asked {
+    SourceRange range;
+    std::string text = {};  // empty: it was not evaluated
+    bool is_order = false;
+  };
+
   explicit Observations(FileId file) : file_(file) {}
+  Observations(FileId file, SourceRange asked) : file_(file), asked_(Asked{asked}) {}
 
   /// `model`: the graph of the value's tensors; null where there is none.
-  void note(SourceRange range, const Value& value, const tensor::Graph* model);
+  void note(SourceRange range, const Value& value, const directive::Surroundings& around, const tensor::Graph* model);
+  const std::optional<Asked>& asked() const { return asked_; }
   /// Null: it was not evaluated.
   const Seen* of(SourceRange range) const;
 
  private:
   FileId file_;
+  std::optional<Asked> asked_;
   std::map<SourceRange, Seen> seen_;
 };
 

@@ -51,6 +51,28 @@ std::vector<Lexeme> lexemes(std::string_view text) {
   }
 }
 
+bool goes_on(std::string_view text) {
+  antlr4::ANTLRInputStream input(one_character_per_byte(text));
+  Lexer lexer(&input);
+  lexer.removeErrorListeners();
+  std::int64_t open = 0;
+  std::size_t last = Lexer::SEMI;
+  bool documents = false;
+  for (;;) {
+    const std::unique_ptr<antlr4::Token> token = lexer.nextToken();
+    const std::size_t type = token->getType();
+    if (type == antlr4::Token::EOF) break;
+    if (type == Lexer::NEWLINE || type == Lexer::COMMENT) continue;
+    documents = type == Lexer::DOC;
+    if (documents) continue;
+    last = type;
+    if (type == Lexer::LPAREN || type == Lexer::LBRACKET || type == Lexer::LBRACE) ++open;
+    if (type == Lexer::RPAREN || type == Lexer::RBRACKET || type == Lexer::RBRACE) --open;
+  }
+  const bool ends = last == Lexer::SEMI || last == Lexer::UNKNOWN || last == Lexer::UNCLOSED_STRING || last == Lexer::BAD_NUMBER || can_end_statement(last);
+  return open > 0 || documents || !ends;
+}
+
 std::vector<std::string> keywords() {
   antlr4::ANTLRInputStream input;
   const Lexer lexer(&input);

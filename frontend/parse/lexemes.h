@@ -22,6 +22,9 @@ struct Lexeme {
 
 std::vector<Lexeme> lexemes(std::string_view text);
 
+/// Whether a statement or item that ends here needs another line: a bracket is open, the last token cannot end a statement, or documentation stands last.
+bool goes_on(std::string_view text);
+
 /// The reserved words, sorted; pass letters are not among them.
 std::vector<std::string> keywords();
 

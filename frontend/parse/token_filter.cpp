@@ -20,8 +20,6 @@ std::string one_character_per_byte(std::string_view text) {
   return ascii;
 }
 
-namespace {
-
 using Lexer = generated::PipeLexer;
 
 bool can_end_statement(std::size_t type) {
@@ -33,6 +31,8 @@ bool can_end_statement(std::size_t type) {
       return false;
   }
 }
+
+namespace {
 
 /// Keywords that begin an item and stand nowhere else.
 bool only_begins_item(std::size_t type) {

@@ -36,6 +36,9 @@ constexpr std::size_t kMaxNesting = 400;
 /// any character is, hence one stand-in does for all of them.
 std::string one_character_per_byte(std::string_view text);
 
+/// Whether a line end behind a token of this type can end a statement.
+bool can_end_statement(std::size_t type);
+
 Tokens tokenize(std::string_view text, FileId file, SelectedReports& sink);
 
 }  // namespace piper::parse

@@ -105,7 +105,9 @@ std::vector<lower::Override> Compilation::default_values(sema::FunctionId id, lo
     std::optional<lower::Lowered> remains;
     if (lower::lower_schedule(*program_, id, values, context_, unread, &remains, seen)) return values;
   }
-  return given;
+  // Who goes on with the first ones is told why they do not do.
+  const bool writable = std::all_of(function.params.begin(), function.params.end(), [](const sema::Type& type) { return type.is(sema::TypeKind::axis) || type.is(sema::TypeKind::integer); });
+  return writable ? with_sizes(function, given, kDefaultSizes[0]) : given;
 }
 
 std::vector<lower::Override> Compilation::default_values(std::string_view name) {

@@ -1,6 +1,7 @@
 #include "frontend/service/cost_text.h"
 
 #include <charconv>
+#include <cstdio>
 #include <set>
 #include <span>
 #include <variant>
@@ -95,6 +96,18 @@ bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Cos
 }  // namespace
 
 bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) { return read_items<OperationCosts>(text, kCosts, costs, sink); }
+std::string cost_text(const OperationCosts& costs) {
+  std::string text;
+  for (const CostRow<OperationCosts>& row : kCosts) {
+    const std::optional<double> value = std::visit([&](auto field) { return std::optional<double>(costs.*field); }, row.field);
+    if (!value) continue;
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", *value);
+    text += (text.empty() ? "" : " ") + std::string(row.name) + "=" + number;
+  }
+  return text;
+}
+
 bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink) { return read_items<MachineRates>(text, kRates, rates, sink); }
 
 }  // namespace piper::service

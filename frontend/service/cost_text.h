@@ -19,6 +19,9 @@ namespace piper::service {
 bool read_costs(std::string_view text, passes::OperationCosts& costs, DiagnosticSink& sink);
 bool read_rates(std::string_view text, passes::MachineRates& rates, DiagnosticSink& sink);
 
+/// `f=1 bi=1 bw=1 p2p=0 ...`: what `read_costs` reads, of all that has a value.
+std::string cost_text(const passes::OperationCosts& costs);
+
 /// What a file of costs says: seconds of one run of bodies, by name.
 struct MeasuredCosts {
   passes::MachineRates rates;

@@ -64,6 +64,9 @@ class Document {
   /// The files of all ranges; the document's own is the first that was read.
   const SourceTable& files() const { return compilation_.context().locations.files(); }
 
+  /// All places that its answers speak of.
+  const LocationTable& locations() const { return compilation_.context().locations; }
+
   /// The syntax tree, with comments; its diagnostics are those of the syntax alone. Of a `.pir` file there is none.
   Answer<ast::Module> syntax(const Cancellation* cancellation = nullptr);
   /// Names and types; the diagnostics are those of syntax and analysis, of all files that it uses. Of a `.pir` file there is none.

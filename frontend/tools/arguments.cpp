@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
 constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::lsp) | bit(Command::completion) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
@@ -72,6 +72,11 @@ constexpr CommandRow kCommands[] = {
     {Command::fmt, "fmt", "piper fmt FILE...", 1, kAnyNumber, "put programs into the layout of the project",
      "Rewrites the files in place. `-` reads standard input and writes to standard output. A declaration with mistakes of syntax is left as it is.\n"
      "With --check nothing is written: the files that differ are listed, and the exit code is 1.", "FILE is a .pipe file, or `-`.\n"},
+    {Command::repl, "repl", "piper repl [FILE]", 0, 1, "a session: define, draw, change and look again",
+     "Reads lines and answers each: items, `let` and `var`, expressions, and commands such as `:grid zbv p=4 m=8`; `:help` lists them. FILE is loaded\n"
+     "first, and watched: when it changes, what is shown is drawn again. On a terminal lines can be edited, with history and completion. With\n"
+     "--script the lines of a file are answered as if they were typed, each printed before its answer, and the exit code says whether one failed.",
+     "FILE is a .pipe file.\n"},
     {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
      "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
      "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}}, as `-D` gives them.", ""},
@@ -105,6 +110,7 @@ constexpr OptionRow kOptions[] = {
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
+    {"--script", "FILE", "", "answer the lines of a file, each behind its prompt", bit(Command::repl)},
     {"--stdio", "", "", "what the server does anyway; some editors write it", bit(Command::lsp)},
     {"--help", "", "", "show the help of the command", kAll},
 };
@@ -164,6 +170,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.transport = value;
   } else if (name == "--out") {
     arguments.out_folder = value;
+  } else if (name == "--script") {
+    arguments.script = value;
   } else if (name == "--trace") {
     arguments.trace = value;
   } else if (name == "--reference") {

@@ -16,7 +16,7 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, fmt, lsp, completion, help };
+enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, fmt, repl, lsp, completion, help };
 
 struct Arguments {
   Command command = Command::help;
@@ -35,6 +35,7 @@ struct Arguments {
   std::optional<std::uint64_t> threads;         // --threads
   std::string out_folder;                       // --out
   std::string trace;                            // --trace
+  std::string script;                           // --script
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
   bool check = false;                           // --check

@@ -19,6 +19,9 @@ struct Console {
   std::function<unsigned()> columns = {};  // `err` is a terminal this wide right now: progress may rewrite its line; none or 0: it is none
   std::function<unsigned()> out_columns = {};  // the same of `out`: pictures are folded to it, and coloured
   std::istream* in = nullptr;  // null: there is no input
+  /// What somebody types: lines of a stream, of a terminal that knows nothing else, or keys.
+  enum class Typed { stream, lines, keys } typed = Typed::stream;
+  std::string program = {};  // of this process, to run it again; empty: that is not done
 };
 
 /// Exit codes of every command.

@@ -78,8 +78,14 @@ int run_command(const std::vector<std::string>& words) {
     const std::string text = *entry;
     if (const std::size_t equals = text.find('='); equals != std::string::npos) console.environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
+  console.program = "/proc/self/exe";
+  const bool typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  if (typed) console.typed = piper::tools::Console::Typed::keys;
   // A line cannot be cleared there.
-  if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") console.columns = console.out_columns = {};
+  if (const auto kind = console.environment.find("TERM"); kind == console.environment.end() || kind->second == "dumb") {
+    console.columns = console.out_columns = {};
+    if (typed) console.typed = piper::tools::Console::Typed::lines;
+  }
   const int code = piper::tools::run(words, console);
   std::cout.flush();
   std::cerr.flush();

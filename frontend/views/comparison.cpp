@@ -57,6 +57,22 @@ std::pair<std::string, std::string> taken_apart(const std::string& word) {
   return {word.substr(0, colon + 5), word.substr(colon + 6)};
 }
 
+Compared compared(std::string name, Timeline timeline, const dag::Dag& plan, std::string_view declaration) {
+  Compared row{.name = std::move(name), .timeline = std::move(timeline)};
+  for (const Timeline::Rank& rank : row.timeline.ranks) row.peak = std::max(row.peak, rank.peak);
+  const passes::Measures measures = passes::measure(plan);
+  row.bytes = measures.peak_memory;
+  row.traffic = measures.traffic;
+  row.lines = lines_of(declaration);
+  return row;
+}
+
+std::string_view declaration_text(const service::Compilation& compilation, const std::string& name) {
+  const auto declared = compilation.declared(name);
+  if (!declared || !declared->range.file.valid()) return {};
+  return compilation.context().locations.files().text(declared->range.file).substr(declared->range.begin, declared->range.end - declared->range.begin);
+}
+
 std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink) {
   if (!compilation.open(look.input, sink)) return std::nullopt;
   if (compilation.pir()) {
@@ -80,18 +96,9 @@ std::optional<Compared> look_at(service::Compilation& compilation, const Look& l
   if (!dag) return std::nullopt;
   auto timeline = simulate(look.costs, *dag, directives, sink);
   if (!timeline) return std::nullopt;
-  Compared compared{.name = look.shown, .timeline = std::move(*timeline)};
-  const LocationTable& locations = compilation.context().locations;
-  if (look.picture) compared.picture = pictures::make_picture(look.shown, compared.timeline, &*dag, locations);
-  for (const Timeline::Rank& rank : compared.timeline.ranks) compared.peak = std::max(compared.peak, rank.peak);
-  const passes::Measures measures = passes::measure(*dag);
-  compared.bytes = measures.peak_memory;
-  compared.traffic = measures.traffic;
-  if (declared && declared->range.file.valid()) {
-    const std::string_view text = locations.files().text(declared->range.file);
-    compared.lines = lines_of(text.substr(declared->range.begin, declared->range.end - declared->range.begin));
-  }
-  return compared;
+  Compared row = compared(look.shown, std::move(*timeline), *dag, declaration_text(compilation, look.name));
+  if (look.picture) row.picture = pictures::make_picture(look.shown, row.timeline, &*dag, compilation.context().locations);
+  return row;
 }
 
 namespace {

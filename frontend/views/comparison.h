@@ -35,6 +35,11 @@ struct Look {
   bool picture = false;
 };
 
+/// A row of one plan with its timeline; `declaration` is the text whose lines are counted.
+Compared compared(std::string name, passes::Timeline timeline, const dag::Dag& plan, std::string_view declaration);
+/// Of the train or schedule of that name, or the only one; empty where it is not known.
+std::string_view declaration_text(const service::Compilation& compilation, const std::string& name);
+
 /// Compiles and simulates it. The overrides that it takes are noted in `taken`. Nothing after an error.
 std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink);
 /// `FILE.pipe:NAME` names one of several declarations, `FILE.pipe` and a name of the library what they are.

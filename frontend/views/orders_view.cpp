@@ -57,6 +57,16 @@ std::string orders_text(const passes::OrdersTable& table) {
   return text + labels.legend();
 }
 
+std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& table) {
+  const Labels labels(table);
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    std::vector<std::string>& row = rows.emplace_back();
+    for (const Op& op : table.rows[r].ops) row.push_back(labels.of(r, op));
+  }
+  return rows;
+}
+
 std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
   using namespace llvm::json;
   Array orders;

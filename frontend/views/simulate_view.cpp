@@ -150,6 +150,13 @@ std::string figures_text(const Timeline& timeline) {
          (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "");
 }
 
+std::string figures_line(const Timeline& timeline) {
+  double peak = 0;
+  for (const Timeline::Rank& rank : timeline.ranks) peak = std::max(peak, rank.peak);
+  return "makespan " + pictures::time_text(timeline.makespan, timeline.unit) + ", bubble " + pictures::share_text(timeline.bubble_span) + " of the span and " +
+         pictures::share_text(timeline.bubble_makespan) + " of the makespan" + (timeline.source == Timeline::Source::operations ? ", peak " + number(peak) : "");
+}
+
 std::string simulation_text(const Timeline& timeline, const LocationTable& locations) {
   return figures_text(timeline) + "\n" + ranks_table(timeline) + "\n" + critical_text(timeline, locations);
 }

@@ -14,6 +14,9 @@ std::string simulation_text(const passes::Timeline& timeline, const LocationTabl
 /// Makespan, span, peak.
 std::string figures_text(const passes::Timeline& timeline);
 
+/// The same on one line: `makespan 33, bubble 0.2727, peak 4`.
+std::string figures_line(const passes::Timeline& timeline);
+
 /// The schema of `simulate --format json`.
 std::string simulation_json(const passes::Timeline& timeline, const LocationTable& locations);
 

@@ -1,0 +1,126 @@
+#include "frontend/repl/changed_order.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace piper::repl {
+namespace {
+
+using Op = passes::OrdersTable::Op;
+using directive::Order;
+using directive::OrderStep;
+
+class OrderWriter {
+ public:
+  explicit OrderWriter(const dag::Dag& dag) : dag_(dag) {}
+
+  void add_rank(const passes::OrdersTable::Row& row, DeviceSetId devices) {
+    std::vector<std::uint32_t> top;
+    for (std::size_t i = 0; i < row.ops.size();) {
+      std::size_t end = i + 1;
+      while (row.ops[i].group && end < row.ops.size() && row.ops[end].group == row.ops[i].group) ++end;
+      std::vector<std::uint32_t> members;
+      for (; i < end; ++i) members.push_back(add_operation(row.ops[i]));
+      top.push_back(members.size() == 1 ? members.front() : add_step(OrderStep::Kind::group, members, order_.steps[members.front()].loc));
+    }
+    directive::RankSteps rank;
+    rank.devices = devices;
+    rank.first_step = static_cast<std::uint32_t>(order_.children.size());
+    rank.num_steps = static_cast<std::uint32_t>(top.size());
+    order_.children.insert(order_.children.end(), top.begin(), top.end());
+    if (!row.ops.empty()) rank.loc = row.ops.front().loc;
+    if (!order_.loc.valid()) order_.loc = rank.loc;
+    order_.ranks.push_back(rank);
+  }
+  Order take() { return std::move(order_); }
+
+ private:
+  std::uint32_t add_step(OrderStep::Kind kind, const std::vector<std::uint32_t>& members, LocId loc) {
+    OrderStep step;
+    step.kind = kind;
+    step.first = static_cast<std::uint32_t>(order_.children.size());
+    step.count = static_cast<std::uint32_t>(members.size());
+    step.loc = loc;
+    order_.children.insert(order_.children.end(), members.begin(), members.end());
+    order_.steps.push_back(step);
+    return static_cast<std::uint32_t>(order_.steps.size() - 1);
+  }
+
+  std::uint32_t add_operation(const Op& op) {
+    directive::OrderOp made;
+    made.pass = op.pass;
+    made.loc = op.loc;
+    made.first_coordinate = static_cast<std::uint32_t>(order_.coordinates.size());
+    add_region(op);
+    const dag::Instance& instance = dag_.node(op.first).instance;
+    for (std::size_t dim = 0; dim < dag_.dims.size(); ++dim) {
+      if (instance.at[dim] != dag::Instance::kNone) add_coordinate(dag_.dims[dim].name, static_cast<std::uint32_t>(instance.at[dim]), false, op.loc);
+    }
+    made.num_coordinates = static_cast<std::uint32_t>(order_.coordinates.size()) - made.first_coordinate;
+    order_.ops.push_back(made);
+    OrderStep step;
+    step.first = static_cast<std::uint32_t>(order_.ops.size() - 1);
+    step.count = 1;
+    step.loc = op.loc;
+    order_.steps.push_back(step);
+    return static_cast<std::uint32_t>(order_.steps.size() - 1);
+  }
+
+  void add_coordinate(Symbol name, std::uint32_t index, bool all, LocId loc, bool rest = false) {
+    order_.coordinates.push_back({.name = name, .index = index, .all = all, .loc = loc, .rest = rest});
+  }
+
+  /// `stage[2]`, `stage[0].block[1]`, `block[1].rest[0]`: parts between points.
+  void add_region(const Op& op) {
+    std::string_view region = op.region;
+    Symbol before;
+    while (!region.empty()) {
+      const std::size_t point = std::min(region.find('.'), region.size());
+      std::string_view part = region.substr(0, point);
+      region.remove_prefix(std::min(point + 1, region.size()));
+      std::uint32_t index = 0;
+      const std::size_t bracket = part.find('[');
+      const bool all = bracket == std::string_view::npos;
+      if (!all) std::from_chars(part.data() + bracket + 1, part.data() + part.size(), index);
+      const std::string_view name = part.substr(0, bracket);
+      const bool rest = name == "rest";
+      const Symbol symbol = rest ? before : dag_.context->symbol(name);
+      if (name == "model" && !rest) continue;
+      add_coordinate(symbol, index, all, op.loc, rest);
+      before = symbol;
+    }
+  }
+
+  const dag::Dag& dag_;
+  Order order_;
+};
+
+}  // namespace
+
+void move_operation(passes::OrdersTable& table, std::size_t row, std::size_t from, std::size_t to) {
+  std::vector<Op>& ops = table.rows[row].ops;
+  ops[from].group.reset();
+  if (from < to) {
+    std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(from), ops.begin() + static_cast<std::ptrdiff_t>(from) + 1, ops.begin() + static_cast<std::ptrdiff_t>(to));
+  } else {
+    std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(to), ops.begin() + static_cast<std::ptrdiff_t>(from), ops.begin() + static_cast<std::ptrdiff_t>(from) + 1);
+  }
+}
+
+void swap_operations(passes::OrdersTable& table, std::size_t row, std::size_t a, std::size_t b) {
+  std::vector<Op>& ops = table.rows[row].ops;
+  std::swap(ops[a], ops[b]);
+  std::swap(ops[a].group, ops[b].group);
+}
+
+std::optional<directive::Order> order_of(const passes::OrdersTable& table, const dag::Dag& dag, DeviceSetTable& device_sets) {
+  OrderWriter writer(dag);
+  for (const passes::OrdersTable::Row& row : table.rows) {
+    if (std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.part.has_value(); })) return std::nullopt;
+    writer.add_rank(row, device_sets.intern(dag.device_sets[row.devices]));
+  }
+  return writer.take();
+}
+
+}  // namespace piper::repl

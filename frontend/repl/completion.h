@@ -1,0 +1,14 @@
+#pragma once
+// What can stand at the end of a line of a session.
+
+#include <string_view>
+
+#include "frontend/repl/line_editor.h"
+#include "frontend/repl/session.h"
+
+namespace piper::repl {
+
+/// Commands behind `:`, behind a command what it takes, elsewhere names and words of the language.
+Completion completion_of(Session& session, std::string_view text);
+
+}  // namespace piper::repl

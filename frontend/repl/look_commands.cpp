@@ -1,0 +1,178 @@
+// Commands that look into an order: step by step, why a rank is idle, what another order would do.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "frontend/repl/changed_order.h"
+#include "frontend/repl/command_functions.h"
+#include "frontend/repl/session.h"
+#include "frontend/service/nearest.h"
+#include "frontend/views/orders_view.h"
+
+namespace piper::repl {
+namespace {
+
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+/// The picture of a subject at the session's costs.
+std::optional<pictures::Picture> picture_of(Session& session, const Chosen& chosen) {
+  const service::Plan* plan = session.plan(chosen, dag::Level::ordered);
+  if (plan == nullptr) return std::nullopt;
+  auto timeline = session.simulate(chosen, *plan);
+  if (!timeline) return std::nullopt;
+  return pictures::make_picture(chosen.title(), std::move(*timeline), &plan->dag, session.shown(chosen).locations());
+}
+
+/// A rank by its number, as pictures count them.
+std::optional<std::uint32_t> rank_of(Session& session, const std::string& word, std::size_t ranks) {
+  const auto rank = number_of<std::uint32_t>(word);
+  if (rank && *rank < ranks) return rank;
+  session.fail(Code::no_such_operation, "ranks are 0 to " + std::to_string(ranks == 0 ? 0 : ranks - 1), "there is no rank `{}`", word);
+  return std::nullopt;
+}
+
+/// The position of an operation of a row, by what its cell says.
+std::optional<std::size_t> position_of(Session& session, const std::vector<std::string>& labels, const std::string& word, std::uint32_t rank) {
+  const auto found = std::find(labels.begin(), labels.end(), word);
+  if (found != labels.end()) return static_cast<std::size_t>(found - labels.begin());
+  const auto meant = nearest(word, labels);
+  session.fail(Code::no_such_operation, meant ? "did you mean `" + *meant + "`?" : "`:orders` lists its operations", "rank {} has no operation `{}`", rank, word);
+  return std::nullopt;
+}
+
+struct Figures {
+  passes::Timeline timeline;
+  double peak = 0;
+};
+
+Figures figures_of(passes::Timeline timeline) {
+  Figures figures{std::move(timeline)};
+  for (const passes::Timeline::Rank& rank : figures.timeline.ranks) figures.peak = std::max(figures.peak, rank.peak);
+  return figures;
+}
+
+std::string change_text(const Figures& before, const Figures& after) {
+  const passes::Timeline &a = before.timeline, &b = after.timeline;
+  std::string text = "makespan " + pictures::time_text(a.makespan, a.unit) + " -> " + pictures::time_text(b.makespan, b.unit) + ", bubble " + pictures::share_text(a.bubble_span) +
+                     " -> " + pictures::share_text(b.bubble_span) + " of the span and " + pictures::share_text(a.bubble_makespan) + " -> " + pictures::share_text(b.bubble_makespan) +
+                     " of the makespan";
+  for (std::size_t i = 0; i < a.ranks.size() && i < b.ranks.size(); ++i) {
+    if (std::abs(a.ranks[i].peak - b.ranks[i].peak) < 1e-9) continue;
+    text += ", peak of " + a.ranks[i].name + " " + pictures::time_text(a.ranks[i].peak, a.unit) + " -> " + pictures::time_text(b.ranks[i].peak, b.unit);
+  }
+  if (std::abs(before.peak - after.peak) < 1e-9) text += ", largest peak as it was";
+  return text + "\n";
+}
+
+/// Compiles a strategy with another order; null where the passes refuse it, which `sink` says.
+std::optional<dag::Dag> with_order(service::Compilation& compilation, service::Subject subject, const passes::OrdersTable& table, const dag::Dag& dag, DiagnosticSink& sink) {
+  directive::Strategy& strategy = subject.lowered.strategy;
+  auto order = order_of(table, dag, strategy.device_sets);
+  if (!order) return std::nullopt;
+  std::erase_if(strategy.directives, [](const directive::Directive& directive) { return std::holds_alternative<directive::Order>(directive); });
+  strategy.directives.emplace_back(std::move(*order));
+  return compilation.compile(subject, {dag::Level::ordered, false, {}}, sink);
+}
+
+}  // namespace
+
+bool step(Session& session, const Words& words) {
+  const std::optional<Chosen> chosen = session.choose("");
+  if (!chosen) return false;
+  Stepper& stepper = session.stepper();
+  const std::string word = words.first();
+  const auto count = word.empty() ? std::optional(1LL) : number_of<long long>(word);
+  if (!count && word != "first" && word != "last") {
+    return session.fail(Code::bad_command_words, "write `:step`, `:step 10`, `:step -1`, `:step first` or `:step last`", "`{}` is no number of steps", word);
+  }
+  if (!stepper.is_of(chosen->title())) {
+    auto picture = picture_of(session, *chosen);
+    if (!picture) return false;
+    stepper.begin(std::move(*picture));
+    if (word.empty()) {
+      session.say(chosen->title() + "\n" + stepper.text());
+      return true;
+    }
+  }
+  const auto all = static_cast<long long>(stepper.size());
+  stepper.move(count ? *count : word == "last" ? all : -all);
+  session.say(stepper.text());
+  return true;
+}
+
+bool why(Session& session, const Words& words) {
+  const std::optional<Chosen> chosen = session.choose("");
+  if (!chosen) return false;
+  const auto time = number_of<double>(words.plain[1]);
+  if (!time || !(*time >= 0) || !std::isfinite(*time)) return session.fail(Code::bad_command_words, "write `:why 1 4`: a rank and a time of `:timeline`", "`{}` is no time", words.plain[1]);
+  const auto picture = picture_of(session, *chosen);
+  if (!picture) return false;
+  const auto rank = rank_of(session, words.plain[0], picture->timeline.ranks.size());
+  if (!rank) return false;
+  session.say(*why_text(*picture, *rank, *time));
+  return true;
+}
+
+bool what_if(Session& session, const Words& words) {
+  const bool swap = words.plain[0] == "swap" && words.plain.size() == 4;
+  const bool before = words.plain.size() == 5 && words.plain[3] == "before", after = words.plain.size() == 5 && words.plain[3] == "after";
+  if (!swap && !(words.plain[0] == "move" && (before || after))) {
+    return session.fail(Code::bad_command_words, "write `:what-if swap 1 F2 B0`, `:what-if move 1 F2 before B0` or `:what-if move 1 F2 after B0`", "`:what-if` changes the order of one rank");
+  }
+  const std::optional<Chosen> chosen = session.choose("");
+  if (!chosen) return false;
+  const service::Plan* plan = session.plan(*chosen, dag::Level::ordered);
+  if (plan == nullptr) return false;
+  auto timeline = session.simulate(*chosen, *plan);
+  if (!timeline) return false;
+  const Figures now = figures_of(std::move(*timeline));
+  const auto subject = chosen->document->subject(chosen->request(), &session.interrupt());
+  const std::vector<directive::Directive>& directives = subject.value->lowered.strategy.directives;
+  const Symbol partition = passes::partition_name(directives);
+  const passes::OrdersTable as_written = passes::orders_table(plan->dag, partition);
+  const auto rank = rank_of(session, words.plain[1], as_written.rows.size());
+  if (!rank) return false;
+  const std::vector<std::string> labels = views::order_labels(as_written)[*rank];
+  const auto first = position_of(session, labels, words.plain[2], *rank), second = position_of(session, labels, words.plain.back(), *rank);
+  if (!first || !second) return false;
+  passes::OrdersTable changed = as_written;
+  if (swap) {
+    swap_operations(changed, *rank, *first, *second);
+  } else {
+    move_operation(changed, *rank, *first, *second + (after ? 1 : 0));
+  }
+  bool rewritten = false;
+  std::string drawn, change, title = "with";
+  for (std::size_t i = 2; i < words.plain.size(); ++i) title += " " + words.plain[i];
+  const service::Document::Done done = chosen->document->during(&session.interrupt(), [&](service::Compilation& compilation, DiagnosticSink& sink) {
+    DiagnosticSink unread(compilation.context().locations);
+    rewritten = with_order(compilation, *subject.value, as_written, plan->dag, unread).has_value();
+    if (!rewritten) return;
+    const auto dag = with_order(compilation, *subject.value, changed, plan->dag, sink);
+    if (!dag) return;
+    auto then = views::simulate(session.costs(), *dag, directives, sink);
+    if (!then) return;
+    change = change_text(now, figures_of(std::move(*then)));
+    drawn = views::grid_text(passes::orders_table(*dag, partition), *dag, session.screen());
+  });
+  if (done.status == service::Status::cancelled) throw Cancelled();
+  if (done.status == service::Status::done && !rewritten) {
+    return session.fail(Code::no_order_to_change, "change the lines that make it", "the order of `{}` has regions in pieces or groups of sequences, which cannot be written anew", chosen->name);
+  }
+  if (change.empty()) {
+    session.say("that cannot run:\n");
+    session.finish(done.status, done.diagnostics, *chosen->document);
+    return done.status == service::Status::done;
+  }
+  session.say(change + drawn);
+  return true;
+}
+
+}  // namespace piper::repl

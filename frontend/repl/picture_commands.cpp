@@ -1,0 +1,85 @@
+// Commands that draw a train or schedule.
+
+#include "frontend/pictures/memory_view.h"
+#include "frontend/pictures/timeline_text.h"
+#include "frontend/pictures/traffic_view.h"
+#include "frontend/repl/command_functions.h"
+#include "frontend/repl/session.h"
+#include "frontend/views/comparison.h"
+#include "frontend/views/orders_view.h"
+#include "frontend/views/simulate_view.h"
+
+namespace piper::repl {
+namespace {
+
+/// What is drawn, its plan and its orders. `text` draws it.
+template <typename Draw>
+bool draw(Session& session, const Words& words, dag::Level level, const Draw& text) {
+  const std::optional<Chosen> chosen = session.choose(words.first());
+  if (!chosen) return false;
+  const service::Plan* plan = session.plan(*chosen, level);
+  if (plan == nullptr) return false;
+  const std::optional<std::string> drawn = text(*chosen, *plan);
+  if (drawn) session.show(chosen->title() + "\n" + *drawn);
+  return drawn.has_value();
+}
+
+passes::OrdersTable table_of(Session& session, const Chosen& chosen, const service::Plan& plan) {
+  return passes::orders_table(plan.dag, passes::partition_name(session.directives(chosen)));
+}
+
+}  // namespace
+
+bool grid(Session& session, const Words& words) {
+  return draw(session, words, dag::Level::ordered,
+              [&](const Chosen& chosen, const service::Plan& plan) { return std::optional(views::grid_text(table_of(session, chosen, plan), plan.dag, session.screen())); });
+}
+
+bool orders(Session& session, const Words& words) {
+  return draw(session, words, dag::Level::ordered, [&](const Chosen& chosen, const service::Plan& plan) { return std::optional(views::orders_text(table_of(session, chosen, plan))); });
+}
+
+bool timeline(Session& session, const Words& words) {
+  return draw(session, words, dag::Level::ordered, [&](const Chosen& chosen, const service::Plan& plan) -> std::optional<std::string> {
+    auto timeline = session.simulate(chosen, plan);
+    if (!timeline) return std::nullopt;
+    const Shown shown = session.shown(chosen);
+    return pictures::timeline_text(pictures::make_picture(chosen.title(), std::move(*timeline), &plan.dag, shown.locations()), session.screen());
+  });
+}
+
+bool simulate(Session& session, const Words& words) {
+  return draw(session, words, dag::Level::planned, [&](const Chosen& chosen, const service::Plan& plan) -> std::optional<std::string> {
+    const auto timeline = session.simulate(chosen, plan);
+    if (!timeline) return std::nullopt;
+    return views::simulation_text(*timeline, session.shown(chosen).locations());
+  });
+}
+
+bool memory(Session& session, const Words& words) {
+  return draw(session, words, dag::Level::planned,
+              [](const Chosen&, const service::Plan& plan) { return std::optional(pictures::memory_text(passes::memory_table(plan.dag), plan.dag)); });
+}
+
+bool comm(Session& session, const Words& words) {
+  return draw(session, words, dag::Level::planned, [](const Chosen&, const service::Plan& plan) { return std::optional(pictures::traffic_text(passes::traffic_table(plan.dag))); });
+}
+
+bool compare(Session& session, const Words& words) {
+  std::list<views::Compared> all;
+  for (const std::string& name : words.plain) {
+    const std::optional<Chosen> chosen = session.choose(name);
+    if (!chosen) return false;
+    const service::Plan* plan = session.plan(*chosen, dag::Level::planned);
+    if (plan == nullptr) return false;
+    auto timeline = session.simulate(*chosen, *plan);
+    if (!timeline) return false;
+    std::string_view declaration;
+    session.during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) { declaration = views::declaration_text(compilation, chosen->name); });
+    all.push_back(views::compared(chosen->title(), std::move(*timeline), plan->dag, declaration));
+  }
+  session.show(views::comparison_text(all));
+  return true;
+}
+
+}  // namespace piper::repl

@@ -1,0 +1,41 @@
+#pragma once
+// The loop: lines in, entries to the session.
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "frontend/repl/line_editor.h"
+#include "frontend/repl/session.h"
+
+namespace piper::repl {
+
+inline constexpr const char* kPrompt = "piper> ";
+inline constexpr const char* kMore = "     | ";
+
+/// Gathers lines until they are an entry.
+class Lines {
+ public:
+  /// An entry where the line ends one.
+  std::optional<std::string> add(std::string_view line);
+  /// Whether an entry has begun.
+  bool open() const { return !text_.empty(); }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  std::string text_;
+};
+
+/// What stands before an answer: nothing, a prompt behind which somebody types, or the prompt and the line.
+enum class Echo : std::uint8_t { nothing, prompt, line };
+enum class Ended : std::uint8_t { well, failed, interrupted };
+
+/// Answers lines to the end of `in`. `failed`: one of them did. Ctrl-C ends lines that nobody types.
+Ended run_lines(Session& session, std::istream& in, Echo echo);
+
+/// Answers what is typed on a terminal, until Ctrl-D or `:quit`.
+void run_terminal(Session& session, Terminal& terminal);
+
+}  // namespace piper::repl

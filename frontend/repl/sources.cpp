@@ -1,0 +1,180 @@
+#include "frontend/repl/sources.h"
+
+#include <algorithm>
+
+#include "frontend/parse/parse.h"
+
+namespace piper::repl {
+namespace {
+
+/// What a `use`, a param, ... declares; empty: nothing.
+std::string name_of(const ast::Item& item) {
+  if (const auto* use = llvm::dyn_cast<ast::UseItem>(&item)) {
+    std::string path;
+    for (const ast::Identifier& part : use->path) path += (path.empty() ? "" : ".") + std::string(part.name);
+    return path;
+  }
+  if (const auto* param = llvm::dyn_cast<ast::ParamItem>(&item)) return std::string(param->name.name);
+  if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) return std::string(mesh->name.name);
+  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return std::string(function->name.name);
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return std::string(train->name.name);
+  return "";
+}
+
+/// The beginning of the comment lines right above a byte.
+std::uint32_t with_comment(std::string_view text, std::uint32_t begin) {
+  for (;;) {
+    const std::size_t line = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
+    if (line == 0) return begin;
+    const std::size_t before = line >= 2 ? text.rfind('\n', line - 2) + 1 : 0;
+    const std::string_view above = text.substr(before, line - 1 - before);
+    const std::size_t first = above.find_first_not_of(" \t");
+    if (first == std::string_view::npos || !above.substr(first).starts_with("//")) return begin;
+    begin = static_cast<std::uint32_t>(before);
+  }
+}
+
+}  // namespace
+
+std::vector<Declaration> declarations_of(const std::string& text) {
+  LocationTable table;
+  const FileId file = table.files().add("", text);
+  DiagnosticSink unread(table);
+  const ast::Module module = parse::parse(table.files(), file, unread);
+  std::vector<Declaration> list;
+  for (const ast::Item* item : module.items) {
+    if (std::string name = name_of(*item); !name.empty()) list.push_back({std::move(name), with_comment(text, item->range.begin), item->range.end});
+  }
+  return list;
+}
+
+void append_glue(Composed& to, std::string_view text) { to.text += text; }
+
+void append_piece(Composed& to, std::string name, std::string_view text) {
+  to.pieces.push_back({std::move(name), std::string(text), static_cast<std::uint32_t>(to.text.size())});
+  to.text += text;
+  if (text.empty() || text.back() != '\n') to.text += "\n";
+}
+
+Shown::Shown(const LocationTable& locations, std::string_view path, const std::vector<Piece>& pieces) {
+  const SourceTable& files = locations.files();
+  composed_ = files.find(path);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const FileId file = FileId::at(i);
+    if (file == composed_) {
+      files_.push_back({});
+      for (const Piece& piece : pieces) {
+        begins_.push_back(piece.begin);
+        lengths_.push_back(static_cast<std::uint32_t>(piece.text.size()));
+        piece_files_.push_back(shown_.files().add(piece.name, piece.text));
+      }
+      whole_ = shown_.files().add("session", std::string(files.text(file)));
+    } else if (files.has_text(file)) {
+      files_.push_back(shown_.files().add(std::string(files.name(file)), std::string(files.text(file)), files.is_library(file)));
+    } else {
+      files_.push_back(shown_.files().add_without_text(files.name(file), files.is_library(file)));
+    }
+  }
+  for (std::size_t i = 0; i < locations.size(); ++i) {
+    const LocId loc = LocId::at(i);
+    shown_.intern(of(locations.range(loc)), locations.caller(loc));
+  }
+}
+
+SourceRange Shown::of(SourceRange range) const {
+  if (!range.file.valid()) return range;
+  if (range.file != composed_) return {files_[range.file.index()], range.begin, range.end};
+  const auto above = std::upper_bound(begins_.begin(), begins_.end(), range.begin);
+  const SourceRange between{whole_, range.begin, range.end};
+  if (above == begins_.begin()) return between;
+  const auto piece = static_cast<std::size_t>(above - begins_.begin()) - 1;
+  if (range.end > begins_[piece] + lengths_[piece]) return between;
+  return {piece_files_[piece], range.begin - begins_[piece], range.end - begins_[piece]};
+}
+
+Diagnostic Shown::of(Diagnostic diagnostic) const {
+  diagnostic.range = of(diagnostic.range);
+  for (auto& related : diagnostic.related) related.range = of(related.range);
+  for (Fix& fix : diagnostic.fixes) {
+    for (Edit& edit : fix.edits) edit.range = of(edit.range);
+  }
+  return diagnostic;
+}
+
+void Sources::load(std::string path, std::string text) {
+  const std::vector<Declaration> before = path == file_ ? declarations_of(file_text_) : std::vector<Declaration>();
+  for (const Declaration& declaration : declarations_of(text)) {
+    const auto same = std::find_if(before.begin(), before.end(), [&](const Declaration& other) {
+      return other.name == declaration.name &&
+             file_text_.compare(other.begin, other.end - other.begin, text, declaration.begin, declaration.end - declaration.begin) == 0;
+    });
+    if (same == before.end()) std::erase_if(typed_, [&](const Typed& typed) { return typed.name == declaration.name; });
+  }
+  file_ = std::move(path);
+  file_text_ = std::move(text);
+}
+
+void Sources::define(const std::string& name, std::string text) {
+  const auto known = std::find_if(typed_.begin(), typed_.end(), [&](const Typed& typed) { return typed.name == name; });
+  if (known != typed_.end()) {
+    known->text = std::move(text);
+  } else {
+    typed_.push_back({name, std::move(text)});
+  }
+}
+
+bool Sources::drop(const std::string& name) {
+  return std::erase_if(typed_, [&](const Typed& typed) { return typed.name == name; }) > 0;
+}
+
+bool Sources::is_typed(const std::string& name) const {
+  return std::any_of(typed_.begin(), typed_.end(), [&](const Typed& typed) { return typed.name == name; });
+}
+
+std::optional<std::string> Sources::definition(const std::string& name) const {
+  for (const Typed& typed : typed_) {
+    if (typed.name == name) return typed.text;
+  }
+  for (const Declaration& declaration : declarations_of(file_text_)) {
+    if (declaration.name == name) return file_text_.substr(declaration.begin, declaration.end - declaration.begin);
+  }
+  return std::nullopt;
+}
+
+std::string Sources::saved() const {
+  std::string text = file_text_;
+  std::vector<Declaration> declarations = declarations_of(file_text_);
+  std::vector<const Typed*> added;
+  for (const Typed& typed : typed_) {
+    if (std::none_of(declarations.begin(), declarations.end(), [&](const Declaration& declaration) { return declaration.name == typed.name; })) added.push_back(&typed);
+  }
+  for (auto declaration = declarations.rbegin(); declaration != declarations.rend(); ++declaration) {
+    if (is_typed(declaration->name)) text.replace(declaration->begin, declaration->end - declaration->begin, *definition(declaration->name));
+  }
+  for (const Typed* typed : added) {
+    if (!text.empty() && text.back() != '\n') text += "\n";
+    text += typed->text + "\n";
+  }
+  return text;
+}
+
+Composed Sources::composed() const {
+  Composed made;
+  if (has_file()) {
+    std::string text = file_text_;
+    // What was typed again is blanked out, so that every line keeps its number.
+    for (const Declaration& declaration : declarations_of(file_text_)) {
+      if (!is_typed(declaration.name)) continue;
+      for (std::uint32_t i = declaration.begin; i < declaration.end; ++i) {
+        if (text[i] != '\n') text[i] = ' ';
+      }
+    }
+    made.pieces.push_back({file_, file_text_, 0});
+    made.text = std::move(text);
+    if (!made.text.empty() && made.text.back() != '\n') made.text += "\n";
+  }
+  for (const Typed& typed : typed_) append_piece(made, typed.name, typed.text);
+  return made;
+}
+
+}  // namespace piper::repl
