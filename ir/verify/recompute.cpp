@@ -152,11 +152,11 @@ class Recompute {
     }
   }
 
-  /// One value, or what each device set loads or keeps of it.
+  /// One value, or what each device set loads, keeps or gathers of it.
   bool same(Port a, Port b) const {
     if (a == b) return true;
     const Node &x = facts_.node(a.node), &y = facts_.node(b.node);
-    return !runs_body(x.kind) && x.kind == y.kind && x.subject == y.subject && x.instance == y.instance && a.index == b.index;
+    return !runs_body(x.kind) && x.kind == y.kind && x.subject == y.subject && (x.instance == y.instance || unites_blocks(x.kind)) && a.index == b.index;
   }
 
   /// What runs again is read by backwards of its own instance, and all of it is.
