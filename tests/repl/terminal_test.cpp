@@ -120,7 +120,7 @@ TEST(Terminal, ADumbOneHasPlainLines) {
   OnTerminal session("dumb");
   ASSERT_TRUE(session.sees("piper> "));
   session.type("let a = [\n");
-  ASSERT_TRUE(session.sees("     | "));
+  ASSERT_TRUE(session.sees("  ...> "));
   session.type("4]\n");
   ASSERT_TRUE(session.sees("a = [4]\r\n"));
   session.type("\x04");
