@@ -116,8 +116,8 @@ std::optional<std::string> LineEditor::read(std::string_view prompt, std::string
       ahead_.assign(std::make_move_iterator(keys.begin() + static_cast<std::ptrdiff_t>(i) + 1), std::make_move_iterator(keys.end()));
     }
     if (!open) break;
+    if (!keys.empty()) draw();
     keys.clear();
-    draw();
     std::string bytes;
     switch (terminal_.read(bytes, keys_.waits() ? kEscape : kIdle)) {
       case Terminal::Wait::bytes: keys = keys_.read(bytes); break;
@@ -128,6 +128,7 @@ std::optional<std::string> LineEditor::read(std::string_view prompt, std::string
           terminal_.set_raw(false);
           say();
           terminal_.set_raw(true);
+          draw();
         }
         break;
       case Terminal::Wait::closed: open = false; break;

@@ -3,7 +3,7 @@
 //
 //   LineEditor editor(terminal);
 //   editor.complete = [&](std::string_view text) { return completion_of(session, text); };
-//   while (std::optional<std::string> entry = editor.read("piper> ", "     | ")) session.execute(*entry);
+//   while (std::optional<std::string> entry = editor.read("piper> ", "  ...> ")) session.execute(*entry);
 
 #include <cstdint>
 #include <functional>

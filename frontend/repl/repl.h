@@ -13,7 +13,7 @@
 namespace piper::repl {
 
 inline constexpr const char* kPrompt = "piper> ";
-inline constexpr const char* kMore = "     | ";
+inline constexpr const char* kMore = "  ...> ";
 
 /// Gathers lines until they are an entry.
 class Lines {

@@ -123,10 +123,6 @@ void Sources::define(const std::string& name, std::string text) {
   }
 }
 
-bool Sources::drop(const std::string& name) {
-  return std::erase_if(typed_, [&](const Typed& typed) { return typed.name == name; }) > 0;
-}
-
 bool Sources::is_typed(const std::string& name) const {
   return std::any_of(typed_.begin(), typed_.end(), [&](const Typed& typed) { return typed.name == name; });
 }

@@ -75,8 +75,6 @@ class Sources {
   void define(const std::string& name, std::string text);
   /// The text of a definition, with its comment; nothing where there is none.
   std::optional<std::string> definition(const std::string& name) const;
-  /// Takes back what was typed under the name; false where nothing was.
-  bool drop(const std::string& name);
   /// Whether a definition of it was typed.
   bool is_typed(const std::string& name) const;
 

@@ -20,7 +20,6 @@ class Stepper {
 
   /// So many operations forwards, or back; at both ends it stays.
   void move(long long by);
-  std::size_t at() const { return at_; }
   std::size_t size() const { return order_.size(); }
 
   /// The operation that starts now; what each rank holds, runs and waits for.

@@ -3,7 +3,7 @@
 //
 //   === a.pipe                         a file in memory, up to the next `===` or the first prompt
 //   mesh pair(pp: 2)
-//   piper> :load a.pipe                an entry; its other lines begin with `     | `
+//   piper> :load a.pipe                an entry; its other lines begin with `  ...> `
 //   `a.pipe` is loaded                 what it prints
 
 #include <map>

@@ -87,7 +87,7 @@ TEST(Terminal, LinesAreEditedAndAnswered) {
   OnTerminal session("xterm");
   ASSERT_TRUE(session.sees("piper> "));
   session.type("1 + 3\x7f" "4\r");
-  ASSERT_TRUE(session.sees("\n5\r\n"));
+  ASSERT_TRUE(session.sees("\x1b[?2004l5\r\n"));
   session.type(":gri\tone_f\tp=2 m=2\r");
   ASSERT_TRUE(session.sees("one_f_one_b p=2 m=2\r\nrank 0"));
   session.type("\x1b[200~let a = [\n1, 2]\nlet b = 7\x1b[201~\r");
@@ -95,7 +95,7 @@ TEST(Terminal, LinesAreEditedAndAnswered) {
   ASSERT_TRUE(session.sees("b = 7\r\n"));
   session.type("half\x03");
   session.type("b\r");
-  ASSERT_TRUE(session.sees("\n7\r\n"));
+  ASSERT_TRUE(session.sees("\x1b[?2004l7\r\n"));
   session.type("\x04");
   EXPECT_EQ(session.exit_code(), 0);
 }
@@ -111,7 +111,7 @@ TEST(Terminal, CtrlCEndsWhatRunsAndKeepsTheSession) {
   session.type("\x03");
   ASSERT_TRUE(session.sees("interrupted\r\n"));
   session.type("a + 1\r");
-  ASSERT_TRUE(session.sees("\n6\r\n"));
+  ASSERT_TRUE(session.sees("\x1b[?2004l6\r\n"));
   session.type(":quit\r");
   EXPECT_EQ(session.exit_code(), 0);
 }
@@ -120,7 +120,7 @@ TEST(Terminal, ADumbOneHasPlainLines) {
   OnTerminal session("dumb");
   ASSERT_TRUE(session.sees("piper> "));
   session.type("let a = [\n");
-  ASSERT_TRUE(session.sees("     | "));
+  ASSERT_TRUE(session.sees("  ...> "));
   session.type("4]\n");
   ASSERT_TRUE(session.sees("a = [4]\r\n"));
   session.type("\x04");
