@@ -32,7 +32,7 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
   const TemporaryFolder folder;
   folder.write("a.pipe", "mesh m(p: 2)\n");
   const std::string asks = "complete() { :; }; eval \"$(\"$0\" completion bash)\"; ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _piper; echo \"${COMPREPLY[@]}\"; }; ";
-  const ProcessResult result = shell(folder, "exec bash -c '" + asks + "ask piper exp; ask piper train --ref; ask piper check a; ask piper show gr; ask piper show grid zb; '
+  const ProcessResult result = shell(folder, "exec bash -c '" + asks + "ask piper exp; ask piper train --ref; ask piper check a; ask piper show gr; ask piper show grid zb; "
                                                  "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_' \"$0\"");
   EXPECT_EQ(result.out, "explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\n") << result.err;
   EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
@@ -76,7 +76,9 @@ TEST(Completion, TheManPageHasEveryCommandAndOption) {
   // Each line that begins with a dot is a macro, and not text.
   std::stringstream lines(page);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('.')) EXPECT_TRUE(std::regex_search(line, std::regex("^\\.(TH|SH|SS|TP|PP|nf|fi|ad l|nh)\\b"))) << line;
+    if (line.starts_with('.')) {
+      EXPECT_TRUE(std::regex_search(line, std::regex("^\\.(TH|SH|SS|TP|PP|nf|fi|ad l|nh)\\b"))) << line;
+    }
   }
 }
 
