@@ -1,10 +1,14 @@
 #include "frontend/lsp/methods.h"
 
+#include "frontend/lsp/call_hierarchy.h"
+
 namespace piper::lsp {
 
 namespace {
 
 constexpr Method kMethods[] = {
+    {"callHierarchy/incomingCalls", incoming_calls},
+    {"callHierarchy/outgoingCalls", outgoing_calls},
     {"textDocument/codeAction", code_action},
     {"textDocument/codeLens", code_lens},
     {"codeLens/resolve", code_lens_resolve, true, true},
@@ -16,6 +20,7 @@ constexpr Method kMethods[] = {
     {"textDocument/formatting", formatting},
     {"textDocument/hover", hover},
     {"textDocument/inlayHint", inlay_hint},
+    {"textDocument/prepareCallHierarchy", prepare_call_hierarchy},
     {"textDocument/prepareRename", prepare_rename},
     {"textDocument/references", references},
     {"textDocument/rename", rename},
@@ -43,6 +48,7 @@ json::Object capabilities(ColumnUnit unit) {
       {"positionEncoding", text(encoding_name(unit))},
       {"textDocumentSync", json::Object{{"openClose", true}, {"change", 2}, {"save", json::Object{{"includeText", false}}}}},
       {"completionProvider", json::Object{{"triggerCharacters", json::Array{".", "[", "(", ",", ":", " "}}}},
+      {"callHierarchyProvider", true},
       {"hoverProvider", true},
       {"signatureHelpProvider", json::Object{{"triggerCharacters", json::Array{"(", ","}}, {"retriggerCharacters", json::Array{":"}}}},
       {"definitionProvider", true},

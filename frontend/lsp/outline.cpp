@@ -1,14 +1,14 @@
 // Symbols of a file and of the project.
 
+#include "frontend/lsp/outline.h"
+
 #include "frontend/lsp/methods.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace piper::lsp {
 
-namespace {
-
 /// The protocol's numbers.
-int kind_number(service::SymbolKind kind) {
+int symbol_number(service::SymbolKind kind) {
   switch (kind) {
     case service::SymbolKind::param: return 14;     // constant
     case service::SymbolKind::mesh: return 23;      // struct
@@ -19,6 +19,8 @@ int kind_number(service::SymbolKind kind) {
   }
   return 13;
 }
+
+namespace {
 
 bool matches(llvm::StringRef name, llvm::StringRef query) {
   std::size_t at = 0;
@@ -39,7 +41,7 @@ json::Value document_symbol(Request& request) {
   for (const service::Symbol& symbol : request.symbols()) {
     symbols.push_back(json::Object{{"name", text(symbol.name)},
                                    {"detail", text(service::symbol_kind_name(symbol.kind))},
-                                   {"kind", kind_number(symbol.kind)},
+                                   {"kind", symbol_number(symbol.kind)},
                                    {"range", request.json(symbol.range)},
                                    {"selectionRange", request.json(symbol.selection_range)}});
   }
@@ -59,7 +61,7 @@ json::Value workspace_symbol(Request& request) {
       auto location = request.location(document->files(), symbol.selection_range);
       if (!location) continue;
       symbols.push_back(json::Object{{"name", text(symbol.name)},
-                                     {"kind", kind_number(symbol.kind)},
+                                     {"kind", symbol_number(symbol.kind)},
                                      {"location", std::move(*location)},
                                      {"containerName", text(document->files().name(symbol.range.file))}});
     }

@@ -49,11 +49,13 @@ std::string document_uri(const json::Object& params) {
   return uri ? uri->str() : std::string();
 }
 
-/// The file that a request is about: its document, that of the item that shall be completed, or the first argument of a command.
+/// The file that a request is about: its document, that of the item that shall be completed or whose calls are asked for, or the first argument of a command.
 std::string uri_of_request(const json::Object& params) {
   if (std::string uri = document_uri(params); !uri.empty()) return uri;
   const json::Object* data = params.getObject("data");
   if (const auto uri = data != nullptr ? data->getString("uri") : std::nullopt) return uri->str();
+  const json::Object* item = params.getObject("item");
+  if (const auto uri = item != nullptr ? item->getString("uri") : std::nullopt) return uri->str();
   const json::Array* arguments = params.getArray("arguments");
   const json::Object* first = arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr;
   const auto uri = first != nullptr ? first->getString("uri") : std::nullopt;

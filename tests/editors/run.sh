@@ -7,7 +7,7 @@ root=$(cd "$here/../.." && pwd)
 PATH=$(cd "$1" && pwd):$PATH
 export PATH
 shift
-tests=${*:-client neovim emacs tree_sitter textmate vscode}
+tests=${*:-client neovim emacs tree_sitter textmate shells vscode}
 tools=${PIPER_EDITORS:-$("$here/set_up.sh")}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -26,6 +26,7 @@ emacs() {
 }
 tree_sitter() { "$tools/python/bin/python" "$here/tree_sitter_test.py" "$root" "$scratch"; }
 textmate() { (cd "$root/editors/vscode" && node_modules/.bin/vscode-tmgrammar-test 'tests/*.pipe'); }
+shells() { "$here/shells_test.sh" "$scratch"; }
 vscode() { node "$here/workbench.mjs" "$tools" "$here/net.pipe" "$scratch/piper.vsix" "$scratch" "${PIPER_PICTURES:-}"; }
 
 failed=

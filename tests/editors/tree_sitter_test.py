@@ -124,8 +124,6 @@ class TreeSitterTest(unittest.TestCase):
         self.assertIn("schedule", words)
         query = (GRAMMAR / "queries/highlights.scm").read_text()
         self.assertEqual(words - set(re.findall(r'"([a-z]+)"', query)) - {"true", "false"}, set())
-        for other in ("editors/emacs/piper-mode.el", "editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/tree-sitter-piper/grammar.js"):
-            self.assertEqual(words - set(re.findall(r"[a-z]+", (ROOT / other).read_text())), set(), other)
         passes = set(re.findall(r"'(\w+)'", re.search(r"^PASS : (.*) ;", lexer, re.M).group(1)))
         self.assertEqual(set(re.findall(r'"(\w+)"', re.search(r"pass: _ => choice\((.*)\)", (GRAMMAR / "grammar.js").read_text()).group(1))), passes)
 

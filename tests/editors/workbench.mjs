@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 
 const [tools, program, extension, scratch, pictures] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(tools, "node/"))("playwright-core");
-const LIMIT = Number(process.env.LIMIT ?? 60000); // ms for each thing that is waited for
+const LIMIT = Number(process.env.LIMIT ?? 180000); // ms for each thing that is waited for
 
 const folder = path.join(scratch, "project");
 fs.mkdirSync(path.join(folder, ".vscode"), { recursive: true });

@@ -60,12 +60,13 @@ json::Object params_of(Random& random, Client& client, std::string_view method) 
   params["newName"] = random.chance(0.5) ? "renamed" : "p";
   params["context"] = json::Object{{"diagnostics", json::Array()}, {"includeDeclaration", true}};
   params["query"] = "s";
-  params["command"] = "piper.grid";
+  params["command"] = random.chance(0.5) ? "piper.grid" : "piper.page";
+  params["item"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"selectionRange", json::Object{{"start", place()}}}};
   params["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", random.chance(0.5) ? "plain" : "t"}};
   json::Array arguments;
   arguments.push_back(json::Object(*params.getObject("data")));
   params["arguments"] = std::move(arguments);
-  if (method == "workspace/executeCommand" || method == "codeLens/resolve") params.erase("textDocument");
+  if (method == "workspace/executeCommand" || method == "codeLens/resolve" || method.starts_with("callHierarchy/")) params.erase("textDocument");
   return params;
 }
 

@@ -140,6 +140,59 @@ TEST(Requests, LensesTellBubbleAndPeakAndShowTheGrid) {
   EXPECT_NE(line(client.request("codeLens/resolve", json::Object{{"data", json::Object(subject)}})).find("no plan"), std::string::npos);
 }
 
+TEST(Requests, ThePageIsOfWhatTheCursorIsIn) {
+  const source::MemoryFileSystem disk;
+  Client client(disk);
+  client.open(kPath, kNet);
+  const auto page = [&](const std::string& place, const std::string& name) {
+    json::Object argument = client.at(kPath, place);
+    argument["uri"] = "file:///net.pipe";
+    argument["name"] = name;
+    return client.request("workspace/executeCommand", json::Object{{"command", "piper.page"}, {"arguments", json::Array{std::move(argument)}}});
+  };
+  struct Expected {
+    const char *place, *before, *title;
+  };
+  for (const Expected& each : {Expected{"let la^st", "", "plain at p=4 m=8"}, {"plain(p^p", "plain", "net"}, {"wid^th = 6", "", "plain at p=4 m=8"}, {"wid^th = 6", "net", "net"}}) {
+    const json::Value answer = page(each.place, each.before);
+    const json::Object* found = answer.getAsObject();
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->getString("title"), llvm::StringRef(each.title)) << each.place;
+    EXPECT_NE(found->getString("grid").value_or("").find("rank 0  F0 F1"), llvm::StringRef::npos) << each.place;
+    EXPECT_NE(found->getString("page").value_or("").find("<title>" + std::string(each.title) + "</title>"), llvm::StringRef::npos) << each.place;
+    EXPECT_NE(found->getString("memory").value_or("").find("<svg"), llvm::StringRef::npos) << each.place;
+  }
+  client.replace(kPath, "param a = 1\n");
+  EXPECT_NE(line(page("par^am", "")).find("no train and no schedule"), std::string::npos);
+}
+
+TEST(Requests, CallsAreFollowedBothWays) {
+  const TemporaryFolder cache;
+  const source::MemoryFileSystem disk;
+  Client client(disk, {}, true, cache.path().string());
+  client.open(kPath, kNet);
+  const auto item = [&](const std::string& place) {
+    const json::Value prepared = client.request("textDocument/prepareCallHierarchy", client.at(kPath, place));
+    const json::Array* list = prepared.getAsArray();
+    return list != nullptr && !list->empty() ? json::Value((*list)[0]) : json::Value(nullptr);
+  };
+  const auto calls = [&](const char* way, json::Value of) { return line(client.request(way, json::Object{{"item", std::move(of)}})); };
+  const json::Value plain = item("pl^ain(pp");
+  EXPECT_NE(line(plain).find("\"name\":\"plain\""), std::string::npos) << line(plain);
+  const std::string incoming = calls("callHierarchy/incomingCalls", plain);
+  EXPECT_NE(incoming.find("\"name\":\"net\""), std::string::npos) << incoming;
+  const std::string outgoing = calls("callHierarchy/outgoingCalls", item("train ne^t"));
+  EXPECT_NE(outgoing.find("\"name\":\"plain\""), std::string::npos) << outgoing;
+  EXPECT_NE(outgoing.find("\"name\":\"mlp\""), std::string::npos) << outgoing;
+  EXPECT_EQ(outgoing.find("\"name\":\"width\""), std::string::npos) << outgoing;
+  // Into the library: what its `mlp` calls.
+  const json::Value mlp = item("= ml^p(");
+  EXPECT_NE(line(mlp).find("models/mlp.pipe"), std::string::npos) << line(mlp);
+  EXPECT_NE(calls("callHierarchy/outgoingCalls", mlp).find("fromRanges"), std::string::npos);
+  EXPECT_EQ(line(item("par^am width")), "null");
+  EXPECT_NE(line(client.request("callHierarchy/incomingCalls", json::Object{{"item", json::Object{{"uri", "file:///net.pipe"}}}})).find("selectionRange"), std::string::npos);
+}
+
 TEST(Requests, FixesOfDiagnosticsApply) {
   const source::MemoryFileSystem disk;
   Client client(disk);
@@ -193,7 +246,7 @@ TEST(Requests, HalfTypedTextKeepsTheRestWorking) {
 
 // What colours words by itself knows the words of the language.
 TEST(Editors, GrammarsNameEveryKeyword) {
-  for (const char* path : {"editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/emacs/piper-mode.el"}) {
+  for (const char* path : {"editors/vscode/syntaxes/pipe.tmLanguage.json", "editors/emacs/piper-mode.el", "editors/tree-sitter-piper/grammar.js"}) {
     std::ifstream stream(path);
     std::stringstream content;
     content << stream.rdbuf();

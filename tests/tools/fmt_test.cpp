@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <sstream>
+
+#include "frontend/tools/choices.h"
 #include "tests/tools/shell.h"
 
 namespace piper::test {
@@ -28,13 +32,54 @@ TEST(Completion, ShellsCompleteCommandsAndOptions) {
   const TemporaryFolder folder;
   folder.write("a.pipe", "mesh m(p: 2)\n");
   const std::string asks = "complete() { :; }; eval \"$(\"$0\" completion bash)\"; ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _piper; echo \"${COMPREPLY[@]}\"; }; ";
-  const ProcessResult result = shell(folder, "exec bash -c '" + asks + "ask piper exp; ask piper train --ref; ask piper check a' \"$0\"");
-  EXPECT_EQ(result.out, "explain\n--reference\na.pipe\n") << result.err;
+  const ProcessResult result = shell(folder, "exec bash -c '" + asks + "ask piper exp; ask piper train --ref; ask piper check a; ask piper show gr; ask piper show grid zb; "
+                                                 "ask piper show grid --format pe; ask piper show grid --format = js; ask piper show --format svg ti; ask piper help sh; ask piper explain dual_pipe_' \"$0\"");
+  EXPECT_EQ(result.out, "explain\n--reference\na.pipe\ngraph grid\nzb_h1 zbv\nperfetto\njson\ntimeline\nshow\ndual_pipe_v\n") << result.err;
   EXPECT_EQ(shell(folder, "\"$0\" completion tcsh").exit_code, 2);
   const ProcessResult fish = shell(folder, "\"$0\" completion fish");
   EXPECT_NE(fish.out.find("__fish_seen_subcommand_from train' -l reference -d "), std::string::npos) << fish.out;
   const ProcessResult zsh = shell(folder, "\"$0\" completion zsh");
   EXPECT_NE(zsh.out.find("'*--steps[number of steps]:N:'"), std::string::npos) << zsh.out;
+}
+
+// What is offered is what the command line takes.
+TEST(Completion, EachChoiceIsTaken) {
+  for (const tools::OptionRow& option : tools::option_rows()) {
+    for (const tools::CommandRow& command : tools::command_rows()) {
+      if (!tools::takes(option, command.command)) continue;
+      for (const std::string_view choice : tools::choices_of(option)) {
+        std::vector<std::string> words{command.name, option.name, std::string(choice), "-o", "d"};
+        if (command.command != tools::Command::build) words.resize(3);
+        for (std::size_t i = 0; i < command.least_words; ++i) words.emplace_back("x");
+        tools::Arguments arguments;
+        std::string error;
+        EXPECT_TRUE(tools::parse_arguments(words, arguments, error)) << command.name << " " << option.name << " " << choice << ": " << error;
+      }
+    }
+  }
+  const TemporaryFolder folder;
+  for (const std::string_view kind : tools::choices_of(tools::Command::show, 0)) {
+    EXPECT_EQ(shell(folder, "\"$0\" show " + std::string(kind) + " missing.pipe").exit_code, 1) << kind;  // 2: no such kind
+  }
+}
+
+TEST(Completion, TheManPageHasEveryCommandAndOption) {
+  const TemporaryFolder folder;
+  const std::string page = shell(folder, "\"$0\" completion man").out;
+  EXPECT_TRUE(page.starts_with(".TH PIPER 1 "));
+  for (const tools::CommandRow& command : tools::command_rows()) EXPECT_NE(page.find(".SS \"" + std::string(command.usage).substr(0, 10)), std::string::npos) << command.usage;
+  for (const tools::OptionRow& option : tools::option_rows()) {
+    std::string name;
+    for (const char* c = option.name; *c != '\0'; ++c) name += *c == '-' ? std::string("\\-") : std::string(1, *c);
+    EXPECT_NE(page.find("\\fB" + name + "\\fR"), std::string::npos) << option.name;
+  }
+  // Each line that begins with a dot is a macro, and not text.
+  std::stringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('.')) {
+      EXPECT_TRUE(std::regex_search(line, std::regex("^\\.(TH|SH|SS|TP|PP|nf|fi|ad l|nh)\\b"))) << line;
+    }
+  }
 }
 
 }  // namespace

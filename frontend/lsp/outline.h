@@ -1,0 +1,11 @@
+#pragma once
+// Symbols in the client's terms.
+
+#include "frontend/service/symbols.h"
+
+namespace piper::lsp {
+
+/// What the protocol calls the kind of a declaration.
+int symbol_number(service::SymbolKind kind);
+
+}  // namespace piper::lsp

@@ -1,0 +1,40 @@
+#include "frontend/tools/choices.h"
+
+namespace piper::tools {
+
+bool takes(const OptionRow& option, Command command) { return (option.commands >> static_cast<unsigned>(command) & 1) != 0; }
+
+std::vector<std::string_view> choices_of(const OptionRow& option) {
+  const std::string_view name = option.name;
+  if (name == "--format") {
+    if (takes(option, Command::show)) return {"text", "json", "pir", "svg", "html", "perfetto"};
+    if (takes(option, Command::compare)) return {"text", "json", "html"};
+    return {"text", "json"};
+  }
+  if (name == "--level") return {"built", "split", "placed", "communicating", "ordered", "planned"};
+  if (name == "--print-after") return {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "plan", "all"};
+  if (name == "--device") return {"cpu"};
+  if (name == "--transport") return {"local"};
+  return {};
+}
+
+std::vector<std::string_view> choices_of(Command command, std::size_t place) {
+  if (place > 0) return {};
+  if (command == Command::show) return {"ast", "graph", "orders", "grid", "timeline", "memory", "comm", "metrics", "dag", "program"};
+  if (command == Command::completion) return {"bash", "zsh", "fish", "man"};
+  if (command != Command::help) return {};
+  std::vector<std::string_view> commands;
+  for (const CommandRow& row : command_rows()) commands.emplace_back(row.name);
+  return commands;
+}
+
+WordKind word_kind(Command command) {
+  switch (command) {
+    case Command::check: case Command::show: case Command::simulate: case Command::compare: case Command::build: return WordKind::input;
+    case Command::train: case Command::fmt: return WordKind::program;
+    case Command::explain: return WordKind::schedule_or_code;
+    default: return WordKind::other;
+  }
+}
+
+}  // namespace piper::tools
