@@ -91,6 +91,7 @@ class Completeness {
         return;
       }
     }
+    same_shares();
     std::vector<std::size_t> base(n + 1, 0);
     for (std::size_t c = 0; c < n; ++c) {
       if (split_[c] == kNone) split_[c] = (1u << dag_.dims.size()) - 1;
@@ -141,6 +142,22 @@ class Completeness {
         need(Pass::B, has(Pass::B) && !split);
         need(Pass::BI, has(Pass::BI) && split);
         need(Pass::BW, has(Pass::BW) && split);
+      }
+    }
+  }
+
+  /// Passes of a chunk divide their samples alike on the same devices, those that have nothing to compute, too.
+  void same_shares() {
+    std::vector<std::vector<NodeId>> first(dag_.chunks.size());  // per chunk: one node of each device set, few
+    for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
+      if (!runs_body(facts_.kind[i])) continue;
+      const Node& node = dag_.nodes[i];
+      std::vector<NodeId>& known = first[node.chunk.index()];
+      const auto same = std::find_if(known.begin(), known.end(), [&](NodeId id) { return facts_.node(id).devices == node.devices; });
+      if (same == known.end()) {
+        known.push_back(NodeId::at(i));
+      } else if (facts_.node(*same).cut != node.cut) {
+        facts_.sink.report(Code::wrong_edge, node.loc, "`{}` and `{}` divide their samples over different axes", facts_.name(NodeId::at(i)), facts_.name(*same));
       }
     }
   }
