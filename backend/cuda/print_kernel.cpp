@@ -265,6 +265,8 @@ void CudaPrinter::columns(const Range& pass, const std::string& begin, const std
   const bool one_loop = kernel_.columns.size() == 1;
   const std::string innermost = variables_[last()];
   const std::string flat = !one_loop ? "at" : vector_ > 1 ? "j0" : innermost;
+  // Unrolled, many passes keep more of the row in registers than there are.
+  if (kernel_.passes > 2) out_ += "#pragma unroll 1\n";
   open("for (" + index_type_ + " " + flat + " = " + begin + "; " + flat + " < " + number(product(kernel_.columns)) + "; " + flat + " += " + step + ")");
   if (!one_loop) {
     if (vector_ > 1) variables_[last()] = "j0";
