@@ -150,7 +150,9 @@ std::string CudaPrinter::signature(const std::string& name) const {
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict__ " + buffers_.at(buffer);
     if (flags.contains(buffer)) text += ", const uint32_t " + buffers_.at(buffer) + "_adds";
   }
-  return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ") " + name + "(" + text + ")";
+  // 512 threads on a multiprocessor hide the latency of memory, and leave each the registers that it needs: left alone ptxas aims higher and spills.
+  const std::int64_t blocks = std::max<std::int64_t>(1, 512 / launch_.threads);
+  return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ", " + number(blocks) + ") " + name + "(" + text + ")";
 }
 
 void CudaPrinter::number_of_thread(const std::string& name, const std::string& times) {
@@ -265,8 +267,6 @@ void CudaPrinter::columns(const Range& pass, const std::string& begin, const std
   const bool one_loop = kernel_.columns.size() == 1;
   const std::string innermost = variables_[last()];
   const std::string flat = !one_loop ? "at" : vector_ > 1 ? "j0" : innermost;
-  // Unrolled, many passes keep more of the row in registers than there are.
-  if (kernel_.passes > 2) out_ += "#pragma unroll 1\n";
   open("for (" + index_type_ + " " + flat + " = " + begin + "; " + flat + " < " + number(product(kernel_.columns)) + "; " + flat + " += " + step + ")");
   if (!one_loop) {
     if (vector_ > 1) variables_[last()] = "j0";
