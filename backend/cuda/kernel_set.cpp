@@ -100,8 +100,10 @@ std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body)
 std::uint32_t KernelSet::kernel(const Kernel& kernel, const KernelBody& body) {
   const auto [entry, fresh] = known_.try_emplace(cuda::print_kernel(kernel, body, "", true), static_cast<std::uint32_t>(list_.size()));
   if (!fresh) return entry->second;
-  std::string base = "fused_" + joined(distinct_ops(kernel), "_", 4);
-  if (!kernel.part.empty()) base += "_" + kernel.part;
+  std::vector<std::string> words = distinct_ops(kernel);
+  words.resize(std::min<std::size_t>(words.size(), 4));
+  if (!kernel.part.empty()) words.push_back(kernel.part);
+  const std::string base = "fused_" + joined(words, "_", words.size());
   const int count = names_[base]++;
   KernelEntry made;
   made.name = count == 0 ? base : base + "_" + std::to_string(count + 1);

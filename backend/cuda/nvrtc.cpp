@@ -2,10 +2,8 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <filesystem>
 #include <sstream>
 #include <string_view>
 #include <type_traits>
@@ -14,8 +12,6 @@
 #include "embedded/cuda_headers.h"
 
 namespace piper::backend::cuda {
-
-namespace fs = std::filesystem;
 
 /// As nvrtc.h declares them; tests/cuda/nvrtc_test.cpp compares.
 struct Nvrtc::Functions {
@@ -50,68 +46,16 @@ struct Nvrtc::Functions {
   }
 };
 
-namespace {
-
-/// Libraries in the folder whose names begin so, newest first: `libnvrtc.so.13`.
-std::vector<fs::path> libraries(const std::string& folder, const std::string& prefix) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
-  }
-  std::sort(found.rbegin(), found.rend());
-  return found;
-}
-
-}  // namespace
-
-std::vector<std::string> cuda_folders() {
-  std::vector<std::string> folders;
-  const auto add = [&](const char* root) {
-    if (root == nullptr || *root == '\0') return;
-    for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib"}) folders.push_back(std::string(root) + below);
-  };
-  const char* chosen = std::getenv("PIPER_CUDA_PATH");
-  add(chosen);
-  if (chosen != nullptr && *chosen != '\0') return folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) add(std::getenv(variable));
-  add("/usr/local/cuda");
-  add(PIPER_CUDA_WHEELS);
-  return folders;
-}
-
-std::shared_ptr<const Nvrtc> Nvrtc::open(std::string& reason) {
-  reason = "there is no `libnvrtc.so`";
-  const auto try_library = [&](const std::string& path) -> std::shared_ptr<const Nvrtc> {
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* error = dlerror();
-      reason = "`" + path + "` cannot be opened: " + (error != nullptr ? error : "unknown");
-      return nullptr;
-    }
-    auto functions = std::make_shared<Functions>();
-    if (const char* missing = functions->find(library)) {
-      reason = "`" + path + "` has no `" + missing + "`";
-      return nullptr;
-    }
-    auto made = std::make_shared<Nvrtc>();
-    functions->version(&made->major_, &made->minor_);
-    made->path_ = path;
-    made->functions_ = std::move(functions);
-    return made;
-  };
-  for (const std::string& folder : cuda_folders()) {
-    for (const fs::path& path : libraries(folder, "libnvrtc.so")) {
-      // NVRTC looks for its builtins by name alone: what is open already is found.
-      for (const fs::path& builtins : libraries(folder, "libnvrtc-builtins.so")) dlopen(builtins.c_str(), RTLD_NOW | RTLD_GLOBAL);
-      if (auto made = try_library(path.string())) return made;
-    }
-  }
-  if (std::getenv("PIPER_CUDA_PATH") != nullptr) return nullptr;  // what was asked for is not there
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
-    if (auto made = try_library(name)) return made;
-  }
-  return nullptr;
+std::shared_ptr<const Nvrtc> Nvrtc::open(const Environment& environment, std::string& reason) {
+  auto made = std::make_shared<Nvrtc>();
+  auto functions = std::make_shared<Functions>();
+  // NVRTC looks for its builtins by name alone: what is open already is found.
+  open_library(environment, "libnvrtc-builtins.so", {}, made->path_, reason);
+  const auto fits = [&](void* library) { return functions->find(library); };
+  if (open_library(environment, "libnvrtc.so", fits, made->path_, reason) == nullptr) return nullptr;
+  functions->version(&made->major_, &made->minor_);
+  made->functions_ = std::move(functions);
+  return made;
 }
 
 std::map<std::string, KernelResources> parse_resources(const std::string& log) {

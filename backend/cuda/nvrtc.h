@@ -2,7 +2,7 @@
 // NVRTC, opened at run time: CUDA C++ to a cubin, without driver or toolkit headers. What is called is declared here.
 //
 //   std::string reason;
-//   if (const auto nvrtc = Nvrtc::open(reason)) {
+//   if (const auto nvrtc = Nvrtc::open(environment, reason)) {
 //     const Compiled made = nvrtc->compile(kernels.source(), "sm_90a");
 //     made.ok ? made.cubin : made.log;
 //   }
@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "backend/cuda/libraries.h"
 
 namespace piper::backend::cuda {
 
@@ -31,8 +33,8 @@ struct Compiled {
 
 class Nvrtc {
  public:
-  /// The folder that `PIPER_CUDA_PATH` names, else a toolkit, what the loader finds, or the pinned wheel. Null, and `reason` says where it was looked for.
-  static std::shared_ptr<const Nvrtc> open(std::string& reason);
+  /// Null, and `reason` says where it was looked for.
+  static std::shared_ptr<const Nvrtc> open(const Environment& environment, std::string& reason);
 
   const std::string& path() const { return path_; }
   std::string version() const { return std::to_string(major_) + "." + std::to_string(minor_); }
@@ -45,9 +47,6 @@ class Nvrtc {
   std::string path_;
   int major_ = 0, minor_ = 0;
 };
-
-/// Folders that may have libraries of CUDA, best first.
-std::vector<std::string> cuda_folders();
 
 /// The figures in the lines that `--ptxas-options=-v` adds to the log.
 std::map<std::string, KernelResources> parse_resources(const std::string& log);

@@ -150,7 +150,9 @@ std::string CudaPrinter::signature(const std::string& name) const {
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict__ " + buffers_.at(buffer);
     if (flags.contains(buffer)) text += ", const uint32_t " + buffers_.at(buffer) + "_adds";
   }
-  return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ") " + name + "(" + text + ")";
+  // 512 threads on a multiprocessor hide the latency of memory, and leave each the registers that it needs: left alone ptxas aims higher and spills.
+  const std::int64_t blocks = std::max<std::int64_t>(1, 512 / launch_.threads);
+  return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ", " + number(blocks) + ") " + name + "(" + text + ")";
 }
 
 void CudaPrinter::number_of_thread(const std::string& name, const std::string& times) {

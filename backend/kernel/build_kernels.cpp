@@ -61,7 +61,7 @@ class Builder {
   KernelBody out_;
   std::map<ValueId, BufferIndex> buffers_;
   std::set<ValueId> needed_;  // by a step other than their own, or by a port
-  NameScope names_{"action", "api", "arena", "at", "cut", "first_sample", "rank", "samples", "workspace"};
+  NameScope names_{"action", "api", "arena", "arguments", "at", "check", "cut", "device", "first_sample", "queue", "rank", "samples", "workspace"};
 };
 
 void Builder::add_ports() {
@@ -139,6 +139,12 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
     return scratch(dtype, elements, name, std::string(tensor::dtype_name(dtype)) + "[" + std::to_string(elements) + "], " + std::string(what));
   };
   buffers.at = [&](BufferIndex buffer) -> const KernelBuffer& { return out_.buffers[buffer]; };
+  buffers.shared = [&](BufferIndex index) {
+    const KernelBuffer& buffer = out_.buffers[index];
+    if (!buffer.accumulates || !body_.outputs[buffer.port].param.valid()) return false;
+    const auto same = [&](const dag::BodyPort& port) { return port.kind == dag::PortKind::grad && port.param == body_.outputs[buffer.port].param; };
+    return std::count_if(body_.outputs.begin(), body_.outputs.end(), same) > 1;
+  };
   std::vector<Kernel> kernels;
   if (target_ == Target::cpu) {
     kernels.push_back(lower_sequence(body_, axes_, fusion_, step, buffers));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "backend/kernel/loops.h"
@@ -173,10 +174,12 @@ class Division {
   }
 
   void divide_effects() {
-    std::map<std::pair<bool, std::vector<bool>>, std::vector<Id>> sums;  // by whether they add row values, and the loops that the result has
+    // By whether they add row values, the loops that the result has, and the result where it shares its memory.
+    std::map<std::tuple<bool, std::vector<bool>, BufferIndex>, std::vector<Id>> sums;
     for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
       const Statement& s = statement(i);
       if (s.code == Code::total) total(s);
+      if (stands_alone(s)) add_store(s);
       if (s.code != Code::store_add) continue;
       if (s.access.index >= 0) {
         scatter(s);
@@ -184,9 +187,20 @@ class Division {
       }
       std::vector<bool> kept;
       for (const std::int64_t stride : s.access.strides) kept.push_back(stride != 0);
-      sums[{s.row, std::move(kept)}].push_back(i);
+      sums[{s.row, std::move(kept), buffers_.shared(s.access.buffer) ? s.access.buffer : 0}].push_back(i);
     }
-    for (const auto& [key, effects] : sums) add_sums(effects, key.first);
+    for (const auto& [key, effects] : sums) add_sums(effects, std::get<0>(key));
+  }
+
+  /// Two gradients in the same memory must not be added to by one nest, which reads both before it writes.
+  bool stands_alone(const Statement& s) const { return s.code == Code::store && buffers_.shared(s.access.buffer); }
+
+  void add_store(const Statement& s) {
+    Copies piece = copies("store");
+    Statement effect = s;
+    effect.operands[0] = copy(piece, s.operands[0]);
+    append(piece.kernel, std::move(effect));
+    finish(std::move(piece.kernel));
   }
 
   void add_main() {
@@ -200,7 +214,7 @@ class Division {
         append_store(main.kernel, Code::store, handed->second, dense(nest_, row_loops(nest_)), s.dtype, copy(main, i));
         empty = false;
       }
-      if (s.code != Code::store) continue;
+      if (s.code != Code::store || stands_alone(s)) continue;
       copy(main, i);
       empty = false;
     }

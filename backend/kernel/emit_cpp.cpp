@@ -110,7 +110,7 @@ std::string CppBodies::kernel_function(const Kernel& kernel, const KernelBody& b
   return known_[key] = name;
 }
 
-std::string CppBodies::description(const LibraryCall& call) {
+std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   char text[512], name[160];
   if (call.kind == PIPER_CALL_GEMM) {
     const PiperGemm& g = call.gemm;
@@ -119,7 +119,7 @@ std::string CppBodies::description(const LibraryCall& call) {
     std::snprintf(text, sizeof text, "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n", name,
                   static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
                   row_of(g.dtype).abi_name);
-    if (known_.emplace(text, name).second) constants_ += text;
+    if (known.names.emplace(text, name).second) known.text += text;
     return name;
   }
   const PiperAttend& a = call.attend;
@@ -128,47 +128,58 @@ std::string CppBodies::description(const LibraryCall& call) {
                 "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s}",
                 static_cast<long long>(a.batch), static_cast<long long>(a.seq), static_cast<long long>(a.keys), static_cast<long long>(a.heads),
                 static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name);
-  const auto [entry, is_new] = known_.try_emplace(fields);
+  const auto [entry, is_new] = known.names.try_emplace(fields);
   if (is_new) {
-    const int count = ++names_["attend"];
+    const int count = ++known.attentions;
     entry->second = "attend_" + std::to_string(count);
-    constants_ += "static const PiperAttend " + entry->second + " = " + fields + ";\n";
+    known.text += "static const PiperAttend " + entry->second + " = " + fields + ";\n";
   }
   return entry->second;
+}
+
+std::string operand_struct(const KernelBody& body, const std::string& function) {
+  const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
+  std::string text = "struct " + function + "_at {\n";
+  for (BufferIndex i = 0; i < ports; ++i) text += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
+  if (body.scratch_bytes > 0) text += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";
+  for (BufferIndex i = 0; i < ports; ++i) {
+    if (body.buffers[i].accumulates) text += "  uint32_t " + body.buffers[i].name + "_adds;\n";
+  }
+  if (body.draws) text += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
+  if (body.blocks) text += "  uint64_t block;  // bytes of a share\n  uint32_t share;  // which this rank has: a position in its table\n";
+  text += "};\n";
+  return text;
+}
+
+std::string operand_pointers(const KernelBody& body) {
+  const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
+  std::string text = "  unsigned char* const arena = rank->arena;\n";
+  if (body.blocks) text += "  const uint64_t block = rank->replica[at->share] * at->block;\n";
+  for (BufferIndex i : used) {
+    const KernelBuffer& buffer = body.buffers[i];
+    const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
+    text += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
+    if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
+    if (buffer.in_blocks) text += " + block";
+    text += ");";
+    text += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
+  }
+  if (body.draws) text += "  const uint64_t first_sample = at->first_sample + (at->cut == 0xFFFFFFFFu ? 0 : rank->replica[at->cut] * at->samples);\n";
+  return text;
 }
 
 std::string CppBodies::add(const KernelBody& body) {
   const std::string function = functions_.add(body.name);
   const KernelStats stats = kernel_stats(body);
-  const std::set<BufferIndex> used = used_buffers(body), written = written_buffers(body);
-  const auto ports = static_cast<BufferIndex>(body.num_inputs + body.num_outputs);
+  const bool uses_none = used_buffers(body).empty();
 
   bodies_ += "\n// @" + body.name + ": " + counted(stats.kernels, "kernel") + ", " + counted(stats.library_calls, "library call") + ", " +
              counted(stats.bytes, "byte") + " moved\n";
-  bodies_ += "struct " + function + "_at {\n";
-  for (BufferIndex i = 0; i < ports; ++i) bodies_ += "  uint64_t " + body.buffers[i].name + ";  // " + body.buffers[i].type + "\n";
-  if (body.scratch_bytes > 0) bodies_ += "  uint64_t workspace;  // " + std::to_string(body.scratch_bytes) + " bytes\n";
-  for (BufferIndex i = 0; i < ports; ++i) {
-    if (body.buffers[i].accumulates) bodies_ += "  uint32_t " + body.buffers[i].name + "_adds;\n";
-  }
-  if (body.draws) bodies_ += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
-  if (body.blocks) bodies_ += "  uint64_t block;  // bytes of a share\n  uint32_t share;  // which this rank has: a position in its table\n";
-  bodies_ += "};\n";
+  bodies_ += operand_struct(body, function);
 
   bodies_ += "static int " + function + "(const PiperApi* api, PiperRank* rank, const uint32_t action, const " + function + "_at* at) {\n";
-  bodies_ += "  unsigned char* const arena = rank->arena;\n";
-  if (body.blocks) bodies_ += "  const uint64_t block = rank->replica[at->share] * at->block;\n";
-  for (BufferIndex i : used) {
-    const KernelBuffer& buffer = body.buffers[i];
-    const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
-    bodies_ += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
-    if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) bodies_ += " + " + std::to_string(buffer.offset);
-    if (buffer.in_blocks) bodies_ += " + block";
-    bodies_ += ");";
-    bodies_ += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
-  }
-  if (body.draws) bodies_ += "  const uint64_t first_sample = at->first_sample + (at->cut == 0xFFFFFFFFu ? 0 : rank->replica[at->cut] * at->samples);\n";
-  if (used.empty()) bodies_ += "  (void)arena;\n  (void)at;\n";
+  bodies_ += operand_pointers(body);
+  if (uses_none) bodies_ += "  (void)arena;\n  (void)at;\n";
   if (body.steps.empty()) bodies_ += "  (void)api;\n  (void)action;\n";
   bool calls = false;
 
@@ -177,7 +188,7 @@ std::string CppBodies::add(const KernelBody& body) {
     if (const auto* kernel = std::get_if<Kernel>(&step)) {
       for (const RangeCheck& check : kernel->checks) {
         const std::string function = check.ignore ? "check_masked" : "check_range";
-        if (known_.emplace(function, "").second) constants_ += check.ignore ? kCheckMasked : kCheckRange;
+        if (known_.emplace(function, "").second) descriptions_.text += check.ignore ? kCheckMasked : kCheckRange;
         bodies_ += "  if (" + function + "(api, rank, action, " + initialiser(check.where) + ", " + name(check.buffer) + ", " + std::to_string(body.buffers[check.buffer].elements) + ", " +
                    std::to_string(check.bound) + (check.ignore ? ", " + std::to_string(*check.ignore) : "") + ", \"" + (check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\")) return 1;\n";
         calls = true;
@@ -198,7 +209,7 @@ std::string CppBodies::add(const KernelBody& body) {
     }
     const auto& call = std::get<LibraryCall>(step);
     static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
-    std::string arguments = "rank, action, &" + description(call);
+    std::string arguments = "rank, action, &" + describe_call(call, descriptions_);
     for (BufferIndex i : call.operands) arguments += ", " + name(i);
     for (BufferIndex i : call.results) arguments += ", " + name(i);
     if (call.kind == PIPER_CALL_GEMM) {
@@ -238,6 +249,6 @@ std::string CppBodies::operands(const KernelBody& body, const BodyOperands& oper
   return text + "}";
 }
 
-std::string CppBodies::text() const { return constants_ + kernels_ + bodies_; }
+std::string CppBodies::text() const { return descriptions_.text + kernels_ + bodies_; }
 
 }  // namespace piper::backend

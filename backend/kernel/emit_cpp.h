@@ -33,6 +33,20 @@ struct BodyOperands {
   std::uint64_t block = 0;  // bodies with blocks: bytes; theirs lie rank->replica[cut] * block further
 };
 
+/// Descriptions of library calls, each once.
+struct CallDescriptions {
+  std::string text;
+  std::map<std::string, std::string> names;  // by what they say
+  int attentions = 0;
+};
+/// The name of the call's description, which is added where it is new.
+std::string describe_call(const LibraryCall& call, CallDescriptions& known);
+
+/// `struct NAME_at { ... };`: where the operands of a call lie.
+std::string operand_struct(const KernelBody& body, const std::string& function);
+/// The first lines of a body's function: a pointer per buffer that is used, and what depends on the rank's share.
+std::string operand_pointers(const KernelBody& body);
+
 class CppBodies {
  public:
   /// Adds a body and gives its function's name; the struct has `_at` appended.
@@ -44,11 +58,11 @@ class CppBodies {
 
  private:
   std::string kernel_function(const Kernel& kernel, const KernelBody& body);
-  std::string description(const LibraryCall& call);
 
-  std::string constants_, kernels_, bodies_;
+  CallDescriptions descriptions_;             // and what checks indices
+  std::string kernels_, bodies_;
   NameScope functions_;                       // of bodies
-  std::map<std::string, std::string> known_;  // a loop nest or description without names -> its name
+  std::map<std::string, std::string> known_;  // a loop nest without names -> its name
   std::map<std::string, int> names_;          // how often a name was given
 };
 

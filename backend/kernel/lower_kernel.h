@@ -20,6 +20,7 @@ struct StepBuffers {
   std::function<BufferIndex(int port)> port;                                  // an output port
   std::function<BufferIndex(tensor::DType dtype, std::int64_t elements, std::string_view name, std::string_view what)> temporary;  // scratch for this step
   std::function<const KernelBuffer&(BufferIndex buffer)> at;  // valid until the next `temporary`
+  std::function<bool(BufferIndex buffer)> shared;             // a gradient whose memory may be that of another output: they belong to one parameter
 };
 
 /// The loop nest with its statements in dependence order: no passes yet.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t bit(Command command) { return 1u << static_cast<unsigned>(command); }
 constexpr std::uint32_t kSimulates = bit(Command::show) | bit(Command::simulate) | bit(Command::compare);
 constexpr std::uint32_t kOnInput = bit(Command::check) | kSimulates | bit(Command::train) | bit(Command::build);
-constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) | bit(Command::help);
+constexpr std::uint32_t kAll = kOnInput | bit(Command::explain) | bit(Command::fmt) | bit(Command::repl) | bit(Command::lsp) | bit(Command::completion) | bit(Command::doctor) | bit(Command::help);
 
 constexpr const char* kAnyInput =
     "IN is a .pipe file, a .pir file, or a schedule of the standard library:\n"
@@ -63,7 +63,8 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file; NAME is needed when it has several trains.\n"},
     {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
-     "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB.",
+     "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all kernels\n"
+     "(kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers where NVRTC is found.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
      "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures\n"
@@ -83,12 +84,15 @@ constexpr CommandRow kCommands[] = {
     {Command::completion, "completion", "piper completion SHELL", 1, 1, "print the script that completes words in a shell, or the man page",
      "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
      "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.", ""},
+    {Command::doctor, "doctor", "piper doctor", 0, 0, "say what of compilers, CUDA and LibTorch is here",
+     "Lists the C++ compiler, the NVIDIA driver and its GPUs, NVRTC, cuBLASLt, NCCL and LibTorch for CUDA, each with its version and place, or why it is not\n"
+     "there and what to install. Nothing of it is needed to train on the CPU but a compiler, and without one programs are interpreted.", ""},
     {Command::help, "help", "piper help [COMMAND]", 0, 1, "show this help", "", ""},
 };
 
 constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput | bit(Command::explain)},
-    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain)},
+    {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain) | bit(Command::doctor)},
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page", bit(Command::compare)},
     {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
     {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates | bit(Command::explain)},
@@ -101,7 +105,8 @@ constexpr OptionRow kOptions[] = {
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu", bit(Command::train)},
+    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda (kernels and calls can be built and shown, not run yet)", bit(Command::train) | bit(Command::build)},
+    {"--device", "DEVICE", "cpu", "of show program: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
@@ -163,7 +168,7 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     }
     arguments.print_after = value;
   } else if (name == "--device") {
-    if (value != "cpu") return "`--device " + value + "` is not available: write `--device cpu`";
+    if (!one_of(value, {"cpu", "cuda"})) return "`--device " + value + "` is no device: write `--device cpu` or `--device cuda`";
     arguments.device = value;
   } else if (name == "--transport") {
     if (value != "local") return "`--transport " + value + "` is not available: write `--transport local`";

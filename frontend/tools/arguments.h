@@ -16,7 +16,7 @@
 
 namespace piper::tools {
 
-enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, fmt, repl, lsp, completion, help };
+enum class Command : std::uint8_t { check, show, simulate, compare, train, build, explain, fmt, repl, lsp, completion, doctor, help };
 
 struct Arguments {
   Command command = Command::help;

@@ -16,6 +16,7 @@ int run_explain(Console& console, const Arguments& arguments);
 int run_completion(Console& console, const Arguments& arguments);
 int run_fmt(Console& console, const Arguments& arguments);
 int run_repl(Console& console, const Arguments& arguments);
+int run_doctor(Console& console, const Arguments& arguments);
 int run_lsp(Console& console, const Arguments& arguments);
 
 }  // namespace piper::tools

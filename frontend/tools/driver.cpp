@@ -38,6 +38,7 @@ int run_command(std::span<const std::string> words, Console& console) {
     case Command::fmt: return run_fmt(console, arguments);
     case Command::completion: return run_completion(console, arguments);
     case Command::repl: return run_repl(console, arguments);
+    case Command::doctor: return run_doctor(console, arguments);
     case Command::lsp: return run_lsp(console, arguments);
     case Command::help: break;
   }

@@ -10,6 +10,8 @@ std::vector<runtime::OptionRow> environment_variables() {
   std::vector<runtime::OptionRow> rows = {
       {"CXX", "command", "g++, else c++", "builds the generated programs"},
       {"PIPER_CACHE", "folder", "XDG_CACHE_HOME/piper, else HOME/.cache/piper", "keeps what was built"},
+      {"PIPER_CUDA_PATH", "folder", "CUDA_HOME, CUDA_PATH, /usr/local/cuda", "a CUDA toolkit, or unpacked wheels: the only place then"},
+      {"PIPER_TORCH_PATH", "folder", "", "a LibTorch for CUDA: the folder of `libtorch_cuda.so`, or one above"},
       {"TMPDIR", "folder", "/tmp", "programs are built there when the cache cannot be written"},
   };
   rows.insert(rows.end(), runtime::option_rows().begin(), runtime::option_rows().end());

@@ -30,7 +30,7 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
 }
 
 std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
-  return compilation_.compile(subject, {level, forward_only, print_after()}, sink_);
+  return compilation_.compile(subject, {level, forward_only, print_after(), arguments_.device == "cuda"}, sink_);
 }
 
 void Session::check_file() {

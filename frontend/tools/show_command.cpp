@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "frontend/tools/commands.h"
+#include "frontend/tools/cuda_view.h"
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
@@ -88,7 +89,7 @@ std::string show_orders(const Session& session, const dag::Dag& dag, std::span<c
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
 std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives) {
-  if (kind.name == "program") return wrapped(session.arguments(), "program", program_text(dag));
+  if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag) : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
@@ -141,6 +142,10 @@ int show_pir(Session& session, const Kind& kind) {
   } else if (const dag::Level needed = needed_level(kind, arguments); dag.level < needed) {
     session.sink().report(Code::level_too_low, SourceRange(), "`show {}` needs a DAG at level `{}`, and the file is at level `{}`", kind.name, dag::level_name(needed),
                           dag::level_name(dag.level));
+  } else if (arguments.device == "cuda") {
+    session.sink()
+        .report(Code::unknown_subject, SourceRange(), "`{}` is a plan for the CPU: the workspaces of its kernels are not those of kernels for CUDA", arguments.positional[1])
+        .hint("give the .pipe file: its plan is made for `--device cuda`");
   } else {
     if (const auto text = shown(session, kind, dag, session.compilation().pir_directives())) session.write(*text);
   }
@@ -155,6 +160,10 @@ int run_show(Console& console, const Arguments& arguments) {
   const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.kept_weights + arguments.kept_forward).empty();
   if (costs && kind->name != "timeline") {
     console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline " << arguments.positional[1] << "`\n";
+    return kUsage;
+  }
+  if (arguments.device == "cuda" && kind->name != "program") {
+    console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program " << arguments.positional[1] << " --device cuda`\n";
     return kUsage;
   }
   const std::string& input = arguments.positional[1];

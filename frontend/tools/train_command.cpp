@@ -3,6 +3,7 @@
 #include "frontend/pictures/timeline_json.h"
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/tools/commands.h"
+#include "frontend/tools/cuda_view.h"
 #include "frontend/tools/measured_timeline.h"
 #include "frontend/tools/out_folder.h"
 #include "frontend/tools/reference.h"
@@ -165,6 +166,10 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 }  // namespace
 
 int run_train(Console& console, const Arguments& arguments) {
+  if (arguments.device == "cuda") {
+    console.err << "piper: `--device cuda` does not run here: " << missing_for_cuda(console.environment) << "; `piper doctor` lists what was found, `--device cpu` trains\n";
+    return kUsage;
+  }
   Session session(console, arguments);
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);

@@ -5,7 +5,7 @@
 #define __global__
 #define __shared__ static
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(threads, blocks)
 
 struct piper_shim_place {
   unsigned x;

@@ -1,0 +1,219 @@
+#include "backend/cuda/emit_enqueue.h"
+
+#include <algorithm>
+#include <set>
+
+#include "backend/dtypes.h"
+#include "backend/kernel/emit_cpp.h"
+#include "backend/kernel/names.h"
+#include "ir/diagnostics/counted.h"
+
+namespace piper::backend::cuda {
+
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+/// Text for a line comment: one line, no continuation.
+std::string comment(std::string_view text) {
+  std::string out(text);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, '/');
+  return out;
+}
+
+class Emission {
+ public:
+  Emission(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps)
+      : program_(program), bodies_(bodies), kernels_(kernels), steps_(steps), function_of_(bodies.size()), calls_of_(bodies.size()) {}
+
+  std::string run() {
+    std::string functions;
+    for (const Instruction& each : program_.instructions) {
+      if (each.kind != Instruction::Kind::run) continue;
+      if (function_of_[each.body].empty()) {
+        used_.push_back(each.body);
+        function_of_[each.body] = names_.add(bodies_[each.body].name);
+        functions += body(each.body);
+      }
+      call_of_.push_back(static_cast<std::uint32_t>(calls_of_[each.body].size()));
+      calls_of_[each.body].push_back(&each);
+    }
+    out_ = "// Enqueues one training step of the ranks of role " + comment(program_.role) + ": " + counted(program_.instructions.size(), "action") + " on " +
+           counted(program_.streams.size(), "queue") + ".\n// Numbers are bytes from the start of the arena (" + number(program_.arena_bytes) + " bytes, the first " +
+           number(program_.state_bytes) + " of them state).\n#include \"runtime/device_abi.h\"\n\n" + descriptions_.text + functions;
+    calls();
+    kernels();
+    enqueue();
+    return std::move(out_);
+  }
+
+ private:
+  std::string body(std::uint32_t index) {
+    const KernelBody& body = bodies_[index];
+    const std::string& function = function_of_[index];
+    std::string text = "\n// @" + body.name + "\n" + operand_struct(body, function) + "\n\nstatic int " + function +
+                       "(PiperDevice* device, PiperRank* rank, const uint32_t queue, const uint32_t action, const " + function + "_at* at) {\n" + operand_pointers(body);
+    text += "  (void)arena;\n  (void)at;\n";
+    if (steps_[index].empty()) text += "  (void)device;\n  (void)queue;\n  (void)action;\n";
+    for (const BodyStep& step : steps_[index]) text += this->step(body, step);
+    return text + "  return 0;\n}\n";
+  }
+
+  std::string step(const KernelBody& body, const BodyStep& step) {
+    const auto name = [&](BufferIndex index) { return body.buffers[index].name; };
+    const auto adds = [&](BufferIndex index) { return "at->" + name(index) + "_adds"; };
+    const std::string common = "(device, rank, queue, action, ";
+    switch (step.kind) {
+      case BodyStep::Kind::check: {
+        const SourcePlace& at = step.check.where;
+        std::string where = "{" + quoted(at.file);
+        for (const std::uint32_t part : {at.line, at.column, at.end_line, at.end_column}) where += ", " + number(part);
+        return "  {\n    static const PiperCheck check = {" + where + "}, \"" + (step.check.target ? kTargetOutOfRange : kIndexOutOfRange) + "\", " +
+               std::to_string(body.buffers[step.check.buffer].elements) + ", " + std::to_string(step.check.bound) + ", " + std::to_string(step.check.ignore.value_or(0)) + ", " +
+               (step.check.ignore ? "1" : "0") + "};\n    if (device->check" + common + "&check, " + name(step.check.buffer) + ")) return 1;\n  }\n";
+      }
+      case BodyStep::Kind::clear: {
+        const KernelBuffer& buffer = body.buffers[step.buffer];
+        const std::string call = "device->clear" + common + name(step.buffer) + ", " + number(static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype)) + ")";
+        return "  if (" + (buffer.accumulates ? "!" + adds(step.buffer) + " && " : std::string()) + call + ") return 1;\n";
+      }
+      case BodyStep::Kind::kernel: {
+        const KernelEntry& kernel = kernels_.list()[step.number];
+        std::string arguments;
+        for (const Argument& argument : step.arguments) {
+          arguments += arguments.empty() ? "" : ", ";
+          switch (argument.kind) {
+            case Argument::Kind::draw: arguments += "&device->draw"; break;
+            case Argument::Kind::first_sample: arguments += "&first_sample"; break;
+            case Argument::Kind::buffer: arguments += "&" + name(argument.buffer); break;
+            case Argument::Kind::adds: arguments += "&" + adds(argument.buffer); break;
+          }
+        }
+        return "  {  // " + comment(kernel.title) + "\n    const void* const arguments[] = {" + arguments + "};\n    if (device->kernel" + common + number(step.number) +
+               " /* " + kernel.name + " */, arguments)) return 1;\n  }\n";
+      }
+      case BodyStep::Kind::library: break;
+    }
+    const auto& call = std::get<LibraryCall>(body.steps[step.number]);
+    static constexpr const char* kNames[] = {"gemm", "attend", "attend_grad"};
+    std::string arguments = "&" + describe_call(call, descriptions_);
+    for (const BufferIndex index : call.operands) arguments += ", " + name(index);
+    for (const BufferIndex index : call.results) arguments += ", " + name(index);
+    if (call.kind == PIPER_CALL_GEMM) {
+      arguments += body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0]) : ", 0";
+    } else {
+      const KernelBuffer& workspace = body.buffers[call.workspace];
+      arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
+      arguments += ", " + number(piper_attend_workspace(&call.attend));
+    }
+    return "  // " + comment(call.value) + "\n  if (device->" + kNames[call.kind] + common + arguments + ")) return 1;\n";
+  }
+
+  void calls() {
+    for (const std::uint32_t index : used_) {
+      out_ += "\nstatic const " + function_of_[index] + "_at " + function_of_[index] + "_calls[] = {\n";
+      for (const Instruction* each : calls_of_[index]) {
+        const BodyOperands operands{.offsets = {program_.operands.data() + each->first_operand, each->num_operands},
+                                    .accumulate = {program_.accumulate.data() + each->first_accumulate, bodies_[index].num_outputs},
+                                    .first_sample = each->first_sample,
+                                    .samples = each->samples,
+                                    .cut = each->cut,
+                                    .block = each->block};
+        out_ += "    " + CppBodies::operands(bodies_[index], operands) + ",\n";
+      }
+      out_ += "};\n";
+    }
+  }
+
+  void kernels() {
+    std::vector<std::size_t> arguments(kernels_.list().size());
+    for (const auto& steps : steps_) {
+      for (const BodyStep& step : steps) {
+        if (step.kind == BodyStep::Kind::kernel) arguments[step.number] = step.arguments.size();
+      }
+    }
+    out_ += "\nstatic const PiperKernelEntry kernels[] = {\n";
+    for (std::size_t k = 0; k < kernels_.list().size(); ++k) {
+      const KernelEntry& kernel = kernels_.list()[k];
+      out_ += "    {\"" + kernel.name + "\", " + std::to_string(kernel.launch.blocks) + ", " + std::to_string(kernel.launch.threads) + ", " + std::to_string(arguments[k]) + "},  // " +
+              comment(kernel.title) + "\n";
+    }
+    if (kernels_.list().empty()) out_ += "    {\"\", 0, 0, 0},\n";
+    out_ += "};\n";
+  }
+
+  std::string list(const Instruction& each, std::uint32_t count) const {
+    std::string text;
+    for (std::uint32_t i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + number(program_.operands[each.first_operand + i]);
+    return "static const uint64_t from[] = {" + text + "}; ";
+  }
+
+  std::string what(const Instruction& each) {
+    const std::string common = "(device, rank, " + number(each.stream) + ", action, ";
+    switch (each.kind) {
+      case Instruction::Kind::run: {
+        const std::string& function = function_of_[each.body];
+        return "if (" + function + "(device, rank, " + number(each.stream) + ", action, &" + function + "_calls[" + number(call_of_[next_call_++]) + "])) return 1;";
+      }
+      case Instruction::Kind::load: {
+        const std::string share = each.cut == Instruction::kNoCut ? "" : " + rank->replica[" + number(each.cut) + "] * " + number(each.samples);
+        return "if (device->load" + common + number(each.subject) + ", " + number(each.first_sample) + share + ", " + number(each.samples) + ", " +
+               number(program_.operands[each.first_operand]) + ")) return 1;";
+      }
+      case Instruction::Kind::count:
+        return each.num_operands < 2 ? "" : list(each, each.num_operands - 1) + "if (device->count" + common + "from, " + number(each.num_operands - 1) + ", " + number(each.elements) + ", " +
+               std::to_string(each.ignore) + ", " + number(program_.operands[each.first_operand + each.num_operands - 1]) + ")) return 1;";
+      case Instruction::Kind::report: {
+        const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
+        if (each.num_operands == 0) return "";
+        return list(each, count) + "if (device->report" + common + (each.subject == PIPER_NORM ? "PIPER_NORM" : number(each.subject)) + ", from, " + number(count) + ", " +
+               row_of(each.dtype).abi_name + ", " + (each.counted ? "1" : "0") + ")) return 1;";
+      }
+      case Instruction::Kind::communicate: return "if (device->communicate" + common + number(each.position) + ")) return 1;";
+    }
+    return "";
+  }
+
+  void enqueue() {
+    out_ += "\nstatic int enqueue(PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last) {\n  for (uint32_t action = first; action < last; ++action) {\n    switch (action) {\n";
+    for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
+      const Instruction& each = program_.instructions[i];
+      const ActionName& name = program_.names[i];
+      std::string title = name.name;
+      if (name.line != 0) title += "  " + program_.files[name.file] + ":" + number(name.line) + ":" + number(name.column);
+      out_ += "      case " + std::to_string(i) + ": {  // " + comment(title) + "\n";
+      std::string waits;
+      for (std::uint32_t w = 0; w < each.num_waits; ++w) {
+        const PiperWait& wait = program_.waits[each.first_wait + w];
+        waits += (w == 0 ? "{" : ", {") + number(wait.stream) + ", " + number(wait.position) + ", " + number(wait.distance) + "}";
+      }
+      if (!waits.empty()) out_ += "        static const PiperWait waits[] = {" + waits + "};\n";
+      const std::string queue = number(each.stream);
+      out_ += "        if (device->begin(device, rank, " + queue + ", action, " + (waits.empty() ? "0" : "waits") + ", " + number(each.num_waits) + ")) return 1;\n";
+      if (const std::string call = what(each); !call.empty()) out_ += "        " + call + "\n";
+      out_ += "        if (device->end(device, rank, " + queue + ", action)) return 1;\n        break;\n      }\n";
+    }
+    out_ += "    }\n  }\n  return 0;\n}\n\nextern \"C\" const PiperEnqueue* piper_enqueue_v1(void) {\n  static const PiperEnqueue role = {PIPER_DEVICE_ABI_VERSION, " +
+            std::to_string(program_.instructions.size()) + ", " + std::to_string(kernels_.list().size()) + ", kernels, enqueue};\n  return &role;\n}\n";
+  }
+
+  const DeviceProgram& program_;
+  const std::vector<KernelBody>& bodies_;
+  const KernelSet& kernels_;
+  const std::vector<std::vector<BodyStep>>& steps_;
+  NameScope names_{"kernels", "enqueue", "device", "rank", "queue", "action"};
+  std::vector<std::string> function_of_;                     // per body
+  std::vector<std::vector<const Instruction*>> calls_of_;    // per body
+  std::vector<std::uint32_t> used_, call_of_;                // bodies; per action that runs one: its number among the body's calls
+  std::size_t next_call_ = 0;
+  CallDescriptions descriptions_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string emit_enqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps) {
+  return Emission(program, bodies, kernels, steps).run();
+}
+
+}  // namespace piper::backend::cuda

@@ -1,0 +1,17 @@
+#pragma once
+// The enqueuing function of a role as C++: a function per body that launches its kernels and library calls, and one that takes the actions in issue order.
+//
+// Guarantees: includes runtime/device_abi.h alone; names no rank; kernels are numbered as KernelSet::list().
+
+#include <string>
+#include <vector>
+
+#include "backend/cuda/kernel_set.h"
+#include "backend/device_program/device_program.h"
+
+namespace piper::backend::cuda {
+
+/// `steps`: per body, what KernelSet::add gave.
+std::string emit_enqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps);
+
+}  // namespace piper::backend::cuda

@@ -1,0 +1,184 @@
+#include "backend/cuda/libraries.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace piper::backend::cuda {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string variable(const Environment& environment, const char* name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+/// Files of the folder whose names begin so, newest first: `libnvrtc.so.13`.
+std::vector<fs::path> files_named(const std::string& folder, const std::string& name) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(name)) found.push_back(entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+template <typename Function>
+Function function_of(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+std::string last_error() {
+  const char* error = dlerror();
+  return error != nullptr ? error : "unknown";
+}
+
+/// 13010 of NCCL or cuBLASLt's 130100: major, minor, patch in decimal places.
+std::string spelled(std::size_t version, std::size_t major, std::size_t minor) {
+  return std::to_string(version / major) + "." + std::to_string(version % major / minor) + "." + std::to_string(version % minor);
+}
+
+Found find_library(const Environment& environment, const char* name, const char* file, const char* wheel, const std::function<std::string(void*)>& version) {
+  Found found;
+  found.name = name;
+  found.install = std::string("`pip install ") + wheel + "`, or a CUDA toolkit; PIPER_CUDA_PATH names the folder";
+  if (void* library = open_library(environment, file, {}, found.path, found.reason)) found.version = version(library);
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_folders(const Environment& environment) {
+  std::vector<std::string> folders;
+  const auto add = [&](const std::string& root) {
+    if (root.empty()) return;
+    for (const char* below : {"", "/lib64", "/lib", "/nvidia/cu13/lib", "/nvidia/nccl/lib"}) folders.push_back(root + below);
+  };
+  const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
+  add(chosen);
+  if (!chosen.empty()) return folders;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) add(variable(environment, name));
+  add("/usr/local/cuda");
+  add(PIPER_CUDA_WHEELS);
+  return folders;
+}
+
+void* open_library(const Environment& environment, const std::string& name, const std::function<const char*(void*)>& lacks, std::string& path, std::string& reason) {
+  const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
+  reason = "there is no `" + name + "`" + (chosen.empty() ? "" : " in `" + chosen + "`");
+  const auto opened = [&](const std::string& from) -> void* {
+    void* const library = dlopen(from.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) {
+      reason = "`" + from + "` cannot be opened: " + last_error();
+      return nullptr;
+    }
+    if (const char* missing = lacks ? lacks(library) : nullptr) {
+      reason = "`" + from + "` has no `" + missing + "`";
+      return nullptr;
+    }
+    path = from;
+    return library;
+  };
+  for (const std::string& folder : cuda_folders(environment)) {
+    for (const fs::path& file : files_named(folder, name)) {
+      if (void* library = opened(file.string())) return library;
+    }
+  }
+  if (!chosen.empty()) return nullptr;
+  // What the loader knows; its complaint about a name that is nowhere tells nothing.
+  const std::string before = reason;
+  for (const char* ending : {".13", ".12", ".2", ""}) {
+    if (void* library = opened(name + ending)) return library;
+  }
+  reason = before;
+  return nullptr;
+}
+
+Devices find_devices() {
+  Devices devices;
+  devices.driver.name = "NVIDIA driver";
+  devices.driver.install = "install the driver of the GPU; in a container, start it with the GPU";
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    devices.driver.reason = last_error();
+    return devices;
+  }
+  const auto init = function_of<int (*)(unsigned)>(library, "cuInit");
+  const auto version = function_of<int (*)(int*)>(library, "cuDriverGetVersion");
+  const auto count = function_of<int (*)(int*)>(library, "cuDeviceGetCount");
+  const auto name = function_of<int (*)(char*, int, int)>(library, "cuDeviceGetName");
+  const auto attribute = function_of<int (*)(int*, int, int)>(library, "cuDeviceGetAttribute");
+  const auto bytes = function_of<int (*)(std::size_t*, int)>(library, "cuDeviceTotalMem_v2");
+  const auto reaches = function_of<int (*)(int*, int, int)>(library, "cuDeviceCanAccessPeer");
+  if (init == nullptr || version == nullptr || count == nullptr || name == nullptr || attribute == nullptr || bytes == nullptr || reaches == nullptr) {
+    devices.driver.reason = "`libcuda.so.1` lacks functions of the driver";
+    return devices;
+  }
+  if (const int failed = init(0); failed != 0) {
+    devices.driver.reason = "`cuInit` failed with " + std::to_string(failed) + (failed == 100 ? ": there is no GPU" : "");
+    return devices;
+  }
+  int number = 0, gpus = 0;
+  version(&number);
+  devices.driver.path = "libcuda.so.1";
+  devices.driver.version = "CUDA " + std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  count(&gpus);
+  constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    Gpu made;
+    char text[256] = {};
+    int major = 0, minor = 0;
+    name(text, sizeof text - 1, gpu);
+    attribute(&major, kMajor, gpu);
+    attribute(&minor, kMinor, gpu);
+    bytes(&made.bytes, gpu);
+    made.name = text;
+    made.capability = "sm_" + std::to_string(major) + std::to_string(minor);
+    for (int other = 0; other < gpus; ++other) {
+      int can = 0;
+      if (other != gpu && reaches(&can, gpu, other) == 0 && can != 0) made.peers.push_back(other);
+    }
+    devices.gpus.push_back(std::move(made));
+  }
+  return devices;
+}
+
+std::vector<Found> find_libraries(const Environment& environment) {
+  std::vector<Found> found;
+  std::string builtins, ignored;
+  open_library(environment, "libnvrtc-builtins.so", {}, builtins, ignored);
+  found.push_back(find_library(environment, "NVRTC", "libnvrtc.so", "nvidia-cuda-nvrtc==13.0.88", [](void* library) {
+    int major = 0, minor = 0;
+    const auto version = function_of<int (*)(int*, int*)>(library, "nvrtcVersion");
+    return version != nullptr && version(&major, &minor) == 0 ? std::to_string(major) + "." + std::to_string(minor) : std::string("unknown");
+  }));
+  found.push_back(find_library(environment, "cuBLASLt", "libcublasLt.so", "nvidia-cublas", [](void* library) {
+    const auto version = function_of<std::size_t (*)()>(library, "cublasLtGetVersion");
+    return version != nullptr ? spelled(version(), 10000, 100) : std::string("unknown");
+  }));
+  found.push_back(find_library(environment, "NCCL", "libnccl.so", "nvidia-nccl-cu13", [](void* library) {
+    int number = 0;
+    const auto version = function_of<int (*)(int*)>(library, "ncclGetVersion");
+    return version != nullptr && version(&number) == 0 ? spelled(static_cast<std::size_t>(number), 10000, 100) : std::string("unknown");
+  }));
+  // Half a gigabyte that nothing is asked of: its place is enough.
+  Found torch;
+  torch.name = "LibTorch for CUDA";
+  torch.reason = "there is no `libtorch_cuda.so`";
+  torch.install = "`pip install torch==2.11.0`; PIPER_TORCH_PATH names its folder `torch`";
+  if (const std::string root = variable(environment, "PIPER_TORCH_PATH"); !root.empty()) {
+    torch.reason += " in `" + root + "`";
+    for (const char* below : {"", "/lib", "/torch/lib"}) {
+      const std::vector<fs::path> files = files_named(root + below, "libtorch_cuda.so");
+      if (torch.path.empty() && !files.empty()) torch.path = files.front().string();
+    }
+  }
+  found.push_back(std::move(torch));
+  return found;
+}
+
+}  // namespace piper::backend::cuda

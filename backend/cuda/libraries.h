@@ -1,0 +1,44 @@
+#pragma once
+// Where the libraries of CUDA are: opened at run time, from the user's toolkit, from wheels, or from where `PIPER_CUDA_PATH` says. No header of theirs is used.
+//
+//   for (const Found& each : find_libraries(environment)) each.version;   // what `piper doctor` lists
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace piper::backend::cuda {
+
+using Environment = std::map<std::string, std::string>;
+
+/// Folders that may have libraries of CUDA, best first. `PIPER_CUDA_PATH` and `PIPER_TORCH_PATH`, where one is set, are the only places of theirs.
+std::vector<std::string> cuda_folders(const Environment& environment);
+
+/// Opens the library whose file begins with `name`; it stays open. `lacks` gives the name of a function that it lacks, or null. Null, and the reason.
+void* open_library(const Environment& environment, const std::string& name, const std::function<const char*(void*)>& lacks, std::string& path, std::string& reason);
+
+struct Found {
+  std::string name;     // `NVRTC`
+  std::string path;     // empty: it is not there
+  std::string version;  // `13.0`
+  std::string reason;   // why it is not there
+  std::string install;  // what to do then
+};
+struct Gpu {
+  std::string name;        // `NVIDIA H200`
+  std::string capability;  // `sm_90`
+  std::size_t bytes = 0;
+  std::vector<int> peers;  // the GPUs whose memory it reaches
+};
+struct Devices {
+  Found driver;
+  std::vector<Gpu> gpus;
+};
+
+/// The driver and what it lists. Starts the driver where there is one.
+Devices find_devices();
+/// NVRTC, cuBLASLt, NCCL and LibTorch for CUDA.
+std::vector<Found> find_libraries(const Environment& environment);
+
+}  // namespace piper::backend::cuda

@@ -1,0 +1,176 @@
+// Shapes that bring every way in which a nest is spread over blocks and threads on CUDA: rows over several warps, sums and long rows in parts, scatters of
+// many equal indices, several blocks with tails. All of it on the host, against the evaluator bit for bit and against the reference.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backend/cuda/launch.h"
+#include "tests/backend/kernel_runs.h"
+#include "tests/support/op_cases.h"
+
+namespace piper::test {
+namespace {
+
+using backend::Form;
+using backend::Target;
+using tensor::Attrs;
+using tensor::DType;
+using tensor::Op;
+using tensor::Type;
+using tensor::ValueId;
+
+/// Bodies of a few ops over dimensions that a case names.
+class Blocks {
+ public:
+  using Build = std::function<ValueId(tensor::Graph&, const std::vector<ValueId>&)>;
+
+  Type type(std::vector<std::pair<const char*, std::int64_t>> dims, DType dtype = DType::f32) {
+    Type made{dtype, {}};
+    for (const auto& [name, extent] : dims) made.dims.push_back({context.symbol(name), extent, false});
+    return made;
+  }
+  Attrs along(std::vector<const char*> dims, double scalar = 1e-3) {
+    Attrs attrs;
+    for (const char* dim : dims) attrs.dims.push_back(context.symbol(dim));
+    attrs.scalar = scalar;
+    return attrs;
+  }
+  ValueId op(tensor::Graph& graph, Op op, const std::vector<ValueId>& operands, Attrs attrs = {}) {
+    const tensor::NodeId node = graph.add(op, operands, std::move(attrs), Pass::F, {}, {}, {}, context.symbol("v" + std::to_string(graph.values().size())));
+    return graph.result(graph.node(node));
+  }
+  /// `classes`: of operands of i64.
+  void add(const std::string& what, const std::vector<Type>& operands, std::int64_t classes, const std::function<std::vector<ValueId>(tensor::Graph&, const std::vector<ValueId>&)>& build) {
+    tensor::Graph graph(context);
+    std::vector<ValueId> leaves;
+    std::vector<Array> inputs;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      leaves.push_back(graph.add_leaf(operands[i], context.symbol("x" + std::to_string(i))));
+      Array array{operands[i], {}};
+      if (operands[i].dtype == DType::i64) {
+        for (std::int64_t e = 0; e < operands[i].elements(); ++e) array.data.push_back(static_cast<double>(random.below(static_cast<std::uint64_t>(classes))));
+      } else {
+        array = random_array(operands[i], random);
+        for (double& number : array.data) number = static_cast<float>(number);
+      }
+      inputs.push_back(std::move(array));
+    }
+    const std::vector<ValueId> outputs = build(graph, leaves);
+    for (const bool adds : {false, true}) {
+      dag::Body body = make_body(graph, outputs, "blocks");
+      for (auto& port : body.outputs) port.kind = adds ? dag::PortKind::grad : dag::PortKind::data;
+      const backend::KernelBody kernels = backend::build_kernels(body, Target::cuda);
+      for (const auto& step : kernels.steps) {
+        const auto* kernel = std::get_if<backend::Kernel>(&step);
+        if (kernel == nullptr) continue;
+        forms.insert({kernel->form, kernel->part});
+        lanes.insert(kernel->lanes.count);
+        vectors.insert(kernel->lanes.vector);
+        most_blocks = std::max(most_blocks, backend::cuda::launch_of(*kernel).blocks);
+      }
+      runs.add(what, std::move(body), inputs, std::vector<std::uint8_t>(outputs.size(), adds ? 1 : 0), 1e-3);
+    }
+  }
+
+  Context context;
+  Random random{3};
+  KernelRuns runs{Target::cuda};
+  std::set<std::pair<Form, std::string>> forms;
+  std::set<std::int32_t> lanes, vectors;
+  std::int64_t most_blocks = 0;
+};
+
+TEST(KernelBlocks, EveryFormOnTheHost) {
+  Blocks b;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto rows = [&](std::int64_t n, std::int64_t columns) { return b.type({{"row", n}, {"column", columns}}, dtype); };
+    for (const std::int64_t columns : {1, 7, 48, 200, 515, 4096}) {
+      b.add("softmax", {rows(3, columns)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::softmax, {x[0]}, b.along({"column"}))}; });
+    }
+    // dx and the sum over rows of dy x: the inverse of the norm is handed over, the sum is in parts.
+    for (const std::int64_t n : {5, 192, 509}) {
+      b.add("norm and gain", {rows(n, 24), rows(n, 24)}, 0, [&](auto& g, const auto& x) {
+        const ValueId normed = b.op(g, Op::rms_norm, {x[0]}, b.along({"column"}));
+        const ValueId gain = b.op(g, Op::sum, {b.op(g, Op::mul, {normed, x[1]})}, b.along({"row"}));
+        return std::vector{b.op(g, Op::rms_norm_grad, {x[0], x[1]}, b.along({"column"})), gain};
+      });
+    }
+    b.add("sums of several kinds", {b.type({{"a", 6}, {"b", 40}, {"c", 20}}, dtype)}, 0, [&](auto& g, const auto& x) {
+      const ValueId y = b.op(g, Op::tanh, {x[0]});
+      return std::vector{y, b.op(g, Op::sum, {y}, b.along({"a"})), b.op(g, Op::sum, {y}, b.along({"a", "b"})), b.op(g, Op::sum, {y}, b.along({"b", "c"})),
+                         b.op(g, Op::sum, {y}, b.along({"a", "c"})), b.op(g, Op::sum, {y}, b.along({"a", "b", "c"}))};
+    });
+    for (const std::int64_t n : {65536, 65537}) {
+      b.add("long row", {b.type({{"element", n}}, dtype)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::sum, {b.op(g, Op::square, {x[0]})}, b.along({"element"}))}; });
+    }
+    b.add("long rows", {rows(2, 20000)}, 0, [&](auto& g, const auto& x) {
+      return std::vector{b.op(g, Op::max, {x[0]}, b.along({"column"})), b.op(g, Op::sum, {x[0]}, b.along({"column"}))};
+    });
+    b.add("first of equal ones", {rows(3, 300), b.type({{"row", 3}}, dtype), b.type({{"row", 3}}, dtype)}, 0, [&](auto& g, const auto& x) {
+      const ValueId most = b.op(g, Op::max, {x[0]}, b.along({"column"}));
+      return std::vector{b.op(g, Op::max_grad, {x[0], most, x[2]}, b.along({"column"}))};
+    });
+    b.add("cross entropy", {rows(3, 2100), b.type({{"row", 3}}, DType::i64)}, 2100, [&](auto& g, const auto& x) {
+      const ValueId loss = b.op(g, Op::cross_entropy, {x[0], x[1]}, b.along({"column"}));
+      return std::vector{b.op(g, Op::sum, {loss}, b.along({"row"})), b.op(g, Op::cross_entropy_grad, {x[0], x[1], loss}, b.along({"column"}))};
+    });
+    b.add("scatter", {b.type({{"place", 300}}, DType::i64), b.type({{"place", 300}, {"column", 70}}, dtype)}, 13, [&](auto& g, const auto& x) {
+      Attrs attrs;
+      attrs.shape = b.type({{"class", 13}, {"column", 70}}, dtype);
+      return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
+    });
+    b.add("scatter of numbers", {b.type({{"i", 9}, {"j", 11}}, DType::i64), b.type({{"i", 9}, {"j", 11}}, dtype)}, 5, [&](auto& g, const auto& x) {
+      Attrs attrs;
+      attrs.shape = b.type({{"class", 5}}, dtype);
+      return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
+    });
+    for (const std::int64_t n : {1, 1001, 4100}) {
+      b.add("elements", {b.type({{"element", n}}, dtype)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::gelu, {x[0]})}; });
+    }
+  }
+  // The cases are there for their forms: none of them may go away unseen.
+  using Kind = std::pair<Form, std::string>;
+  for (const Kind& kind : {Kind{Form::elements, ""}, Kind{Form::rows, ""}, Kind{Form::rows, "total"}, Kind{Form::rows, "join"}, Kind{Form::sums, "sum"}, Kind{Form::sums, "join"},
+                           Kind{Form::scatter, "scatter"}}) {
+    EXPECT_TRUE(b.forms.contains(kind)) << static_cast<int>(kind.first) << " " << kind.second;
+  }
+  EXPECT_TRUE(b.lanes.contains(1) && b.lanes.contains(32) && b.lanes.contains(64) && *b.lanes.rbegin() >= 512);
+  EXPECT_EQ(b.vectors, (std::set<std::int32_t>{1, 2, 4}));
+  EXPECT_GT(b.most_blocks, 8);
+  b.runs.check("-O1 -march=native");
+}
+
+// A parameter that is used twice in a chunk has two gradients, which lie in the same memory: no kernel may add to both.
+TEST(KernelBlocks, GradientsOfOneParameterApart) {
+  for (const bool summed : {false, true}) {
+    for (const bool shared : {false, true}) {
+      Blocks b;
+      tensor::Graph graph(b.context);
+      const ValueId x = graph.add_leaf(b.type({{"row", 40}, {"column", 8}}), b.context.symbol("x"));
+      std::vector<ValueId> outputs = {b.op(graph, Op::tanh, {x}), b.op(graph, Op::exp, {x})};
+      if (summed) {
+        for (ValueId& output : outputs) output = b.op(graph, Op::sum, {output}, b.along({"row"}));
+      }
+      dag::Body body = make_body(graph, outputs, "shared");
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        body.outputs[o].kind = dag::PortKind::grad;
+        body.outputs[o].param = tensor::ParamId::at(shared ? 0 : o);
+      }
+      const backend::KernelBody kernels = backend::build_kernels(body, Target::cuda);
+      std::size_t most = 0;
+      for (const auto& step : kernels.steps) {
+        std::set<backend::BufferIndex> added;
+        for (const auto& s : std::get<backend::Kernel>(step).statements) {
+          const bool writes = s.code == backend::Code::store || s.code == backend::Code::store_add;
+          if (writes && kernels.buffers[s.access.buffer].accumulates) added.insert(s.access.buffer);
+        }
+        most = std::max(most, added.size());
+      }
+      EXPECT_EQ(most, shared ? 1u : 2u) << backend::print(kernels);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace piper::test
