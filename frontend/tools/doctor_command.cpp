@@ -18,8 +18,8 @@ std::string row(const Found& found) {
 }
 
 llvm::json::Object json(const Found& found) {
-  if (found.path.empty()) return {{"name", found.name}, {"found", false}, {"reason", found.reason}, {"install", found.install}};
-  return {{"name", found.name}, {"found", true}, {"version", found.version}, {"path", found.path}};
+  if (found.path.empty()) return llvm::json::Object{{"name", found.name}, {"found", false}, {"reason", found.reason}, {"install", found.install}};
+  return llvm::json::Object{{"name", found.name}, {"found", true}, {"version", found.version}, {"path", found.path}};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // lookup, add, rms_norm, mul: 8 x 12 rows of 16 in 2 passes
 // 1 block of 256: 2 lanes per row, 4 elements at once
 // embed.0.lookup, embed.0.add, head.0.norm.0.rms_norm, head.0.norm.0.mul
-extern "C" __global__ void __launch_bounds__(256) fused_lookup_add_rms_norm_mul(const int64_t* __restrict__ tokens, const float* __restrict__ token, const float* __restrict__ position, float* __restrict__ add, const float* __restrict__ gain, float* __restrict__ rms_norm, float* __restrict__ mul) {
+extern "C" __global__ void __launch_bounds__(256, 2) fused_lookup_add_rms_norm_mul(const int64_t* __restrict__ tokens, const float* __restrict__ token, const float* __restrict__ position, float* __restrict__ add, const float* __restrict__ gain, float* __restrict__ rms_norm, float* __restrict__ mul) {
   const int32_t row = (int32_t)blockIdx.x * 128 + threadIdx.x / 2;
   const int32_t lane = threadIdx.x % 2;
   if (row >= 96) return;
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256) fused_lookup_add_rms_norm_mul(
 // cross_entropy, sum: 96 rows of 256 in 2 passes
 // 12 blocks of 256: 32 lanes per row, 4 elements at once
 // cross_entropy, sum
-extern "C" __global__ void __launch_bounds__(256) fused_cross_entropy_sum(const int64_t* __restrict__ targets, const float* __restrict__ contract, double* __restrict__ cross_entropy) {
+extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_sum(const int64_t* __restrict__ targets, const float* __restrict__ contract, double* __restrict__ cross_entropy) {
   const int32_t row = (int32_t)blockIdx.x * 8 + threadIdx.x / 32;
   const int32_t lane = threadIdx.x % 32;
   const int32_t i = row;
@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256) fused_cross_entropy_sum(const 
 // sum (total): 1 row of 96
 // 1 block of 32: 32 lanes per row, 2 elements at once
 // sum
-extern "C" __global__ void __launch_bounds__(32) fused_sum_total(const double* __restrict__ cross_entropy, float* __restrict__ sum) {
+extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_total(const double* __restrict__ cross_entropy, float* __restrict__ sum) {
   const int32_t row = (int32_t)blockIdx.x * 1 + threadIdx.x / 32;
   const int32_t lane = threadIdx.x % 32;
   double sum_i_lane = 0.0;
@@ -127,14 +127,13 @@ extern "C" __global__ void __launch_bounds__(32) fused_sum_total(const double* _
 // cross_entropy_grad: 96 rows of 256 in 3 passes
 // 12 blocks of 256: 32 lanes per row, 4 elements at once
 // d.head.0.contract.cross_entropy_grad
-extern "C" __global__ void __launch_bounds__(256) fused_cross_entropy_grad(const int64_t* __restrict__ targets, const float* __restrict__ contract, float* __restrict__ d_contract) {
+extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_grad(const int64_t* __restrict__ targets, const float* __restrict__ contract, float* __restrict__ d_contract) {
   const int32_t row = (int32_t)blockIdx.x * 8 + threadIdx.x / 32;
   const int32_t lane = threadIdx.x % 32;
   const int32_t i = row;
 #line 9 "tests/cuda/testdata/forms.pipe"  // cross_entropy_grad
   const int64_t targets_i = targets[i];
   float largest_lane = -piper_infinity(0.0f);
-#pragma unroll 1
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
     const piper_piece<float, 4> contract_j_piece = piper_read<4>(contract + (i * 256 + j0));
 #pragma unroll
@@ -146,7 +145,6 @@ extern "C" __global__ void __launch_bounds__(256) fused_cross_entropy_grad(const
   }
   const float largest = piper_join_row<piper_largest, 32>(largest_lane, (float*)0);
   float sum_exp_lane = 0.0f;
-#pragma unroll 1
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
     const piper_piece<float, 4> contract_j_2_piece = piper_read<4>(contract + (i * 256 + j0));
 #pragma unroll
@@ -160,7 +158,6 @@ extern "C" __global__ void __launch_bounds__(256) fused_cross_entropy_grad(const
   }
   const float sum_exp = piper_join_row<piper_sum, 32>(sum_exp_lane, (float*)0);
   const float scale = 1.0f / sum_exp;
-#pragma unroll 1
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
     const piper_piece<float, 4> contract_j_3_piece = piper_read<4>(contract + (i * 256 + j0));
     piper_piece<float, 4> effect_piece;
@@ -183,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256) fused_cross_entropy_grad(const
 // mul, rms_norm_grad: 96 rows of 16
 // 1 block of 256: 2 lanes per row, 4 elements at once
 // d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad
-extern "C" __global__ void __launch_bounds__(256) fused_mul_rms_norm_grad(const float* __restrict__ add, const float* __restrict__ d_mul, const float* __restrict__ gain, float* __restrict__ inverse_rms, float* __restrict__ factor) {
+extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad(const float* __restrict__ add, const float* __restrict__ d_mul, const float* __restrict__ gain, float* __restrict__ inverse_rms, float* __restrict__ factor) {
   const int32_t row = (int32_t)blockIdx.x * 128 + threadIdx.x / 2;
   const int32_t lane = threadIdx.x % 2;
   if (row >= 96) return;
@@ -230,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(256) fused_mul_rms_norm_grad(const 
 // mul, rms_norm_grad, lookup_grad (scatter): 96 rows of 16
 // 96 blocks of 128: a block per index
 // d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad, d.embed.0.token.lookup_grad
-extern "C" __global__ void __launch_bounds__(128) fused_mul_rms_norm_grad_lookup_grad_scatter(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const int64_t* __restrict__ tokens, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_token, const uint32_t d_token_adds) {
+extern "C" __global__ void __launch_bounds__(128, 4) fused_mul_rms_norm_grad_lookup_grad_scatter(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const int64_t* __restrict__ tokens, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_token, const uint32_t d_token_adds) {
   __shared__ uint32_t masks[4];
   const int32_t first = blockIdx.x;
   int64_t own;
@@ -290,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(128) fused_mul_rms_norm_grad_lookup
 // mul, mul, sum (sum): 6 x 2 x 8 rows of 16
 // 1 block of 128: a thread per sum
 // d.head.0.norm.0.rms_norm.mul, d.head.0.norm.0.gain.mul, d.head.0.norm.0.gain.sum
-extern "C" __global__ void __launch_bounds__(128) fused_mul_sum_sum(const float* __restrict__ d_mul, const float* __restrict__ rms_norm, float* __restrict__ parts_of_d_gain) {
+extern "C" __global__ void __launch_bounds__(128, 4) fused_mul_sum_sum(const float* __restrict__ d_mul, const float* __restrict__ rms_norm, float* __restrict__ parts_of_d_gain) {
   const int32_t at = ((int32_t)blockIdx.x * 128 + threadIdx.x);
   if (at >= 96) return;
   const int32_t j = (at % 16);
@@ -311,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(128) fused_mul_sum_sum(const float*
 // sum (join): 6 rows of 16
 // 1 block of 32: a thread per sum
 // d.head.0.norm.0.gain.sum
-extern "C" __global__ void __launch_bounds__(32) fused_sum_join(const float* __restrict__ parts_of_d_gain, float* __restrict__ d_gain, const uint32_t d_gain_adds) {
+extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_join(const float* __restrict__ parts_of_d_gain, float* __restrict__ d_gain, const uint32_t d_gain_adds) {
   const int32_t at = ((int32_t)blockIdx.x * 32 + threadIdx.x);
   if (at >= 16) return;
   const int32_t j = at;
@@ -327,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(32) fused_sum_join(const float* __r
 // mul, rms_norm_grad, sum (sum): 12 x 8 rows of 16
 // 1 block of 256: a thread per sum
 // d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad, d.embed.0.position.sum
-extern "C" __global__ void __launch_bounds__(256) fused_mul_rms_norm_grad_sum_sum(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_position, const uint32_t d_position_adds) {
+extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad_sum_sum(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_position, const uint32_t d_position_adds) {
   const int32_t at = ((int32_t)blockIdx.x * 256 + threadIdx.x);
   if (at >= 192) return;
   const int32_t j = (at % 16);
@@ -353,7 +350,7 @@ extern "C" __global__ void __launch_bounds__(256) fused_mul_rms_norm_grad_sum_su
 // cast, square, sum: 1 row of 4096
 // 1 block of 512: 512 lanes per row, 4 elements at once
 // sum_squares.cast, sum_squares.square, square_0
-extern "C" __global__ void __launch_bounds__(512) fused_cast_square_sum(const float* __restrict__ gradient_0, double* __restrict__ square_0) {
+extern "C" __global__ void __launch_bounds__(512, 1) fused_cast_square_sum(const float* __restrict__ gradient_0, double* __restrict__ square_0) {
   __shared__ double square_0_i_partial[16];
   const int32_t row = blockIdx.x;
   const int32_t lane = threadIdx.x;
@@ -378,7 +375,7 @@ extern "C" __global__ void __launch_bounds__(512) fused_cast_square_sum(const fl
 // cast, square, sum: 1 row of 192
 // 1 block of 32: 32 lanes per row, 4 elements at once
 // sum_squares.cast.1, sum_squares.square.1, square_1
-extern "C" __global__ void __launch_bounds__(32) fused_cast_square_sum_2(const float* __restrict__ gradient_1, double* __restrict__ square_1) {
+extern "C" __global__ void __launch_bounds__(32, 16) fused_cast_square_sum_2(const float* __restrict__ gradient_1, double* __restrict__ square_1) {
   const int32_t row = (int32_t)blockIdx.x * 1 + threadIdx.x / 32;
   const int32_t lane = threadIdx.x % 32;
   double square_1_i_lane = 0.0;
@@ -402,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(32) fused_cast_square_sum_2(const f
 // cast, square, sum: 1 row of 16
 // 1 block of 2: 2 lanes per row, 4 elements at once
 // sum_squares.cast.3, sum_squares.square.3, square_3
-extern "C" __global__ void __launch_bounds__(2) fused_cast_square_sum_3(const float* __restrict__ gradient_3, double* __restrict__ square_3) {
+extern "C" __global__ void __launch_bounds__(2, 256) fused_cast_square_sum_3(const float* __restrict__ gradient_3, double* __restrict__ square_3) {
   const int32_t row = (int32_t)blockIdx.x * 1 + threadIdx.x / 2;
   const int32_t lane = threadIdx.x % 2;
   double square_3_i_lane = 0.0;
@@ -426,7 +423,7 @@ extern "C" __global__ void __launch_bounds__(2) fused_cast_square_sum_3(const fl
 // add, add, add, sqrt, offset, div, minimum: 1 row of 1
 // 1 block of 32: a thread per element
 // norm.add, norm.add.1, norm.add.2, norm, norm.offset, norm.div, factor
-extern "C" __global__ void __launch_bounds__(32) fused_add_sqrt_offset_div(const double* __restrict__ square_0, const double* __restrict__ square_1, const double* __restrict__ square_2, const double* __restrict__ square_3, double* __restrict__ norm, double* __restrict__ factor) {
+extern "C" __global__ void __launch_bounds__(32, 16) fused_add_sqrt_offset_div(const double* __restrict__ square_0, const double* __restrict__ square_1, const double* __restrict__ square_2, const double* __restrict__ square_3, double* __restrict__ norm, double* __restrict__ factor) {
   const int32_t at = ((int32_t)blockIdx.x * 32 + threadIdx.x);
   if (at >= 1) return;
   const int32_t j = at;
@@ -448,7 +445,7 @@ extern "C" __global__ void __launch_bounds__(32) fused_add_sqrt_offset_div(const
 // cast, mul, scale, scale, add, square, scale, scale, add, div, cast, sqrt, cast, sqrt, div, offset, mul, div, sub: 1 row of 8400
 // 9 blocks of 256: a thread per 4 elements
 // update.cast, clipped, update.scale, update.scale.1, updated.moment1, update.square, update.scale.2, update.scale.3, updated.moment2, update.div, step, update.sqrt, ...
-extern "C" __global__ void __launch_bounds__(256) fused_cast_mul_scale_add(const double* __restrict__ factor, const double* __restrict__ learning_rate, const double* __restrict__ bias1, const double* __restrict__ bias2, float* __restrict__ moment1, const float* __restrict__ gradient, float* __restrict__ moment2, float* __restrict__ parameter) {
+extern "C" __global__ void __launch_bounds__(256, 2) fused_cast_mul_scale_add(const double* __restrict__ factor, const double* __restrict__ learning_rate, const double* __restrict__ bias1, const double* __restrict__ bias2, float* __restrict__ moment1, const float* __restrict__ gradient, float* __restrict__ moment2, float* __restrict__ parameter) {
   const int32_t at = ((int32_t)blockIdx.x * 256 + threadIdx.x) * 4;
   if (at >= 8400) return;
   const int32_t j0 = at;
