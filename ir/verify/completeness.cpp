@@ -240,7 +240,7 @@ class Completeness {
         continue;
       }
       if (homes) gathers(b);
-      if (frozen) frozen_bucket(b);
+      if (std::any_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; })) frozen_bucket(b);
       if (!homes || dag_.forward_only || frozen) continue;
       for (const DeviceSetId home : bucket.homes) {
         const auto at = [&](NodeId id) { return facts_.node(id).devices == home; };
@@ -262,13 +262,13 @@ class Completeness {
   /// Nothing is reduced, cut, summed or gathered of what stays as it starts, and all of it does.
   void frozen_bucket(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    if (b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
+    if (dag_.frozen(bucket) && b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
       facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` behind it is not; frozen ones stand last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
     }
     const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
     const bool alone = reduce_of_[b].empty() && scatter_of_[b].empty() && gather_of_[b].empty() && sums_of_[b].empty();
     if (all && alone && bucket.reduce == 0 && bucket.flat == 0) return;
-    facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and {}", facts_.text(bucket.name), !all ? "holds a parameter that is trained" : !alone ? "has nodes that reduce, sum or gather it" : "says axes of a reduction");
+    facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : !alone ? "has nodes that reduce, sum or gather it" : "says axes of a reduction");
   }
 
   bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].flat != 0; }
