@@ -47,6 +47,7 @@ json::Object position_of(const std::string& text, std::size_t at) {
 
 std::size_t character_start(const std::string& text, std::size_t at) {
   while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  if (at > 0 && at < text.size() && text[at - 1] == '\r' && text[at] == '\n') --at;  // no position of the protocol lies inside of a line end
   return at;
 }
 

@@ -168,7 +168,7 @@ TEST(Requests, ThePageIsOfWhatTheCursorIsIn) {
 
 TEST(Requests, CallsAreFollowedBothWays) {
   const TemporaryFolder cache;
-  const source::MemoryFileSystem disk;
+  const source::RealFileSystem disk;  // the library is opened from the cache
   Client client(disk, {}, true, cache.path().string());
   client.open(kPath, kNet);
   const auto item = [&](const std::string& place) {
