@@ -13,7 +13,7 @@
 
 namespace piper::backend::cuda {
 
-/// As nvrtc.h declares them; tests/cuda/nvrtc_test.cpp compares.
+/// As nvrtc.h declares them.
 struct Nvrtc::Functions {
   using Program = void*;
   int (*version)(int* major, int* minor) = nullptr;

@@ -117,21 +117,37 @@ class CallPrinter {
     out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", shape + dtype_text(a.dtype) + ": (" + operands + ") -> (" + results + ")");
   }
 
-  /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone.
+  /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone. Padding is cleared
+  /// before; a sum that is added to what lies there is made in place and then added, since NCCL does not.
   void communicate(const PiperCommAction& comm) {
     static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather"};
-    const bool group = comm.num_parts > 1;
+    std::uint32_t moved = 0;
+    for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
+      const PiperPart& part = program_.parts[comm.first_part + p];
+      if (part.flags & PIPER_CLEARS) {
+        out_ += line("memset", number(part.elements) + " " + dtype_text(part.dtype) + " of padding at " + number(part.out));
+      } else {
+        ++moved;
+      }
+    }
+    const bool group = moved > 1;
     if (group) out_ += line("ncclGroupStart", "");
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];
+      if (part.flags & PIPER_CLEARS) continue;
       std::string text = number(part.elements) + " " + dtype_text(part.dtype);
       const bool adds_nothing = part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER);
       if (adds_nothing) out_ += line("memset", number(part.out) + ": this member adds nothing");
       if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
       if (comm.op == PIPER_ALL_GATHER && part.in == PIPER_NO_OFFSET) text += " of its owner";
-      if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) text += " to " + number(part.out);
+      if (part.flags & PIPER_ADDS) {
+        text += " to its own block there";
+      } else if (part.out != PIPER_NO_OFFSET && comm.op != PIPER_SEND) {
+        text += " to " + number(part.out);
+      }
       if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
       out_ += line(kCalls[comm.op], text + ", communicator " + number(comm.communicator));
+      if (part.flags & PIPER_ADDS) out_ += line("add", "its block to " + number(part.out));
     }
     if (group) out_ += line("ncclGroupEnd", "");
   }

@@ -1,9 +1,9 @@
 // The grammar of `.pipe` for editors. It follows grammar/PipeParser.g4, which is the language; tests/editors/tree_sitter_test.py compares them on every
 // file of the project. A line end ends a statement where one is complete, unless `backward` follows: src/scanner.c.
 
-const keywords = ["and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "fuse", "if", "in", "input", "into", "let", "loss", "mesh",
+const keywords = ["and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "freeze", "fuse", "if", "in", "input", "into", "let", "loss", "mesh",
   "model", "not", "offload", "on", "or", "order", "over", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate", "require",
-  "return", "schedule", "shard", "split", "stream", "then", "train", "true", "use", "var", "weight", "with", "F", "B", "BI", "BW"];
+  "return", "schedule", "shard", "split", "stream", "then", "train", "true", "use", "var", "weight", "with", "F", "R", "B", "BI", "BW"];
 
 const list = rule => seq(rule, repeat(seq(",", rule)));
 
@@ -41,7 +41,7 @@ module.exports = grammar({
 
     block: $ => seq("{", repeat($._separator), optional(seq($._statement, repeat(seq(repeat1($._separator), $._statement)), repeat($._separator))), "}"),
     _statement: $ => choice($.let, $.var, $.assignment, $.pair, $.apply, $.for, $.repeat, $.if, $.return, $.require, $.input, $.weight, $.region, $.loss,
-      $.partition, $.split, $.place, $.replicate, $.shard, $.recompute, $.offload, $.fuse, $.stream, $.order, $.rank, $.cursor, $.at, $.step),
+      $.partition, $.split, $.place, $.replicate, $.shard, $.recompute, $.freeze, $.offload, $.fuse, $.stream, $.order, $.rank, $.cursor, $.at, $.step),
     let: $ => seq("let", list(field("name", $.name)), "=", field("value", $.expression)),
     var: $ => seq("var", field("name", $.name), "=", field("value", $.expression)),
     assignment: $ => seq(field("name", $.name), "=", field("value", $.expression)),
@@ -64,6 +64,7 @@ module.exports = grammar({
     replicate: $ => seq("replicate", $._targets, "over", $.axes, optional($.settings)),
     shard: $ => seq("shard", $._targets, "over", $.axes, "by", alias($.axes, $.dimensions), optional($.settings)),
     recompute: $ => seq("recompute", $._targets, optional($.settings)),
+    freeze: $ => seq("freeze", $._targets, optional($.settings)),
     offload: $ => seq("offload", $._targets, optional($.settings)),
     fuse: $ => seq("fuse", $._targets, optional($.settings)),
     stream: $ => seq("stream", field("name", $.name), ":", $._targets, optional($.settings)),
@@ -79,7 +80,7 @@ module.exports = grammar({
     operation: $ => prec.right(seq($.pass, optional($.primary))),
     _targets: $ => list($.target),
     target: $ => seq(optional($.pass), $.primary),
-    pass: _ => choice("F", "B", "BI", "BW"),
+    pass: _ => choice("F", "R", "B", "BI", "BW"),
 
     expression: $ => choice($.primary, $.unary, $.binary, $.conditional),
     unary: $ => choice(prec(11, seq("-", $.expression)), prec(5, seq("not", $.expression))),

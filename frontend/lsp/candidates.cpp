@@ -344,7 +344,9 @@ class Completer : CandidateNames {
     if (first == "partition") name_of_pair("sizes", "[int]: units in each part");
     if (first == "replicate") {
       name_of_pair("bucket", "bytes: gradients that are reduced together");
-      name_of_pair("zero", "1: each replica keeps its share of the optimizer state");
+      name_of_pair("prefetch", "int: how many runs of work ahead cut parameters are gathered");
+      name_of_pair("reduce", "step, each or run: when gradients are summed over the replicas");
+      name_of_pair("zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too");
     }
     if (first == "stream") {
       name_of_pair("priority", "high or normal");

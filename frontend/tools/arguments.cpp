@@ -63,8 +63,8 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file; NAME is needed when it has several trains.\n"},
     {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
-     "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all kernels\n"
-     "(kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers where NVRTC is found.",
+     "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all\n"
+     "kernels (kernels.cu), one C++ file per role that enqueues them, its calls as text, and a table of kernels with their registers where NVRTC is found.",
      "FILE is a .pipe file or a schedule of the standard library; NAME is needed when it has several trains.\n"},
     {Command::explain, "explain", "piper explain [CODE | SCHEDULE]", 0, 1, "explain a diagnostic, or a schedule of the library",
      "Prints the page of a diagnostic, such as P3007, or what there is to say of a schedule of the standard library: its origin and formulas, its figures\n"

@@ -192,7 +192,8 @@ class Tables {
 
   /// A parameter that nothing of the program updates.
   bool sourceless(const Node& node, const Input& input) const {
-    if (input.cls != dag::EdgeClass::param || !runs_body(node.kind)) return false;
+    if (input.cls != dag::EdgeClass::param) return false;
+    if (!runs_body(node.kind)) return dag_.forward_only && unites_blocks(node.kind);
     const std::vector<dag::BodyPort>& ports = dag_.bodies[node.body.index()].inputs;
     return dag_.forward_only || (input.port < ports.size() && ports[input.port].kind == PortKind::param && dag_.params[ports[input.port].param.index()].frozen);
   }

@@ -109,7 +109,7 @@ bool check_transforms(const directive::Strategy& strategy, const Context& contex
     const directive::Order::Transform& first = order.transforms.front();
     if (first.kind == Kind::trim) {
       const std::vector<Symbol>& missing = strategy.missing.names;
-      if (std::find(missing.begin(), missing.end(), first.dim) != missing.end()) return;
+      if (strategy.missing.unknown || std::find(missing.begin(), missing.end(), first.dim) != missing.end()) return;
       const std::string_view name = context.text(first.dim);
       sink.report(Code::trim_unknown_dimension, first.loc, "`trim` names `{}`, but the batch is not split into `{}`", name, name).hint("name a dimension of a `split` line");
       return;

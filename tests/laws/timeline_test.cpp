@@ -33,10 +33,11 @@ void expect_figures(const Timeline& timeline) {
     if (timeline.cause[e] == Timeline::kNone) {
       EXPECT_LE(timeline.start[e], error) << timeline.label(timeline.operation_of(e));
     } else {
-      // Of an operation of several parts an earlier one may be what was waited for.
+      // Of an operation of several parts an earlier one may be what was waited for, or a later one what waited.
       const std::uint32_t cause = timeline.cause[e];
-      const bool parts = timeline.operation_of(cause).first != timeline.operation_of(cause).last;
-      EXPECT_LE((parts ? timeline.start : timeline.finish)[cause], timeline.start[e] + error) << timeline.label(timeline.operation_of(e));
+      const auto in_parts = [&](std::uint32_t entry) { return timeline.operation_of(entry).first != timeline.operation_of(entry).last; };
+      const double made = (in_parts(cause) ? timeline.start : timeline.finish)[cause], waited = (in_parts(e) ? timeline.finish : timeline.start)[e];
+      EXPECT_LE(made, waited + error) << timeline.label(timeline.operation_of(e));
     }
   }
   double work = 0, most = 0;

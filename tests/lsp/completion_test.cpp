@@ -55,7 +55,7 @@ TEST(Completion, OffersWhatCanStandThere) {
       {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    place stage ^\n}\n", "on"},
       {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    place stage on ^\n}\n", "p"},
       {"schedule s(p: axis, q: axis, m: int) {\n    replicate model over ^\n}\n", "p q"},
-      {"schedule s(p: axis, m: int) {\n    replicate model over p with ^\n}\n", "bucket: zero:"},
+      {"schedule s(p: axis, m: int) {\n    replicate model over p with ^\n}\n", "bucket: prefetch: reduce: zero:"},
       {"schedule s(p: axis, m: int) {\n    split ^\n}\n", "batch"},
       {"schedule s(p: axis, m: int) {\n    split batch into ^\n}\n", "copy: mb:"},
       {"schedule s(p: axis, m: int) {\n    stream grads: model.^\n}\n", "gather recv reduce send"},

@@ -160,6 +160,7 @@ class OrderDrawer {
       if (rank == DeviceSet::kWhole) return false;
       const dag::ChunkId chunk = coarse[rank] ? dag::ChunkId() : node.chunk;
       const bool attached = node.pass == Pass::R && !again_named;
+      again_attached_ = again_attached_ || attached;
       const Pass pass = !attached ? node.pass : halves.contains({node.chunk, node.instance}) ? Pass::BI : Pass::B;
       const auto [found, added] = vertices.try_emplace({rank, pass, chunk, node.instance}, count);
       vertex_of[unit] = found->second;
@@ -314,6 +315,12 @@ class OrderDrawer {
   }
 
   std::vector<Step> steps_of(std::int32_t rank) {
+    // What runs again before a group runs so on all replicas: their groups are the same then.
+    if (const auto kept = steps_of_rank_.find(rank); again_attached_ && kept != steps_of_rank_.end()) return kept->second;
+    return steps_of_rank_[rank] = draw_steps(rank);
+  }
+
+  std::vector<Step> draw_steps(std::int32_t rank) {
     const double group_chance = options_.groups && random_.chance(0.5) ? random_.pick(std::vector<double>{0.1, 0.3, 0.6}) : 0;
     std::vector<Step> steps;
     bool open = false;  // the last step takes more members
@@ -502,6 +509,8 @@ class OrderDrawer {
   std::size_t work_ = 0;                             // the one of them that work is placed on
   std::vector<Claim> claims_;
   std::vector<bool> claimed_;                        // per coordinate of that axis: by some rank
+  bool again_attached_ = false;  // something runs again that the order does not name
+  std::map<std::int32_t, std::vector<Step>> steps_of_rank_;
   std::vector<Operation> operations_;
   std::vector<std::vector<std::uint32_t>> readers_;  // per vertex
   std::vector<std::uint32_t> position_;              // of each vertex in the walk

@@ -76,10 +76,10 @@ std::string rows(const std::string& printed) {
   return text;
 }
 
-/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too, and timelines are no grids.
+/// Whether a line is printed by a command that draws no grid: `simulate` has a row per rank too, and timelines are no grids. Sessions have a test of their own.
 bool of_another_command(const std::vector<std::string>& lines, std::size_t line) {
-  while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("```")) --line;
-  return lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid ");
+  while (line > 0 && !lines[line].starts_with("$ ") && !lines[line].starts_with("piper> ") && !lines[line].starts_with("```")) --line;
+  return lines[line].starts_with("piper> ") || (lines[line].starts_with("$ piper ") && !lines[line].starts_with("$ piper show grid "));
 }
 
 /// All pages and all schedules and models of the tree.

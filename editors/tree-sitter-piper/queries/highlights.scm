@@ -7,7 +7,7 @@
 (boolean) @boolean
 (pass) @constant.builtin
 
-["as" "at" "backward" "by" "cursor" "fuse" "in" "input" "into" "let" "loss" "mesh" "model" "offload" "on" "order" "over" "param" "partition" "place" "rank"
+["as" "at" "backward" "by" "cursor" "freeze" "fuse" "in" "input" "into" "let" "loss" "mesh" "model" "offload" "on" "order" "over" "param" "partition" "place" "rank"
  "recompute" "region" "replicate" "require" "shard" "split" "stream" "train" "var" "weight" "with"] @keyword
 ["def" "schedule"] @keyword.function
 "use" @keyword.import
