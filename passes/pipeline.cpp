@@ -140,12 +140,17 @@ std::vector<std::pair<std::string, directive::Strategy>> savings(const Context& 
     savings.back().second.directives.push_back(directive::Recompute{{target}, {}});
   }
   directive::Strategy shared = without;
+  const auto cuts = [](const directive::Directive& line) { return std::holds_alternative<directive::Replicate>(line) && std::get<directive::Replicate>(line).zero > 0; };
+  const bool cut = std::any_of(without.directives.begin(), without.directives.end(), cuts);
   bool any = false;
   for (directive::Directive& line : shared.directives) {
     auto* replicate = std::get_if<directive::Replicate>(&line);
-    if (replicate != nullptr && replicate->zero == 0) replicate->zero = any = true;
+    if (replicate == nullptr || replicate->zero == 3 || (cut && replicate->zero == 0)) continue;
+    replicate->zero = 3;
+    replicate->reduce.reset();
+    any = true;
   }
-  if (any) savings.emplace_back("zero: 1", std::move(shared));
+  if (any) savings.emplace_back("zero: 3", std::move(shared));
   return savings;
 }
 
