@@ -68,7 +68,13 @@ class OnTerminal {
   }
   int exit_code() {
     int status = 0;
-    waitpid(child_, &status, 0);
+    const auto end = std::chrono::steady_clock::now() + kLimit;
+    while (waitpid(child_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > end) return ADD_FAILURE() << "the session goes on", -1;
+      pollfd wanted{terminal_, POLLIN, 0};  // what is printed is taken, or the session would wait
+      char bytes[4096];
+      if (poll(&wanted, 1, 10) > 0 && read(terminal_, bytes, sizeof bytes) <= 0) hang_up();
+    }
     child_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
@@ -96,6 +102,7 @@ TEST(Terminal, LinesAreEditedAndAnswered) {
   session.type("half\x03");
   session.type("b\r");
   ASSERT_TRUE(session.sees("\x1b[?2004l7\r\n"));
+  ASSERT_TRUE(session.sees("piper> "));
   session.type("\x04");
   EXPECT_EQ(session.exit_code(), 0);
 }
@@ -112,6 +119,7 @@ TEST(Terminal, CtrlCEndsWhatRunsAndKeepsTheSession) {
   ASSERT_TRUE(session.sees("interrupted\r\n"));
   session.type("a + 1\r");
   ASSERT_TRUE(session.sees("\x1b[?2004l6\r\n"));
+  ASSERT_TRUE(session.sees("piper> "));
   session.type(":quit\r");
   EXPECT_EQ(session.exit_code(), 0);
 }
@@ -123,6 +131,7 @@ TEST(Terminal, ADumbOneHasPlainLines) {
   ASSERT_TRUE(session.sees("  ...> "));
   session.type("4]\n");
   ASSERT_TRUE(session.sees("a = [4]\r\n"));
+  ASSERT_TRUE(session.sees("piper> "));
   session.type("\x04");
   EXPECT_EQ(session.exit_code(), 0);
 }
