@@ -137,7 +137,9 @@ std::vector<std::pair<std::string, directive::Strategy>> savings(const Context& 
       if (const auto* partition = std::get_if<directive::Partition>(&line)) target.coordinates.assign(1, {partition->into.name, true, {}, {}});
     }
     savings.emplace_back("recompute " + print_selector(target, context.symbols), without);
-    savings.back().second.directives.push_back(directive::Recompute{{target}, {}});
+    // Made in place: the compiler takes a moved variant's other forms for read.
+    directive::Directive& line = savings.back().second.directives.emplace_back(std::in_place_type<directive::Recompute>);
+    std::get<directive::Recompute>(line).targets.push_back(std::move(target));
   }
   directive::Strategy shared = without;
   const auto cuts = [](const directive::Directive& line) { return std::holds_alternative<directive::Replicate>(line) && std::get<directive::Replicate>(line).zero > 0; };
