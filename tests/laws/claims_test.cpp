@@ -105,10 +105,21 @@ class RankWalk {
         const dag::Node& each = dag_.nodes[i];
         const bool named = part == directive::Part::send ? is_send(each.kind) : each.reduces_gradients();
         const std::span<const dag::Input> inputs = dag_.inputs_of(each);
-        const bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == node; });
+        bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == node; });
+        // Of a tied weight the last round may be that of another user.
+        reads = reads || (named && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
         if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
       }
     }
+  }
+
+  /// A reduction of the bucket reads what the work makes.
+  bool contributes(dag::NodeId work, dag::BucketId bucket) const {
+    return std::any_of(dag_.nodes.begin(), dag_.nodes.end(), [&](const dag::Node& node) {
+      const std::span<const dag::Input> inputs = dag_.inputs_of(node);
+      return node.reduces_gradients() && node.subject.bucket() == bucket &&
+             std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == work; });
+    });
   }
 
   const dag::Dag& dag_;
