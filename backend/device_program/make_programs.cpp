@@ -116,6 +116,7 @@ class Projection {
     out_.role = dag_.context->text(role_.name);
     out_.at = role_.at;
     out_.arena_bytes = static_cast<std::uint64_t>(role_.arena_bytes);
+    out_.host_bytes = static_cast<std::uint64_t>(role_.host_bytes);
     for (const dag::Buffer& buffer : role_.buffers) {
       if (buffer.cls != dag::BufferClass::scalars) continue;
       out_.scalars_offset = static_cast<std::uint64_t>(buffer.offset);
@@ -230,6 +231,8 @@ class Projection {
       case NodeKind::all_reduce:
       case NodeKind::reduce_scatter:
       case NodeKind::gather:
+      case NodeKind::offload:
+      case NodeKind::fetch:
       case NodeKind::all_gather: communicate(action, node, num_inputs, made); break;
     }
     made.num_operands = static_cast<std::uint32_t>(out_.operands.size()) - made.first_operand;
@@ -325,6 +328,8 @@ class Projection {
       case dag::Traffic::none:
       case dag::Traffic::send: break;
       case dag::Traffic::recv: return PIPER_RECV;
+      case dag::Traffic::out: return PIPER_OFFLOAD;
+      case dag::Traffic::back: return PIPER_FETCH;
       case dag::Traffic::add: return PIPER_ALL_REDUCE;
       case dag::Traffic::gather: return PIPER_ALL_GATHER;
       case dag::Traffic::scatter: return PIPER_REDUCE_SCATTER;

@@ -7,7 +7,7 @@ namespace piper::backend {
 namespace {
 
 constexpr const char* kDTypes[] = {"f64", "f32", "i64"};
-constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather"};
+constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather", "offload", "fetch"};
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -86,7 +86,8 @@ std::string wait_text(const DeviceProgram& program, const PiperWait& wait) {
 
 std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
   std::string text = "program " + program.role + ": " + counted(program.instructions.size(), "action") + " on " + counted(program.streams.size(), "stream") + ", arena " +
-                     number(program.arena_bytes) + " bytes, of them " + number(program.state_bytes) + " state\n";
+                     number(program.arena_bytes) + " bytes, of them " + number(program.state_bytes) + " state" +
+                     (program.host_bytes > 0 ? ", on the host " + number(program.host_bytes) + " bytes" : "") + "\n";
   std::size_t stream_width = 0, name_width = 0;
   for (const ProgramStream& stream : program.streams) {
     text += "  stream " + stream.name + ": " + counted(stream.action_of.size(), "action") + (stream.high_priority ? ", high priority" : "") + "\n";

@@ -25,7 +25,7 @@ std::string identifier(std::string_view text) {
   return out;
 }
 
-constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER"};
+constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
 constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
 
 class Emission {
@@ -334,6 +334,7 @@ class Emission {
     field("hash", quoted(program_.hash));
     field("arena_bytes", number(program_.arena_bytes));
     field("state_bytes", number(program_.state_bytes));
+    if (program_.host_bytes > 0) field("host_bytes", number(program_.host_bytes));
     field("scalars_offset", number(program_.scalars_offset));
     field("num_actions", std::to_string(program_.instructions.size()));
     field("num_waits", std::to_string(program_.waits.size()));

@@ -264,6 +264,16 @@ struct SequentialRun::State : RankMemory {
     }
   }
 
+  /// Here host and device are one memory.
+  void copy(dag::NodeId id) {
+    for (std::uint64_t r = 0; r < world; ++r) {
+      if (!on(dag.node(id).devices, r)) continue;
+      for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
+        std::memcpy(output(id, input.port, r), value(input.source, r), static_cast<std::size_t>(dag.output_type({id, input.port}).bytes()));
+      }
+    }
+  }
+
   void transfer(const dag::Comm& comm) {
     const dag::NodeId send = comm.members[0], recv = comm.members[1];
     const DeviceSet& source = dag.device_sets[dag.node(send).devices];
@@ -403,6 +413,8 @@ struct SequentialRun::State : RankMemory {
         case dag::Traffic::none: break;
         case dag::Traffic::send:
         case dag::Traffic::recv: transfer(comm); break;
+        case dag::Traffic::out:
+        case dag::Traffic::back: copy(comm.members.front()); break;
         // Here each member of a reduce_scatter has the whole sum, and the parameters of a home lie in one place.
         case dag::Traffic::add:
         case dag::Traffic::scatter: all_reduce(comm); break;

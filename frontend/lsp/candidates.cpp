@@ -149,7 +149,7 @@ class Completer : CandidateNames {
       return;
     }
     if (first == "region") return;
-    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "recompute" || first == "freeze" || first == "stream") return directive();
+    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "recompute" || first == "offload" || first == "freeze" || first == "stream") return directive();
     if (first == "order") return expr_or_labels({TypeKind::order});
     if (first == "cursor") {
       if (!statement_.has("=")) return;
@@ -347,6 +347,10 @@ class Completer : CandidateNames {
       name_of_pair("prefetch", "int: how many runs of work ahead cut parameters are gathered");
       name_of_pair("reduce", "step, each or run: when gradients are summed over the replicas");
       name_of_pair("zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too");
+    }
+    if (first == "offload") {
+      name_of_pair("what", "activations: what backwards read");
+      name_of_pair("window", "int: of how many instances each device keeps what they save");
     }
     if (first == "stream") {
       name_of_pair("priority", "high or normal");

@@ -193,6 +193,8 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(node, port.index);
         break;
       case NodeKind::send:
+      case NodeKind::offload:
+      case NodeKind::fetch:
       case NodeKind::report:
         next = source_of(node, port.index);
         break;
@@ -272,6 +274,17 @@ std::string Dag::name(NodeId id) const {
         append_instance(text, *this, node.instance);
       }
       if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
+      break;
+    case NodeKind::offload:
+    case NodeKind::fetch:
+      text = kind_name(node.kind);
+      if (node.chunk.valid()) {
+        text += '.';
+        text += pass_name(node.pass);
+        text += '.';
+        text += context->text(chunks[node.chunk.index()].name);
+      }
+      append_instance(text, *this, node.instance);
       break;
     case NodeKind::report:
       text = "report.";

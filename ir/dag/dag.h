@@ -210,7 +210,8 @@ struct Dag {
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
   /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket are called after the work that
-  /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
+  /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
+  /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
   /// `cluster[pp: 1]`, as messages speak of devices.
   std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }

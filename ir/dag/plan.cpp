@@ -4,7 +4,7 @@ namespace piper::dag {
 
 std::string_view buffer_class_name(BufferClass cls) {
   constexpr std::string_view kNames[] = {"parameters",    "gradients", "optimizer", "unreduced", "gathered", "activations",
-                                         "communication", "workspace", "scalars"};
+                                         "communication", "workspace", "offloaded", "scalars"};
   return kNames[static_cast<std::size_t>(cls)];
 }
 
@@ -18,9 +18,12 @@ bool is_state(BufferClass cls) {
     case BufferClass::gathered:
     case BufferClass::activations:
     case BufferClass::communication:
-    case BufferClass::workspace: break;
+    case BufferClass::workspace:
+    case BufferClass::offloaded: break;
   }
   return false;
 }
+
+bool is_on_host(BufferClass cls) { return cls == BufferClass::offloaded; }
 
 }  // namespace piper::dag

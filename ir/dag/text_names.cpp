@@ -37,6 +37,9 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::report:
     case NodeKind::send:
       return 0;
+    case NodeKind::offload:
+    case NodeKind::fetch:
+      return input_ports(dag, node);
     case NodeKind::all_reduce:
       return input_ports(dag, dag.adding_member(node));
     case NodeKind::recv:
@@ -62,7 +65,9 @@ std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan) {
       if (!name.empty()) name += communicator.kind == Communicator::Kind::pair ? ".to." : ".";
       name += place_name(dag.device_sets[member], dag.mesh, dag.context->symbols);
     }
-    if (communicator.kind == Communicator::Kind::group) name = "group." + name;
+    const Comm* const first = communicator.comms.empty() ? nullptr : &dag.comms[communicator.comms.front().index()];
+    const bool copies = first != nullptr && !first->members.empty() && copies_to_or_from_host(dag.node(first->members.front()).kind);
+    if (communicator.kind == Communicator::Kind::group) name = (copies ? "host." : "group.") + name;
     const std::uint32_t count = ++used[name];
     if (count > 1) name += ".no" + std::to_string(count);
     names.push_back(std::move(name));

@@ -128,6 +128,10 @@ class RoleMemoryCheck {
     accesses_.push_back(access);
   }
 
+  /// The arena in the memory of the host counts on, far behind that of the device.
+  static constexpr std::int64_t kHost = std::int64_t{1} << 60;
+  static std::int64_t begin_of(const dag::Buffer& buffer) { return buffer.offset + (is_on_host(buffer.cls) ? kHost : 0); }
+
   /// One access per operand, then those to optimizer state, per action.
   void lay_out() {
     edges_.clear();
@@ -148,7 +152,7 @@ class RoleMemoryCheck {
         const dag::Operand& each = role_->operands[action.first_operand + k++];
         const dag::Buffer& buffer = role_->buffers[each.buffer.index()];
         access.buffer = each.buffer.value();
-        access.base = buffer.offset + each.offset;
+        access.base = begin_of(buffer) + each.offset;
         if (bytes < 0) bytes = buffer.bytes - each.offset;
         if (each.offset == 0 && bytes == buffer.bytes) {
           add_whole(access, each.buffer.value());
@@ -401,7 +405,7 @@ class RoleMemoryCheck {
   std::int64_t byte_of(std::uint32_t cell) const {
     std::vector<std::int64_t> sorted = edges_.bytes();
     std::sort(sorted.begin(), sorted.end());
-    return sorted[cell];
+    return sorted[cell] % kHost;
   }
 
   void write_output(std::uint32_t a, const Access& access) {

@@ -127,6 +127,12 @@ class RoleProjection {
     return runs_body(node.kind) && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
   }
 
+  /// Of the values that a node makes. What comes back from the host is what it was.
+  static BufferClass class_of(const Node& node) {
+    if (leaves_device(node.kind)) return BufferClass::offloaded;
+    return node.comm.valid() && !returns_to_device(node.kind) ? BufferClass::communication : BufferClass::activations;
+  }
+
   // ---- values of the step
 
   /// The value of an output on this rank; kNone for state.
@@ -167,8 +173,7 @@ class RoleProjection {
             continue;
           }
         }
-        const bool communicated = node.comm.valid();
-        add_value({Port{id, i}, communicated ? BufferClass::communication : BufferClass::activations, {}}, bytes, a);
+        add_value({Port{id, i}, class_of(node), {}}, bytes, a);
         value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
       }
       if (facts_.sizes.workspace[id.index()] > 0) {
@@ -223,14 +228,30 @@ class RoleProjection {
     accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
   }
 
+  /// Of the values that lie on the host, or of the others.
+  LayoutSize lay_out_arena(bool host) {
+    std::vector<std::uint32_t> there;
+    std::vector<Lifetime> lifetimes;
+    for (std::uint32_t v = 0; v < values_.size(); ++v) {
+      if (is_on_host(values_[v].cls) != host) continue;
+      there.push_back(v);
+      lifetimes.push_back(lifetimes_[v]);
+    }
+    const LayoutSize size = lay_out(lifetimes);
+    for (std::size_t i = 0; i < there.size(); ++i) lifetimes_[there[i]].offset = lifetimes[i].offset;
+    return size;
+  }
+
   void lay_out_values() {
-    const LayoutSize size = lay_out(lifetimes_);
+    const bool host = std::any_of(values_.begin(), values_.end(), [](const Value& value) { return is_on_host(value.cls); });
+    const LayoutSize size = host ? lay_out_arena(false) : lay_out(lifetimes_);
     role_.arena_bytes = state_bytes_ + size.bytes;
     role_.live_bytes = state_bytes_ + size.live;
+    if (host) role_.host_bytes = lay_out_arena(true).bytes;
     role_.buffers.reserve(role_.buffers.size() + values_.size());
     llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      const std::int64_t offset = state_bytes_ + lifetimes_[v].offset;
+      const std::int64_t offset = (is_on_host(values_[v].cls) ? 0 : state_bytes_) + lifetimes_[v].offset;
       if (values_[v].cls != BufferClass::workspace) {
         values_[v].buffer = add_buffer(values_[v].cls, offset, lifetimes_[v].bytes, values_[v].port, {});
         continue;
@@ -419,8 +440,10 @@ class RoleProjection {
       return entry->second;
     };
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      first_cell_[v] = cut(lifetimes_[v].offset);
-      end_cell_[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
+      // The arena on the host counts on, far behind that of the device.
+      const std::int64_t begin = lifetimes_[v].offset + (is_on_host(values_[v].cls) ? std::int64_t{1} << 60 : 0);
+      first_cell_[v] = cut(begin);
+      end_cell_[v] = cut(begin + aligned(lifetimes_[v].bytes));
     }
     std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
     for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;

@@ -20,7 +20,7 @@ std::string carried(const Node& node) {
     case Subjects::loss: return "losses";
     case Subjects::count: return "counts";
     case Subjects::norm: return "norm";
-    default: return "values";
+    default: return "activations";
   }
 }
 
@@ -50,6 +50,8 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
   switch (traits(front.kind).traffic) {
     case Traffic::none: break;
+    case Traffic::out:
+    case Traffic::back:
     case Traffic::send:
     case Traffic::recv: return contributed * devices;
     case Traffic::gather: return groups * joined * contributed * (members - 1);

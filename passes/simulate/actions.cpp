@@ -164,7 +164,9 @@ class Simulation {
     switch (traits(front.kind).traffic) {
       case Traffic::none: return 0;
       case Traffic::send:
-      case Traffic::recv: return rates.latency + bytes / rates.bandwidth;
+      case Traffic::recv:
+      case Traffic::out:
+      case Traffic::back: return rates.latency + bytes / rates.bandwidth;
       case Traffic::gather: return (joined - 1) * (rates.latency + bytes / static_cast<double>(comm.members.size()) / rates.bandwidth);
       case Traffic::scatter:
       case Traffic::unite: return (joined - 1) * (rates.latency + bytes / joined / rates.bandwidth);

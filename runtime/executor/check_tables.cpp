@@ -17,7 +17,7 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { retu
 
 std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
-  if (action.op > PIPER_GATHER || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
+  if (action.op > PIPER_FETCH || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
     return bad(rank, "a communication refers to what does not exist");
   }
   std::uint32_t& owner = stream_of[action.communicator];
@@ -32,8 +32,8 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
     if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
     const std::uint64_t bytes = part.elements * element_bytes(part.dtype);
     const bool reads = action.op == PIPER_SEND || (action.op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
-    if (reads && !inside(part.in, bytes, program.arena_bytes)) return bad(rank, "a part is read outside the arena");
-    if (action.op != PIPER_SEND && !inside(part.out, bytes, program.arena_bytes)) return bad(rank, "a part is written outside the arena");
+    if (reads && !inside(part.in, bytes, action.op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
+    if (action.op != PIPER_SEND && !inside(part.out, bytes, action.op == PIPER_OFFLOAD ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is written outside the arena");
   }
   for (std::uint32_t i = 0; i < action.num_waits; ++i) {
     const PiperWait& wait = program.waits[action.first_wait + i];
