@@ -86,6 +86,7 @@ typedef struct PiperParam {
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
   uint64_t slot_offsets[2];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none; with a share: of the rank's block */
+  uint32_t slots_on_host;      /* 1: slot_offsets count from the start of the arena in the memory of the host */
   uint64_t elements;
   uint32_t dtype;
   uint32_t init;               /* PiperInitKind */
@@ -144,7 +145,8 @@ typedef struct PiperProgram {
   const char* hash;            /* content hash of the program, in hex */
   uint64_t arena_bytes;        /* the whole arena, 64-byte aligned */
   uint64_t state_bytes;        /* the front part that survives from one program to the next: parameters, gradients, optimizer state */
-  uint64_t host_bytes;         /* the arena in the memory of the host; nothing of it survives a program */
+  uint64_t host_bytes;         /* the arena in the memory of the host, 64-byte aligned */
+  uint64_t host_state_bytes;   /* the front part of that which survives: optimizer state */
   uint64_t scalars_offset;     /* of PiperScalars */
   uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators;
   const PiperActionInfo* actions;

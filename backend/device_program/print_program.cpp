@@ -98,7 +98,7 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     text += "  param " + param.name + ": " + number(param.entry.elements) + " " + kDTypes[param.entry.dtype] + " at " + number(param.entry.offset);
     if (param.entry.grad_offset != PIPER_NO_OFFSET) text += ", gradient at " + number(param.entry.grad_offset);
     for (const std::uint64_t slot : param.entry.slot_offsets) {
-      if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot);
+      if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot) + (param.entry.slots_on_host != 0 ? " on the host" : "");
     }
     if (param.entry.share != PIPER_NO_SHARE) {
       text += ", from " + number(param.entry.first) + " on in blocks of " + number(param.entry.block) + " of share " + number(param.entry.share - 1);

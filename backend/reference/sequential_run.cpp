@@ -266,6 +266,7 @@ struct SequentialRun::State : RankMemory {
 
   /// Here host and device are one memory.
   void copy(dag::NodeId id) {
+    if (dag.node(id).subject.bucket().valid()) return;  // optimizer state stays where updates find it
     for (std::uint64_t r = 0; r < world; ++r) {
       if (!on(dag.node(id).devices, r)) continue;
       for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
@@ -344,7 +345,7 @@ struct SequentialRun::State : RankMemory {
     double one = 1;
     double* factor = &one;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.port == dag.gradient_values(bucket)) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
+      if (input.port == dag.gradient_values(bucket) && dag.node(input.source.node).kind == NodeKind::norm) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
     }
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
       const tensor::ParamId id = bucket.params[i];

@@ -349,8 +349,8 @@ class Completer : CandidateNames {
       name_of_pair("zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too");
     }
     if (first == "offload") {
-      name_of_pair("what", "activations: what backwards read");
-      name_of_pair("window", "int: of how many instances each device keeps what they save");
+      name_of_pair("what", "activations, which backwards read, or optimizer: its state");
+      name_of_pair("window", "int: of how many instances, or buckets, each device keeps it");
     }
     if (first == "stream") {
       name_of_pair("priority", "high or normal");

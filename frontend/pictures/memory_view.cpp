@@ -48,7 +48,8 @@ std::string_view colour_of(BufferClass cls) {
     case BufferClass::activations: return "#c0504d";
     case BufferClass::communication: return "#8a6fb0";
     case BufferClass::workspace: return "#1f9e9e";
-    case BufferClass::offloaded: return "#b8b8b8";
+    case BufferClass::offloaded:
+    case BufferClass::offloaded_optimizer: return "#b8b8b8";
     case BufferClass::scalars: return "#7f7f7f";
   }
   return "#7f7f7f";

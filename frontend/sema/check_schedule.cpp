@@ -53,7 +53,7 @@ void Analyser::directive(ast::Stmt& stmt) {
       } else if (node.treatment == ast::Treatment::offload) {
         static constexpr SettingRow kRows[] = {{"what", {TypeKind::dimension}}, {"window", kInt}};
         settings(node.settings, kRows, keyword);
-        word_of(node.settings, "what", {"activations"}, "`activations` can be offloaded: what backwards read");
+        word_of(node.settings, "what", {"activations", "optimizer"}, "what is offloaded is `activations`, which backwards read, or the state of the `optimizer`");
       } else {
         settings(node.settings, {}, keyword);
       }

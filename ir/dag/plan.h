@@ -17,11 +17,13 @@ using RoleId = Id<struct RoleTag>;
 using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 
 /// unreduced: whole gradients until a reduce_scatter has made a block of them; gathered: whole parameters of which a device keeps a block; offloaded: values in
-/// the memory of the host.
-enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, offloaded, scalars };
+/// the memory of the host; offloaded_optimizer: optimizer state there.
+enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, offloaded, offloaded_optimizer, scalars };
 std::string_view buffer_class_name(BufferClass cls);
-/// It lies in the arena all the time; everything else begins and ends within a step.
+/// It lies in its arena all the time; everything else begins and ends within a step.
 bool is_state(BufferClass cls);
+/// Of the optimizer state of a bucket.
+BufferClass optimizer_class(const Bucket& bucket);
 /// It lies in the arena that the rank has in the memory of the host.
 bool is_on_host(BufferClass cls);
 

@@ -29,7 +29,8 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::norm:
       return 1;
     case NodeKind::update:
-      return node.subject.bucket().valid() ? dag.parameter_values(dag.buckets[node.subject.bucket().index()]) : 0;
+      if (!node.subject.bucket().valid()) return 0;
+      return dag.parameter_values(dag.buckets[node.subject.bucket().index()]) + (dag.buckets[node.subject.bucket().index()].state_on_host ? 1 : 0);
     case NodeKind::reduce_scatter:
       return node.subject.bucket().valid() ? dag.gradient_values(dag.buckets[node.subject.bucket().index()]) : 0;
     case NodeKind::gather:
@@ -38,8 +39,9 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::send:
       return 0;
     case NodeKind::offload:
+      return node.subject.bucket().valid() ? 0 : input_ports(dag, node);
     case NodeKind::fetch:
-      return input_ports(dag, node);
+      return node.subject.bucket().valid() ? 1 : input_ports(dag, node);
     case NodeKind::all_reduce:
       return input_ports(dag, dag.adding_member(node));
     case NodeKind::recv:

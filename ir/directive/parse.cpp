@@ -405,6 +405,10 @@ Offload parse_offload(TextReader& reader) {
   reader.expect("window");
   reader.expect(":");
   offload.window = small(reader, "a window", 1);
+  if (reader.accept(",")) {
+    for (const char* word : {"what", ":", "optimizer"}) reader.expect(word);
+    offload.what = Offload::What::optimizer;
+  }
   offload.loc = reader.location();
   return offload;
 }

@@ -89,6 +89,7 @@ class Printer {
     os_ << "offload ";
     selectors(offload.targets);
     os_ << " with window: " << offload.window;
+    if (offload.what == Offload::What::optimizer) os_ << ", what: optimizer";
     location(offload.loc);
   }
   void operator()(const Freeze& freeze) { treat("freeze ", freeze.targets, freeze.loc); }

@@ -249,7 +249,7 @@ class Edges {
         needed = dag_.gradient_values(bucket_of(node));
         break;
       case NodeKind::update:
-        needed = dag_.gradient_values(bucket_of(node)) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
+        needed = dag_.gradient_values(bucket_of(node)) + (bucket_of(node).state_on_host ? 1 : 0) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
         // Whether clipping is there below level communicating is up to who builds the DAG.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
@@ -271,7 +271,8 @@ class Edges {
       case NodeKind::send:
       case NodeKind::offload:
       case NodeKind::fetch:
-        if (expected == 0 || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
+        if (returns_to_device(node.kind) && node.subject.bucket().valid()) needed = 0;
+        else if (expected == 0 || (leaves_device(node.kind) && node.subject.bucket().valid()) || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
         break;
       case NodeKind::all_gather:
         break;
@@ -312,7 +313,7 @@ class Edges {
     for (const Input& source : sources) {
       if (!source.source.node.valid()) continue;
       const bool host = leaves_device(facts_.node(source.source.node).kind);
-      if (host == returns_to_device(node.kind)) continue;
+      if (host == returns_to_device(node.kind)) continue;  // the state of a bucket is no value there
       wrong(id, "`{}` reads `{}`, which lies in the memory of the {}", facts_.name(id), facts_.text(source.source), host ? "host" : "device");
       return false;
     }
@@ -321,6 +322,12 @@ class Edges {
 
   /// Values of the step travel to the host.
   bool copied(NodeId id, const Node& node, const Input& input) {
+    if (node.subject.bucket().valid()) {
+      const Node& maker = facts_.node(input.source.node);
+      if (writes_state(maker.kind) && maker.subject == node.subject && input.cls == EdgeClass::data && dag_.is_optimizer_state(maker, input.source.index)) return true;
+      wrong(id, "input `{}` of `{}` is not the optimizer state that the update of its bucket left", input.port, facts_.name(id));
+      return false;
+    }
     if (input.cls == EdgeClass::data && (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)))) return true;
     wrong(id, "input `{}` of `{}` is no value that a backward reads", input.port, facts_.name(id));
     return false;
@@ -371,6 +378,10 @@ class Edges {
         const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
+      } else if (writes_state(node.kind) && bucket_of(node).state_on_host && sources[0].port == dag_.inputs_of(node).back().port) {
+        const Node& maker = facts_.node(source.source.node);
+        if (returns_to_device(maker.kind) && maker.subject == node.subject && source.cls == EdgeClass::data) continue;
+        wrong(id, "the last input of `{}` is the optimizer state of its bucket, not `{}`", facts_.name(id), facts_.text(source.source));
       } else if (writes_state(node.kind) && facts_.node(source.source.node).kind != NodeKind::norm) {
         wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
       }

@@ -409,10 +409,11 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
   return fits;
 }
 
-/// Of values that nodes of a kind make. What comes back from the host is what it was.
-dag::BufferClass class_of(NodeKind kind) {
-  if (leaves_device(kind)) return dag::BufferClass::offloaded;
-  return is_communication(kind) && !returns_to_device(kind) ? dag::BufferClass::communication : dag::BufferClass::activations;
+/// Of values that a node makes. What comes back from the host is what it was; optimizer state passes through.
+dag::BufferClass class_of(const Node& node) {
+  if (leaves_device(node.kind)) return dag::BufferClass::offloaded;
+  const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();
+  return is_communication(node.kind) && !values ? dag::BufferClass::communication : dag::BufferClass::activations;
 }
 
 /// A buffer of values is as large as the value that it is called after; the others are called after none.
@@ -420,7 +421,7 @@ bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view
   if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) return check_whole(facts, buffer, role, reports);
   const bool labelled = buffer.value.node.valid();
   const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication || buffer.cls == dag::BufferClass::offloaded;
-  if (values != labelled || (values && (buffer.bucket.valid() || class_of(facts.kind[buffer.value.node.index()]) != buffer.cls))) {
+  if (values != labelled || (values && (buffer.bucket.valid() || class_of(facts.node(buffer.value.node)) != buffer.cls))) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have", role, buffer.offset,
                         buffer_class_name(buffer.cls), labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
     return false;
@@ -484,6 +485,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
       }
       if (!output) continue;
+      const bool in_place = (collective && !copies_to_or_from_host(entry.kind)) || dag.is_optimizer_state(facts.node(action.node), i - inputs);
       bool belongs = false;
       switch (buffer.cls) {
         case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || unites_blocks(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
@@ -493,7 +495,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
         case dag::BufferClass::activations:
         case dag::BufferClass::communication:
         case dag::BufferClass::offloaded:
-          belongs = buffer.value == Port{action.node, i - inputs} || (collective && !copies_to_or_from_host(entry.kind) && names(role, action, inputs, operand.buffer));
+          belongs = buffer.value == Port{action.node, i - inputs} || (in_place && names(role, action, inputs, operand.buffer));
           break;
         default: break;
       }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ir/dag/bucket_layout.h"
 #include "llvm/ADT/DenseMap.h"
 #include "passes/selectors/select.h"
 
@@ -51,8 +52,9 @@ class Offloading {
   Offloading(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) : dag_(dag), strategy_(strategy), sink_(sink), selection_(dag) {}
 
   bool run() {
+    if (!find_states()) return false;
+    if (dag_.forward_only) return true;  // nothing is saved or updated; state lies where training has it
     if (!find_pages()) return false;
-    if (pages_.empty()) return true;
     position_.assign(dag_.nodes.size(), 0);
     for (std::uint32_t i = 0; i < dag_.order.size(); ++i) position_[dag_.order[i].index()] = i;
     find_saved();
@@ -60,12 +62,79 @@ class Offloading {
     find_accesses();
     for (Pool& pool : pools_) choose_stays(pool);
     make_nodes();
+    copy_states();
     insert();
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
     return true;
   }
 
  private:
+  // ---- optimizer state
+
+  /// Buckets of which the named work uses a parameter. False after a report.
+  bool find_states() {
+    const std::size_t errors = sink_.error_count();
+    const std::vector<ParamPlace> places = param_places(dag_);
+    line_of_bucket_.assign(dag_.buckets.size(), nullptr);
+    const bool slots = dag_.settings.optimizer && dag_.settings.optimizer->slots() > 0;
+    for (const directive::Directive& directive : strategy_.directives) {
+      const auto* line = std::get_if<directive::Offload>(&directive);
+      if (line == nullptr || line->what != directive::Offload::What::optimizer) continue;
+      for (const directive::Selector& target : line->targets) {
+        const std::optional<Selection::Found> found = selection_.find(target, sink_);
+        if (!found) continue;
+        bool any = false;
+        for (const ChunkId chunk : found->chunks) {
+          for (const BodyPort& port : dag_.bodies[dag_.chunks[chunk.index()].bodies[static_cast<std::size_t>(Pass::F)].index()].inputs) {
+            if (port.kind != PortKind::param) continue;
+            const BucketId id = places[port.param.index()].bucket;
+            Bucket& bucket = dag_.buckets[id.index()];
+            if (!slots || dag_.frozen(bucket)) continue;
+            any = bucket.state_on_host = true;
+            const directive::Offload*& known = line_of_bucket_[id.index()];
+            if (known != nullptr && known != line) {
+              report_twice(directive::narrowest(target.loc, line->loc), "the optimizer state of `" + std::string(dag_.context->text(bucket.name)) + "`", known->loc);
+              return false;
+            }
+            known = line;
+          }
+        }
+        if (any) continue;
+        sink_.report(Code::nothing_to_offload, directive::narrowest(target.loc, line->loc), "`{}` has no weights with optimizer state", print_selector(target, dag_.context->symbols))
+            .hint(slots ? "leave the line out, or name regions with weights that are trained" : "this optimizer keeps no state: leave the line out");
+      }
+    }
+    return sink_.error_count() == errors;
+  }
+
+  /// Of each line at each home, in the order of its updates.
+  void copy_states() {
+    std::map<std::pair<const directive::Offload*, DeviceSetId>, std::vector<NodeId>> updates;
+    for (const NodeId id : dag_.order) {
+      const Node& node = dag_.node(id);
+      if (!writes_state(node.kind)) continue;
+      if (const directive::Offload* line = line_of_bucket_[node.subject.bucket().index()]; line != nullptr) updates[{line, node.devices}].push_back(id);
+    }
+    for (const auto& [key, all] : updates) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const NodeId before = all[i - std::min<std::size_t>(i, key.first->window - 1)];
+        copy_state(all[i], before, key.first->loc);
+      }
+    }
+  }
+
+  void copy_state(NodeId update, NodeId before, LocId loc) {
+    const NodeId fetch = add_copy(NodeKind::fetch, update, {}, loc);
+    const std::span<const Input> read = dag_.inputs_of(dag_.node(update));
+    std::vector<Input> inputs(read.begin(), read.end());
+    inputs.push_back({{fetch, 0}, inputs.back().port + 1, EdgeClass::data});
+    dag_.set_inputs(update, inputs);
+    const std::uint32_t state = dag_.nodes[update.index()].num_outputs++;
+    before_[before.value()].push_back(fetch);
+    const Input left{{update, state}, 0, EdgeClass::data};
+    after_[update.value()].push_back(add_copy(NodeKind::offload, update, {&left, 1}, loc));
+  }
+
   // ---- pages
 
   bool find_pages() {
@@ -74,7 +143,7 @@ class Offloading {
     page_of_.assign(dag_.chunks.size() * instances, kNone);
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Offload>(&directive);
-      if (line == nullptr) continue;
+      if (line == nullptr || line->what != directive::Offload::What::activations) continue;
       std::map<DeviceSetId, std::uint32_t> pool_of;
       std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> page_of_region;
       const auto first_page = static_cast<std::uint32_t>(pages_.size());
@@ -88,7 +157,7 @@ class Offloading {
             if (!forward.valid()) continue;
             std::uint32_t& known = page_of_[chunk.index() * instances + instance];
             if (known != kNone && known < first_page) {
-              report_twice(forward, pools_[pages_[known].pool].loc);
+              report_twice(lines_.back().loc, "`" + dag_.name(forward) + "`", pools_[pages_[known].pool].loc);
               return false;
             }
             lines_.back().work.push_back(chunk.index() * instances + instance);
@@ -115,8 +184,8 @@ class Offloading {
     return chunk.value();
   }
 
-  void report_twice(NodeId forward, LocId other) {
-    sink_.report(Code::offloaded_twice, lines_.back().loc, "`{}` is offloaded by another line already", dag_.name(forward))
+  void report_twice(LocId loc, const std::string& what, LocId other) {
+    sink_.report(Code::offloaded_twice, loc, "{} is offloaded by another line already", what)
         .related(other, "that line is here")
         .hint("name it in one of the two");
   }
@@ -215,10 +284,11 @@ class Offloading {
     node.instance = dag_.node(work).instance;
     node.devices = dag_.node(work).devices;
     node.cut = dag_.node(work).cut;
+    node.subject = dag_.node(work).subject;  // the bucket of an update
     node.stream = stream();
     node.comm = CommId::at(dag_.comms.size());
     node.loc = loc;
-    node.num_outputs = static_cast<std::uint32_t>(inputs.size());
+    node.num_outputs = !node.subject.bucket().valid() ? static_cast<std::uint32_t>(inputs.size()) : kind == NodeKind::fetch ? 1 : 0;
     const NodeId id = dag_.add(node, inputs);
     Comm comm;
     comm.members.push_back(id);
@@ -304,6 +374,7 @@ class Offloading {
     std::vector<NodeId> order;
     order.reserve(dag_.nodes.size());
     for (const NodeId id : dag_.order) {
+      if (const auto found = before_.find(id.value()); found != before_.end()) order.insert(order.end(), found->second.begin(), found->second.end());
       order.push_back(id);
       if (const auto found = after_.find(id.value()); found != after_.end()) order.insert(order.end(), found->second.begin(), found->second.end());
     }
@@ -326,7 +397,8 @@ class Offloading {
   std::vector<std::uint32_t> page_of_;   // per chunk and instance
   std::vector<std::uint32_t> position_;  // in the global order
   std::vector<Saved> saved_;
-  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> after_;  // by what stands before them in the order
+  std::vector<const directive::Offload*> line_of_bucket_;              // that names its optimizer state
+  llvm::DenseMap<std::uint32_t, std::vector<NodeId>> before_, after_;  // copies by what stands behind or before them in the order
   StreamId stream_;
 };
 
@@ -336,7 +408,7 @@ bool offload(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   const bool any = std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<directive::Offload>(line); });
   // A text of this level may have its copies already.
   const bool done = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return copies_to_or_from_host(node.kind); });
-  return !any || done || dag.forward_only || Offloading(dag, strategy, sink).run();
+  return !any || done || Offloading(dag, strategy, sink).run();
 }
 
 }  // namespace piper::passes

@@ -62,6 +62,10 @@ std::vector<Saving> savings(const Context& context, const directive::Strategy& s
   if (!has<directive::Offload>(strategy)) {
     savings.push_back({"offload " + text, strategy});
     std::get<directive::Offload>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Offload>)).targets.push_back(target);
+    savings.push_back({"offload " + text + " with what: optimizer", strategy});
+    auto& state = std::get<directive::Offload>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Offload>));
+    state.targets.push_back(target);
+    state.what = directive::Offload::What::optimizer;
   }
   if (std::optional<Saving> cut = with_parameters_cut(strategy)) savings.push_back(std::move(*cut));
   return savings;

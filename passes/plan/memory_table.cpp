@@ -58,7 +58,7 @@ std::vector<MemoryRow> memory_table(const Dag& dag) {
     row.arena = role.arena_bytes;
     row.host = role.host_bytes;
     for (const Buffer& buffer : role.buffers) {
-      if (is_state(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
+      if (is_state(buffer.cls) && !is_on_host(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
     }
     row.peak = row.rest;
     std::array<std::int64_t, kBufferClasses> now = row.rest;

@@ -68,7 +68,7 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
   std::vector<Counts> counts(dag.buckets.size());
   for (const Comm& comm : dag.comms) {
     const Node& front = dag.node(comm.members.front());
-    if (!front.subject.bucket().valid()) continue;
+    if (!front.subject.bucket().valid() || copies_to_or_from_host(front.kind)) continue;
     Counts& own = counts[front.subject.bucket().index()];
     const bool gathers = unites_blocks(front.kind);
     ++(gathers ? own.gathers : scatters_members(front.kind) ? own.scatters : own.sums);

@@ -145,7 +145,8 @@ bool check_treatments(const directive::Strategy& strategy, const Context& contex
     check_treated(line.targets, line.loc, true, "the whole forward of a region runs again", strategy, context, sink);
   });
   const bool offloads = check_each<directive::Offload>(strategy, sink, [&](const directive::Offload& line) {
-    check_treated(line.targets, line.loc, true, "what all backwards of a region read is offloaded", strategy, context, sink);
+    const bool state = line.what == directive::Offload::What::optimizer;
+    check_treated(line.targets, line.loc, !state, state ? "the optimizer state of all weights that a region uses is offloaded" : "what all backwards of a region read is offloaded", strategy, context, sink);
   });
   const bool freezes = check_each<directive::Freeze>(strategy, sink, [&](const directive::Freeze& line) {
     check_treated(line.targets, line.loc, false, "the weights of a region are frozen for all that reads them", strategy, context, sink);

@@ -156,6 +156,7 @@ class Simulation {
     const Node& front = dag_.node(comm.members.front());
     double bytes = 0;
     for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
+    if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which lies there
     double joined = static_cast<double>(comm.members.size());
     for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
       if ((comm.axes >> axis & 1) != 0) joined *= dag_.mesh.axes[axis].size;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
 #include <chrono>
 #include <limits>
 #include <new>
@@ -96,6 +97,7 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
       ranks[r]->arena.touch();
       ranks[r]->host.touch();
       initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->replica, ranks[r]->arena.base());
+      if (ranks[r]->job->program->host_state_bytes > 0) std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
     }
   };
   std::vector<std::jthread> threads;
@@ -355,7 +357,8 @@ std::optional<ParameterValues> Executor::read_parameter(std::string_view name, P
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
-      const unsigned char* from = rank->arena.base() + offset;
+      const bool slot = part == Part::slot0 || part == Part::slot1;
+      const unsigned char* from = (slot && param.slots_on_host ? rank->host : rank->arena).base() + offset;
       constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
       const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], rank->job->replica);
       for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element(from, param.dtype, here.at + (i - here.first));

@@ -133,7 +133,9 @@ TEST(CountedBytes, CopiesToTheHostAreThoseOfThePlan) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}});
   build.line(2, 4).one_f_one_b(2, 4);
-  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, build.next_line()});
+  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
+  build.add(directive::Offload{{build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
+  build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
   LawProgram program(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 6, .hidden = 8}), build.strategy());
   ASSERT_TRUE(program);
   const Counted count = counted(program);

@@ -144,7 +144,8 @@ TEST(Offload, WhatWaitsOnTheHostChangesNoBit) {
   std::int64_t least = most_live(plain.program.dag());
   for (const char* line : {"model", "stage", "stage with window: 2", "stage with window: 3", "stage with window: 100", "layer", "layer with window: 3", "layer[0..2] mb[1..3] with window: 2",
                            "layer[1] with window: 1, what: activations", "stage[0] with window: 2\n    offload stage[1]", "layer\n    recompute layer[1..4] mb[0..2]",
-                           "stage with window: 2\n    recompute layer"}) {
+                           "stage with window: 2\n    recompute layer", "model with what: optimizer", "layer[1..3] with what: optimizer, window: 2",
+                           "stage[0] with what: optimizer, window: 100\n    offload stage with window: 2\n    offload stage[1] with what: optimizer"}) {
     SCOPED_TRACE(line);
     Compiled out("    offload " + std::string(line) + "\n");
     ASSERT_TRUE(out.program);

@@ -170,6 +170,7 @@ class ProgramMaker {
       const std::string instances = random_.chance(0.6) ? "" : " mb[0.." + number(between(1, microbatches_)) + "]";
       add("offload " + region() + instances + (random_.chance(0.3) ? "" : " with window: " + number(between(1, 4))));
     }
+    if (random_.chance(0.15)) add("offload " + random_.pick(random_.chance(0.5) ? regions_ : calls_) + " with what: optimizer, window: " + number(between(1, 3)));
     for (std::uint64_t i = freezes ? random_.between(1, 2) : 0; i > 0; --i) add("freeze " + random_.pick(random_.chance(0.5) ? regions_ : calls_));
     return source;
   }
