@@ -101,7 +101,7 @@ class Offloading {
         }
         if (any) continue;
         sink_.report(Code::nothing_to_offload, directive::narrowest(target.loc, line->loc), "`{}` has no weights with optimizer state", print_selector(target, dag_.context->symbols))
-            .hint(slots ? "leave the line out, or name regions with weights that are trained" : "this optimizer keeps no state: leave the line out");
+            .hint("{}", slots ? "leave the line out, or name regions with weights that are trained" : "this optimizer keeps no state: leave the line out");
       }
     }
     return sink_.error_count() == errors;
@@ -221,9 +221,12 @@ class Offloading {
         const auto [entry, fresh] = known.try_emplace({input.source.node.value(), input.source.index}, static_cast<std::uint32_t>(saved_.size()));
         if (fresh) saved_.push_back({input.source, kNone, {}, {}});
         Saved& saved = saved_[entry->second];
-        if (saved.page == kNone && page_of_[work_of(id)] != kNone) {
-          saved.page = page_of_[work_of(id)];
-          saved.forward = selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance));
+        const std::uint32_t page = page_of_[work_of(id)];
+        const NodeId forward = selection_.work().at(node.chunk, Pass::F, selection_.instances().position(node.instance));
+        // Where the backward runs on other devices than the forward, those save nothing.
+        if (saved.page == kNone && page != kNone && dag_.node(forward).devices == node.devices) {
+          saved.page = page;
+          saved.forward = forward;
         }
         if (saved.readers.empty() || saved.readers.back() != id) saved.readers.push_back(id);
       }
