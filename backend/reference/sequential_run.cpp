@@ -345,7 +345,7 @@ struct SequentialRun::State : RankMemory {
     double one = 1;
     double* factor = &one;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.port == dag.gradient_values(bucket) && dag.node(input.source.node).kind == NodeKind::norm) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
+      if (input.port == dag.gradient_values(bucket) && !returns_to_device(dag.node(input.source.node).kind)) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
     }
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
       const tensor::ParamId id = bucket.params[i];

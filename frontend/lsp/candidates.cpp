@@ -308,7 +308,7 @@ class Completer : CandidateNames {
     if (statement_.depth() > 0) return expr(kAny);
     if (statement_.has("with")) {
       if (last == "with" || last == ",") return settings_of(first);
-      if (last == ":") expr(first == "replicate" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+      if (last == ":") value_of_setting(statement_.words.size() > 1 ? statement_.word(statement_.words.size() - 2) : "", first);
       return;
     }
     if (statement_.after_value() && last != "model") return after_value();
@@ -338,6 +338,16 @@ class Completer : CandidateNames {
     if (first == "stream" && !statement_.has(":")) return;
     if (first == "place" && (statement_.words.size() == 1 || last == ",")) passes();
     labels(true);
+  }
+
+  void value_of_setting(std::string_view name, std::string_view first) {
+    const auto words = [&](std::initializer_list<const char*> all) {
+      for (const char* each : all) word(each);
+    };
+    if (name == "what" && first == "offload") return words({"activations", "optimizer"});
+    if (name == "reduce" && first == "replicate") return words({"each", "run", "step"});
+    if (name == "priority" && first == "stream") return words({"high", "normal"});
+    expr(name == "bucket" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
   }
 
   void settings_of(std::string_view first) {

@@ -40,6 +40,12 @@ struct Access {
   std::uint32_t stay = 0;        // accesses of a page with the same number find it on the device
 };
 
+/// A value that comes back for the readers of one stay of its page.
+struct Returning {
+  const Saved* saved;
+  std::uint32_t stay;
+};
+
 /// The pages of one line on one set of devices, of which `window` may be there.
 struct Pool {
   std::uint32_t window = 1;
@@ -291,7 +297,7 @@ class Offloading {
     node.stream = stream();
     node.comm = CommId::at(dag_.comms.size());
     node.loc = loc;
-    node.num_outputs = !node.subject.bucket().valid() ? static_cast<std::uint32_t>(inputs.size()) : kind == NodeKind::fetch ? 1 : 0;
+    node.num_outputs = !node.subject.bucket().valid() ? static_cast<std::uint32_t>(inputs.size()) : returns_to_device(kind) ? 1 : 0;
     const NodeId id = dag_.add(node, inputs);
     Comm comm;
     comm.members.push_back(id);
@@ -318,12 +324,8 @@ class Offloading {
   }
 
   void make_nodes() {
-    struct Fetch {
-      std::vector<Input> inputs;
-      std::vector<std::pair<NodeId, Port>> reads;  // a reader, and what it read before
-    };
-    std::map<std::uint32_t, std::vector<const Saved*>> leaving;                               // by the position of a forward
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const Saved*>> returning;  // by page and stay
+    std::map<std::uint32_t, std::vector<const Saved*>> leaving;    // by the position of a forward
+    std::map<std::uint32_t, std::vector<Returning>> returning;    // by the position of the first reader
     for (const Saved& saved : saved_) {
       const Page& page = pages_[saved.page];
       const std::uint32_t first = access_of(page, saved.forward).stay;
@@ -331,7 +333,7 @@ class Offloading {
       for (const NodeId reader : saved.readers) {
         const std::uint32_t stay = access_of(page, reader).stay;
         if (stay == last) continue;
-        returning[{saved.page, stay}].push_back(&saved);
+        returning[first_access(page, stay).at].push_back({&saved, stay});
         last = stay;
       }
       if (last != first) leaving[position_[saved.forward.index()]].push_back(&saved);
@@ -344,24 +346,32 @@ class Offloading {
       after_[dag_.order[at].value()].push_back(id);
       for (std::uint32_t i = 0; i < all.size(); ++i) on_host[all[i]->port] = {id, i};
     }
-    for (const auto& [key, all] : returning) fetch(key.first, key.second, all, on_host);
+    for (const auto& [at, all] : returning) fetch(dag_.order[at], all, on_host);
   }
 
-  void fetch(std::uint32_t number, std::uint32_t stay, const std::vector<const Saved*>& all, const std::map<Port, Port>& on_host) {
-    const Page& page = pages_[number];
-    const Pool& pool = pools_[page.pool];
+  const Access& first_access(const Page& page, std::uint32_t stay) const {
+    const std::vector<Access>& accesses = pools_[page.pool].accesses;
+    return accesses[*std::find_if(page.accesses.begin(), page.accesses.end(), [&](std::uint32_t a) { return accesses[a].stay == stay; })];
+  }
+
+  /// Before `reader`, the first of all.
+  void fetch(NodeId reader, const std::vector<Returning>& all, const std::map<Port, Port>& on_host) {
     std::vector<Input> inputs;
-    for (const Saved* saved : all) inputs.push_back({on_host.at(saved->port), static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
-    const auto begin = std::find_if(page.accesses.begin(), page.accesses.end(), [&](std::uint32_t a) { return pool.accesses[a].stay == stay; });
-    const NodeId id = add_copy(NodeKind::fetch, pool.accesses[*begin].node, inputs, pool.loc);
-    // With a place for what comes back, while the work before its reader runs.
-    const std::uint32_t ahead = pool.window > 1 ? 2 : 1;
-    std::uint32_t after = position_[pool.accesses[*begin - std::min(*begin, ahead)].node.index()];
-    for (const Saved* saved : all) after = std::max(after, position_[saved->forward.index()]);
+    std::uint32_t after = 0;
+    for (const auto& [saved, stay] : all) {
+      inputs.push_back({on_host.at(saved->port), static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
+      // With a place for what comes back, while the work before its reader runs.
+      const Pool& pool = pools_[pages_[saved->page].pool];
+      const auto begin = static_cast<std::uint32_t>(&first_access(pages_[saved->page], stay) - pool.accesses.data());
+      const std::uint32_t ahead = std::min(begin, pool.window > 1 ? 2u : 1u);
+      after = std::max({after, position_[pool.accesses[begin - ahead].node.index()], position_[saved->forward.index()]});
+    }
+    const NodeId id = add_copy(NodeKind::fetch, reader, inputs, pools_[pages_[all.front().saved->page].pool].loc);
     after_[dag_.order[after].value()].push_back(id);
     for (std::uint32_t i = 0; i < all.size(); ++i) {
-      for (const NodeId reader : all[i]->readers) {
-        if (access_of(page, reader).stay == stay) redirect(reader, all[i]->port, {id, i});
+      const auto& [saved, stay] = all[i];
+      for (const NodeId each : saved->readers) {
+        if (access_of(pages_[saved->page], each).stay == stay) redirect(each, saved->port, {id, i});
       }
     }
   }
