@@ -48,7 +48,7 @@ TEST(Profile, HasTimesOfEveryBodyThatSimulateTakes) {
       EXPECT_EQ(root.getInteger("schema"), 1);
       EXPECT_EQ(root.getObject("bodies")->size(), 4u);  // F and B of two stages
       for (const char* part : {"bodies", "actions", "rates"}) {
-        for (const auto& [key, value] : *root.getObject(part)) EXPECT_GE(*value.getAsNumber(), 0) << part << " " << key.str().str();
+        for (const auto& [key, value] : *root.getObject(part)) EXPECT_GE(*value.getAsNumber(), 0) << part << " " << key.str();
       }
       EXPECT_FALSE(root.getObject("actions")->empty());
       // The parts of a rank's step are the step.
