@@ -293,7 +293,7 @@ bool Session::define(const Entry& entry) {
   if (!all.empty()) say(render_text(all, shown.locations().files()));
   bool good = !has_errors(all);
   for (const Declaration& declaration : declarations) good = describe_definition(declaration.name, again) && good;
-  return redraw(false) && good;
+  return redraw(names.contains(machine_)) && good;
 }
 
 bool Session::describe_definition(const std::string& name, bool again) {

@@ -165,7 +165,7 @@ bool Session::find_machine() {
     return tell(sink.sorted(), context.locations, {}, {}) && costs_.machine;
   }
   const service::Document::Done done = document_->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink& sink) {
-    if (compilation.program() != nullptr) costs_.machine = service::find_machine(*compilation.program(), "the session", machine_, values_, compilation.context(), sink);
+    if (compilation.program() != nullptr) costs_.machine = service::find_machine(*compilation.program(), "", machine_, values_, compilation.context(), sink);
   });
   return finish(done.status, done.diagnostics, *document_) && costs_.machine;
 }

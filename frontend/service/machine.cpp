@@ -23,13 +23,14 @@ sema::MachineId choose(const sema::Program& program, const std::string& file, co
   if (found.valid() && (!name.empty() || names.size() == 1)) return found;
   std::string list;
   for (const std::string& each : names) list += (list.empty() ? "`" : ", `") + each + "`";
+  const std::string where = file.empty() ? "the session" : "`" + file + "`";
   if (names.empty()) {
-    sink.report(Code::no_such_machine, SourceRange(), "`{}` has no machine", file).hint("write `machine lab on MESH { all: device(memory: 80GiB) }` there");
+    sink.report(Code::no_such_machine, SourceRange(), "{} has no machine", where).hint("write one: `machine lab on MESH { all: device(memory: 80GiB) }`");
   } else if (name.empty()) {
-    sink.report(Code::no_such_machine, SourceRange(), "`{}` has {} machines, and none is named", file, names.size()).hint("write `{}:NAME`; it has {}", file, list);
+    sink.report(Code::no_such_machine, SourceRange(), "{} has {} machines, and none is named", where, names.size()).hint("write `{}:NAME`; it has {}", file, list);
   } else {
     const auto meant = nearest(name, names);
-    auto&& builder = sink.report(Code::no_such_machine, SourceRange(), "`{}` has no machine `{}`", file, name);
+    auto&& builder = sink.report(Code::no_such_machine, SourceRange(), "{} has no machine `{}`", where, name);
     if (meant) {
       builder.hint("did you mean `{}`?", *meant);
     } else {

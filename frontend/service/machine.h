@@ -21,7 +21,7 @@ struct FoundMachine {
 
 /// `FILE.pipe`, which has one machine, or `FILE.pipe:NAME`. Of the overrides it takes those that the file has. Nothing after reporting what is wrong.
 std::optional<FoundMachine> read_machine(const std::string& word, std::span<const lower::Override> overrides, const source::FileSystem& files, Context& context, DiagnosticSink& sink);
-/// The machine of that name in a program; empty: the only one. `file`: what messages call the program.
+/// The machine of that name in a program; empty: the only one. `file`: where it stands, empty in a session.
 std::optional<FoundMachine> find_machine(const sema::Program& program, const std::string& file, const std::string& name, std::span<const lower::Override> overrides, Context& context,
                                          DiagnosticSink& sink);
 
