@@ -48,8 +48,8 @@ constexpr CommandRow kCommands[] = {
      "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies nobody\n"
      "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
      "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
-     "With --rates, --costs or --machine it is the plan that runs: all its actions on their streams, with their events and windows, each message when both of\n"
-     "its ends have come, in seconds; and what lives in the arena of each rank is counted.",
+     "With --rates, --costs or --machine it is the plan that runs: all its actions on their streams, with their events and windows, each message\n"
+     "when both of its ends have come, in seconds; and what lives in the arena of each rank is counted.",
      kAnyInput},
     {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
      "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
