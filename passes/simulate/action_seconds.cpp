@@ -70,6 +70,7 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
   const Node& front = dag_.node(comm.members.front());
   double bytes = 0;
   for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
+  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which lies there
   const auto members = static_cast<double>(comm.members.size());
   double joined = members;
   for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
@@ -89,7 +90,9 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
   switch (traits(front.kind).traffic) {
     case Traffic::none: steps = 0; break;
     case Traffic::send:
-    case Traffic::recv: break;
+    case Traffic::recv:
+    case Traffic::out:
+    case Traffic::back: break;
     case Traffic::gather:
       steps = joined - 1;
       bytes /= members;

@@ -339,6 +339,7 @@ class Simulation {
     }
     for (std::size_t b = 0; b < role.buffers.size(); ++b) {
       const Buffer& buffer = role.buffers[b];
+      if (is_on_host(buffer.cls)) continue;
       const std::size_t cls = static_cast<std::size_t>(buffer.cls);
       if (is_state(buffer.cls)) {
         changes.push_back({0, aligned(buffer.bytes), cls});

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
 #include <chrono>
 #include <limits>
 #include <new>
@@ -54,12 +55,15 @@ Failure no_more_threads(std::size_t ranks) {
 std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& options, const PiperJobRank& source, LocalRank& rank) {
   rank.job = &source;
   std::uint64_t arena_bytes = source.program->arena_bytes;
+  std::uint64_t host_bytes = source.program->host_bytes;
   std::uint32_t streams = source.program->num_streams;
   if (source.evaluation) {
     arena_bytes = std::max(arena_bytes, source.evaluation->arena_bytes);
+    host_bytes = std::max(host_bytes, source.evaluation->host_bytes);
     streams = std::max(streams, source.evaluation->num_streams);
   }
   if (!rank.arena.allocate(arena_bytes, options.runtime)) return out_of_memory(source.rank, arena_bytes);
+  if (host_bytes > 0 && !rank.host.allocate(host_bytes, options.runtime)) return out_of_memory(source.rank, host_bytes);
   constexpr std::size_t kLine = PIPER_COUNTER_STRIDE;
   rank.counter_storage.assign((streams + 1) * kLine, 0);
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(rank.counter_storage.data());
@@ -71,6 +75,7 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& 
     const bool training = phase == Phase::training;
     out.program = training ? source.program : source.evaluation;
     out.arena = rank.arena.base();
+    out.host = rank.host.base();
     out.seed = job.seed;
     out.completed = rank.counters;
     out.flight = rank.flight.record();
@@ -90,7 +95,9 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
   const auto work = [&] {
     for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
       ranks[r]->arena.touch();
+      ranks[r]->host.touch();
       initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->replica, ranks[r]->arena.base());
+      if (ranks[r]->job->program->host_state_bytes > 0) std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
     }
   };
   std::vector<std::jthread> threads;
@@ -350,7 +357,8 @@ std::optional<ParameterValues> Executor::read_parameter(std::string_view name, P
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
-      const unsigned char* from = rank->arena.base() + offset;
+      const bool slot = part == Part::slot0 || part == Part::slot1;
+      const unsigned char* from = (slot && param.slots_on_host ? rank->host : rank->arena).base() + offset;
       constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
       const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], rank->job->replica);
       for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element(from, param.dtype, here.at + (i - here.first));

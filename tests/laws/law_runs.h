@@ -32,7 +32,7 @@ struct LawRun {
   std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
   std::map<std::string, std::vector<double>> initial;               // parameters before the first step
-  std::vector<std::uint64_t> arena_bytes, touched_bytes;            // per rank
+  std::vector<std::uint64_t> arena_bytes, touched_bytes, state_bytes;  // per rank
 };
 
 struct LawRunOptions {
@@ -41,6 +41,7 @@ struct LawRunOptions {
   runtime::RandomDelays delays = {};
   runtime::Math math = runtime::Math::builtin;
   int held_out_steps = 0;
+  std::shared_ptr<runtime::Transport> transport = {};  // null: local
 };
 
 class LawProgram {
