@@ -22,6 +22,7 @@ INPUT : 'input' ;
 INTO : 'into' ;
 LET : 'let' ;
 LOSS : 'loss' ;
+MACHINE : 'machine' ;
 MESH : 'mesh' ;
 MODEL : 'model' ;
 NOT : 'not' ;
@@ -81,7 +82,7 @@ PERCENT : '%' ;
 CONTRACT : '@' ;
 AMPERSAND : '&' ;
 
-NUMBER : [0-9]+ ('.' [0-9]+)? ([eE] [+-]? [0-9]+)? ('KiB' | 'MiB' | 'GiB' | 'us' | 'ms' | 's')? ;
+NUMBER : [0-9]+ ('.' [0-9]+)? ([eE] [+-]? [0-9]+)? ('KiB' | 'MiB' | 'GiB' | 'ns' | 'us' | 'ms' | 's')? ;
 BAD_NUMBER : [0-9]+ ('.' [0-9]+)? ([eE] [+-]? [0-9]+)? [a-zA-Z_] [a-zA-Z0-9_]* ;
 NAME : [a-zA-Z_] [a-zA-Z0-9_]* ;
 STRING : '"' ~["\n]* '"' ;

@@ -18,10 +18,12 @@ item
     | MESH meshHead LPAREN axis (COMMA axis)* RPAREN        # meshItem
     | (DEF | SCHEDULE | MODEL) functionHead block           # functionItem
     | TRAIN trainHead block                                 # trainItem
+    | MACHINE machineHead block                             # machineItem
     ;
 meshHead : name (ASSIGN name AS)? ;
 functionHead : name params (ARROW kind)? ;
 trainHead : name ASSIGN modelCall ON name ;
+machineHead : name ON name ;
 modelCall : primary ;
 params : LPAREN (param (COMMA param)*)? RPAREN ;
 param : name COLON kind (ASSIGN expr)? ;
@@ -103,7 +105,7 @@ trailer
     | LPAREN (arg (COMMA arg)*)? RPAREN                     # callTrailer
     ;
 coordinate : name LBRACKET elems RBRACKET ;
-arg : expr (COLON argValue)? | op ;
+arg : expr (COLON argValue)? | AT COLON argValue | op ;
 argValue : expr | op ;
 elems : expr (COMMA expr)* ;
 atom

@@ -1,7 +1,7 @@
 ;;; piper-mode.el --- Piper programs, with eglot -*- lexical-binding: t -*-
 ;; (load "/path/to/editors/emacs/piper-mode.el"); `eglot' is in Emacs 29, and in the package elpa-eglot before.
 (defvar piper-keywords
-  '("and" "as" "at" "backward" "by" "cursor" "def" "else" "false" "for" "freeze" "fuse" "if" "in" "input" "into" "let" "loss" "mesh" "model" "not"
+  '("and" "as" "at" "backward" "by" "cursor" "def" "else" "false" "for" "freeze" "fuse" "if" "in" "input" "into" "let" "loss" "machine" "mesh" "model" "not"
     "offload" "on" "or" "order" "over" "param" "partition" "place" "rank" "recompute" "region" "repeat" "replicate" "require" "return"
     "schedule" "shard" "split" "stream" "then" "train" "true" "use" "var" "weight" "with"))
 (defun piper-indent-line ()
@@ -23,7 +23,7 @@
   (setq-local font-lock-defaults
               `(((,(regexp-opt piper-keywords 'symbols) . font-lock-keyword-face)
                  ("\\_<\\(F\\|R\\|B\\|BI\\|BW\\)\\_>" . font-lock-builtin-face)
-                 ("\\_<\\(?:def\\|schedule\\|model\\|train\\|mesh\\|param\\) +\\(\\w+\\)" 1 font-lock-function-name-face)))))
+                 ("\\_<\\(?:def\\|schedule\\|model\\|train\\|machine\\|mesh\\|param\\) +\\(\\w+\\)" 1 font-lock-function-name-face)))))
 (add-to-list 'auto-mode-alist '("\\.pipe\\'" . piper-mode))
 (with-eval-after-load 'eglot
   (add-to-list 'eglot-server-programs '(piper-mode "piper" "lsp")))

@@ -1,7 +1,7 @@
 // The grammar of `.pipe` for editors. It follows grammar/PipeParser.g4, which is the language; tests/editors/tree_sitter_test.py compares them on every
 // file of the project. A line end ends a statement where one is complete, unless `backward` follows: src/scanner.c.
 
-const keywords = ["and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "freeze", "fuse", "if", "in", "input", "into", "let", "loss", "mesh",
+const keywords = ["and", "as", "at", "backward", "by", "cursor", "def", "else", "false", "for", "freeze", "fuse", "if", "in", "input", "into", "let", "loss", "machine", "mesh",
   "model", "not", "offload", "on", "or", "order", "over", "param", "partition", "place", "rank", "recompute", "region", "repeat", "replicate", "require",
   "return", "schedule", "shard", "split", "stream", "then", "train", "true", "use", "var", "weight", "with", "F", "R", "B", "BI", "BW"];
 
@@ -23,7 +23,7 @@ module.exports = grammar({
     doc_comment: _ => /\/\/\/([^\/\n][^\n]*)?/,
     comment: _ => /\/\/[^\n]*/,
 
-    _item: $ => choice($.use, $.param_declaration, $.mesh, $.definition, $.schedule, $.model, $.train),
+    _item: $ => choice($.use, $.param_declaration, $.mesh, $.definition, $.schedule, $.model, $.train, $.machine),
     use: $ => seq("use", $.name, repeat(seq(".", $.name))),
     param_declaration: $ => seq("param", field("name", $.name), "=", field("value", $.expression)),
     mesh: $ => seq("mesh", field("name", $.name), optional(seq("=", field("of", $.name), "as")), "(", list($.pair), ")"),
@@ -32,6 +32,7 @@ module.exports = grammar({
     model: $ => seq("model", $._function),
     _function: $ => seq(field("name", $.name), field("parameters", $.parameters), optional(seq("->", field("result", $.kind))), field("body", $.block)),
     train: $ => seq("train", field("name", $.name), "=", field("model", $.primary), "on", field("mesh", $.name), field("body", $.block)),
+    machine: $ => seq("machine", field("name", $.name), "on", field("mesh", $.name), field("body", $.block)),
     parameters: $ => seq("(", optional(list($.parameter)), ")"),
     parameter: $ => seq(field("name", $.name), ":", field("kind", $.kind), optional(seq("=", field("default", $.expression)))),
     kind: $ => choice("order", "cursor", seq(field("name", $.name), optional($._dimensions)), seq("[", $.kind, "]")),
@@ -93,12 +94,12 @@ module.exports = grammar({
     call: $ => seq("(", optional(list($._argument)), ")"),
     coordinate: $ => seq(field("name", $.name), "[", list($.expression), "]"),
     _argument: $ => choice($.argument, $.expression, $.operation),
-    argument: $ => seq(field("name", $.name), ":", field("value", choice($.expression, $.operation))),
+    argument: $ => seq(field("name", choice($.name, alias("at", $.name))), ":", field("value", choice($.expression, $.operation))),
     _atom: $ => choice($.name, alias("model", $.whole_model), $.number, $.string, $.boolean, $.parenthesized, $.list),
     parenthesized: $ => seq("(", $.expression, ")"),
     list: $ => seq("[", optional(choice(seq("for", list($.binding), ":", list($.expression)), list($.expression))), "]"),
     boolean: _ => choice("true", "false"),
-    number: _ => /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?(KiB|MiB|GiB|us|ms|s)?/,
+    number: _ => /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?(KiB|MiB|GiB|ns|us|ms|s)?/,
     string: _ => /"[^"\n]*"/,
     name: _ => /[a-zA-Z_][a-zA-Z0-9_]*/,
   },

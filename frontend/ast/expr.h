@@ -81,7 +81,7 @@ struct ModelExpr : ExprNode<ExprKind::model> {
   using ExprNode::ExprNode;
 };
 
-enum class Unit : std::uint8_t { none, kib, mib, gib, us, ms, s };
+enum class Unit : std::uint8_t { none, kib, mib, gib, ns, us, ms, s };
 
 /// The suffix as written, for example `MiB`; empty for `none`.
 std::string_view unit_name(Unit unit);

@@ -18,7 +18,7 @@
 
 namespace piper::ast {
 
-enum class ItemKind : std::uint8_t { error, use, param, mesh, function, train };
+enum class ItemKind : std::uint8_t { error, use, param, mesh, function, train, machine };
 
 struct Item {
   ItemKind kind;
@@ -82,6 +82,14 @@ struct TrainItem : ItemNode<ItemKind::train> {
   using ItemNode::ItemNode;
   Identifier name;
   Expr* model = nullptr;
+  Identifier mesh;
+  Block* body = nullptr;
+};
+
+/// `machine lab on cluster { all: device(memory: 80GiB) }`
+struct MachineItem : ItemNode<ItemKind::machine> {
+  using ItemNode::ItemNode;
+  Identifier name;
   Identifier mesh;
   Block* body = nullptr;
 };

@@ -45,6 +45,11 @@ class Printer {
         line("train", item.range, source_text(node.name) + " = " + source_text(*node.model) + " on " + source_text(node.mesh));
         return block(node.body);
       }
+      case ItemKind::machine: {
+        const auto& node = llvm::cast<MachineItem>(item);
+        line("machine", item.range, source_text(node.name) + " on " + source_text(node.mesh));
+        return block(node.body);
+      }
     }
   }
 

@@ -10,6 +10,7 @@ std::string_view unit_name(Unit unit) {
     case Unit::kib: return "KiB";
     case Unit::mib: return "MiB";
     case Unit::gib: return "GiB";
+    case Unit::ns: return "ns";
     case Unit::us: return "us";
     case Unit::ms: return "ms";
     case Unit::s: return "s";
@@ -18,7 +19,7 @@ std::string_view unit_name(Unit unit) {
 }
 
 Unit unit_of(std::string_view suffix) {
-  for (Unit unit : {Unit::kib, Unit::mib, Unit::gib, Unit::us, Unit::ms, Unit::s}) {
+  for (Unit unit : {Unit::kib, Unit::mib, Unit::gib, Unit::ns, Unit::us, Unit::ms, Unit::s}) {
     if (suffix == unit_name(unit)) return unit;
   }
   return Unit::none;

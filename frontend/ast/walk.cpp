@@ -34,6 +34,12 @@ class Walker {
         name(node.mesh);
         return block(node.body);
       }
+      case ItemKind::machine: {
+        const auto& node = llvm::cast<MachineItem>(item);
+        name(node.name);
+        name(node.mesh);
+        return block(node.body);
+      }
     }
   }
 

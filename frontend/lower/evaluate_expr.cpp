@@ -132,6 +132,7 @@ Value Evaluator::eval_number(const ast::NumberExpr& expr) const {
     case ast::Unit::kib:
     case ast::Unit::mib:
     case ast::Unit::gib: return Value(ByteCount{rounded_to_int(expr.real * ast::unit_bytes(expr.unit)).value_or(std::numeric_limits<std::int64_t>::max())});
+    case ast::Unit::ns: return Value(expr.real * 1e-9);
     case ast::Unit::us: return Value(expr.real * 1e-6);
     case ast::Unit::ms: return Value(expr.real * 1e-3);
     case ast::Unit::s: return Value(expr.real);

@@ -31,6 +31,7 @@ namespace piper::lower {
 bool may_return(const ast::Stmt& stmt);
 bool may_return(const ast::Block& body);
 
+class MachineBuilder;
 class ModelBuilder;
 class OrderBuilder;
 class RankBuilder;
@@ -164,6 +165,7 @@ class Evaluator {
   OrderBuilder* order = nullptr;
   RankBuilder* rank = nullptr;
   ScheduleBuilder* schedule = nullptr;
+  MachineBuilder* machine = nullptr;
   /// The devices whose order is elaborated, and the line that claims them.
   const DeviceSet* claim = nullptr;
   LocId claim_loc;

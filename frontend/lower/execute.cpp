@@ -1,5 +1,6 @@
 // Statements: the ones of every body here, the others by the builder in force.
 
+#include "frontend/lower/machine_builder.h"
 #include "frontend/lower/model_builder.h"
 #include "frontend/lower/schedule_builder.h"
 #include "ir/diagnostics/counted.h"
@@ -86,8 +87,10 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::shard:
     case ast::StmtKind::treat:
     case ast::StmtKind::stream:
-    case ast::StmtKind::order:
-    case ast::StmtKind::setting: schedule->directive(stmt, frame); break;
+    case ast::StmtKind::order: schedule->directive(stmt, frame); break;
+    case ast::StmtKind::setting:
+      machine != nullptr ? machine->line(cast<ast::SettingStmt>(stmt), frame) : schedule->directive(stmt, frame);
+      break;
     case ast::StmtKind::error: set_failed(); break;
   }
   return failed_ ? Flow::failed : Flow::next;

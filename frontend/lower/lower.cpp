@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "frontend/lower/chain_model.h"
+#include "frontend/lower/machine_builder.h"
 #include "frontend/lower/model_builder.h"
 #include "frontend/lower/schedule_builder.h"
 #include "ir/diagnostics/suggestion.h"
@@ -131,13 +132,24 @@ class Lowering {
     return nothing();
   }
 
-  /// False, and diagnostics, when a param or a mesh of the entry file has no value.
+  std::optional<Machine> machine(const sema::Machine& declared) {
+    evaluate_params();
+    refuse_unused_overrides();
+    std::optional<Machine> made = machine_of(declared);
+    if (evaluator_.broken()) nothing();
+    return evaluator_.broken() ? std::nullopt : std::move(made);
+  }
+
+  /// False, and diagnostics, when a param, a mesh or a machine of the entry file has no value.
   bool declarations() {
     evaluate_params();
     refuse_unused_overrides();
     for (std::size_t i = 0; i < program_.meshes.size(); ++i) {
       mesh() = Mesh();
       if (program_.meshes[i].module.index() == 0 && program_.meshes[i].sound) make_mesh(sema::MeshId::at(i));
+    }
+    for (const sema::Machine& machine : program_.machines) {
+      if (machine.module.index() == 0 && machine.sound) machine_of(machine);
     }
     const bool good = !evaluator_.broken();
     if (!good) evaluator_.finish_reports();
@@ -171,6 +183,21 @@ class Lowering {
   }
 
  private:
+  Machine machine_of(const sema::Machine& declared) {
+    mesh() = Mesh();
+    const std::vector<Value> axes = make_mesh(declared.mesh);
+    Frame frame;
+    frame.slots.resize(declared.frame_size);
+    std::copy(axes.begin(), axes.end(), frame.slots.begin());
+    MachineBuilder builder(evaluator_, std::string(declared.name()), mesh());
+    evaluator_.machine = &builder;
+    evaluator_.skips_statements = true;
+    evaluator_.execute(*declared.syntax->body, frame);
+    evaluator_.machine = nullptr;
+    evaluator_.resume();
+    return builder.finish();
+  }
+
   bool build_model(const sema::Train& train, Frame& frame, tensor::DType own_dtype) {
     const directive::Settings& settings = lowered_.strategy.settings;
     evaluator_.begin_independent();
@@ -437,6 +464,10 @@ class Lowering {
 std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId train, std::span<const Override> overrides, Context& context,
                                    DiagnosticSink& sink, std::optional<tensor::DType> dtype, std::optional<Lowered>* remains, Observations* observations) {
   return Lowering(program, overrides, context, sink, observations).train(program.trains[train.index()], dtype, remains);
+}
+
+std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {
+  return Lowering(program, overrides, context, sink).machine(program.machines[machine.index()]);
 }
 
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink) {

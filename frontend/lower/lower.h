@@ -11,6 +11,7 @@
 #include "frontend/lower/observations.h"
 #include "frontend/sema/program.h"
 #include "ir/directive/directive.h"
+#include "ir/machine.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {
@@ -34,7 +35,11 @@ std::optional<Lowered> lower_train(const sema::Program& program, sema::TrainId t
                                    DiagnosticSink& sink, std::optional<tensor::DType> dtype = {}, std::optional<Lowered>* remains = nullptr,
                                    Observations* observations = nullptr);
 
-/// Evaluates the sound params and meshes of the entry file, for a program without a train. False, and diagnostics, when one has no value.
+/// A machine. Overrides replace values of the program's params: names that it has none of are refused. Nothing, and at least one error, when something does
+/// not fit. The machine must be `sound`.
+std::optional<Machine> lower_machine(const sema::Program& program, sema::MachineId machine, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);
+
+/// Evaluates the sound params, meshes and machines of the entry file, for a program without a train. False, and diagnostics, when one has no value.
 bool lower_declarations(const sema::Program& program, std::span<const Override> overrides, Context& context, DiagnosticSink& sink);
 
 /// A schedule by itself: a mesh of its axis parameters, and a model that is a chain of as many equal links as its partition of the model

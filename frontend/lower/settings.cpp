@@ -16,6 +16,8 @@ using sema::Builtin;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Seconds: what takes longer is a typing mistake.
+constexpr double kLongest = 1e9;
 
 const ast::Expr& argument_expr(const ast::CallExpr& call, std::size_t param) {
   return *call.args[static_cast<std::size_t>(call.matched[param])].value;
@@ -39,6 +41,8 @@ class SettingCall {
       case Builtin::arrays: return done(arrays());
       case Builtin::bytes: return done(bytes());
       case Builtin::synthetic: return done(synthetic());
+      case Builtin::device: return done(device());
+      case Builtin::link: return done(link());
       default: break;
     }
     evaluator_.set_failed();
@@ -144,6 +148,52 @@ class SettingCall {
     within(1, optimizer.beta1, 0, 1, "at least 0 and below 1");
     within(1, optimizer.beta2, 0, 1, "at least 0 and below 1");
     return true;
+  }
+
+  /// A positive, finite number: what other is told.
+  double positive(std::size_t i) {
+    const auto value = argument(i);
+    const double number = value ? evaluator_.to_float(*value) : 0;
+    if (!evaluator_.failed() && !(number > 0 && number < kInfinity)) {  // which no NaN is
+      wrong_ = true;
+      evaluator_.fail(Code::setting_out_of_range, argument_expr(expr_, i).range, frame_, "`{}` of `{}` is `{}`; it must be positive and finite",
+                      sema::signature(id_).params[i].name, sema::signature(id_).name, number);
+      evaluator_.resume();
+    }
+    return number;
+  }
+
+  std::int64_t byte_count(std::size_t i, std::string_view rule) {
+    const auto value = argument(i);
+    const ByteCount* bytes = value ? value->get<ByteCount>() : nullptr;
+    if (bytes == nullptr) return 1;  // what it lacks was told
+    within(i, bytes->bytes, 1, std::numeric_limits<std::int64_t>::max(), rule);
+    return bytes->bytes;
+  }
+
+  MachineDevice device() {
+    MachineDevice device;
+    device.at.at.assign(evaluator_.mesh->axes.size(), DeviceSet::kWhole);
+    if (given(0)) device.memory = byte_count(0, "at least 1 byte");
+    if (given(1)) device.speed = positive(1);
+    if (given(2)) {
+      device.overlap = positive(2);
+      within(2, *device.overlap, 1, kInfinity, "at least 1: how much longer work takes while a communication runs beside it");
+    }
+    if (given(3)) {
+      const DeviceSetId at = evaluator_.eval_devices(argument_expr(expr_, 3), frame_);
+      if (!evaluator_.failed()) device.at = (*evaluator_.device_sets)[at];
+    }
+    return device;
+  }
+
+  MachineLink link() {
+    MachineLink link;
+    link.bandwidth = static_cast<double>(byte_count(0, "at least 1 byte per second"));
+    link.latency = number(1, 0);
+    within(1, link.latency, 0, kLongest, "at least 0 and below 1e9 seconds");
+    if (given(2)) link.shared = static_cast<std::uint32_t>(count(2, 1, std::numeric_limits<std::int32_t>::max()));
+    return link;
   }
 
   /// Data of a file: the path, which is one beside the program, and the batch.

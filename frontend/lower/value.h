@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/directive/directive.h"
+#include "ir/machine.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::lower {
@@ -78,7 +79,7 @@ struct Value {
   using Payload = std::variant<std::monostate, std::int64_t, double, bool, ByteCount, Range, AxisValue, DeviceSetId, TensorValue, CursorValue, MeasureValue,
                                tensor::DType, Shared<std::string>, Shared<Values>, Shared<directive::Selector>, Shared<OrderValue>,
                                Shared<tensor::Init>, Shared<directive::LearningRate>, Shared<directive::Optimizer>, Shared<directive::Data>,
-                               Shared<MeasureTest>>;
+                               Shared<MeasureTest>, Shared<MachineDevice>, Shared<MachineLink>>;
   Payload payload;
 
   Value() = default;

@@ -9,7 +9,7 @@ namespace piper::lsp {
 
 namespace {
 
-bool calls_or_is_called(service::SymbolKind kind) { return kind != service::SymbolKind::param && kind != service::SymbolKind::mesh; }
+bool calls_or_is_called(service::SymbolKind kind) { return kind != service::SymbolKind::param && kind != service::SymbolKind::mesh && kind != service::SymbolKind::machine; }
 
 std::optional<json::Object> item_of(Request& request, const SourceTable& files, const service::Symbol& symbol) {
   const auto place = request.location(files, symbol.range);

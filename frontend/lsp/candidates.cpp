@@ -77,7 +77,7 @@ class Completer : CandidateNames {
   void header() {
     const std::string_view first = statement_.first(), last = statement_.last();
     if (statement_.words.empty()) {
-      return words({"def", "mesh", "model", "param", "schedule", "train", "use"});
+      return words({"def", "machine", "mesh", "model", "param", "schedule", "train", "use"});
     }
     if (statement_.words.size() == 1) return;  // a name of one's own
     if (in_shape()) return dimensions();
@@ -89,6 +89,11 @@ class Completer : CandidateNames {
       if (last == "on") return meshes();
       if (statement_.depth() > 0) return arguments();
       if (last == ")") word("on");
+      return;
+    }
+    if (first == "machine") {
+      if (last == "on") return meshes();
+      if (statement_.words.size() == 2) word("on");
       return;
     }
     if (first == "mesh") {
@@ -157,6 +162,7 @@ class Completer : CandidateNames {
     }
     if (statement_.words[0].kind == parse::LexemeKind::pass || last == "&") return operation();
     if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::train) return setting(first);
+    if (statement_.words.size() >= 2 && statement_.word(1) == ":" && statement_.body == BodySort::machine) return machine_line();
     if (statement_.words.size() >= 2 && statement_.word(1) == "=") return expr(kAny);
     if (statement_.after_value()) return after_value();
     if (statement_.depth() == 0) return;
@@ -227,6 +233,12 @@ class Completer : CandidateNames {
     }
     if (statement_.body == BodySort::schedule || statement_.body == BodySort::train) {
       functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::schedule; });
+    }
+    if (statement_.body == BodySort::machine) {
+      for (const LocalName& local : locals_) {
+        if (local.type.is(TypeKind::axis)) name_of_pair(local.name, "link of the axis");
+      }
+      name_of_pair("all", "the devices");
     }
     if (statement_.body == BodySort::train && !statement_.in_block) {
       std::set<std::string_view> given;
@@ -373,6 +385,13 @@ class Completer : CandidateNames {
     if (name == "optim") expr({TypeKind::optimizer});
     if (name == "dtype") expr({TypeKind::dtype});
     if (name == "seed" || name == "steps") expr({TypeKind::integer});
+  }
+
+  /// The links of a machine have the names of axes, its devices any.
+  void machine_line() {
+    expr({TypeKind::device});
+    const bool axis = std::any_of(locals_.begin(), locals_.end(), [&](const LocalName& local) { return local.name == statement_.first() && local.type.is(TypeKind::axis); });
+    if (axis) expr({TypeKind::link});
   }
 
   /// Behind a `.`: parts of regions, methods of orders.

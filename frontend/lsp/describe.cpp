@@ -33,6 +33,7 @@ constexpr Word kWords[] = {
     {"into", "the name and the number of the parts"},
     {"let", "names a value"},
     {"loss", "adds to what is minimised; several losses add up"},
+    {"machine", "what the devices of a mesh and the links of its axes can do: `machine lab on cluster { all: device(memory: 80GiB) }`"},
     {"mesh", "devices as a grid with named axes: `mesh cluster(pp: 2, dp: 4)`"},
     {"model", "a function of tensors that knows nothing of devices; in a strategy, the whole model"},
     {"not", "the opposite of a condition"},
@@ -84,6 +85,7 @@ std::string headline(const ast::Item& item) {
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) {
     return "train " + std::string(train->name.name) + " = " + ast::source_text(*train->model) + " on " + std::string(train->mesh.name);
   }
+  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return "machine " + std::string(machine->name.name) + " on " + std::string(machine->mesh.name);
   return {};
 }
 
@@ -92,6 +94,7 @@ const ast::Identifier* name_of(const ast::Item& item) {
   if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) return &mesh->name;
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return &function->name;
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return &train->name;
+  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return &machine->name;
   return nullptr;
 }
 

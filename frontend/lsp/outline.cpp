@@ -16,6 +16,7 @@ int symbol_number(service::SymbolKind kind) {
     case service::SymbolKind::schedule: return 11;  // interface
     case service::SymbolKind::model: return 5;      // class
     case service::SymbolKind::train: return 2;      // module
+    case service::SymbolKind::machine: return 19;   // object
   }
   return 13;
 }

@@ -143,19 +143,23 @@ std::vector<LocalName> locals_at(Request& request, std::uint32_t at) {
     }
     scope.block(item->body);
   }
-  if (const auto* item = llvm::dyn_cast<ast::TrainItem>(nodes.item)) {
+  const auto* train = llvm::dyn_cast<ast::TrainItem>(nodes.item);
+  const auto* machine = llvm::dyn_cast<ast::MachineItem>(nodes.item);
+  if (train != nullptr || machine != nullptr) {
+    const std::string_view on = train != nullptr ? train->mesh.name : machine->mesh.name;
+    const ast::Block* body = train != nullptr ? train->body : machine->body;
     for (const sema::Mesh& mesh : program.meshes) {
-      if (mesh.syntax->name.name != item->mesh.name) continue;
+      if (mesh.syntax->name.name != on) continue;
       std::vector<LocalName> axes;
       Scope all(UINT32_MAX);
-      for (const ast::Pair& axis : mesh.syntax->axes) all.add(axis.name, {sema::TypeKind::axis}, "axis of " + std::string(item->mesh.name));
+      for (const ast::Pair& axis : mesh.syntax->axes) all.add(axis.name, {sema::TypeKind::axis}, "axis of " + std::string(on));
       axes = all.take();
-      scope.block(item->body);
+      scope.block(body);
       std::vector<LocalName> locals = scope.take();
       axes.insert(axes.end(), locals.begin(), locals.end());
       return axes;
     }
-    scope.block(item->body);
+    scope.block(body);
   }
   return scope.take();
 }

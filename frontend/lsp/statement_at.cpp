@@ -26,6 +26,7 @@ class Blocks {
       if (first == "model") sort = sema::BodySort::model;
       if (first == "schedule") sort = sema::BodySort::schedule;
       if (first == "train") sort = sema::BodySort::train;
+      if (first == "machine") sort = sema::BodySort::machine;
       const bool gives = header.size() > 2 && header[header.size() - 2] == "->";
       if (first == "def" && gives && header.back() == "order") sort = sema::BodySort::order;
       if (first == "def" && gives && header.back() == "steps") sort = sema::BodySort::steps;
@@ -61,7 +62,7 @@ class Blocks {
 };
 
 bool begins_declaration(std::string_view word) {
-  return word == "use" || word == "param" || word == "mesh" || word == "def" || word == "schedule" || word == "train";
+  return word == "use" || word == "param" || word == "mesh" || word == "def" || word == "schedule" || word == "train" || word == "machine";
 }
 
 }  // namespace

@@ -134,6 +134,14 @@ Item* AstBuilder::item(Grammar::ItemContext* context) {
     node->body = block(train->block(), end);
     return node;
   }
+  if (auto* machine = dynamic_cast<Grammar::MachineItemContext*>(context)) {
+    auto* node = module_.make<MachineItem>(where);
+    Grammar::MachineHeadContext* head = machine->machineHead();
+    node->name = identifier(head != nullptr ? head->name(0) : nullptr, end);
+    node->mesh = identifier(head != nullptr ? head->name(1) : nullptr, head != nullptr ? behind(head) : end);
+    node->body = block(machine->block(), end);
+    return node;
+  }
   return module_.make<ErrorItem>(where);
 }
 

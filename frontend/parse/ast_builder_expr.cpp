@@ -118,16 +118,20 @@ Arg AstBuilder::arg(Grammar::ArgContext* context) {
     if (result.value == nullptr) result.value = error(where);
     return result;
   }
-  Expr* first = expr(context->expr(), where);
-  if (context->COLON() == nullptr) {
-    result.value = first;
-    return result;
-  }
-  result.name.range = first->range;
-  if (auto* word = llvm::dyn_cast<NameExpr>(first)) {
-    result.name.name = word->name;
-  } else if (!llvm::isa<ErrorExpr>(first)) {
-    sink_.report(Code::unexpected_token, first->range, "only a name can stand left of `:`");
+  if (context->AT() != nullptr) {  // a keyword, and what says where a device is
+    result.name = {"at", range(context->AT()->getSymbol())};
+  } else {
+    Expr* first = expr(context->expr(), where);
+    if (context->COLON() == nullptr) {
+      result.value = first;
+      return result;
+    }
+    result.name.range = first->range;
+    if (auto* word = llvm::dyn_cast<NameExpr>(first)) {
+      result.name.name = word->name;
+    } else if (!llvm::isa<ErrorExpr>(first)) {
+      sink_.report(Code::unexpected_token, first->range, "only a name can stand left of `:`");
+    }
   }
   Grammar::ArgValueContext* value = context->argValue();
   if (value != nullptr && value->op() != nullptr) result.value = op(value->op());

@@ -20,7 +20,7 @@ constexpr std::string_view kRankBinding = "ranks such as `r in p`";
 /// What a rule is called in messages; empty for rules that only shape the grammar.
 std::string_view noun_of(std::size_t rule) {
   switch (rule) {
-    case Parser::RuleItem: return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`)";
+    case Parser::RuleItem: return "a declaration (`use`, `param`, `mesh`, `model`, `schedule`, `def`, `train`, `machine`)";
     case Parser::RuleStmt: return "a statement";
     case Parser::RuleModelCall: return "a model such as `gpt(layers: 8)`";
     case Parser::RuleParams: return "a parameter list such as `(p: axis)`";
@@ -89,7 +89,7 @@ bool is_landmark(std::size_t type) {
 bool begins_item(std::size_t type) {
   switch (type) {
     case Parser::USE: case Parser::PARAM: case Parser::MESH: case Parser::DEF: case Parser::SCHEDULE: case Parser::MODEL:
-    case Parser::TRAIN:
+    case Parser::TRAIN: case Parser::MACHINE:
       return true;
     default:
       return false;
@@ -98,10 +98,10 @@ bool begins_item(std::size_t type) {
 
 /// What begins a declaration, then what begins a statement.
 constexpr std::string_view kKeywords[] = {
-    "def", "mesh", "model", "param", "schedule", "train", "use",
+    "def", "machine", "mesh", "model", "param", "schedule", "train", "use",
     "at", "cursor", "for", "freeze", "fuse", "if", "input", "let", "loss", "offload", "order", "partition", "place", "rank", "recompute", "region", "repeat",
     "replicate", "require", "return", "shard", "split", "stream", "var", "weight"};
-constexpr std::span<const std::string_view> kItemKeywords = std::span(kKeywords).first(7);
+constexpr std::span<const std::string_view> kItemKeywords = std::span(kKeywords).first(8);
 
 /// The keyword that a misspelt word at the start of a statement or item means; empty when none is near.
 std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = kKeywords) {

@@ -140,7 +140,7 @@ class Replacer {
   static bool brackets_end_before(std::size_t type) {
     switch (type) {
       case Lexer::LET: case Lexer::VAR: case Lexer::RETURN: case Lexer::REQUIRE: case Lexer::RANK: case Lexer::CURSOR: case Lexer::PLACE: case Lexer::RBRACE:
-      case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MESH: case Lexer::USE: case Lexer::PARAM:
+      case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE: case Lexer::MESH: case Lexer::USE: case Lexer::PARAM:
         return true;
       default:
         return false;

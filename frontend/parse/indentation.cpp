@@ -30,7 +30,7 @@ RawToken brace(std::size_t type, std::uint32_t at) {
 bool heads_block(std::size_t type) {
   switch (type) {
     case Lexer::FOR: case Lexer::REPEAT: case Lexer::IF: case Lexer::ELSE: case Lexer::RANK: case Lexer::ORDER: case Lexer::REGION: case Lexer::DEF:
-    case Lexer::SCHEDULE: case Lexer::MODEL: case Lexer::TRAIN:
+    case Lexer::SCHEDULE: case Lexer::MODEL: case Lexer::TRAIN: case Lexer::MACHINE:
       return true;
     default:
       return false;
@@ -49,7 +49,7 @@ bool begins_item(const RawTokens& tokens, std::size_t i) {
   const auto type = [&](std::size_t at) { return at < tokens.size() ? tokens[at].type : antlr4::Token::EOF; };
   if (!tokens[i].first_on_line) return false;
   switch (tokens[i].type) {
-    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: return true;
+    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE: return true;
     case Lexer::MODEL: return type(i + 1) == Lexer::NAME && type(i + 2) == Lexer::LPAREN;
     default: return false;
   }

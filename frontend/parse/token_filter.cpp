@@ -37,7 +37,7 @@ namespace {
 /// Keywords that begin an item and stand nowhere else.
 bool only_begins_item(std::size_t type) {
   switch (type) {
-    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN:
+    case Lexer::USE: case Lexer::PARAM: case Lexer::MESH: case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::TRAIN: case Lexer::MACHINE:
       return true;
     default:
       return false;
@@ -399,7 +399,7 @@ class TokenFilter {
         if (level == 0) continue;
         leave_to(level);
         open.pop_back();
-      } else if (ends_brackets(token.type) || (token.first_on_line && only_begins_statement(token.type))) {
+      } else if (ends_brackets(token.type) || (token.first_on_line && only_begins_statement(token.type) && !is_argument(token, &token < &raw_.back() ? (&token)[1].type : antlr4::Token::EOF))) {
         leave_to(0);
       }
     }
@@ -422,8 +422,11 @@ class TokenFilter {
     if (token.type == Lexer::CURSOR) return type_after(1) == Lexer::NAME;
     if (token.type == Lexer::FOR) return !last_is(Lexer::LBRACKET);
     if (token.type == Lexer::ORDER) return !last_is(Lexer::COLON) && !last_is(Lexer::ARROW) && !last_is(Lexer::LBRACKET);
-    return only_begins_statement(token.type);
+    return only_begins_statement(token.type) && !is_argument(token, type_after(1));
   }
+
+  /// The `at:` of a device, which no slot number is.
+  static bool is_argument(const RawToken& token, std::size_t next) { return token.type == Lexer::AT && next == Lexer::COLON; }
 
   /// `NAME :` on a new line is a statement of its own, also where the line before lacks its end: but for what may go on there.
   bool begins_pair(const RawToken& token) const {
@@ -446,6 +449,7 @@ class TokenFilter {
   /// `(rank: 3)`, `f(order: x)` and `w[dim, over]`: a keyword where only the name of a parameter, an argument or a dimension can stand.
   void rename_keyword(RawToken& token) {
     const bool keyword = token.type >= Lexer::AND && token.type <= Lexer::PASS;
+    if (open_.size() > 1 && open_.back().token.type == Lexer::LPAREN && is_argument(token, type_after(1))) return;
     if (!keyword || !inside_brackets() || (!last_is(Lexer::COMMA) && !last_is(open_.back().token.type))) return;
     const std::size_t next = type_after(1);
     const bool element = open_.back().token.type == Lexer::LBRACKET && ends_brackets(token.type) && (next == Lexer::COMMA || next == Lexer::RBRACKET);

@@ -51,11 +51,9 @@ bool html(Session& session, const Words& words) {
   for (std::size_t i = 1; i < words.plain.size() || pictures.empty(); ++i) {
     const std::optional<Chosen> chosen = session.choose(i < words.plain.size() ? words.plain[i] : "");
     if (!chosen) return false;
-    const service::Plan* plan = session.plan(*chosen, dag::Level::ordered);
-    if (plan == nullptr) return false;
-    auto timeline = session.simulate(*chosen, *plan);
-    if (!timeline) return false;
-    pictures.push_back(pictures::make_picture(chosen->title(), std::move(*timeline), &plan->dag, session.shown(*chosen).locations()));
+    auto simulated = session.simulate(*chosen);
+    if (!simulated) return false;
+    pictures.push_back(pictures::make_picture(chosen->title(), std::move(simulated->timeline), &simulated->plan->dag, session.shown(*chosen).locations()));
   }
   errno = 0;
   std::ofstream file(path, std::ios::binary);

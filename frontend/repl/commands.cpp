@@ -18,7 +18,7 @@ constexpr CommandRow kCommands[] = {
     {"model", ":model [NAME]", "say whose regions and sizes expressions mean", "Labels, `stage[1] mb[0]`, and parameters in expressions are those of this train or schedule; otherwise of the last one that a command named.\n", 0, 1, false, false, false, WordSort::subject, model},
     {"grid", ":grid [NAME] [k=v ...]", "draw the order of each rank over time", kOf, 0, 1, true, true, true, WordSort::subject, grid},
     {"orders", ":orders [NAME] [k=v ...]", "list the order of each rank", kOf, 0, 1, true, true, true, WordSort::subject, orders},
-    {"timeline", ":timeline [NAME] [k=v ...]", "draw it to scale, at the costs of `:cost`", kOf, 0, 1, true, true, true, WordSort::subject, timeline},
+    {"timeline", ":timeline [NAME] [k=v ...]", "draw it to scale, at the costs of `:cost` or on the machine of `:machine`", kOf, 0, 1, true, true, true, WordSort::subject, timeline},
     {"simulate", ":simulate [NAME] [k=v ...]", "makespan, bubble, idle times, critical path", kOf, 0, 1, true, true, true, WordSort::subject, simulate},
     {"memory", ":memory [NAME] [k=v ...]", "bytes of each role by class", kOf, 0, 1, true, true, true, WordSort::subject, memory},
     {"comm", ":comm [NAME] [k=v ...]", "bytes by communicator", kOf, 0, 1, true, true, true, WordSort::subject, comm},
@@ -28,6 +28,7 @@ constexpr CommandRow kCommands[] = {
     {"compare", ":compare NAME ... [k=v ...]", "put several beside each other in a table", "Each takes the sizes that it has. The best of each figure has a star.\n", 1, kAny, true, true, true, WordSort::subject, compare},
     {"check", ":check [NAME] [k=v ...]", "find all that can be known before launch", "Without NAME all of the session: trains as they are, schedules at their sizes.\n", 0, 1, true, true, false, WordSort::subject, check},
     {"cost", ":cost [k=v ...]", "set what operations cost", "f, b, bi, bw, r, pair, p2p, w and keep, as of `piper simulate --cost`; `:cost reset` takes back all. Without words: what they are.\n", 0, 1, true, false, false, WordSort::cost, cost},
+    {"machine", ":machine [NAME | FILE.pipe[:NAME]]", "simulate plans on a machine, in seconds", "A `machine` of the session, or of a file. `:machine none` goes back to the costs of `:cost`. Without words: which it is. `:step` and `:what-if` keep the costs of `:cost`, and so does `:why`.\n", 0, 1, false, false, false, WordSort::definition, machine},
     {"set", ":set [k=v ...]", "set sizes and params, and draw again", "They hold for every train and schedule that has a parameter of that name. Without words: what is set.\n", 0, 0, true, false, false, WordSort::size, set},
     {"unset", ":unset NAME ...", "take back what was set", "", 1, kAny, false, false, false, WordSort::size, unset},
     {"explain", ":explain WORD [k=v ...]", "the page of a diagnostic or a schedule", "WORD is a code such as P3108, a schedule of the library, whose formulas, figures and neighbours are shown, or something that the session defines.\n", 1, 1, true, true, false, WordSort::explained, explain},
@@ -53,7 +54,7 @@ std::string help_text(const CommandRow* row) {
   std::size_t width = 0;
   for (const CommandRow& each : kCommands) width = std::max(width, each.usage.size());
   std::string text =
-      "A line is an item (`schedule s(p: axis) { ... }`, `param`, `mesh`, `model`, `def`, `train`, `use`), `let x = ...`, `var x = ...`, an expression, or a command:\n";
+      "A line is an item (`schedule s(p: axis) { ... }`, `param`, `mesh`, `model`, `def`, `train`, `machine`, `use`), `let x = ...`, `var x = ...`, an expression, or a command:\n";
   for (const CommandRow& each : kCommands) text += "  " + std::string(each.usage) + std::string(width - each.usage.size() + 2, ' ') + std::string(each.summary) + "\n";
   return text + "A line goes on while a bracket is open. `:help COMMAND` says more.\n";
 }

@@ -24,7 +24,7 @@ constexpr Statement kStatements[] = {
     {"rank", "an order"},                {"cursor", "a rank of an order"},    {"at", "a rank of an order"},
 };
 
-constexpr std::string_view kItems[] = {"use", "param", "mesh", "def", "schedule", "model", "train"};
+constexpr std::string_view kItems[] = {"use", "param", "mesh", "def", "schedule", "model", "train", "machine"};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");

@@ -21,13 +21,11 @@ std::optional<Number> number_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// The picture of a subject at the session's costs.
+/// The picture of the orders of a subject at the session's costs.
 std::optional<pictures::Picture> picture_of(Session& session, const Chosen& chosen) {
-  const service::Plan* plan = session.plan(chosen, dag::Level::ordered);
-  if (plan == nullptr) return std::nullopt;
-  auto timeline = session.simulate(chosen, *plan);
-  if (!timeline) return std::nullopt;
-  return pictures::make_picture(chosen.title(), std::move(*timeline), &plan->dag, session.shown(chosen).locations());
+  auto simulated = session.simulate_orders(chosen);
+  if (!simulated) return std::nullopt;
+  return pictures::make_picture(chosen.title(), std::move(simulated->timeline), &simulated->plan->dag, session.shown(chosen).locations());
 }
 
 /// A rank by its number, as pictures count them.
@@ -128,11 +126,10 @@ bool what_if(Session& session, const Words& words) {
   }
   const std::optional<Chosen> chosen = session.choose("");
   if (!chosen) return false;
-  const service::Plan* plan = session.plan(*chosen, dag::Level::ordered);
-  if (plan == nullptr) return false;
-  auto timeline = session.simulate(*chosen, *plan);
-  if (!timeline) return false;
-  const Figures now = figures_of(std::move(*timeline));
+  auto simulated = session.simulate_orders(*chosen);
+  if (!simulated) return false;
+  const service::Plan* plan = simulated->plan;
+  const Figures now = figures_of(std::move(simulated->timeline));
   const auto subject = chosen->document->subject(chosen->request(), &session.interrupt());
   const std::vector<directive::Directive>& directives = subject.value->lowered.strategy.directives;
   const Symbol partition = passes::partition_name(directives);
@@ -157,7 +154,7 @@ bool what_if(Session& session, const Words& words) {
     if (!rewritten) return;
     const auto dag = with_order(compilation, *subject.value, changed, plan->dag, sink);
     if (!dag) return;
-    auto then = views::simulate(session.costs(), *dag, directives, sink);
+    auto then = views::simulate({session.costs().operations, {}, {}}, *dag, directives, sink);
     if (!then) return;
     change = change_text(now, figures_of(std::move(*then)));
     drawn = views::grid_text(passes::orders_table(*dag, partition), *dag, session.screen());

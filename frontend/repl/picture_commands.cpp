@@ -24,6 +24,17 @@ bool draw(Session& session, const Words& words, dag::Level level, const Draw& te
   return drawn.has_value();
 }
 
+/// The same of what ran in time.
+template <typename Draw>
+bool draw_simulated(Session& session, const Words& words, dag::Level level, const Draw& text) {
+  const std::optional<Chosen> chosen = session.choose(words.first());
+  if (!chosen) return false;
+  auto simulated = session.simulate(*chosen, level);
+  if (!simulated) return false;
+  session.show(chosen->title() + "\n" + text(*chosen, *simulated));
+  return true;
+}
+
 passes::OrdersTable table_of(Session& session, const Chosen& chosen, const service::Plan& plan) {
   return passes::orders_table(plan.dag, passes::partition_name(session.directives(chosen)));
 }
@@ -40,20 +51,15 @@ bool orders(Session& session, const Words& words) {
 }
 
 bool timeline(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::ordered, [&](const Chosen& chosen, const service::Plan& plan) -> std::optional<std::string> {
-    auto timeline = session.simulate(chosen, plan);
-    if (!timeline) return std::nullopt;
+  return draw_simulated(session, words, dag::Level::ordered, [&](const Chosen& chosen, Session::Simulated& simulated) {
     const Shown shown = session.shown(chosen);
-    return pictures::timeline_text(pictures::make_picture(chosen.title(), std::move(*timeline), &plan.dag, shown.locations()), session.screen());
+    return pictures::timeline_text(pictures::make_picture(chosen.title(), std::move(simulated.timeline), &simulated.plan->dag, shown.locations()), session.screen());
   });
 }
 
 bool simulate(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::planned, [&](const Chosen& chosen, const service::Plan& plan) -> std::optional<std::string> {
-    const auto timeline = session.simulate(chosen, plan);
-    if (!timeline) return std::nullopt;
-    return views::simulation_text(*timeline, session.shown(chosen).locations());
-  });
+  return draw_simulated(session, words, dag::Level::planned,
+                        [&](const Chosen& chosen, Session::Simulated& simulated) { return views::simulation_text(simulated.timeline, session.shown(chosen).locations()); });
 }
 
 bool memory(Session& session, const Words& words) {
@@ -70,13 +76,11 @@ bool compare(Session& session, const Words& words) {
   for (const std::string& name : words.plain) {
     const std::optional<Chosen> chosen = session.choose(name);
     if (!chosen) return false;
-    const service::Plan* plan = session.plan(*chosen, dag::Level::planned);
-    if (plan == nullptr) return false;
-    auto timeline = session.simulate(*chosen, *plan);
-    if (!timeline) return false;
+    auto simulated = session.simulate(*chosen, dag::Level::planned);
+    if (!simulated) return false;
     std::string_view declaration;
     session.during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) { declaration = views::declaration_text(compilation, chosen->name); });
-    all.push_back(views::compared(chosen->title(), std::move(*timeline), plan->dag, declaration));
+    all.push_back(views::compared(chosen->title(), std::move(simulated->timeline), simulated->plan->dag, declaration));
   }
   session.show(views::comparison_text(all));
   return true;

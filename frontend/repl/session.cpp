@@ -74,9 +74,11 @@ bool Session::execute(std::string_view text) {
 bool Session::answer(std::string_view text) {
   const std::vector<lower::Override> values = values_;
   const passes::OperationCosts costs = costs_.operations;
+  const std::string machine = machine_;
   const auto go_back = [&] {
     values_ = values;
     costs_.operations = costs;
+    machine_ = machine;
     asked_.clear();
   };
   try {
@@ -291,7 +293,7 @@ bool Session::define(const Entry& entry) {
   if (!all.empty()) say(render_text(all, shown.locations().files()));
   bool good = !has_errors(all);
   for (const Declaration& declaration : declarations) good = describe_definition(declaration.name, again) && good;
-  return redraw(false) && good;
+  return redraw(names.contains(machine_)) && good;
 }
 
 bool Session::describe_definition(const std::string& name, bool again) {
@@ -314,9 +316,9 @@ bool Session::describe_definition(const std::string& name, bool again) {
   say("`" + name + "`" + done + "\n");
   const bool good = tell(plan.diagnostics, chosen->document->locations(), sources_.path(), composed_.pieces);
   if (plan.value == nullptr) return false;
-  const auto timeline = simulate(*chosen, *plan.value);
-  if (timeline) say(chosen->title() + ": " + views::figures_line(*timeline) + "\n");
-  return good && timeline.has_value();
+  const auto simulated = simulate_orders(*chosen);
+  if (simulated) say(chosen->title() + ": " + views::figures_line(simulated->timeline) + "\n");
+  return good && simulated.has_value();
 }
 
 }  // namespace piper::repl

@@ -90,8 +90,17 @@ class Session {
   /// Its plan; null after a message.
   const service::Plan* plan(const Chosen& chosen, dag::Level level);
   std::vector<directive::Directive> directives(const Chosen& chosen);
-  /// Its timeline at the session's costs.
-  std::optional<passes::Timeline> simulate(const Chosen& chosen, const service::Plan& plan);
+  /// Its timeline at the session's costs, on its machine if one was chosen, and the plan that ran.
+  struct Simulated {
+    const service::Plan* plan = nullptr;
+    passes::Timeline timeline;
+  };
+  std::optional<Simulated> simulate(const Chosen& chosen, dag::Level level = dag::Level::ordered);
+  /// The same of the orders, whatever machine there is.
+  std::optional<Simulated> simulate_orders(const Chosen& chosen);
+  /// A machine of the session, or FILE.pipe[:NAME]; empty: none. False after a message.
+  bool set_machine(const std::string& word);
+  const std::string& machine() const { return machine_; }
   /// A table of its places as the reader knows them.
   Shown shown(const Chosen& chosen) const;
 
@@ -147,6 +156,9 @@ class Session {
   bool execute_command(const std::string& line);
   bool bind(const Entry& entry);
   bool evaluate(const std::string& expression);
+  /// Reads the chosen machine at the present sizes; false after a message.
+  bool find_machine();
+  std::optional<Simulated> simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level);
   /// What an expression behind the bindings came to.
   struct Evaluated {
     std::string text;  // empty: it has no value
@@ -187,6 +199,7 @@ class Session {
   std::vector<Binding> bindings_;
   std::vector<lower::Override> values_;
   views::SimulationCosts costs_;
+  std::string machine_;  // of `:machine`
   std::string subject_;  // of the last command
   std::string model_;    // of `:model`
   std::optional<Drawn> drawn_;

@@ -89,6 +89,13 @@ bool cost(Session& session, const Words& words) {
   return false;
 }
 
+bool machine(Session& session, const Words& words) {
+  const std::string word = words.first();
+  if (!word.empty() && !session.set_machine(word == "none" ? "" : word)) return false;
+  if (word.empty() || !session.draws()) session.say(session.machine().empty() ? "no machine: costs are those of `:cost`\n" : "the machine is `" + session.machine() + "`\n");
+  return true;
+}
+
 bool set(Session& session, const Words& words) {
   if (!words.values.empty()) {
     if (!session.set(words.values)) return false;

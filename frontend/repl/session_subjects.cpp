@@ -138,11 +138,43 @@ std::vector<directive::Directive> Session::directives(const Chosen& chosen) {
   return answer.value != nullptr ? answer.value->lowered.strategy.directives : std::vector<directive::Directive>();
 }
 
-std::optional<passes::Timeline> Session::simulate(const Chosen& chosen, const service::Plan& plan) {
+std::optional<Session::Simulated> Session::simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level) {
+  const service::Plan* made = plan(chosen, std::max(level, costs.needed()));
+  if (made == nullptr) return std::nullopt;
   std::optional<passes::Timeline> timeline;
   const std::vector<directive::Directive> all = directives(chosen);
-  during(chosen, [&](service::Compilation&, DiagnosticSink& sink) { timeline = views::simulate(costs_, plan.dag, all, sink); });
-  return timeline;
+  during(chosen, [&](service::Compilation&, DiagnosticSink& sink) { timeline = views::simulate(costs, made->dag, all, sink); });
+  if (!timeline) return std::nullopt;
+  return Simulated{made, std::move(*timeline)};
+}
+
+std::optional<Session::Simulated> Session::simulate(const Chosen& chosen, dag::Level level) {
+  if (!find_machine()) return std::nullopt;
+  return simulate_at(chosen, costs_, level);
+}
+
+std::optional<Session::Simulated> Session::simulate_orders(const Chosen& chosen) { return simulate_at(chosen, {costs_.operations, {}, {}}, dag::Level::ordered); }
+
+bool Session::find_machine() {
+  costs_.machine.reset();
+  if (machine_.empty()) return true;
+  if (machine_.find(".pipe") != std::string::npos) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    costs_.machine = service::read_machine(machine_, values_, host_.files, context, sink);
+    return tell(sink.sorted(), context.locations, {}, {}) && costs_.machine;
+  }
+  const service::Document::Done done = document_->during(&interrupt_, [&](service::Compilation& compilation, DiagnosticSink& sink) {
+    if (compilation.program() != nullptr) costs_.machine = service::find_machine(*compilation.program(), "", machine_, values_, compilation.context(), sink);
+  });
+  return finish(done.status, done.diagnostics, *document_) && costs_.machine;
+}
+
+bool Session::set_machine(const std::string& word) {
+  const std::string before = std::exchange(machine_, word);
+  if (find_machine() && redraw(true)) return true;
+  machine_ = before;
+  return false;
 }
 
 Shown Session::shown(const Chosen& chosen) const {

@@ -18,6 +18,7 @@ std::string name_of(const ast::Item& item) {
   if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item)) return std::string(mesh->name.name);
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return std::string(function->name.name);
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return std::string(train->name.name);
+  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return std::string(machine->name.name);
   return "";
 }
 

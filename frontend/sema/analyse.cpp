@@ -36,6 +36,9 @@ void Analyser::declare_module(ModuleId id) {
       added.syntax = train;
       added.module = id;
       declare(train->name, DeclKind::train, program_.trains.size() - 1);
+    } else if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(item)) {
+      program_.machines.push_back({machine, id, {}});
+      declare(machine->name, DeclKind::machine, program_.machines.size() - 1);
     }
   }
 }
@@ -62,8 +65,9 @@ void Analyser::run() {
   note_damage();
   for (std::size_t i = 0; i < program_.modules.size(); ++i) declare_module(ModuleId::at(i));
   const std::size_t functions = program_.functions.size(), meshes = functions + program_.params.size(), trains = meshes + program_.meshes.size();
+  const std::size_t machines = trains + program_.trains.size();
   param_known_.resize(program_.params.size());
-  calls_.resize(trains + program_.trains.size());
+  calls_.resize(machines + program_.machines.size());
 
   const auto check_all = [&](std::size_t first, auto& list, auto check) {
     for (std::size_t i = 0; i < list.size(); ++i) check_node(static_cast<std::uint32_t>(first + i), [&](std::uint32_t node) { (this->*check)(list[i], node); });
@@ -82,6 +86,7 @@ void Analyser::run() {
   check_mesh_cycles();
   check_all(0, program_.functions, &Analyser::check_function);
   check_all(trains, program_.trains, &Analyser::check_train);
+  check_all(machines, program_.machines, &Analyser::check_machine);
   check_recursion();
   spread_unsoundness();
   tell_how_many_more();
@@ -93,6 +98,7 @@ bool& Analyser::sound(Declaration declaration) {
     case DeclKind::param: return program_.params[declaration.index].sound;
     case DeclKind::mesh: return program_.meshes[declaration.index].sound;
     case DeclKind::function: return program_.functions[declaration.index].sound;
+    case DeclKind::machine: return program_.machines[declaration.index].sound;
     case DeclKind::train: break;
   }
   return program_.trains[declaration.index].sound;
@@ -110,7 +116,9 @@ Analyser::Declaration Analyser::declaration_of(std::uint32_t node) const {
   if (node < program_.params.size()) return {DeclKind::param, node};
   node -= static_cast<std::uint32_t>(program_.params.size());
   if (node < program_.meshes.size()) return {DeclKind::mesh, node};
-  return {DeclKind::train, node - static_cast<std::uint32_t>(program_.meshes.size())};
+  node -= static_cast<std::uint32_t>(program_.meshes.size());
+  if (node < program_.trains.size()) return {DeclKind::train, node};
+  return {DeclKind::machine, node - static_cast<std::uint32_t>(program_.trains.size())};
 }
 
 void Analyser::spread_unsoundness() {
@@ -137,6 +145,7 @@ void Analyser::spread_unsoundness() {
         break;
       }
       case DeclKind::train: damage = damage_of(program_.trains[declared.index], true); break;
+      case DeclKind::machine: damage = damage_of(program_.machines[declared.index], false); break;
     }
     if (damage.in_statements) sound(declared) = false;
     // A declaration that did not parse may be what a name means that was found elsewhere.
@@ -316,19 +325,32 @@ void Analyser::check_train(Train& train, std::uint32_t node) {
   settings_seen_.clear();
   const ast::TrainItem& item = *train.syntax;
   train.mesh = find_mesh(item.mesh);
-  if (train.mesh.valid()) {
-    for (const ast::Pair& axis : program_.meshes[train.mesh.index()].syntax->axes) {
-      // An axis is declared once, by its mesh: the label that its name is bound to there stays.
-      ast::Identifier name{axis.name.name, axis.name.range};
-      if (!name.missing() && find_local(name.name) != nullptr) name.name = {};
-      declare_local(name, kAxis, LocalKind::axis);
-    }
-  }
+  declare_axes(train.mesh);
   if (refuses([&] { check_train_model(train); })) train.model = FunctionId();
   // Without its axes half of the body would be unknown names.
   if (train.mesh.valid()) block(*item.body);
   end_body();
   train.frame_size = body_.next_slot;
+}
+
+void Analyser::declare_axes(MeshId mesh) {
+  if (!mesh.valid()) return;
+  for (const ast::Pair& axis : program_.meshes[mesh.index()].syntax->axes) {
+    // An axis is declared once, by its mesh: the label that its name is bound to there stays.
+    ast::Identifier name{axis.name.name, axis.name.range};
+    if (!name.missing() && find_local(name.name) != nullptr) name.name = {};
+    declare_local(name, kAxis, LocalKind::axis);
+  }
+}
+
+void Analyser::check_machine(Machine& machine, std::uint32_t node) {
+  begin_body(BodySort::machine, machine.module, nullptr, node);
+  settings_seen_.clear();
+  machine.mesh = find_mesh(machine.syntax->mesh);
+  declare_axes(machine.mesh);
+  if (machine.mesh.valid()) block(*machine.syntax->body);
+  end_body();
+  machine.frame_size = body_.next_slot;
 }
 
 void Analyser::check_train_model(Train& train) {
@@ -378,7 +400,7 @@ void Analyser::check_recursion() {
     return program_.params[node - program_.functions.size()].syntax->name.name;
   };
   std::vector<State> states(calls_.size(), State::fresh);
-  // Nothing calls a mesh or a train.
+  // Nothing calls a mesh, a train or a machine.
   for (std::uint32_t root = 0; root < program_.functions.size() + program_.params.size(); ++root) {
     if (states[root] != State::fresh) continue;
     std::vector<Frame> path{{root}};

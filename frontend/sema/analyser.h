@@ -64,7 +64,7 @@ class Analyser {
   void run();
 
  private:
-  enum class DeclKind : std::uint8_t { param, mesh, function, train };
+  enum class DeclKind : std::uint8_t { param, mesh, function, train, machine };
   struct Declaration {
     DeclKind kind{};
     std::uint32_t index = 0;  // in the program's list of that kind
@@ -109,6 +109,9 @@ class Analyser {
   void check_function(Function& function, std::uint32_t node);
   void check_train(Train& train, std::uint32_t node);
   void check_train_model(Train& train);
+  void check_machine(Machine& machine, std::uint32_t node);
+  /// The axes of a mesh as locals of the body.
+  void declare_axes(MeshId mesh);
   void check_recursion();
   bool& sound(Declaration declaration);
   /// Not even its statements can be run.
@@ -257,6 +260,9 @@ class Analyser {
   void word_of(std::span<const ast::Pair> pairs, std::string_view setting, std::initializer_list<std::string_view> words, std::string_view message);
   static std::span<const SettingRow> train_settings();
   void train_setting(const ast::SettingStmt& stmt);
+  void machine_line(const ast::SettingStmt& stmt);
+  /// Whether the name of a line is new in its train or machine, and the line stands directly in it; reports where not.
+  bool is_new_setting(const ast::SettingStmt& stmt, std::string_view owner);
   void not_available(SourceRange at, std::string_view what, std::string_view instead);
 
   // check_tensor_decl.cpp
@@ -287,10 +293,10 @@ class Analyser {
   std::size_t errors_elsewhere_ = 0;  // that some statement, or the model of a train, is refused for
   bool type_unknown_ = false;         // of an expression of the statement being checked
   std::vector<std::unordered_map<std::string_view, Declaration>> scopes_;  // by module
-  std::vector<std::vector<Call>> calls_;                                   // what it uses, by node: functions, params, meshes, trains
+  std::vector<std::vector<Call>> calls_;                                   // what it uses, by node: functions, params, meshes, trains, machines
   std::vector<Local> locals_;
   std::vector<Local> ended_;                                               // of the body: those whose block has ended
-  std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train
+  std::vector<std::pair<std::string_view, SourceRange>> settings_seen_;    // of the train or machine
   Body body_;
   std::vector<bool> param_known_;                                          // params of the program that have a type by now
 };

@@ -89,7 +89,7 @@ std::string_view Analyser::suggestion(std::string_view name, bool callee) {
   // To look among all names for each of thousands of mistakes takes long, and nobody reads it.
   if (shows_no_more(program_.modules[body_.module.index()]->syntax.file)) return {};
   std::vector<std::string_view> known;
-  const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train; };
+  const auto wanted = [&](DeclKind kind) { return callee ? kind == DeclKind::function : kind != DeclKind::train && kind != DeclKind::machine; };
   if (!callee) {
     for (const Local& local : locals_) known.push_back(local.name);
   }
@@ -125,9 +125,10 @@ bool Analyser::explain_axis(DiagnosticBuilder& diagnostic, std::string_view name
     if (axis == axes.end()) continue;
     const std::string_view declared = mesh.syntax->name.name;
     diagnostic.related(axis->name.range, "`{}` is an axis of the mesh `{}`", name, declared);
-    if (self.kind == DeclKind::train) {
-      diagnostic.hint("a train sees the axes of the one mesh behind its `on`: write `on {}`, or name an axis of `{}`", declared,
-                      program_.trains[self.index].syntax->mesh.name);
+    if (self.kind == DeclKind::train || self.kind == DeclKind::machine) {
+      const bool train = self.kind == DeclKind::train;
+      diagnostic.hint("a {} sees the axes of the one mesh behind its `on`: write `on {}`, or name an axis of `{}`", train ? "train" : "machine", declared,
+                      train ? program_.trains[self.index].syntax->mesh.name : program_.machines[self.index].syntax->mesh.name);
     } else {
       diagnostic.hint("a schedule or `def` is given its axes: add a parameter `{}: axis`", name);
     }
@@ -257,6 +258,9 @@ Type Analyser::name(ast::NameExpr& expr, Type hint) {
         sink_.report(Code::not_a_value, expr.range, "`{}` is a function", expr.name)
             .related(found->range, "it is declared here")
             .hint("to call it write `{}(...)`", expr.name);
+        return kError;
+      case DeclKind::machine:
+        sink_.report(Code::not_a_value, expr.range, "`{}` is a machine", expr.name).related(found->range, "it is declared here");
         return kError;
       case DeclKind::train:
         sink_.report(Code::not_a_value, expr.range, "`{}` is a train", expr.name).related(found->range, "it is declared here");

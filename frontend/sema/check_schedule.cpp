@@ -117,12 +117,12 @@ bool Analyser::report_several_axes(ast::Expr& devices) {
   if (local == nullptr || local->type != kAxis) return false;
   local->used = true;
   const Declaration self = declaration_of(body_.node);
-  const Train* train = self.kind == DeclKind::train ? &program_.trains[self.index] : nullptr;
-  const ast::MeshItem* mesh = train != nullptr && train->mesh.valid() ? program_.meshes[train->mesh.index()].syntax : nullptr;
+  const MeshId on = self.kind == DeclKind::train ? program_.trains[self.index].mesh : self.kind == DeclKind::machine ? program_.machines[self.index].mesh : MeshId();
+  const ast::MeshItem* mesh = on.valid() ? program_.meshes[on.index()].syntax : nullptr;
   const std::int64_t devices_in_all = devices_of(mesh);
   sink_.report(Code::not_indexable, devices.range, "a device set is at a coordinate of one axis")
       .hint("to name a single device, run on a view of the mesh with one axis, `mesh line = {} as (device: {})`, and write `device[{}]`: devices are counted row by row",
-            train != nullptr ? train->syntax->mesh.name : "cluster", devices_in_all, devices_in_all - 1);
+            mesh != nullptr ? mesh->name.name : "cluster", devices_in_all, devices_in_all - 1);
   return true;
 }
 
@@ -225,18 +225,50 @@ std::span<const Analyser::SettingRow> Analyser::train_settings() {
 
 void Analyser::train_setting(const ast::SettingStmt& stmt) {
   settings({&stmt.setting, 1}, train_settings(), "train");
-  if (stmt.setting.name.missing()) return;
+  is_new_setting(stmt, "train");
+}
+
+bool Analyser::is_new_setting(const ast::SettingStmt& stmt, std::string_view owner) {
+  if (stmt.setting.name.missing()) return false;
   if (body_.depth > 1) {
     sink_.report(Code::misplaced_statement, stmt.setting.name.range, "the setting `{}` stands in a block", stmt.setting.name.name)
-        .hint("it belongs directly in the `train`; its value may be `if ... then ... else ...`");
-    return;
+        .hint("it belongs directly in the `{}`; its value may be `if ... then ... else ...`", owner);
+    return false;
   }
   for (const auto& [name, range] : settings_seen_) {
     if (name != stmt.setting.name.name) continue;
     sink_.report(Code::repeated_setting, stmt.setting.name.range, "`{}` is set twice", name).related(range, "the first one is here");
-    return;
+    return false;
   }
   settings_seen_.emplace_back(stmt.setting.name.name, stmt.range);
+  return true;
+}
+
+void Analyser::machine_line(const ast::SettingStmt& stmt) {
+  const ast::Identifier& name = stmt.setting.name;
+  bind_label(name);
+  const Type type = infer(*stmt.setting.value);
+  if (!is_new_setting(stmt, "machine") || type.is_error()) return;
+  if (type.is(TypeKind::device)) return;
+  if (!type.is(TypeKind::link)) {
+    sink_.report(Code::bad_machine_line, stmt.setting.value->range, "this is {}; a line of a machine says what a device or a link is", with_article(type))
+        .hint("write `{}: device(memory: 80GiB, speed: 1.0)`, or `AXIS: link(latency: 5us, bandwidth: 50GiB)`", name.name);
+    return;
+  }
+  const ast::MeshItem& mesh = *program_.meshes[program_.machines[declaration_of(body_.node).index].mesh.index()].syntax;
+  std::vector<std::string_view> axes;
+  for (const ast::Pair& axis : mesh.axes) axes.push_back(axis.name.name);
+  if (std::find(axes.begin(), axes.end(), name.name) != axes.end()) return;
+  auto diagnostic = sink_.report(Code::link_without_axis, name.range, "the mesh `{}` has no axis `{}`; a link is one of an axis", mesh.name.name, name.name);
+  diagnostic.related(mesh.name.range, "`{}` is declared here", mesh.name.name);
+  const std::string_view best = nearest_name(name.name, axes);
+  if (!best.empty()) {
+    diagnostic.did_you_mean(best, name.name);
+  } else {
+    std::string all;
+    for (const std::string_view axis : axes) all += (all.empty() ? "`" : ", `") + std::string(axis) + "`";
+    diagnostic.hint("it has {}", all);
+  }
 }
 
 void Analyser::order(const ast::OrderStmt& stmt) {

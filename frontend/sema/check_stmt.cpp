@@ -48,7 +48,7 @@ constexpr StatementRow kRows[] = {
     {ast::StmtKind::return_value, "return", bit(BodySort::value) | kModel | bit(BodySort::order),
      "in a function that gives a value"},
     {ast::StmtKind::require, "require", kAnywhere, ""},
-    {ast::StmtKind::setting, "", bit(BodySort::train), "in a `train`"},
+    {ast::StmtKind::setting, "", bit(BodySort::train) | bit(BodySort::machine), "in a `train`"},
     {ast::StmtKind::input, "input", kModel, kModels},
     {ast::StmtKind::weight, "weight", kModel, kModels},
     {ast::StmtKind::region, "region", kModel, kModels},
@@ -73,7 +73,7 @@ static_assert([] {
   return std::size(kRows) == static_cast<std::size_t>(ast::StmtKind::step) + 1;
 }());
 
-constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a model", "a schedule", "a train", "an order", "the steps of a rank"};
+constexpr std::string_view kBodyNouns[] = {"a function that gives a value", "a model", "a schedule", "a train", "an order", "the steps of a rank", "a machine"};
 
 }  // namespace
 
@@ -224,7 +224,7 @@ void Analyser::statement(ast::Stmt& stmt) {
       require(llvm::cast<ast::RequireStmt>(stmt));
       break;
     case ast::StmtKind::setting:
-      train_setting(llvm::cast<ast::SettingStmt>(stmt));
+      body_.sort == BodySort::machine ? machine_line(llvm::cast<ast::SettingStmt>(stmt)) : train_setting(llvm::cast<ast::SettingStmt>(stmt));
       break;
     case ast::StmtKind::input:
       input(llvm::cast<ast::InputStmt>(stmt));

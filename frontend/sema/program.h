@@ -15,7 +15,7 @@
 // passes, parameters of type selector, the head of `NAME[..] NAME[..]`) a name is a local or else a label.
 //
 // Frames. A body has one frame of `frame_size` slots for all its blocks, comprehensions and ranks; a slot is written before it
-// is read. Parameter i of a function is slot i; axis i of its mesh is slot i of a train. The names of dimensions are locals of type
+// is read. Parameter i of a function is slot i; axis i of its mesh is slot i of a train or machine. The names of dimensions are locals of type
 // int: of a parameter's shape, an `input`'s, a `weight`'s (`Dim::name.binding`), where the first mention without a size gives
 // the slot its value in a parameter or an `input`, and `n: size` does in a weight. Defaults are evaluated in the frame of the callee.
 //
@@ -45,6 +45,7 @@ using ParamId = Id<struct ParamTag>;
 using MeshId = Id<struct MeshTag>;
 using FunctionId = Id<struct FunctionTag>;
 using TrainId = Id<struct TrainTag>;
+using MachineId = Id<struct MachineTag>;
 
 /// A file with what it uses.
 struct Module {
@@ -96,12 +97,23 @@ struct Train {
   std::string_view name() const { return syntax->name.name; }
 };
 
+/// Axis i of its mesh is slot i.
+struct Machine {
+  const ast::MachineItem* syntax = nullptr;
+  ModuleId module;
+  MeshId mesh;
+  std::uint32_t frame_size = 0;
+  bool sound = true;
+  std::string_view name() const { return syntax->name.name; }
+};
+
 struct Program {
   std::vector<std::unique_ptr<Module>> modules;  // the entry first
   std::vector<Param> params;                     // each kind by module, then in text order
   std::vector<Mesh> meshes;
   std::vector<Function> functions;
   std::vector<Train> trains;
+  std::vector<Machine> machines;
   bool ok = false;                               // no error in any module
   bool complete = true;                          // all declarations were found: none lies in text that did not parse
 

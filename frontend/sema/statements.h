@@ -10,7 +10,7 @@
 namespace piper::sema {
 
 /// What a body may hold.
-enum class BodySort : std::uint8_t { value, model, schedule, train, order, steps };
+enum class BodySort : std::uint8_t { value, model, schedule, train, order, steps, machine };
 
 /// The words that begin a statement there, sorted; of those that this version has.
 std::vector<std::string_view> statement_keywords(BodySort body);

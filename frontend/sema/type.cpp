@@ -30,6 +30,8 @@ std::string_view type_name(Type type) {
       {"optimizer", "[optimizer]"},
       {"rate", "[rate]"},
       {"dtype", "[dtype]"},
+      {"device", "[device]"},
+      {"link", "[link]"},
       {"value", "list"},
       {"number", "[number]"},
   };

@@ -26,6 +26,7 @@ std::uint32_t next_item(const ast::Module& module, std::uint32_t at) {
 const ast::Block* body_of(const ast::Item& item) {
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return function->body;
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return train->body;
+  if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) return machine->body;
   return nullptr;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "frontend/service/cost_text.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 namespace piper::service {
@@ -50,9 +51,9 @@ class Reader {
       const std::string name = llvm::StringRef(key).str();
       if (name == "schema") continue;
       const llvm::json::Object* object = value.getAsObject();
-      if (name != "rates" && name != "bodies") return wrong("a file of costs has no `" + name + "`, but `rates` and `bodies`", place_of(name));
+      if (name != "rates" && name != "bodies" && name != "actions") return wrong("a file of costs has no `" + name + "`, but `rates`, `bodies` and `actions`", place_of(name));
       if (object == nullptr) return wrong("`" + name + "` is an object of numbers", place_of(name));
-      if (!(name == "rates" ? read_rates_of(*object) : read_bodies(*object))) return std::nullopt;
+      if (!(name == "rates" ? read_rates_of(*object) : read_times(*object, name == "bodies" ? costs_.bodies : costs_.actions))) return std::nullopt;
     }
     return std::move(costs_);
   }
@@ -69,15 +70,15 @@ class Reader {
     return at == std::string_view::npos ? 0 : static_cast<std::uint32_t>(at);
   }
 
-  bool read_bodies(const llvm::json::Object& bodies) {
-    for (const auto& [key, value] : bodies) {
+  bool read_times(const llvm::json::Object& times, std::vector<std::pair<std::string, double>>& list) {
+    for (const auto& [key, value] : times) {
       const std::string name = llvm::StringRef(key).str();
       const auto seconds = value.getAsNumber();
       if (!seconds || !(*seconds >= 0 && *seconds <= 1e9)) {
         wrong("the time of `" + name + "` is no number of seconds from 0 to 1e9", place_of(name));
         return false;
       }
-      costs_.bodies.emplace_back(name, *seconds);
+      list.emplace_back(name, *seconds);
     }
     return true;
   }
@@ -111,8 +112,32 @@ std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source:
   return Reader(*file, files.text(*file), sink).read();
 }
 
+std::string cost_file_text(const MeasuredCosts& costs) {
+  const auto times = [](const std::vector<std::pair<std::string, double>>& list) {
+    llvm::json::Object object;
+    for (const auto& [name, seconds] : list) object[name] = seconds;
+    return object;
+  };
+  const passes::MachineRates& rates = costs.rates;
+  llvm::json::Object root{{"schema", 1},
+                          {"rates", llvm::json::Object{{"flops", rates.flops}, {"bytes", rates.bytes}, {"latency", rates.latency}, {"bandwidth", rates.bandwidth}}},
+                          {"bodies", times(costs.bodies)},
+                          {"actions", times(costs.actions)}};
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::formatv("{0:2}", llvm::json::Value(std::move(root)));
+  return text + "\n";
+}
+
 passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink) {
   passes::ActionCosts costs = passes::action_costs(dag, measured.rates);
+  if (!measured.actions.empty()) {
+    const std::map<std::string_view, double> seconds(measured.actions.begin(), measured.actions.end());
+    costs.work.assign(dag.nodes.size(), -1);
+    for (std::size_t node = 0; node < dag.nodes.size(); ++node) {
+      if (dag::runs_body(dag.nodes[node].kind) || dag::is_communication(dag.nodes[node].kind)) continue;
+      if (const auto found = seconds.find(dag.name(dag::NodeId::at(node))); found != seconds.end()) costs.work[node] = found->second;
+    }
+  }
   if (measured.bodies.empty()) return costs;
   std::map<std::string_view, std::size_t> number;
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) number[dag.context->text(dag.bodies[b].name)] = b;

@@ -1,7 +1,7 @@
 #pragma once
 // Costs as text: of operations, `f=1,bi=1,bw=1,pair=2.5,p2p=0.1`; rates of a machine, `flops=1e12,bandwidth=50e9`; measured times, a JSON file.
 //
-//   {"schema": 1, "rates": {"flops": 1e12}, "bodies": {"stage0.F": 0.0021, "stage0.B": 0.0043}}
+//   {"schema": 1, "rates": {"flops": 1e12}, "bodies": {"stage0.F": 0.0021, "stage0.B": 0.0043}, "actions": {"update.stage0.0": 0.0001}}
 
 #include <string>
 #include <string_view>
@@ -22,14 +22,17 @@ bool read_rates(std::string_view text, passes::MachineRates& rates, DiagnosticSi
 /// `f=1 bi=1 bw=1 p2p=0 ...`: what `read_costs` reads, of all that has a value.
 std::string cost_text(const passes::OperationCosts& costs);
 
-/// What a file of costs says: seconds of one run of bodies, by name.
+/// What a file of costs says: seconds of one run of bodies, and of other actions of the compute stream, by name; rates for all else.
 struct MeasuredCosts {
   passes::MachineRates rates;
-  std::vector<std::pair<std::string, double>> bodies;
+  std::vector<std::pair<std::string, double>> bodies, actions;
 };
 
 /// Nothing after reporting what is wrong with the file.
 std::optional<MeasuredCosts> read_cost_file(std::string_view path, const source::FileSystem& disk, SourceTable& files, DiagnosticSink& sink);
+
+/// The text of such a file.
+std::string cost_file_text(const MeasuredCosts& costs);
 
 /// Costs of a plan's actions. Bodies without a measured time have that of the op table; a warning says so where the file is one of another program.
 passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured, DiagnosticSink& sink);

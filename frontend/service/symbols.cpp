@@ -25,7 +25,8 @@ class Uses {
 
   void item(const ast::Item& item) {
     locals_.clear();
-    if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) mesh_of(*train);
+    if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) mesh_of(*train, program_.trains);
+    if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(&item)) mesh_of(*machine, program_.machines);
     if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(&item); mesh != nullptr && mesh->is_view) base_of(*mesh);
     ast::NameVisitor visitor;
     visitor.declares = [&](const ast::Identifier& name) {
@@ -60,14 +61,16 @@ class Uses {
   void dimension(const ast::Identifier& name) {
     if (name.binding != ast::kUnbound && !locals_.emplace(name.binding, name.range).second) local(name.range, name.binding);
   }
-  void mesh_of(const ast::TrainItem& item) {
-    for (const sema::Train& train : program_.trains) {
-      if (train.syntax != &item || !train.mesh.valid()) continue;
-      add(item.mesh.range, program_.meshes[train.mesh.index()].syntax->name.range);
-      axes_of(train.mesh);
+  /// Of a train or a machine.
+  template <typename Item, typename Declared>
+  void mesh_of(const Item& item, const std::vector<Declared>& all) {
+    for (const Declared& each : all) {
+      if (each.syntax != &item || !each.mesh.valid()) continue;
+      add(item.mesh.range, program_.meshes[each.mesh.index()].syntax->name.range);
+      axes_of(each.mesh);
     }
   }
-  /// Axis i of its mesh is slot i of a train.
+  /// Axis i of its mesh is slot i of a train or machine.
   void axes_of(sema::MeshId mesh) {
     const auto axes = program_.meshes[mesh.index()].syntax->axes;
     for (std::size_t i = 0; i < axes.size(); ++i) locals_.insert_or_assign(static_cast<std::uint32_t>(i), axes[i].name.range);
@@ -87,7 +90,7 @@ class Uses {
 }  // namespace
 
 std::string_view symbol_kind_name(SymbolKind kind) {
-  constexpr std::string_view kNames[] = {"param", "mesh", "def", "schedule", "model", "train"};
+  constexpr std::string_view kNames[] = {"param", "mesh", "def", "schedule", "model", "train", "machine"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -101,6 +104,7 @@ std::vector<Symbol> symbols_of(const ast::Module& module) {
     if (const auto* mesh = llvm::dyn_cast<ast::MeshItem>(item)) add(SymbolKind::mesh, *item, mesh->name);
     if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(item)) add(kind_of(function->sort), *item, function->name);
     if (const auto* train = llvm::dyn_cast<ast::TrainItem>(item)) add(SymbolKind::train, *item, train->name);
+    if (const auto* machine = llvm::dyn_cast<ast::MachineItem>(item)) add(SymbolKind::machine, *item, machine->name);
   }
   return symbols;
 }

@@ -9,7 +9,7 @@
 
 namespace piper::service {
 
-enum class SymbolKind : std::uint8_t { param, mesh, def, schedule, model, train };
+enum class SymbolKind : std::uint8_t { param, mesh, def, schedule, model, train, machine };
 
 /// The keyword.
 std::string_view symbol_kind_name(SymbolKind kind);

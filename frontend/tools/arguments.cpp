@@ -34,7 +34,7 @@ constexpr CommandRow kCommands[] = {
      "  graph    the tensor graph, forward and backward\n"
      "  orders   the order of operations on each rank\n"
      "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two (svg, html too)\n"
-     "  timeline the same to scale, at costs; with --rates or --costs the plan in seconds (svg, html, perfetto too)\n"
+     "  timeline the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
      "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
      "  comm     bytes by communicator and kind (svg too)\n"
      "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
@@ -48,8 +48,8 @@ constexpr CommandRow kCommands[] = {
      "passes [1, bi+bw, 1, 1], pair of an F and a B of one overlap group together [one after the other], p2p of a message, which occupies nobody\n"
      "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
      "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
-     "With --rates or --costs it is the plan that runs: all its actions on their streams, with their events and windows, each message when both of\n"
-     "its ends have come, in seconds; and what lives in the arena of each rank is counted.",
+     "With --rates, --costs or --machine it is the plan that runs: all its actions on their streams, with their events and windows, each message\n"
+     "when both of its ends have come, in seconds; and what lives in the arena of each rank is counted.",
      kAnyInput},
     {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
      "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
@@ -97,7 +97,8 @@ constexpr OptionRow kOptions[] = {
     {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
     {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates | bit(Command::explain)},
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
-    {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file", kSimulates},
+    {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file, as `train --profile` writes it", kSimulates},
+    {"--machine", "FILE[:NAME]", "", "the same on a machine that a .pipe file declares: memory and speed of devices, links of axes", kSimulates},
     {"--w", "PART", "1", "the part of activations that BI leaves to BW, the same as w in --cost", kSimulates},
     {"--keep", "PART", "0", "the part of activations that the F of a recomputed pass keeps", kSimulates},
     {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
@@ -112,6 +113,7 @@ constexpr OptionRow kOptions[] = {
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},
     {"--out", "DIR", "", "write metrics.jsonl and flight records there; metrics of an earlier run are kept as metrics.1.jsonl", bit(Command::train)},
     {"--trace", "FILE", "", "write when the last step's actions ran, beside the plan: a trace for ui.perfetto.dev, or a page where FILE ends in .html", bit(Command::train)},
+    {"--profile", "FILE", "", "write what bodies and library calls took, for `simulate --costs FILE`, and print where the step went", bit(Command::train)},
     {"--reference", "", "", "compare three steps with the one-device step instead of training", bit(Command::train)},
     {"--interpret", "", "", "interpret the device programs instead of compiling them", bit(Command::train)},
     {"--check", "", "", "list the files that differ instead of writing them", bit(Command::fmt)},
@@ -158,6 +160,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.rates = value;
   } else if (name == "--costs") {
     arguments.costs_file = value;
+  } else if (name == "--machine") {
+    arguments.machine = value;
   } else if (name == "--w") {
     arguments.kept_weights = value;
   } else if (name == "--keep") {
@@ -179,6 +183,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.script = value;
   } else if (name == "--trace") {
     arguments.trace = value;
+  } else if (name == "--profile") {
+    arguments.profile = value;
   } else if (name == "--reference") {
     arguments.reference = true;
   } else if (name == "--interpret") {
@@ -220,11 +226,12 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
   if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";
+  if (arguments.reference && !arguments.profile.empty()) return "`--profile` is of a training run: leave out `--reference`";
   const bool page = arguments.command == Command::compare && arguments.format == "html";
   if (arguments.command != Command::show && !page && !one_of(arguments.format, {"", "text", "json"})) return "`--format " + arguments.format + "` is only for `show`";
   const bool of_operations = !arguments.cost.empty() || !arguments.kept_weights.empty() || !arguments.kept_forward.empty();
-  if (of_operations && (!arguments.rates.empty() || !arguments.costs_file.empty())) {
-    return "costs of operations (`--cost`, `--w`, `--keep`) and of the plan's actions (`--rates`, `--costs`) are two simulations: write those of one";
+  if (of_operations && !(arguments.rates + arguments.costs_file + arguments.machine).empty()) {
+    return "costs of operations (`--cost`, `--w`, `--keep`) and of the plan's actions (`--rates`, `--costs`, `--machine`) are two simulations: write those of one";
   }
   return {};
 }

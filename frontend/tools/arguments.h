@@ -25,7 +25,7 @@ struct Arguments {
   std::string format;                           // --format; empty: the command's own
   std::string output;                           // -o
   std::string level = "planned";                // show dag --level
-  std::string cost, rates, costs_file;          // --cost, --rates, --costs
+  std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
   std::string kept_weights, kept_forward;       // --w, --keep
   std::string print_after;                      // --print-after
   std::string device = "cpu";                   // --device
@@ -34,7 +34,7 @@ struct Arguments {
   std::optional<std::uint64_t> steps;           // --steps
   std::optional<std::uint64_t> threads;         // --threads
   std::string out_folder;                       // --out
-  std::string trace;                            // --trace
+  std::string trace, profile;                   // --trace, --profile
   std::string script;                           // --script
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/simulation.h"
@@ -25,6 +27,10 @@ int run_compare(Console& console, const Arguments& arguments) {
     session.finish();
   }
   Session& last = sessions.back();
+  for (std::size_t i = 0; costs->machine && i < taken.size(); ++i) {
+    const std::vector<std::string>& params = costs->machine->params;
+    taken[i] = taken[i] || std::find(params.begin(), params.end(), arguments.overrides[i].name) != params.end();
+  }
   for (std::size_t i = 0; complete && i < taken.size(); ++i) {
     if (taken[i]) continue;
     last.sink().report(Code::override_unknown, SourceRange(), "`-D {}` names a parameter that none of what is compared has", arguments.overrides[i].name);

@@ -23,7 +23,7 @@ std::string joined(const Words& words, std::string_view separator = " ") {
 }
 
 bool takes_value(const OptionRow& option) { return option.value[0] != '\0'; }
-bool is_file(const OptionRow& option) { return std::string_view(option.value) == "FILE"; }
+bool is_file(const OptionRow& option) { return std::string_view(option.value).starts_with("FILE"); }
 bool is_folder(const OptionRow& option) { return std::string_view(option.value) == "DIR"; }
 
 /// How many words of a command stand before those that are files: `show` has a KIND.

@@ -6,6 +6,7 @@
 #include "frontend/tools/program_view.h"
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
+#include "frontend/tools/simulation.h"
 #include "frontend/views/orders_view.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/print.h"
@@ -70,7 +71,7 @@ std::optional<dag::Level> parse_level(const std::string& name) {
 /// The level of the DAG that is printed, or drawn: a plan in seconds where the costs are of its actions.
 dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
   if (kind.name == "dag") return parse_level(arguments.level).value_or(dag::Level::planned);
-  const bool of_actions = !arguments.rates.empty() || !arguments.costs_file.empty();
+  const bool of_actions = !(arguments.rates + arguments.costs_file + arguments.machine).empty();
   return of_actions ? dag::Level::planned : kind.level;
 }
 
@@ -89,12 +90,12 @@ std::string show_orders(const Session& session, const dag::Dag& dag, std::span<c
 }
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
-std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives, const views::SimulationCosts& costs) {
   if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag) : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
-  if (kind.name == "timeline" || format == "svg" || format == "html") return timeline_picture(session, dag, directives);
+  if (kind.name == "timeline" || format == "svg" || format == "html") return timeline_picture(session, dag, directives, costs);
   return show_orders(session, dag, directives, kind.name == "grid");
 }
 
@@ -154,7 +155,7 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
   return text;
 }
 
-int show_pir(Session& session, const Kind& kind) {
+int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& costs) {
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.compilation().pir();
   if (kind.name == "dag") {
@@ -169,7 +170,7 @@ int show_pir(Session& session, const Kind& kind) {
         .report(Code::unknown_subject, SourceRange(), "`{}` is a plan for the CPU: the workspaces of its kernels are not those of kernels for CUDA", arguments.positional[1])
         .hint("give the .pipe file: its plan is made for `--device cuda`");
   } else {
-    if (const auto text = shown(session, kind, dag, session.compilation().pir_directives())) session.write(*text);
+    if (const auto text = shown(session, kind, dag, session.compilation().pir_directives(), costs)) session.write(*text);
   }
   return session.finish();
 }
@@ -179,7 +180,7 @@ int show_pir(Session& session, const Kind& kind) {
 int run_show(Console& console, const Arguments& arguments) {
   const Kind* kind = find_kind(console, arguments);
   if (kind == nullptr) return kUsage;
-  const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.kept_weights + arguments.kept_forward).empty();
+  const bool costs = !(arguments.cost + arguments.rates + arguments.costs_file + arguments.machine + arguments.kept_weights + arguments.kept_forward).empty();
   if (costs && kind->name != "timeline") {
     console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline " << arguments.positional[1] << "`\n";
     return kUsage;
@@ -203,8 +204,10 @@ int run_show(Console& console, const Arguments& arguments) {
     if (module && !only_errors) session.write(wrapped(arguments, "ast", ast::print(*module, session.context().locations.files())));
     return session.finish();
   }
-  if (!session.open(input)) return session.finish();
-  if (session.compilation().pir()) return show_pir(session, *kind);
+  const auto simulated_at = read_simulation_costs(session);
+  if (!simulated_at || !session.open(input)) return session.finish();
+  if (session.compilation().pir()) return show_pir(session, *kind, *simulated_at);
+  leave_to_machine(session, *simulated_at, name);
   auto subject = session.subject(name, false);
   if (!subject) return session.finish();
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
@@ -220,7 +223,7 @@ int run_show(Console& console, const Arguments& arguments) {
   }
   const auto dag = session.compile(*subject, needed_level(*kind, arguments));
   if (!dag) return session.finish();
-  auto text = shown(session, *kind, *dag, directives);
+  auto text = shown(session, *kind, *dag, directives, *simulated_at);
   const bool as_text = arguments.format.empty() || arguments.format == "text";
   if (text && kind->name == "memory" && as_text && subject->is_train) *text += peaks_without(session, *subject, *dag, directives);
   if (text) session.write(*text);

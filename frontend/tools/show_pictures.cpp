@@ -7,7 +7,6 @@
 #include "frontend/pictures/timeline_svg.h"
 #include "frontend/pictures/timeline_text.h"
 #include "frontend/pictures/traffic_view.h"
-#include "frontend/tools/simulation.h"
 #include "ir/diagnostics/counted.h"
 #include "passes/plan/requirements.h"
 
@@ -41,11 +40,9 @@ std::string traffic_picture(const Session& session, const dag::Dag& dag) {
   return format == "svg" ? pictures::traffic_svg(rows, "traffic of " + title_of(session.arguments())) : pictures::traffic_text(rows, dag);
 }
 
-std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives, const views::SimulationCosts& costs) {
   const Arguments& arguments = session.arguments();
-  const auto costs = read_simulation_costs(session);
-  if (!costs) return std::nullopt;
-  auto timeline = views::simulate(*costs, dag, directives, session.sink());
+  auto timeline = views::simulate(costs, dag, directives, session.sink());
   if (!timeline) return std::nullopt;
   const pictures::Picture picture = pictures::make_picture(title_of(arguments), std::move(*timeline), &dag, session.context().locations);
   if (arguments.format == "json") return pictures::timeline_json(picture);

@@ -23,7 +23,9 @@ int run_simulate(Console& console, const Arguments& arguments) {
     }
     return session.finish();
   }
-  auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", false);
+  const std::string name = arguments.positional.size() > 1 ? arguments.positional[1] : "";
+  leave_to_machine(session, *costs, name);
+  auto subject = session.subject(name, false);
   if (!subject) return session.finish();
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
   if (const auto dag = session.compile(*subject, dag::Level::planned)) print(*dag, directives);

@@ -1,5 +1,7 @@
 #include "frontend/tools/simulation.h"
 
+#include <algorithm>
+
 namespace piper::tools {
 
 std::optional<views::SimulationCosts> read_simulation_costs(Session& session) {
@@ -16,7 +18,20 @@ std::optional<views::SimulationCosts> read_simulation_costs(Session& session) {
     if (!costs.actions) costs.actions.emplace();
     service::read_rates(arguments.rates, costs.actions->rates, sink);
   }
+  if (!arguments.machine.empty() && !sink.has_errors()) {
+    costs.machine = service::read_machine(arguments.machine, arguments.overrides, session.console().files, session.context(), sink);
+  }
   return sink.has_errors() ? std::nullopt : std::optional(std::move(costs));
+}
+
+void leave_to_machine(Session& session, const views::SimulationCosts& costs, const std::string& name) {
+  if (!costs.machine) return;
+  const auto declared = session.compilation().declared(name);
+  if (!declared) return;
+  const std::vector<std::string>& params = costs.machine->params;
+  std::vector<lower::Override> own = session.arguments().overrides;
+  std::erase_if(own, [&](const lower::Override& each) { return !declared->takes(each.name) && std::find(params.begin(), params.end(), each.name) != params.end(); });
+  session.compilation().set_overrides(std::move(own));
 }
 
 }  // namespace piper::tools

@@ -8,7 +8,10 @@
 
 namespace piper::tools {
 
-/// Nothing after reporting what is wrong with `--cost`, `--w`, `--keep`, `--rates` or `--costs`.
+/// Nothing after reporting what is wrong with `--cost`, `--w`, `--keep`, `--rates`, `--costs` or `--machine`.
 std::optional<views::SimulationCosts> read_simulation_costs(Session& session);
+
+/// Values of `-D` that the machine's file takes and the opened program, or what it has under that name, does not are no mistakes of the latter.
+void leave_to_machine(Session& session, const views::SimulationCosts& costs, const std::string& name);
 
 }  // namespace piper::tools

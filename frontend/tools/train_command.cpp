@@ -6,6 +6,7 @@
 #include "frontend/tools/cuda_view.h"
 #include "frontend/tools/measured_timeline.h"
 #include "frontend/tools/out_folder.h"
+#include "frontend/tools/profile.h"
 #include "frontend/tools/reference.h"
 #include "frontend/tools/train_job.h"
 #include "ir/diagnostics/counted.h"
@@ -106,6 +107,15 @@ void write_trace(Session& session, const Session::Subject& subject, const TrainJ
   session.write_file(path, path.ends_with(".html") ? pictures::timeline_page(pictures) : pictures::perfetto_trace(pictures));
 }
 
+/// What `--profile` names, and where the last step went.
+void write_profile(Session& session, const TrainJob& made, std::uint64_t steps) {
+  const std::string& path = session.arguments().profile;
+  if (path.empty() || steps == 0) return;
+  const Profile profile = profile_of(made.training, made.job->training(), made.executor->recorded());
+  session.words() << profile_text(profile);
+  session.write_file(path, service::cost_file_text(profile.costs));
+}
+
 /// The end of a train that Ctrl-C has ended, in a run or before it.
 int end_interrupted(Session& session, const Session::Subject& subject, const runtime::TrainResult& result, std::uint64_t steps) {
   session.words() << stopped_text(steps) << "\n";
@@ -155,6 +165,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     return session.finish();
   }
   write_trace(session, subject, *made, result.steps);
+  write_profile(session, *made, result.steps);
   if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
   if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
@@ -186,7 +197,9 @@ int run_train(Console& console, const Arguments& arguments) {
   OutFolder folder;
   if (!folder.hold(session)) return session.finish();
   // Told before minutes of training, not after them.
-  if (!arguments.trace.empty() && !session.write_file(arguments.trace, "")) return session.finish();
+  for (const std::string& path : {arguments.trace, arguments.profile}) {
+    if (!path.empty() && !session.write_file(path, "")) return session.finish();
+  }
   return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options);
 }
 

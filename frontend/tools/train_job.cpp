@@ -165,7 +165,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   executor_options.out_folder = out_folder;
   executor_options.max_evaluation_steps = kMaxHeldOutBatches;
   executor_options.texts = &session.texts();
-  executor_options.record = !session.arguments().trace.empty();
+  executor_options.record = !session.arguments().trace.empty() || !session.arguments().profile.empty();
   executor_options.stopped = stopped;
   runtime::Failure failure;
   if (auto found = out_folder.empty() ? std::nullopt : runtime::remove_flights(out_folder)) {

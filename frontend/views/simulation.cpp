@@ -6,8 +6,14 @@
 namespace piper::views {
 
 std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, std::span<const directive::Directive> directives, DiagnosticSink& sink) {
-  if (!costs.actions) return passes::simulate_operations(dag, passes::partition_name(directives), costs.operations, sink);
-  return passes::simulate_actions(dag, service::costs_of(dag, *costs.actions, sink));
+  if (!costs.of_plan()) return passes::simulate_operations(dag, passes::partition_name(directives), costs.operations, sink);
+  if (costs.machine && !service::fits(costs.machine->machine, dag, sink)) return std::nullopt;
+  passes::ActionCosts actions = service::costs_of(dag, costs.actions.value_or(service::MeasuredCosts()), sink);
+  if (costs.machine) {
+    actions.machine = costs.machine->machine;
+    service::tell_small_devices(*actions.machine, dag, sink);
+  }
+  return passes::simulate_actions(dag, actions);
 }
 
 }  // namespace piper::views

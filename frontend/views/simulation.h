@@ -5,16 +5,19 @@
 #include <span>
 
 #include "frontend/service/cost_text.h"
+#include "frontend/service/machine.h"
 #include "passes/simulate/timeline.h"
 
 namespace piper::views {
 
-/// The operations of orders, or with `actions` those of plans.
+/// The operations of orders, or with `actions` or a machine those of plans.
 struct SimulationCosts {
   passes::OperationCosts operations;
   std::optional<service::MeasuredCosts> actions;
+  std::optional<service::FoundMachine> machine;
 
-  dag::Level needed() const { return actions ? dag::Level::planned : dag::Level::ordered; }
+  bool of_plan() const { return actions || machine; }
+  dag::Level needed() const { return of_plan() ? dag::Level::planned : dag::Level::ordered; }
 };
 
 /// `dag` is at the level that the costs need. Nothing after an error.

@@ -4,9 +4,12 @@
 
 #include "ir/alignment.h"
 #include "ir/dag/piece_text.h"
+#include "llvm/ADT/DenseMap.h"
 #include "passes/order/list_schedule.h"
-#include "passes/simulate/clock.h"
+#include "passes/simulate/action_seconds.h"
+#include "passes/simulate/device_classes.h"
 #include "passes/simulate/figures.h"
+#include "passes/simulate/sharing_clock.h"
 
 namespace piper::passes {
 
@@ -18,23 +21,24 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 constexpr std::size_t kClasses = static_cast<std::size_t>(BufferClass::scalars) + 1;
 
-/// Actions of all roles are numbered through. An activity of the clock is one of them, or all members of a communication.
+/// Actions of all ranks, which are classes of devices, are numbered through. An activity of the clock is one of them, or all members of a communication.
 class Simulation {
  public:
-  Simulation(const Dag& dag, const ActionCosts& costs) : dag_(dag), plan_(*dag.plan), costs_(costs), texts_(dag) {}
+  Simulation(const Dag& dag, const ActionCosts& costs)
+      : dag_(dag), plan_(*dag.plan), machine_(costs.machine ? &*costs.machine : nullptr), classes_(dag, machine_), seconds_(dag, costs), texts_(dag) {}
 
   Timeline run() {
     out_.unit = Timeline::Unit::seconds;
     out_.source = Timeline::Source::plan;
     number();
     connect();
-    times_ = run_clock(network_);
+    times_ = shares() ? run_sharing_clock(network_, sharing()) : run_clock(network_);
     dag_.context->poll();
     operation_of_.assign(dag_.nodes.size(), kNone);
-    for (std::uint32_t role = 0; role < plan_.roles.size(); ++role) add_rank(role);
+    for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) add_rank(rank);
     explain_waits();
     add_messages();
-    for (std::uint32_t role = 0; role < plan_.roles.size(); ++role) add_memory(role);
+    for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) add_memory(rank);
     fill_figures(out_);
     return std::move(out_);
   }
@@ -43,21 +47,87 @@ class Simulation {
   // ---- the network
 
   void number() {
-    network_.duration.assign(dag_.comms.size(), 0);
-    for (std::size_t c = 0; c < dag_.comms.size(); ++c) network_.duration[c] = communication_seconds(dag_.comms[c]);
-    for (const Role& role : plan_.roles) {
+    for (std::uint32_t r = 0; r < classes_.size(); ++r) {
+      devices_.push_back(machine_ != nullptr ? machine_->device(classes_[r].coordinates) : MachineDevice());
       first_action_.push_back(static_cast<std::uint32_t>(activity_.size()));
-      for (const Action& action : role.actions) {
+      for (const Action& action : role_of(r).actions) {
         const Node& node = dag_.node(action.node);
-        if (node.comm.valid()) {
-          activity_.push_back(node.comm.value());
-        } else {
-          activity_.push_back(static_cast<std::uint32_t>(network_.duration.size()));
-          network_.duration.push_back(work_seconds(node));
-        }
+        const std::uint32_t next = static_cast<std::uint32_t>(network_.duration.size());
+        const std::uint32_t activity = node.comm.valid() ? activity_of_.try_emplace({node.comm.value(), instance_of(classes_[r], dag_.comms[node.comm.index()])}, next).first->second : next;
+        activity_.push_back(activity);
+        if (activity < next) continue;
+        comm_.push_back(node.comm);
+        network_.duration.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()]).seconds() : seconds_.work(node) / devices_[r].speed.value_or(1));
       }
     }
     first_action_.push_back(static_cast<std::uint32_t>(activity_.size()));
+  }
+
+  const Role& role_of(std::uint32_t rank) const { return plan_.roles[classes_[rank].role]; }
+
+  /// Communications of devices that differ on an axis which all members have whole and none joins are apart from each other.
+  std::uint32_t instance_of(const DeviceClass& device, const Comm& comm) const {
+    std::uint32_t instance = 0;
+    for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
+      if (classes_.parts(axis) < 2 || (comm.axes >> axis & 1) != 0) continue;
+      const bool whole = std::all_of(comm.members.begin(), comm.members.end(), [&](NodeId member) { return dag_.device_sets[dag_.node(member).devices].at[axis] == DeviceSet::kWhole; });
+      if (whole) instance = instance * classes_.parts(axis) + device.parts[axis];
+    }
+    return instance;
+  }
+
+  // ---- who slows whom down
+
+  bool shares() const {
+    if (machine_ == nullptr) return false;
+    const bool links = std::any_of(machine_->axes.begin(), machine_->axes.end(), [](const Machine::Axis& axis) { return axis.link && axis.link->shared > 1; });
+    return links || std::any_of(devices_.begin(), devices_.end(), [](const MachineDevice& device) { return device.overlap.value_or(1) > 1; });
+  }
+
+  /// A link has its bandwidth in each direction: what its devices send takes from one, what they receive from the other, a ring from both.
+  Sharing sharing() const {
+    Sharing made;
+    made.transfer.resize(network_.duration.size());
+    made.ranks.resize(network_.duration.size());
+    for (const MachineDevice& device : devices_) made.overlap.push_back(device.overlap.value_or(1));
+    for (std::size_t activity = 0; activity < comm_.size(); ++activity) {
+      if (!comm_[activity].valid()) continue;
+      const TransferTime time = seconds_.transfer(dag_.comms[comm_[activity].index()]);
+      made.transfer[activity] = {time.latency, time.bytes, time.bandwidth, {}};
+    }
+    llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> links;
+    for (std::uint32_t r = 0; r < classes_.size(); ++r) {
+      const Role& role = role_of(r);
+      for (std::uint32_t a = 0; a < role.actions.size(); ++a) {
+        const std::uint32_t activity = activity_[first_action_[r] + a];
+        made.ranks[activity].push_back(r);
+        if (comm_[activity].valid()) use_links(r, dag_.node(role.actions[a].node), made.transfer[activity], links, made.capacity);
+      }
+    }
+    return made;
+  }
+
+  void use_links(std::uint32_t rank, const Node& node, Sharing::Transfer& transfer, llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>& links,
+                 std::vector<double>& capacity) const {
+    const AxisMask axes = seconds_.transfer(dag_.comms[node.comm.index()]).axes;
+    for (std::size_t axis = 0; axis < machine_->axes.size(); ++axis) {
+      const auto& link = machine_->axes[axis].link;
+      if ((axes >> axis & 1) == 0 || !link || link->shared == 1) continue;
+      const LinkGroup group = *link_group(machine_->axes, link->shared);
+      const std::uint64_t number = classes_.group_of(classes_[rank], group);
+      for (const std::uint64_t direction : {0, 1}) {
+        if (is_message(node.kind) && is_send(node.kind) != (direction == 0)) continue;
+        const auto [found, added] = links.try_emplace({2 * axis + direction, number}, static_cast<std::uint32_t>(capacity.size()));
+        if (added) capacity.push_back(link->bandwidth);
+        const auto devices = static_cast<double>(classes_.devices_in_group(classes_[rank], group));
+        const auto known = std::find_if(transfer.uses.begin(), transfer.uses.end(), [&](const auto& use) { return use.first == found->second; });
+        if (known == transfer.uses.end()) {
+          transfer.uses.emplace_back(found->second, devices);
+        } else {
+          known->second += devices;
+        }
+      }
+    }
   }
 
   /// Actions of a role by stream: its streams in the order of their first actions, `compute` first.
@@ -80,8 +150,8 @@ class Simulation {
   }
 
   void connect() {
-    for (std::uint32_t r = 0; r < plan_.roles.size(); ++r) {
-      const Role& role = plan_.roles[r];
+    for (std::uint32_t r = 0; r < classes_.size(); ++r) {
+      const Role& role = role_of(r);
       streams_.push_back(streams_of(role));
       const Streams& streams = streams_.back();
       const auto link = [&](std::uint32_t before, std::uint32_t action) {
@@ -102,78 +172,13 @@ class Simulation {
   /// The actions of this step whose ends an action waits for, beside the one before it in its stream.
   template <typename Visit>
   void for_each_wait(std::uint32_t r, std::uint32_t a, const Visit& visit) const {
-    const Role& role = plan_.roles[r];
+    const Role& role = role_of(r);
     const Action& action = role.actions[a];
     for (const Wait& wait : std::span(role.waits).subspan(action.first_wait, action.num_waits)) {
       if (wait.distance > 0) continue;
       const auto stream = std::find(streams_[r].ids.begin(), streams_[r].ids.end(), wait.stream) - streams_[r].ids.begin();
       visit(streams_[r].actions[static_cast<std::size_t>(stream)][wait.position]);
     }
-  }
-
-  // ---- what things cost
-
-  /// Of a block of a bucket those of all blocks: `share_of` says which part of them is one device's.
-  double bytes_of(Port port) const {
-    const Node& maker = dag_.node(port.node);
-    const double bytes = static_cast<double>(dag_.output_type(port).bytes());
-    const BucketId id = maker.subject.bucket();
-    if (!id.valid()) return bytes;
-    const Bucket& bucket = dag_.buckets[id.index()];
-    return dag_.leaves_block(maker) ? bytes * static_cast<double>(dag_.extent(bucket.flat)) : bytes;
-  }
-
-  /// What a node reads: contributions to a sum lie in one place.
-  double bytes_of(const Node& node) const {
-    double bytes = 0;
-    std::uint32_t port = kNone;
-    for (const Input& input : dag_.inputs_of(node)) {
-      if (input.source.node.valid() && input.port != port) bytes += bytes_of(input.source);
-      port = input.port;
-    }
-    return bytes;
-  }
-
-  double work_seconds(const Node& node) const {
-    if (runs_body(node.kind)) return costs_.body[node.body.index()];
-    double bytes = bytes_of(node);
-    for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
-      bytes += bytes_of(Port{NodeId::at(static_cast<std::size_t>(&node - dag_.nodes.data())), i});
-    }
-    // An optimizer reads and writes its slots, each as large as the parameters.
-    const double slots = writes_state(node.kind) ? 2 : 1;
-    return slots * bytes * share_of(node) / costs_.rates.bytes;
-  }
-
-  /// The part of a bucket on which one device works: its block where the state is cut.
-  double share_of(const Node& node) const {
-    const BucketId bucket = node.subject.bucket();
-    return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.buckets[bucket.index()].flat)) : 1;
-  }
-
-  /// A ring of n devices adds in 2 (n - 1) steps of 1/n of the bytes each, scatters the sum or unites blocks in half of them, and gathers in n - 1.
-  double communication_seconds(const Comm& comm) const {
-    const Node& front = dag_.node(comm.members.front());
-    double bytes = 0;
-    for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
-    if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which lies there
-    double joined = static_cast<double>(comm.members.size());
-    for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
-      if ((comm.axes >> axis & 1) != 0) joined *= dag_.mesh.axes[axis].size;
-    }
-    const MachineRates& rates = costs_.rates;
-    switch (traits(front.kind).traffic) {
-      case Traffic::none: return 0;
-      case Traffic::send:
-      case Traffic::recv:
-      case Traffic::out:
-      case Traffic::back: return rates.latency + bytes / rates.bandwidth;
-      case Traffic::gather: return (joined - 1) * (rates.latency + bytes / static_cast<double>(comm.members.size()) / rates.bandwidth);
-      case Traffic::scatter:
-      case Traffic::unite: return (joined - 1) * (rates.latency + bytes / joined / rates.bandwidth);
-      case Traffic::add: return 2 * (joined - 1) * (rates.latency + bytes * share_of(front) / static_cast<double>(comm.members.size()) / joined / rates.bandwidth);
-    }
-    return 0;
   }
 
   // ---- entries
@@ -226,10 +231,10 @@ class Simulation {
   }
 
   void add_rank(std::uint32_t r) {
-    const Role& role = plan_.roles[r];
+    const Role& role = role_of(r);
     Timeline::Rank& rank = out_.ranks.emplace_back();
-    rank.name = dag_.context->text(role.name);
-    rank.replicas = replicas(r);
+    rank.name = classes_[r].name;
+    rank.replicas = classes_[r].replicas;
     rank.planned_bytes = role.arena_bytes;
     rank.first_lane = static_cast<std::uint32_t>(out_.lanes.size());
     entry_of_.resize(activity_.size(), kNone);
@@ -247,16 +252,6 @@ class Simulation {
       }
     }
     rank.end_lane = static_cast<std::uint32_t>(out_.lanes.size());
-  }
-
-  /// The devices of a role: those of its coordinates that no other role singles out.
-  std::uint64_t replicas(std::uint32_t r) const {
-    std::uint64_t devices = DeviceSet{plan_.roles[r].at}.devices(dag_.mesh);
-    for (std::uint32_t other = 0; other < plan_.roles.size(); ++other) {
-      const DeviceSet own{plan_.roles[r].at}, set{plan_.roles[other].at};
-      if (other != r && own.contains(set)) devices -= std::min(devices, set.devices(dag_.mesh));
-    }
-    return devices;
   }
 
   void explain_waits() {
@@ -286,16 +281,17 @@ class Simulation {
   }
 
   void add_messages() {
-    std::vector<std::uint32_t> send(dag_.comms.size(), kNone), recv(dag_.comms.size(), kNone);
+    std::vector<std::uint32_t> send(comm_.size(), kNone), recv(comm_.size(), kNone);
     for (std::uint32_t entry = 0; entry < out_.size(); ++entry) {
       const Node& node = dag_.node(out_.operation_of(entry).first);
       if (!is_message(node.kind)) continue;
-      std::uint32_t& end = is_send(node.kind) ? send[node.comm.index()] : recv[node.comm.index()];
+      const std::uint32_t activity = activity_[action_of_[entry]];
+      std::uint32_t& end = is_send(node.kind) ? send[activity] : recv[activity];
       if (end == kNone) end = entry;
     }
-    for (std::size_t c = 0; c < dag_.comms.size(); ++c) {
+    for (std::size_t c = 0; c < comm_.size(); ++c) {
       if (send[c] == kNone || recv[c] == kNone) continue;
-      const auto bytes = static_cast<std::int64_t>(bytes_of(dag_.node(out_.operation_of(send[c]).first)));
+      const auto bytes = static_cast<std::int64_t>(seconds_.bytes_of(dag_.node(out_.operation_of(send[c]).first)));
       out_.messages.push_back({send[c], recv[c], out_.start[send[c]], out_.finish[recv[c]], bytes});
     }
     std::stable_sort(out_.messages.begin(), out_.messages.end(), [](const auto& a, const auto& b) { return a.leaves < b.leaves; });
@@ -319,7 +315,7 @@ class Simulation {
 
   /// A value lives from the start of the action that writes it, of a receive when it is issued, to the end of the last that reads it.
   std::vector<Change> changes(std::uint32_t r) const {
-    const Role& role = plan_.roles[r];
+    const Role& role = role_of(r);
     std::vector<std::uint32_t> before(role.actions.size(), kNone);
     for (const std::vector<std::uint32_t>& actions : streams_[r].actions) {
       for (std::size_t i = 1; i < actions.size(); ++i) before[actions[i]] = actions[i - 1];
@@ -387,15 +383,20 @@ class Simulation {
 
   const Dag& dag_;
   const Plan& plan_;
-  const ActionCosts& costs_;
+  const Machine* machine_;
+  const DeviceClasses classes_;  // the ranks
+  const ActionSeconds seconds_;
   const PieceTexts texts_;
   Network network_;
   Times times_;
   Timeline out_;
-  std::vector<std::uint32_t> first_action_;  // per role, one more
+  std::vector<MachineDevice> devices_;       // per rank
+  std::vector<std::uint32_t> first_action_;  // per rank, one more
+  llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> activity_of_;  // by communication and instance
+  std::vector<CommId> comm_;                 // per activity; invalid: work
   std::vector<std::uint32_t> activity_;      // per action
   std::vector<std::uint32_t> from_action_;   // per link: the action whose end it is
-  std::vector<Streams> streams_;             // per role
+  std::vector<Streams> streams_;             // per rank
   std::vector<std::uint32_t> entry_of_;      // per action
   std::vector<std::uint32_t> action_of_;     // per entry
   std::vector<std::uint32_t> operation_of_;  // per node
@@ -405,7 +406,7 @@ class Simulation {
 }  // namespace
 
 ActionCosts action_costs(const Dag& dag, const MachineRates& rates) {
-  ActionCosts costs{rates, {}};
+  ActionCosts costs{rates, {}, {}, {}};
   for (const tensor::Cost& work : body_work(dag)) costs.body.push_back(work.flops / rates.flops + work.bytes / rates.bytes);
   return costs;
 }

@@ -6,10 +6,13 @@
 //   timeline.ranks[0].peak_bytes <= timeline.ranks[0].planned_bytes
 //
 // One step, at whose begin nothing runs and the step before is over. A communication begins when all of its members have come; a lane is occupied from then on,
-// and before that its rank waits. Members of one communication on devices that differ in nothing else meet together.
+// and before that its rank waits. Ranks are classes of equal devices: without a machine the roles. Members of one communication on devices that differ in nothing
+// else meet together.
 
+#include <optional>
 #include <vector>
 
+#include "ir/machine.h"
 #include "passes/simulate/timeline.h"
 
 namespace piper::passes {
@@ -24,7 +27,9 @@ struct MachineRates {
 
 struct ActionCosts {
   MachineRates rates;
-  std::vector<double> body;  // seconds of one run of each body
+  std::vector<double> body;  // seconds of one run of each body, on a device of speed 1
+  std::vector<double> work;  // seconds of other actions, per node, negative where the rates say; empty: of none
+  std::optional<Machine> machine;  // its axes are those of the mesh; none: equal devices, and links of `rates`
 };
 
 /// By the op table.

@@ -98,7 +98,7 @@ struct ExecutorOptions {
   std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
   std::function<bool()> stopped = {};      // once it is true `create` gives nothing, and no failure; it is asked on several threads
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
-  bool record = false;                     // keep when the actions of the last training step ran
+  bool record = false;                     // keep when the actions of the last training step ran, and what they took
 };
 
 /// When the actions of a rank ran in the last step; times count from one point in time for all ranks.

@@ -127,7 +127,7 @@ bool wait_until(RunState& run, Sleep& sleep, const Ready& ready) {
 inline constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
 std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::uint64_t count);
 
-/// The table that programs call; one for all ranks. Of the second one `wake` records the action that has ended: it is for runs that are traced, whose programs
+/// The table that programs call; one for all ranks. Of the second one `wake` records the action that has ended, and library calls are timed: it is for runs that are traced, whose programs
 /// call it after every action.
 const PiperApi& executor_api();
 const PiperApi& recording_api();

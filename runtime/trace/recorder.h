@@ -1,10 +1,13 @@
 #pragma once
-// When the actions of a rank's last step began and ended. Room for two steps of a program is made before the run: writing allocates nothing and takes no lock.
+// When the actions of a rank's last step began and ended, how long library calls took in them, and the least that each took in any step. Room for two steps of a
+// program is made before the run: writing allocates nothing and takes no lock.
 //
 //   recorder.prepare(program);                          // throws std::bad_alloc
+//   recorder.add_call(call, ns);                        // by the device thread, within an action of stream 0
 //   recorder.write(stream, step, position, begin, end);  // by the one thread that runs the stream
 //   recorder.last(ended_steps);                         // when the run is over
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,15 +18,28 @@ namespace piper::runtime {
 struct RecordedAction {
   std::uint32_t stream = 0, position = 0;
   std::uint64_t begin_ns = 0, end_ns = 0;
+  std::uint64_t product_ns = 0, attention_ns = 0;  // in library calls; of actions of the compute stream
+  std::uint64_t least_ns = 0;                      // of all steps, but for the first one where there are more
 };
 
 class ActionRecorder {
  public:
+  enum class Call : std::uint8_t { product, attention };
+
   /// Also forgets what was recorded.
   void prepare(const PiperProgram& program);
+  void add_call(Call call, std::uint64_t ns) { (call == Call::product ? product_ns_ : attention_ns_) += ns; }
   void write(std::uint32_t stream, std::uint64_t step, std::uint32_t position, std::uint64_t begin_ns, std::uint64_t end_ns) {
-    Times& times = times_[(step & 1) * first_.back() + first_[stream] + position];
-    times = {begin_ns, end_ns};
+    const std::size_t at = first_[stream] + position;
+    Times& times = times_[(step & 1) * first_.back() + at];
+    times = {begin_ns, end_ns, 0, 0};
+    if (stream == 0) {  // library calls are those of the device thread
+      times.product_ns = product_ns_;
+      times.attention_ns = attention_ns_;
+      product_ns_ = attention_ns_ = 0;
+    }
+    // Of the first step much is not like it will be: memory that was never touched, libraries that are opened.
+    least_[at] = step <= 1 ? end_ns - begin_ns : std::min(least_[at], end_ns - begin_ns);
   }
   /// The actions of the last of so many steps, stream by stream.
   std::vector<RecordedAction> last(std::uint64_t steps) const;
@@ -31,9 +47,12 @@ class ActionRecorder {
  private:
   struct Times {
     std::uint64_t begin_ns = 0, end_ns = 0;
+    std::uint64_t product_ns = 0, attention_ns = 0;
   };
-  std::vector<std::size_t> first_;  // per stream, one more
-  std::vector<Times> times_;        // of even steps, then of odd ones
+  std::vector<std::size_t> first_;    // per stream, one more
+  std::vector<Times> times_;          // of even steps, then of odd ones
+  std::vector<std::uint64_t> least_;  // per action
+  std::uint64_t product_ns_ = 0, attention_ns_ = 0;  // of the action that runs
 };
 
 }  // namespace piper::runtime

@@ -35,7 +35,7 @@ std::vector<lower::Override> overrides_of(const std::string& text, const sema::P
   return overrides;
 }
 
-/// Lowers every train and every schedule of the entry file; what each reports lies in the sink.
+/// Lowers every train, schedule and machine of the entry file; what each reports lies in the sink.
 void lower_everything(Lowered& lowered, const std::string& text) {
   if (!lowered.program.ok) return;
   for (std::size_t i = 0; i < lowered.program.functions.size(); ++i) {
@@ -49,6 +49,11 @@ void lower_everything(Lowered& lowered, const std::string& text) {
     const std::size_t before = lowered.sink.error_count();
     const bool fine = lowered.train(sema::TrainId::at(i), overrides_of(text, lowered.program, nullptr));
     EXPECT_EQ(fine, lowered.sink.error_count() == before) << lowered.program.trains[i].name();
+  }
+  for (std::size_t i = 0; i < lowered.program.machines.size(); ++i) {
+    const std::size_t before = lowered.sink.error_count();
+    const auto machine = lower::lower_machine(lowered.program, sema::MachineId::at(i), overrides_of(text, lowered.program, nullptr), lowered.context, lowered.sink);
+    EXPECT_EQ(machine.has_value(), lowered.sink.error_count() == before) << lowered.program.machines[i].name();
   }
 }
 

@@ -40,8 +40,15 @@ TEST(Completion, OffersWhatCanStandThere) {
   const source::MemoryFileSystem disk;
   Client client(disk);
   const Row rows[] = {
-      {"^", "def mesh model param schedule train use"},
-      {"mesh m(p: 2)\nsch^", "def mesh model param schedule train use"},
+      {"^", "def machine mesh model param schedule train use"},
+      {"mesh m(p: 2)\nsch^", "def machine mesh model param schedule train use"},
+      {"mesh m(p: 2)\nmachine lab ^", "on"},
+      {"mesh m(p: 2)\nmachine lab on ^", "m"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    ^\n}\n", "all: for if let p: repeat require var"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    p: ^\n}\n", "device link"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    all: ^\n}\n", "device"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    all: device(^)\n}\n", "abs at: ceil ceil_div floor if len max memory: min overlap: p round speed: sum"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    all: device(at: ^)\n}\n", "if p"},
       {"use std.^", "models schedules"},
       {"use std.models.^", "gpt mlp two_towers"},
       {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = ^", "mlp"},

@@ -7,7 +7,7 @@
 (boolean) @boolean
 (pass) @constant.builtin
 
-["as" "at" "backward" "by" "cursor" "freeze" "fuse" "in" "input" "into" "let" "loss" "mesh" "model" "offload" "on" "order" "over" "param" "partition" "place" "rank"
+["as" "at" "backward" "by" "cursor" "freeze" "fuse" "in" "input" "into" "let" "loss" "machine" "mesh" "model" "offload" "on" "order" "over" "param" "partition" "place" "rank"
  "recompute" "region" "replicate" "require" "shard" "split" "stream" "train" "var" "weight" "with"] @keyword
 ["def" "schedule"] @keyword.function
 "use" @keyword.import
@@ -27,6 +27,7 @@
 (schedule name: (name) @function)
 (model name: (name) @function)
 (train name: (name) @constant)
+(machine name: (name) @constant)
 (parameter name: (name) @variable.parameter)
 (kind name: (name) @type)
 ((kind name: (name) @type.builtin)

@@ -1,0 +1,115 @@
+#include "passes/simulate/action_seconds.h"
+
+#include <algorithm>
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+constexpr std::uint32_t kNone = Timeline::kNone;
+
+}  // namespace
+
+/// Of a block of a bucket those of all blocks: `share_of` says which part of them is one device's.
+double ActionSeconds::bytes_of(Port port) const {
+  const Node& maker = dag_.node(port.node);
+  const double bytes = static_cast<double>(dag_.output_type(port).bytes());
+  const BucketId id = maker.subject.bucket();
+  if (!id.valid()) return bytes;
+  const Bucket& bucket = dag_.buckets[id.index()];
+  return dag_.leaves_block(maker) ? bytes * static_cast<double>(dag_.extent(bucket.flat)) : bytes;
+}
+
+double ActionSeconds::bytes_of(const Node& node) const {
+  double bytes = 0;
+  std::uint32_t port = kNone;
+  for (const Input& input : dag_.inputs_of(node)) {
+    if (input.source.node.valid() && input.port != port) bytes += bytes_of(input.source);
+    port = input.port;
+  }
+  return bytes;
+}
+
+double ActionSeconds::work(const Node& node) const {
+  if (runs_body(node.kind)) return costs_.body[node.body.index()];
+  const auto id = static_cast<std::size_t>(&node - dag_.nodes.data());
+  if (!costs_.work.empty() && costs_.work[id] >= 0) return costs_.work[id];
+  double bytes = bytes_of(node);
+  for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+    bytes += bytes_of(Port{NodeId::at(id), i});
+  }
+  // An optimizer reads and writes its slots, each as large as the parameters.
+  const double slots = writes_state(node.kind) ? 2 : 1;
+  return slots * bytes * share_of(node) / costs_.rates.bytes;
+}
+
+/// The part of a bucket on which one device works: its block where the state is cut.
+double ActionSeconds::share_of(const Node& node) const {
+  const BucketId bucket = node.subject.bucket();
+  return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.buckets[bucket.index()].flat)) : 1;
+}
+
+/// The axes that join, and those on which the members stand apart.
+AxisMask ActionSeconds::crossed(const Comm& comm) const {
+  AxisMask crossed = comm.axes;
+  const DeviceSet& first = dag_.device_sets[dag_.node(comm.members.front()).devices];
+  for (const NodeId member : comm.members) {
+    const DeviceSet& set = dag_.device_sets[dag_.node(member).devices];
+    for (std::size_t axis = 0; axis < set.at.size(); ++axis) {
+      if (set.at[axis] != first.at[axis]) crossed = static_cast<AxisMask>(crossed | 1u << axis);
+    }
+  }
+  return crossed;
+}
+
+/// A ring of n devices adds in 2 (n - 1) steps of 1/n of the bytes each, scatters the sum or unites blocks in half of them, and gathers in n - 1. Over several
+/// links each step takes as long as over the slowest.
+TransferTime ActionSeconds::transfer(const Comm& comm) const {
+  const Node& front = dag_.node(comm.members.front());
+  double bytes = 0;
+  for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
+  if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which lies there
+  const auto members = static_cast<double>(comm.members.size());
+  double joined = members;
+  for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
+    if ((comm.axes >> axis & 1) != 0) joined *= dag_.mesh.axes[axis].size;
+  }
+  TransferTime time{costs_.rates.latency, 0, costs_.rates.bandwidth, crossed(comm)};
+  bool any = false;
+  for (std::size_t axis = 0; costs_.machine && axis < dag_.mesh.axes.size(); ++axis) {
+    if ((time.axes >> axis & 1) == 0) continue;
+    const auto& link = costs_.machine->axes[axis].link;
+    const double latency = link ? link->latency : costs_.rates.latency, bandwidth = link ? link->bandwidth : costs_.rates.bandwidth;
+    time.latency = any ? std::max(time.latency, latency) : latency;
+    time.bandwidth = any ? std::min(time.bandwidth, bandwidth) : bandwidth;
+    any = true;
+  }
+  double steps = 1;
+  switch (traits(front.kind).traffic) {
+    case Traffic::none: steps = 0; break;
+    case Traffic::send:
+    case Traffic::recv:
+    case Traffic::out:
+    case Traffic::back: break;
+    case Traffic::gather:
+      steps = joined - 1;
+      bytes /= members;
+      break;
+    case Traffic::scatter:
+    case Traffic::unite:
+      steps = joined - 1;
+      bytes /= joined;
+      break;
+    case Traffic::add:
+      steps = 2 * (joined - 1);
+      bytes *= share_of(front) / members / joined;
+      break;
+  }
+  time.latency *= steps;
+  time.bytes = bytes * steps;
+  return time;
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,346 @@
+// Plans on machines: closed forms with messages that take time and with a slow device, links that several devices share, work that is slower beside communication,
+// classes of devices that differ, and what is refused.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "frontend/service/compilation.h"
+#include "frontend/service/cost_text.h"
+#include "frontend/service/machine.h"
+#include "passes/order/orders_table.h"
+#include "passes/simulate/device_classes.h"
+#include "passes/simulate/operations.h"
+#include "passes/simulate/sharing_clock.h"
+
+namespace piper::service {
+namespace {
+
+using passes::Timeline;
+
+constexpr double kExact = 1e-9;
+
+/// A program, or a schedule of the library by itself, planned.
+class Planned {
+ public:
+  Planned(const std::string& input, std::vector<lower::Override> sizes, const std::string& text = "") {
+    if (!text.empty()) files_.add(input, text);
+    compilation_.emplace(files_, std::move(sizes));
+    sink_.emplace(compilation_->context().locations);
+    if (!compilation_->open(input, *sink_)) return;
+    auto subject = compilation_->subject("", false, *sink_);
+    if (subject) partition_ = passes::partition_name(subject->lowered.strategy.directives);
+    if (subject) dag_ = compilation_->compile(*subject, {dag::Level::planned, false, {}}, *sink_);
+  }
+  const dag::Dag& dag() const { return *dag_; }
+  Symbol partition() const { return partition_; }
+  DiagnosticSink& sink() { return *sink_; }
+  /// With links that are named after no axis free, and all other work too.
+  passes::ActionCosts costs(double f, double b) const {
+    passes::ActionCosts costs = passes::action_costs(*dag_, {.bytes = 1e30, .latency = 0, .bandwidth = 1e30});
+    for (std::size_t body = 0; body < dag_->bodies.size(); ++body) {
+      const std::string_view name = dag_->context->text(dag_->bodies[body].name);
+      costs.body[body] = name.ends_with(".F") ? f : name.ends_with(".B") ? b : 0;
+    }
+    return costs;
+  }
+  Machine machine() const {
+    Machine machine{"lab", {}, {}};
+    for (const MeshAxis& axis : dag_->mesh.axes) machine.axes.push_back({std::string(dag_->context->text(axis.name)), axis.size, {}});
+    return machine;
+  }
+
+ private:
+  source::MemoryFileSystem files_;
+  std::optional<Compilation> compilation_;
+  std::optional<DiagnosticSink> sink_;
+  std::optional<dag::Dag> dag_;
+  Symbol partition_;
+};
+
+std::vector<lower::Override> sizes(int p, int m) { return {{"p", std::to_string(p)}, {"m", std::to_string(m)}}; }
+
+MachineDevice device_at(const Machine& machine, std::size_t axis, int coordinate) {
+  MachineDevice device;
+  device.at.at.assign(machine.axes.size(), DeviceSet::kWhole);
+  if (coordinate >= 0) device.at.at[axis] = coordinate;
+  return device;
+}
+
+/// When the last forward or backward ends: the norm and the update come behind.
+double work_end(const Timeline& timeline) {
+  double end = 0;
+  for (std::size_t entry = 0; entry < timeline.size(); ++entry) {
+    if (dag::runs_body(timeline.operation_of(static_cast<std::uint32_t>(entry)).kind)) end = std::max(end, timeline.finish[entry]);
+  }
+  return end;
+}
+
+// ---- closed forms
+
+/// Of orders alone, where no buffer is taken again: when all data edges take c. A plan waits for a buffer that a message still reads at most once per message.
+void expect_with_messages(const std::string& schedule, int p, int m, double f, double b, double c, double expected) {
+  Planned planned(schedule, sizes(p, m));
+  DiagnosticSink& sink = planned.sink();
+  const auto orders = passes::simulate_operations(planned.dag(), planned.partition(), {.f = f, .b = b, .p2p = c}, sink);
+  ASSERT_TRUE(orders);
+  EXPECT_NEAR(orders->makespan, expected, kExact * m) << schedule << " " << p << " " << m << " " << c;
+  passes::ActionCosts costs = planned.costs(f, b);
+  costs.machine = planned.machine();
+  costs.machine->axes[0].link = MachineLink{.latency = c, .bandwidth = 1e30};
+  const double end = work_end(passes::simulate_actions(planned.dag(), costs));
+  EXPECT_GE(end, expected - kExact * m) << schedule << " " << p << " " << m << " " << c;
+  EXPECT_LE(end, expected + 2 * (m - 1) * c + kExact * m) << schedule << " " << p << " " << m << " " << c;
+}
+
+TEST(Machine, GPipeWithMessages) {
+  for (int p = 2; p <= 6; ++p) {
+    for (const int m : {1, 2, 5, 16}) {
+      for (const auto& [f, b, c] : {std::tuple(3.0, 5.0, 0.0), {3.0, 5.0, 1.0}, {1.0, 1.0, 1.0}}) {
+        expect_with_messages("gpipe", p, m, f, b, c, (m + p - 1) * (f + b) + 2 * (p - 1) * c);
+      }
+    }
+  }
+}
+
+/// A message of time c is waited for by both of its ends: once per microbatch, but for one in p that comes while others run.
+TEST(Machine, OneFOneBWithMessages) {
+  for (int p = 2; p <= 6; ++p) {
+    for (const int m : {1, 2, 3, 8, 13}) {
+      for (const double c : {0.0, 0.5, 1.0}) {
+        expect_with_messages("one_f_one_b", p, m, 3, 5, c, (m + p - 1) * 8 + 2 * c * (p - 1 + m - 1 - (m + p - 2) / p));
+      }
+    }
+  }
+}
+
+/// A pipeline runs at the pace of its slowest stage; the others only fill and drain it. In 1F1B what comes behind that stage drains while it warms up.
+TEST(Machine, ASlowDeviceInAnEvenPipeline) {
+  for (const char* name : {"gpipe", "one_f_one_b"}) {
+    for (const int p : {2, 4}) {
+      for (int slow = 0; slow < p; ++slow) {
+        for (const double speed : {0.5, 0.25}) {
+          const int m = 12, behind = p - 1 - slow;
+          const Planned planned(name, sizes(p, m));
+          passes::ActionCosts costs = planned.costs(1, 2);
+          costs.machine = planned.machine();
+          costs.machine->devices = {device_at(*costs.machine, 0, -1), device_at(*costs.machine, 0, slow)};
+          costs.machine->devices[0].speed = 1;
+          costs.machine->devices[1].speed = speed;
+          const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
+          const double drained = std::string(name) == "gpipe" ? behind * 3.0 : behind * std::max(0.0, 3.0 - 1 / speed);
+          EXPECT_NEAR(work_end(timeline), slow * 3.0 + m * 3.0 / speed + drained, kExact * m) << name << " " << p << " " << slow;
+          EXPECT_NEAR(timeline.ranks[static_cast<std::size_t>(slow)].work, m * 3.0 / speed, kExact * m);
+        }
+      }
+    }
+  }
+}
+
+// ---- replicas
+
+constexpr const char* kReplicated = R"(use std.models.mlp
+use std.schedules.gpipe
+mesh grid(pp: 2, dp: 4)
+train net = mlp(layers: 2, features: 64, hidden: 64, classes: 4) on grid {
+    data:  synthetic(batch: 16, classes: 4)
+    optim: sgd(lr: 0.1)
+    steps: 1
+    gpipe(pp, 2)
+    replicate model over dp
+}
+)";
+
+TEST(Machine, ReplicasThatDoNotDifferAreSimulatedOnce) {
+  const Planned planned("net.pipe", {}, kReplicated);
+  passes::ActionCosts costs = planned.costs(1, 2);
+  const Timeline plain = passes::simulate_actions(planned.dag(), costs);
+  costs.machine = planned.machine();
+  costs.machine->axes[1].link = MachineLink{.latency = 0, .bandwidth = 1e30, .shared = 4};
+  const Timeline same = passes::simulate_actions(planned.dag(), costs);
+  ASSERT_EQ(same.ranks.size(), 2u);
+  EXPECT_EQ(same.ranks[0].name, "pp0");
+  EXPECT_EQ(same.ranks[0].replicas, 4u);
+  EXPECT_NEAR(same.makespan, plain.makespan, 1e-6);
+  // One of four is slow: it and the three others of each stage.
+  costs.machine->devices = {device_at(*costs.machine, 1, 2)};
+  costs.machine->devices[0].speed = 0.5;
+  const Timeline slow = passes::simulate_actions(planned.dag(), costs);
+  ASSERT_EQ(slow.ranks.size(), 4u);
+  const std::vector<std::pair<std::string, std::uint64_t>> expected = {{"pp0.dp0", 3}, {"pp0.dp2", 1}, {"pp1.dp0", 3}, {"pp1.dp2", 1}};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::pair(slow.ranks[i].name, slow.ranks[i].replicas), expected[i]);
+  EXPECT_NEAR(slow.ranks[1].work, 2 * slow.ranks[0].work, kExact);
+  // The gradients of all are there when the slowest has its own.
+  EXPECT_NEAR(slow.makespan, 2 * plain.makespan, 1e-6);
+  for (const Timeline::Rank& rank : slow.ranks) EXPECT_LE(rank.peak_bytes, rank.planned_bytes);
+}
+
+/// A ring of four over links of their own, and over one that the four share: the bytes take four times as long.
+TEST(Machine, SharedLinksAreDividedEvenly) {
+  const Planned planned("net.pipe", {}, kReplicated);
+  passes::ActionCosts costs = planned.costs(0, 0);
+  double makespan[4] = {};
+  const std::uint32_t shared[4] = {1, 2, 4, 8};
+  for (std::size_t i = 0; i < 4; ++i) {
+    costs.machine = planned.machine();
+    costs.machine->axes[1].link = MachineLink{.latency = 0, .bandwidth = 1e6, .shared = shared[i]};
+    makespan[i] = passes::simulate_actions(planned.dag(), costs).makespan;
+  }
+  EXPECT_GT(makespan[0], 0);
+  EXPECT_NEAR(makespan[1], 2 * makespan[0], 1e-9);
+  EXPECT_NEAR(makespan[2], 4 * makespan[0], 1e-9);
+  EXPECT_GT(makespan[3], makespan[2]);  // the two stages are in each other's way
+}
+
+/// Of the time in which a rank computes and communicates at once, the part that `overlap` says is lost.
+TEST(Machine, WorkIsSlowerBesideCommunication) {
+  for (const char* name : {"gpipe", "one_f_one_b"}) {
+    const Planned planned(name, sizes(3, 6));
+    for (const double overlap : {1.0, 1.5, 2.0}) {
+      passes::ActionCosts costs = planned.costs(4, 4);
+      costs.machine = planned.machine();
+      costs.machine->axes[0].link = MachineLink{.latency = 1, .bandwidth = 1e30};
+      costs.machine->devices = {device_at(*costs.machine, 0, -1)};
+      costs.machine->devices[0].overlap = overlap;
+      const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
+      double lost = 0;
+      for (const Timeline::Rank& rank : timeline.ranks) {
+        const auto lanes = timeline.lanes_of(rank);
+        std::vector<std::pair<double, double>> moving;
+        for (const Timeline::Lane& lane : lanes.subspan(1)) {
+          for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) moving.emplace_back(timeline.start[entry], timeline.finish[entry]);
+        }
+        std::sort(moving.begin(), moving.end());
+        double both = 0;
+        for (std::uint32_t entry = lanes[0].first; entry < lanes[0].end; ++entry) {
+          double until = timeline.start[entry];
+          for (const auto& [begin, end] : moving) {
+            const double from = std::max(begin, until), to = std::min(end, timeline.finish[entry]);
+            if (from < to) both += to - from, until = to;
+          }
+        }
+        EXPECT_NEAR(rank.work, 6 * 8 + (1 - 1 / overlap) * both, kExact) << name << " " << overlap << " " << rank.name;
+        lost += rank.work - 6 * 8;
+      }
+      EXPECT_EQ(lost > kExact, overlap > 1) << name << " " << overlap;
+    }
+  }
+}
+
+// ---- the clock
+
+TEST(SharingClock, PartsAreMaxMinFair) {
+  // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins after 1.
+  passes::Network network{{0, 0, 0, 5}, {{1, 3, 0}}};
+  passes::Sharing sharing;
+  sharing.capacity = {12, 3};
+  sharing.transfer = {{0, 100, 100, {{0, 1}}}, {1, 4, 2, {{0, 1}}}, {0, 6, 10, {{1, 2}}}, {}};
+  sharing.ranks = {{0}, {0}, {1}, {1}};
+  sharing.overlap = {1, 2};
+  const passes::Times times = run_sharing_clock(network, sharing);
+  ASSERT_TRUE(times.complete());
+  EXPECT_NEAR(times.finish[1], 3, kExact);                   // latency 1, then 4 bytes at 2
+  EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);  // 12 a second alone, 10 beside 1
+  EXPECT_NEAR(times.finish[2], 4, kExact);                   // two devices of link 1 at once: 1.5 each
+  EXPECT_NEAR(times.start[3], 3, kExact);
+  EXPECT_NEAR(times.finish[3], 4 + 4.5, kExact);             // half speed while 2 runs on its rank
+  EXPECT_EQ(times.cause[3], 0u);
+}
+
+TEST(SharingClock, IsThePlainClockWhereNothingIsShared) {
+  for (const char* name : {"gpipe", "zbv", "dual_pipe"}) {
+    const Planned planned(name, sizes(4, 8));
+    passes::ActionCosts costs = planned.costs(1, 2);
+    costs.machine = planned.machine();
+    costs.machine->axes[0].link = MachineLink{.latency = 0.1, .bandwidth = 1e3};
+    const Timeline plain = passes::simulate_actions(planned.dag(), costs);
+    costs.machine->axes[0].link->shared = 4;
+    costs.machine->axes[0].link->bandwidth = 1e30;
+    passes::ActionCosts unshared = costs;
+    unshared.machine->axes[0].link->shared = 1;
+    const Timeline shared = passes::simulate_actions(planned.dag(), costs), alone = passes::simulate_actions(planned.dag(), unshared);
+    EXPECT_NEAR(shared.makespan, alone.makespan, kExact);
+    ASSERT_EQ(shared.size(), alone.size());
+    for (std::size_t entry = 0; entry < shared.size(); ++entry) ASSERT_NEAR(shared.start[entry], alone.start[entry], kExact) << name;
+    EXPECT_GT(plain.makespan, 0);
+  }
+}
+
+// ---- groups
+
+TEST(Machine, NeighboursThatShareALinkAreAGrid) {
+  const std::vector<Machine::Axis> axes = {{"pp", 4, {}}, {"dp", 6, {}}};
+  const std::tuple<std::uint32_t, std::size_t, std::uint32_t> grids[] = {{1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {6, 0, 1}, {12, 0, 2}, {24, 0, 4}};
+  for (const auto& [shared, axis, block] : grids) {
+    const auto group = link_group(axes, shared);
+    ASSERT_TRUE(group) << shared;
+    EXPECT_EQ(std::pair(group->axis, group->block), std::pair(axis, block)) << shared;
+  }
+  for (const std::uint32_t shared : {4u, 5u, 7u, 9u, 18u, 25u, 48u}) EXPECT_FALSE(link_group(axes, shared)) << shared;
+}
+
+// ---- files
+
+TEST(Machine, IsReadFromAFile) {
+  source::MemoryFileSystem files;
+  files.add("lab.pipe", R"(param n = 2
+mesh cluster(pp: n, dp: 2)
+machine lab on cluster {
+    let slowness = 0.5
+    all:  device(memory: 80GiB, speed: 1.0, overlap: 1.25)
+    slow: device(
+        at: pp[1],
+        speed: slowness)
+    pp: link(latency: 5us, bandwidth: 50GiB)
+    dp: link(12GiB, 20us, shared: 2)
+}
+machine other on cluster { all: device(speed: 3) }
+)");
+  Context context;
+  DiagnosticSink sink(context.locations);
+  const auto read = [&](const std::string& word, std::vector<lower::Override> overrides = {}) { return read_machine(word, overrides, files, context, sink); };
+  const auto found = read("lab.pipe:lab", {{"n", "3"}, {"m", "8"}});
+  ASSERT_TRUE(found) << render_text(sink.sorted(), context.locations.files());
+  const Machine& machine = found->machine;
+  EXPECT_EQ(machine.name, "lab");
+  EXPECT_EQ(machine.mesh_text(), "(pp: 3, dp: 2)");
+  EXPECT_EQ(found->params, std::vector<std::string>{"n"});
+  EXPECT_DOUBLE_EQ(machine.axes[0].link->latency, 5e-6);
+  EXPECT_EQ(machine.axes[0].link->bandwidth, 50 * 0x1p30);
+  EXPECT_EQ(machine.axes[1].link->shared, 2u);
+  EXPECT_EQ(machine.device({0, 1}).speed, 1.0);
+  EXPECT_EQ(machine.device({1, 1}).speed, 0.5);
+  EXPECT_EQ(machine.device({1, 0}).memory, std::int64_t{80} << 30);  // the line before
+  EXPECT_EQ(machine.device({1, 0}).overlap, 1.25);
+  EXPECT_TRUE(sink.empty());
+  for (const char* word : {"lab.pipe", "lab.pipe:labs", "lab.pipe:", "lab", "lab.pir", "none.pipe"}) {
+    DiagnosticSink told(context.locations);
+    EXPECT_FALSE(read_machine(word, {}, files, context, told)) << word;
+    EXPECT_EQ(told.error_count(), 1u) << word;
+  }
+}
+
+TEST(Machine, OfAnotherMeshIsRefused) {
+  for (const auto& [axes, good] : {std::pair(std::vector<Machine::Axis>{{"p", 4, {}}}, true), {{{"p", 2, {}}}, false}, {{{"pp", 4, {}}}, false}, {{{"p", 4, {}}, {"dp", 1, {}}}, false}}) {
+    Planned planned("gpipe", sizes(4, 4));
+    EXPECT_EQ(fits({"lab", axes, {}}, planned.dag(), planned.sink()), good);
+    EXPECT_EQ(planned.sink().reported(Code::machine_of_another_mesh), !good);
+  }
+}
+
+TEST(Machine, TellsOfDevicesThatAreTooSmall) {
+  Planned planned("gpipe", sizes(2, 4));
+  Machine machine = planned.machine();
+  const std::int64_t arena = planned.dag().plan->roles[1].arena_bytes;
+  for (const auto& [bytes, told] : {std::pair(arena, false), {arena - 1, true}}) {
+    machine.devices = {device_at(machine, 0, 1)};
+    machine.devices[0].memory = bytes;
+    tell_small_devices(machine, planned.dag(), planned.sink());
+    EXPECT_EQ(planned.sink().reported(Code::device_too_small), told);
+  }
+  EXPECT_FALSE(planned.sink().has_errors());
+}
+
+}  // namespace
+}  // namespace piper::service
