@@ -155,7 +155,7 @@ TEST(Enqueue, EveryExample) {
       PiperRank rank{};
       rank.arena = reinterpret_cast<unsigned char*>(Recorder::kBase);
       rank.replica = replica.data();
-      ASSERT_EQ(made.enqueue(&recorder.device, &rank, 0, made.num_actions), 0);
+      ASSERT_EQ(made.enqueue(&made, &recorder.device, &rank, 0, made.num_actions), 0);
       EXPECT_EQ(recorder.calls, planned(role, program.programs.bodies, kernels, steps)) << program.name << " " << role.role;
       dlclose(library);
     }
