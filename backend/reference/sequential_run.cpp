@@ -174,12 +174,10 @@ struct SequentialRun::State : RankMemory {
     return value(input.source, r);
   }
 
-  bool cut(const dag::Bucket& bucket) const { return dag.cuts_gradients(bucket); }
-
   /// Where work adds to a gradient: of one that is cut, to that of a round.
   unsigned char* contribution_at(tensor::ParamId param, std::uint64_t r) {
     const dag::ParamPlace place = places[param.index()];
-    if (!place.bucket.valid() || !cut(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
+    if (!place.bucket.valid() || !dag.cuts_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
     Memory& memory = rounds[param.index()][r];
     if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
     return memory.get();
@@ -238,7 +236,7 @@ struct SequentialRun::State : RankMemory {
       }
       const tensor::ParamId param = dag.buckets[bucket.index()].params[p];
       unsigned char* const to = gradient_at(param, other);
-      const bool round = scatters_members(node.kind) && cut(dag.buckets[bucket.index()]);
+      const bool round = scatters_members(node.kind) && dag.cuts_gradients(dag.buckets[bucket.index()]);
       if (round) contributed[param.index()][other] = 0;
       if (!round || !std::exchange(summed[param.index()][other], std::uint8_t{1})) {
         std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));

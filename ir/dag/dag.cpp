@@ -23,11 +23,6 @@ std::string_view cut_name(Cut cut) {
   return kNames[static_cast<std::size_t>(cut)];
 }
 
-std::string_view round_name(Round round) {
-  constexpr std::string_view kNames[] = {"step", "each", "run"};
-  return kNames[static_cast<std::size_t>(round)];
-}
-
 std::optional<NodeKind> parse_kind(std::string_view name) {
   for (std::size_t i = 0; i < kNodeTraits.size(); ++i) {
     if (kNodeTraits[i].name == name) return static_cast<NodeKind>(i);
@@ -170,7 +165,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       }
       case NodeKind::update:
       case NodeKind::gather:
-        if (writes_state(node.kind) && cuts_parameters(buckets[node.subject.bucket().index()])) return derived_types_->block(*this, node.subject);
+        if (leaves_block(node)) return derived_types_->block(*this, node.subject);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
@@ -194,7 +189,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(adding_member(node), port.index);
         break;
       case NodeKind::reduce_scatter:
-        if (cuts_gradients(buckets[node.subject.bucket().index()])) return derived_types_->block(*this, node.subject);
+        if (leaves_block(node)) return derived_types_->block(*this, node.subject);
         next = source_of(node, port.index);
         break;
       case NodeKind::send:

@@ -108,11 +108,6 @@ struct Comm {
 enum class Cut : std::uint8_t { nothing, state, gradients, parameters };
 std::string_view cut_name(Cut cut);
 
-/// What one reduction sums before it sums over devices, and what reads parameters between a gather and their release: all microbatches of a step, one backward, or
-/// a run: the uses of a bucket at a home with no other work of its devices between them, in issue order.
-enum class Round : std::uint8_t { step, each, run };
-std::string_view round_name(Round round);
-
 /// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes; or frozen ones, which are neither. Those come last.
 struct Bucket {
   std::vector<tensor::ParamId> params;
@@ -120,7 +115,7 @@ struct Bucket {
   AxisMask reduce = 0;             // axes whose devices hold different gradients
   AxisMask flat = 0;               // of these the axes that cut it, laid end to end, into equal blocks
   Cut cut = Cut::nothing;          // what of it; the optimizer state at least where there are flat axes
-  Round reduced = Round::step;     // of gradients that are cut
+  directive::Reduce reduced = directive::Reduce::step;  // of gradients that are cut: when
   std::uint32_t prefetch = 0;      // of parameters that are cut: how many runs before its first use a gather stands
   Symbol name;                     // `stage0.0`
   LocId loc;
@@ -202,6 +197,12 @@ struct Dag {
   /// From level communicating on the gradients of a bucket are one value, a block, where they are cut, and so is what an update leaves of parameters that are.
   bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && bucket.cut >= Cut::gradients; }
   bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && bucket.cut >= Cut::parameters; }
+  /// What the node leaves of its bucket is one device's block: a sum of gradients that are cut, or updated parameters that are.
+  bool leaves_block(const Node& node) const {
+    if (!node.subject.bucket().valid()) return false;
+    const Bucket& bucket = buckets[node.subject.bucket().index()];
+    return adds_members(node.kind) ? cuts_gradients(bucket) : writes_state(node.kind) && cuts_parameters(bucket);
+  }
   /// Values that a sum of the bucket's gradients gives, and that an update of it leaves.
   std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
   std::uint32_t parameter_values(const Bucket& bucket) const { return cuts_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }

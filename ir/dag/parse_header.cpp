@@ -241,8 +241,10 @@ class HeaderParser {
       bucket.cut = reader_.accept(cut_name(Cut::parameters)) ? Cut::parameters : Cut::gradients;
       if (bucket.cut == Cut::gradients) reader_.expect(cut_name(Cut::gradients));
       reader_.expect("by");
-      bucket.reduced = reader_.accept(round_name(Round::run)) ? Round::run : Round::each;
-      if (bucket.reduced == Round::each) reader_.expect(round_name(Round::each));
+      const TextReader::Token where = reader_.peek();
+      const std::optional<directive::Reduce> reduced = directive::parse_reduce(reader_.name("when gradients are reduced"));
+      if (!reduced || *reduced == directive::Reduce::step) return reader_.fail(Code::malformed_dag_text, where, "gradients that are cut are reduced by `each` or by `run`, not by `{}`", where.text);
+      bucket.reduced = *reduced;
     }
     if (reader_.accept("prefetch")) bucket.prefetch = static_cast<std::uint32_t>(reader_.integer("a number of runs", 0, kMax32));
   }

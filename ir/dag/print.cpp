@@ -165,7 +165,7 @@ class Printer : NamePrinter {
     if (bucket.flat != 0) {
       os_ << " flat ";
       axes(bucket.flat);
-      if (bucket.cut > Cut::state) os_ << " cut " << ref(cut_name(bucket.cut)) << " by " << ref(round_name(bucket.reduced));
+      if (bucket.cut > Cut::state) os_ << " cut " << ref(cut_name(bucket.cut)) << " by " << ref(directive::reduce_name(bucket.reduced));
       if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
     }
     end_line(bucket.loc);

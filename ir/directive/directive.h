@@ -85,7 +85,8 @@ struct Place {
 /// of which a pass is one.
 bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Selector& of_b);
 
-/// When gradients are summed over the replicas: once per step, after each backward, or after each run of work that uses them.
+/// When gradients are summed over the replicas: once per step, after each backward, or after each run: the uses of a unit's parameters with no other work of its devices
+/// between them, in issue order.
 enum class Reduce : std::uint8_t { step, each, run };
 std::string_view reduce_name(Reduce reduce);
 std::optional<Reduce> parse_reduce(std::string_view name);

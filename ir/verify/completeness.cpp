@@ -309,10 +309,8 @@ class Completeness {
     if (!dag_.forward_only || kept_in_blocks(b)) per_home(b, gather_of_[b], "gather", true);
   }
 
-  bool kept_in_blocks(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut >= dag::Cut::parameters; }
-  bool summed_in_blocks(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut >= dag::Cut::gradients; }
-  /// Values that a sum of the bucket's gradients is.
-  std::size_t gradients_of(std::size_t b) const { return summed_in_blocks(b) ? 1 : dag_.buckets[b].params.size(); }
+  bool kept_in_blocks(std::size_t b) const { return dag_.cuts_parameters(dag_.buckets[b]); }
+  bool summed_in_blocks(std::size_t b) const { return dag_.cuts_gradients(dag_.buckets[b]); }
 
   /// Collectives of the devices that share the state of a bucket, at each home alone. A home that makes no gradients has none to scatter.
   bool per_home(std::size_t b, std::span<const NodeId> nodes, std::string_view kind, bool everywhere) {
@@ -344,7 +342,7 @@ class Completeness {
     const Node& node = facts_.node(id);
     const std::vector<tensor::ParamId>& params = dag_.buckets[b].params;
     for_each_port(dag_, node, [&](std::span<const Input> sources) {
-      if (sources[0].port >= gradients_of(b) || !reduced(b)) return;
+      if (sources[0].port >= dag_.gradient_values(dag_.buckets[b]) || !reduced(b)) return;
       const Node& maker = facts_.node(sources[0].source.node);
       const bool fits = reduction == NodeKind::reduce_scatter && summed_in_blocks(b) ? adds_all_rounds(b, node, sources) : sources.size() == 1 && maker.kind == reduction && maker.subject.bucket() == node.subject.bucket() && sources[0].source.index == sources[0].port;
       if (!fits) {
@@ -392,7 +390,7 @@ class Completeness {
       const bool sum = node.subject.bucket().valid() && (adds_members(node.kind) || writes_state(node.kind) || node.kind == NodeKind::sum_squares);
       if (!sum) continue;
       const std::vector<tensor::ParamId>& params = dag_.buckets[node.subject.bucket().index()].params;
-      const std::size_t ports = scatters_members(node.kind) ? params.size() : gradients_of(node.subject.bucket().index());
+      const std::size_t ports = scatters_members(node.kind) ? params.size() : dag_.gradient_values(dag_.buckets[node.subject.bucket().index()]);
       for_each_port(dag_, node, [&](std::span<const Input> sources) {
         if (sources[0].port >= ports) return;
         for (const Input& source : sources) {

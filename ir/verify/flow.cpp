@@ -246,10 +246,10 @@ class Edges {
         needed = 0;
         break;
       case NodeKind::sum_squares:
-        needed = gradients_of(node);
+        needed = dag_.gradient_values(bucket_of(node));
         break;
       case NodeKind::update:
-        needed = gradients_of(node) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
+        needed = dag_.gradient_values(bucket_of(node)) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
         // Whether clipping is there below level communicating is up to who builds the DAG.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
@@ -264,7 +264,7 @@ class Edges {
         break;
       case NodeKind::all_reduce:
         // A home that makes no gradients of its own takes the sum alone.
-        if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : gradients_of(node);
+        if (node.subject.bucket().valid()) needed = expected == 0 ? 0 : dag_.gradient_values(bucket_of(node));
         break;
       case NodeKind::count:
       case NodeKind::report:
@@ -299,10 +299,9 @@ class Edges {
 
   const dag::Bucket& bucket_of(const Node& node) const { return dag_.buckets[node.subject.bucket().index()]; }
   /// Sums of gradients over devices are a block, as one value.
-  bool sums_block(const Node& node) const { return dag_.level >= Level::communicating && bucket_of(node).cut >= dag::Cut::gradients; }
+  bool sums_block(const Node& node) const { return dag_.cuts_gradients(bucket_of(node)); }
   /// Devices keep a block of the parameters, which are whole behind gathers of the same step.
-  bool keeps_block(const Node& node) const { return dag_.level >= Level::communicating && bucket_of(node).cut >= dag::Cut::parameters; }
-  std::uint32_t gradients_of(const Node& node) const { return sums_block(node) ? 1 : params_of(node); }
+  bool keeps_block(const Node& node) const { return dag_.cuts_parameters(bucket_of(node)); }
 
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
@@ -453,8 +452,7 @@ class Edges {
   /// In a forward-only program the edge says the parameter's position in its bucket.
   void forward_param(NodeId id, const Input& edge, const dag::BodyPort& port) {
     for (const dag::Bucket& bucket : dag_.buckets) {
-      const bool whole = dag_.level < Level::communicating || bucket.cut < dag::Cut::parameters;
-      if (whole && edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
+      if (!dag_.cuts_parameters(bucket) && edge.source.index < bucket.params.size() && bucket.params[edge.source.index] == port.param) return;
     }
     wrong(id, "input `{}` of `{}` reads position `{}` of its bucket, where parameter `{}` does not stand", edge.port, facts_.name(id), edge.source.index,
           facts_.text(dag_.params[port.param.index()].name));

@@ -29,7 +29,7 @@ class Rounds {
       for (const Input& input : dag_.inputs_of(node)) {
         if (!input.source.node.valid()) continue;
         const Node& maker = facts_.node(input.source.node);
-        if (scatters_members(node.kind) && called_.contains(NodeId(i)) && dag_.buckets[node.subject.bucket().index()].reduced == dag::Round::each &&
+        if (scatters_members(node.kind) && called_.contains(NodeId(i)) && dag_.buckets[node.subject.bucket().index()].reduced == directive::Reduce::each &&
             input.source.node != dag_.inputs_of(node).front().source.node) {
           facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(NodeId(i)));
           return;
@@ -49,9 +49,9 @@ class Rounds {
   static Round round(NodeId collective, const Node& work) { return {collective, work.chunk, work.pass, work.instance}; }
 
   bool in_blocks(const Node& node) const {
-    if (!node.subject.bucket().valid() || dag_.level < Level::communicating) return false;
-    const dag::Cut cut = dag_.buckets[node.subject.bucket().index()].cut;
-    return (scatters_members(node.kind) && cut >= dag::Cut::gradients) || (unites_blocks(node.kind) && cut >= dag::Cut::parameters);
+    if (!node.subject.bucket().valid()) return false;
+    const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
+    return (scatters_members(node.kind) && dag_.cuts_gradients(bucket)) || (unites_blocks(node.kind) && dag_.cuts_parameters(bucket));
   }
 
   Facts& facts_;

@@ -1,12 +1,13 @@
 #include "passes/build/build.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "ir/dag/text_names.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include "passes/build/localise.h"
 #include "passes/build/pieces.h"
+#include "passes/build/units.h"
 #include "passes/build/wiring.h"
 #include "passes/selectors/check_lines.h"
 #include "passes/selectors/check_selectors.h"
@@ -28,7 +29,6 @@ class DagBuilder {
 
  private:
   void select_regions();
-  std::vector<Symbol> units() const;
   void copy_facts();
   void add_chunks();
   void add_second_forwards(BodyExtractor& extractor, const Pieces& pieces);
@@ -41,57 +41,16 @@ class DagBuilder {
   std::vector<Symbol> selected_;
 };
 
-/// Those names of selectors that are regions.
+/// The names of selectors and units that are regions.
 void DagBuilder::select_regions() {
   llvm::DenseSet<Symbol> regions;
   for (const tensor::Node& node : model_.nodes()) {
     for (RegionId r = node.region; r.valid(); r = model_.regions.parent(r)) regions.insert(model_.regions.name(r));
   }
-  const auto select = [&](Symbol name) {
-    if (regions.contains(name) && std::find(selected_.begin(), selected_.end(), name) == selected_.end()) selected_.push_back(name);
-  };
-  for (const Symbol name : names_used(strategy_)) select(name);
-  for (const Symbol name : units()) select(name);
-}
-
-/// The regions at whose instances work is cut where gradients or parameters are: those that `replicate` names; of `model` those that `partition` puts into stages, or
-/// without one those directly inside.
-std::vector<Symbol> DagBuilder::units() const {
-  std::vector<Symbol> units;
-  bool model = false;
-  for (const Directive& directive : strategy_.directives) {
-    const auto* replicate = std::get_if<directive::Replicate>(&directive);
-    if (replicate == nullptr || replicate->zero < 2) continue;
-    for (const directive::Selector& target : replicate->targets) {
-      if (target.coordinates.empty()) model = true;
-      for (const directive::Coordinate& coordinate : target.coordinates) units.push_back(coordinate.name);
-    }
-  }
-  if (!model) return units;
-  std::vector<Symbol> stages;
-  for (const Directive& directive : strategy_.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&directive)) stages.push_back(partition->into.name);
-  }
-  std::vector<RegionId> path, common;  // of the regions around an operation; what all paths begin with
-  const auto path_to = [&](RegionId region) {
-    path.clear();
-    for (; region.valid(); region = model_.regions.parent(region)) path.push_back(region);
-    std::reverse(path.begin(), path.end());
-  };
-  bool first = true;
-  for (const tensor::Node& node : model_.nodes()) {
-    path_to(node.region);
-    if (std::exchange(first, false)) common = path;
-    common.resize(static_cast<std::size_t>(std::mismatch(common.begin(), common.end(), path.begin(), path.end()).first - common.begin()));
-  }
-  const auto is_stage = [&](RegionId region) { return std::find(stages.begin(), stages.end(), model_.regions.name(region)) != stages.end(); };
-  for (const tensor::Node& node : model_.nodes()) {
-    path_to(node.region);
-    const auto stage = std::find_if(path.rbegin(), path.rend(), is_stage);
-    const std::size_t at = stages.empty() ? common.size() : static_cast<std::size_t>(path.rend() - stage);
-    if (at < path.size() && (stages.empty() || stage != path.rend())) units.push_back(model_.regions.name(path[at]));
-  }
-  return units;
+  llvm::SetVector<Symbol> selected;
+  for (const std::vector<Symbol>& names : {names_used(strategy_), units(model_, strategy_)}) selected.insert(names.begin(), names.end());
+  selected.remove_if([&](Symbol name) { return !regions.contains(name); });
+  selected_.assign(selected.begin(), selected.end());
 }
 
 void DagBuilder::copy_facts() {

@@ -30,11 +30,7 @@ void for_each_target(const directive::Strategy& strategy, Visit visit) {
 }
 
 bool stands_in(const tensor::Graph& model, RegionId region, const Selector& selector) {
-  return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) {
-    if (c.all && model.context().text(c.name) == "model") return true;
-    const std::optional<std::uint32_t> index = model.regions.coordinate(region, c.name);
-    return index && (c.all || std::find(c.indices.begin(), c.indices.end(), *index) != c.indices.end());
-  });
+  return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model, region, c); });
 }
 
 }  // namespace

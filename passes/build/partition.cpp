@@ -300,13 +300,7 @@ Regions Partitioner::instances_of(const directive::Selector& selector) const {
   Regions regions;
   std::map<RegionId, std::optional<RegionId>> known;
   const auto holds = [&](RegionId region) {
-    for (const directive::Coordinate& coordinate : selector.coordinates) {
-      if (coordinate.all && text(coordinate.name) == "model") continue;
-      const std::optional<std::uint32_t> index = model_.regions.coordinate(region, coordinate.name);
-      if (!index) return false;
-      if (!coordinate.all && std::find(coordinate.indices.begin(), coordinate.indices.end(), *index) == coordinate.indices.end()) return false;
-    }
-    return true;
+    return std::all_of(selector.coordinates.begin(), selector.coordinates.end(), [&](const directive::Coordinate& c) { return has_coordinate(model_, region, c); });
   };
   for (std::size_t n = 0; n < model_.nodes().size(); ++n) {
     const Node& node = model_.nodes()[n];

@@ -222,6 +222,7 @@ NodeId Communicator::add_gather(BucketId id, std::size_t home, std::span<const I
 
 /// Parameters that are cut are whole from a gather on, which takes what the step before left: one per home that reads them, for all of the step.
 void Communicator::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
+  if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_parameters(bucket); })) return;
   const std::vector<ParamPlace> places = param_places(dag_);
   std::vector<std::vector<bool>> read(dag_.buckets.size());
   for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].homes.size());

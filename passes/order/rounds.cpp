@@ -46,8 +46,8 @@ class Rounds {
   explicit Rounds(Dag& dag) : dag_(dag) {}
 
   void run() {
+    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_gradients(bucket); })) return;
     find_shares();
-    if (homes_.empty()) return;
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
     find_work();
     find_uses();
@@ -197,12 +197,12 @@ class Rounds {
 
   void reduce(const Share& share) {
     if (!share.reduction.valid()) return;
-    const Round round = dag_.buckets[share.bucket.index()].reduced;
+    const directive::Reduce round = dag_.buckets[share.bucket.index()].reduced;
     llvm::DenseMap<std::uint32_t, std::size_t> round_of;  // by who contributes
     std::vector<NodeId> last;                             // of each round
     bool open = false;
     for (std::size_t u = 0; u < share.uses.size(); ++u) {
-      if (round == Round::each || begins_run(share, u)) open = false;
+      if (round == directive::Reduce::each || begins_run(share, u)) open = false;
       if (!share.uses[u].contributes) continue;
       if (!std::exchange(open, true)) last.emplace_back();
       last.back() = share.uses[u].node;

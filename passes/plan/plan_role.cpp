@@ -120,12 +120,6 @@ class RoleProjection {
     return facts_.buckets[place.bucket.index()].offsets[place.index];
   }
 
-  /// The bucket is cut so far that a device keeps only a block: of gradients what a sum of them leaves, of parameters what an update leaves.
-  bool leaves_block(const Node& node) const {
-    if (!node.subject.bucket().valid()) return false;
-    const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    return adds_members(node.kind) ? dag_.cuts_gradients(bucket) : writes_state(node.kind) && dag_.cuts_parameters(bucket);
-  }
   /// Parameters of which the device keeps a block are whole for a while.
   bool gathers_for_a_while(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
 
@@ -195,7 +189,7 @@ class RoleProjection {
     reducer_.assign(first_value_.back(), kNone);
     unreduced_.assign(nodes_.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
-      if (!scatters_members(node(a).kind) || !leaves_block(node(a))) continue;
+      if (!scatters_members(node(a).kind) || !dag_.leaves_block(node(a))) continue;
       for (const Source& input : inputs(a)) reducer_[first_value_[input.action] + input.output] = a;
     }
   }
@@ -256,7 +250,7 @@ class RoleProjection {
       const std::uint32_t unreduced = value_of(action, output);
       return {param_offset(param), unreduced != kNone ? values_[unreduced].buffer : gradients_[facts_.params[param.index()].bucket.index()], false};
     }
-    if (leaves_block(node)) return {0, (adds_members(node.kind) ? gradients_ : parameters_)[node.subject.bucket().index()], false};
+    if (dag_.leaves_block(node)) return {0, (adds_members(node.kind) ? gradients_ : parameters_)[node.subject.bucket().index()], false};
     if (gathers_for_a_while(node)) return {facts_.buckets[node.subject.bucket().index()].offsets[output], values_[value_of(action, output)].buffer, false};
     if (node.reduces_gradients()) {
       return {facts_.buckets[node.subject.bucket().index()].offsets[output], gradients_[node.subject.bucket().index()], false};
@@ -297,7 +291,7 @@ class RoleProjection {
           operand.accumulate = written_[param] == sum;
           written_[param] = sum;
         }
-        if (scatters_members(node.kind) && leaves_block(node)) {
+        if (scatters_members(node.kind) && dag_.leaves_block(node)) {
           operand.accumulate = reduced[node.subject.bucket().index()];
           reduced[node.subject.bucket().index()] = true;
         }
@@ -340,7 +334,7 @@ class RoleProjection {
       }
       if (is_recv(node.kind)) need_window(a);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
-      if (scatters_members(node.kind) && leaves_block(node) && !touched_[node.subject.bucket().index()]) {
+      if (scatters_members(node.kind) && dag_.leaves_block(node) && !touched_[node.subject.bucket().index()]) {
         need(a, update_[node.subject.bucket().index()], 1);
         touched_[node.subject.bucket().index()] = true;
       }

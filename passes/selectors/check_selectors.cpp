@@ -34,10 +34,7 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
     }
     if (wanted.size() < 2) return;
     const bool meets = std::any_of(regions.begin(), regions.end(), [&](RegionId region) {
-      return std::all_of(wanted.begin(), wanted.end(), [&](const directive::Coordinate* c) {
-        const std::optional<std::uint32_t> index = model.regions.coordinate(region, c->name);
-        return index && (c->all || std::find(c->indices.begin(), c->indices.end(), *index) != c->indices.end());
-      });
+      return std::all_of(wanted.begin(), wanted.end(), [&](const directive::Coordinate* c) { return has_coordinate(model, region, *c); });
     });
     if (meets) return;
     directive::Selector coordinates = selector;

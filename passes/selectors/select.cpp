@@ -424,6 +424,12 @@ void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work,
   if (!hint.empty()) builder.hint("{}", hint);
 }
 
+bool has_coordinate(const tensor::Graph& model, RegionId region, const directive::Coordinate& coordinate) {
+  if (coordinate.all && model.context().text(coordinate.name) == "model") return true;
+  const std::optional<std::uint32_t> index = model.regions.coordinate(region, coordinate.name);
+  return index && (coordinate.all || std::find(coordinate.indices.begin(), coordinate.indices.end(), *index) != coordinate.indices.end());
+}
+
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols) {
   std::string text;
   if (selector.pass) text = std::string(pass_name(*selector.pass)) + " ";

@@ -19,6 +19,7 @@
 
 #include "ir/dag/dag.h"
 #include "ir/diagnostics/diagnostics.h"
+#include "ir/tensor/graph.h"
 
 namespace piper::passes {
 
@@ -170,6 +171,9 @@ void report_parts_apart(DiagnosticSink& sink, LocId loc, std::string_view parts)
 
 /// Reports work that exists, but without the pass that is named.
 void report_missing_pass(DiagnosticSink& sink, LocId loc, std::string_view work, Pass pass, std::string_view hint);
+
+/// Whether an operation of the model in `region` has a coordinate; all have `model`.
+bool has_coordinate(const tensor::Graph& model, RegionId region, const directive::Coordinate& coordinate);
 
 /// `stage[1] mb[0]`, with the pass in front and the part behind where they are named; `model` when it has no coordinate.
 std::string print_selector(const directive::Selector& selector, const SymbolTable& symbols);

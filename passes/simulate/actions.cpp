@@ -120,8 +120,7 @@ class Simulation {
     const BucketId id = maker.subject.bucket();
     if (!id.valid()) return bytes;
     const Bucket& bucket = dag_.buckets[id.index()];
-    const bool block = adds_members(maker.kind) ? dag_.cuts_gradients(bucket) : writes_state(maker.kind) && dag_.cuts_parameters(bucket);
-    return block ? bytes * static_cast<double>(dag_.extent(bucket.flat)) : bytes;
+    return dag_.leaves_block(maker) ? bytes * static_cast<double>(dag_.extent(bucket.flat)) : bytes;
   }
 
   /// What a node reads: contributions to a sum lie in one place.

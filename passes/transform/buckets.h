@@ -23,7 +23,7 @@ struct BucketRules {
   std::int64_t bytes = 25 << 20;  // of one reduction
   AxisMask flat = 0;              // axes that cut what `cut` says, if the chunk's samples are divided over them
   dag::Cut cut = dag::Cut::nothing;
-  dag::Round reduced = dag::Round::step;
+  directive::Reduce reduced = directive::Reduce::step;
   std::uint32_t prefetch = 0;
   friend bool operator==(const BucketRules&, const BucketRules&) = default;
 };

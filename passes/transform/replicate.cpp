@@ -40,7 +40,7 @@ class Replicator {
   void warn_of_repeated_work() const;
   void divide_bodies();
   std::optional<std::vector<BucketRules>> bucket_rules();
-  static Round round_of(const Replicate& replicate);
+  static directive::Reduce reduce_of(const Replicate& replicate);
   static bool cut_alike(const Replicate& a, const Replicate& b);
   void report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const;
   /// The line that placed something on these devices.
@@ -305,7 +305,7 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
         if (cuts != nullptr && !cut_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
         cuts = &replicate;
         rules[c].cut = static_cast<Cut>(replicate.zero);
-        rules[c].reduced = round_of(replicate);
+        rules[c].reduced = reduce_of(replicate);
         rules[c].prefetch = replicate.prefetch.value_or(0);
       }
       if (!replicate.bucket_bytes || layout.specificity < specificity) continue;
@@ -316,12 +316,12 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
   return rules;
 }
 
-Round Replicator::round_of(const Replicate& replicate) {
-  if (replicate.reduce) return *replicate.reduce == directive::Reduce::run ? Round::run : *replicate.reduce == directive::Reduce::each ? Round::each : Round::step;
-  return replicate.zero == 3 ? Round::run : replicate.zero == 2 ? Round::each : Round::step;
+directive::Reduce Replicator::reduce_of(const Replicate& replicate) {
+  constexpr directive::Reduce kDefaults[] = {directive::Reduce::step, directive::Reduce::step, directive::Reduce::each, directive::Reduce::run};  // by `zero`
+  return replicate.reduce.value_or(kDefaults[replicate.zero]);
 }
 
-bool Replicator::cut_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && round_of(a) == round_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
+bool Replicator::cut_alike(const Replicate& a, const Replicate& b) { return a.zero == b.zero && reduce_of(a) == reduce_of(b) && a.prefetch.value_or(0) == b.prefetch.value_or(0); }
 
 void Replicator::report_mixed(const Chunk& chunk, const Replicate& a, const Replicate& b) const {
   sink_.report(Code::zero_mixed, directive::narrowest(b.zero_loc, b.loc), "`{}` is cut over two axes in different ways: `zero`, `reduce` or `prefetch` differs", region_text(dag_, chunk))
