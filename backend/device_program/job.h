@@ -21,6 +21,7 @@ struct JobOptions {
   Target target = Target::cpu;           // cuda: the ranks have functions that enqueue their steps; the plans are made for it
   Engine engine = Engine::generated;
   JitOptions jit = {};
+  cuda::KernelSet* kernels = nullptr;    // on CUDA: to which those of the job are added, which outlives it; null: a set of its own
   std::uint64_t first_step = 0;          // of training: a resumed run begins later
   std::optional<std::uint64_t> steps = {};  // to run; by default those of the train behind `first_step`
 };

@@ -33,7 +33,8 @@ struct Job::Parts {
   std::optional<Phase> evaluation;
   std::vector<LoadedProgram> loaded;
   bool generated = false;
-  cuda::KernelSet kernels;
+  cuda::KernelSet own_kernels;
+  cuda::KernelSet* kernels = &own_kernels;
   std::deque<std::string> strings;
   std::deque<std::vector<std::int64_t>> dims;
   std::vector<PiperInput> inputs;
@@ -172,31 +173,32 @@ const PiperEnqueue* Job::enqueue(std::size_t rank, bool evaluation) const {
   const Phase& phase = evaluation ? *parts_->evaluation : parts_->training;
   return phase.enqueue[phase.role_of_rank[rank]];
 }
-const cuda::KernelSet& Job::kernels() const { return parts_->kernels; }
+const cuda::KernelSet& Job::kernels() const { return *parts_->kernels; }
 
 std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink) {
   auto parts = std::make_unique<Job::Parts>();
+  if (options.kernels != nullptr) parts->kernels = options.kernels;
   std::uint32_t next_id = 0;
   const auto prepare = [&](const dag::Dag& dag, Phase& phase) {
     phase.set = make_programs(dag, options.target);
     add_rank_tables(dag, next_id, next_id, phase);
     if (options.target == Target::cpu) return;
-    for (const KernelBody& body : phase.set.bodies) phase.steps.push_back(parts->kernels.add(body));
+    for (const KernelBody& body : phase.set.bodies) phase.steps.push_back(parts->kernels->add(body));
   };
   prepare(training, parts->training);
   if (evaluation != nullptr) prepare(*evaluation, parts->evaluation.emplace());
 
   if (options.engine == Engine::generated) {
     std::vector<ProgramSource> sources;
-    add_sources(parts->training, parts->kernels, options.target, "", training.settings.loc, sources);
-    if (parts->evaluation) add_sources(*parts->evaluation, parts->kernels, options.target, "held_out.", training.settings.loc, sources);
+    add_sources(parts->training, *parts->kernels, options.target, "", training.settings.loc, sources);
+    if (parts->evaluation) add_sources(*parts->evaluation, *parts->kernels, options.target, "held_out.", training.settings.loc, sources);
     const Built built = build_programs(sources, options.jit, parts->loaded, sink);
     if (built == Built::failed || built == Built::stopped) return nullptr;
     parts->generated = built == Built::done;
   }
   const LoadedProgram* loaded = parts->loaded.data();
-  add_programs(parts->training, parts->kernels, options.target, parts->generated, loaded);
-  if (parts->evaluation) add_programs(*parts->evaluation, parts->kernels, options.target, parts->generated, loaded);
+  add_programs(parts->training, *parts->kernels, options.target, parts->generated, loaded);
+  if (parts->evaluation) add_programs(*parts->evaluation, *parts->kernels, options.target, parts->generated, loaded);
 
   for (std::size_t rank = 0; rank < parts->training.ranks.size(); ++rank) {
     const auto program = [&](const Phase& phase) { return phase.programs[phase.role_of_rank[rank]]; };

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/device_abi.h"
 #include "runtime/executor/executor.h"
 
 namespace piper::runtime::cuda {
@@ -18,7 +19,7 @@ namespace piper::runtime::cuda {
 /// What the ranks of a job run: kernels of the roles and of the runtime (device_kernels.h) as images that the driver loads, and per local rank the function that enqueues it.
 struct GpuPrograms {
   std::vector<std::string> images;
-  std::vector<const struct PiperEnqueue*> training, evaluation;
+  std::vector<const PiperEnqueue*> training, evaluation;
 };
 
 /// Of the options, `transport`, `delays` and `record` belong to the CPU. The job and the functions must outlive the executor. Null with the reason in `failure`; null without one when stopped.
