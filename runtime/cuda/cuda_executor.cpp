@@ -176,6 +176,7 @@ class CudaRun {
 
   /// Every queue, so that memory of the device can be read; also after a failure, unless it is the device's.
   void finish() {
+    if (gpu_.failure && (gpu_.failure->code == kCudaKernelFailed || gpu_.failure->code == kStalled)) return;
     for (const auto& rank : gpu_.ranks) {
       for (const GpuQueue& queue : rank->queues) {
         if (!gpu_.done(driver_.record(queue.ready, queue.stream), "cuEventRecord", rank.get()) || !gpu_.wait_for(queue.ready)) return;
@@ -262,7 +263,7 @@ class CudaExecutor final : public Executor {
     for (const auto& rank : gpu_.ranks) list.push_back(gpu_.options.check_memory ? touched(*rank) : 0);
     return list;
   }
-  bool skip_destructors() const override { return false; }
+  bool skip_destructors() const override { return gpu_.failure && gpu_.failure->code == kStalled; }
 
  private:
   std::span<const PiperJobRank> job_ranks() const { return {gpu_.job.ranks, gpu_.job.num_ranks}; }

@@ -59,6 +59,9 @@ class Driver {
   /// c = a b, or c += a b.
   virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) = 0;
 
+  /// The device hangs, and whoever releases something would wait for it: nothing is released any more.
+  virtual void abandon() {}
+
   // ---- before the first step
   virtual Status load(const std::string& image, Module* made) = 0;
   /// The function of that name; not found is a status, too.

@@ -74,6 +74,7 @@ bool Gpu::wait_for(Event event) {
     before = moved;
     if (options.stall_seconds > 0 && idled.count() >= options.stall_seconds) {
       if (!failure) failure = device_stalled(*this, options.stall_seconds);
+      driver->abandon();
       return false;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(20));

@@ -46,6 +46,10 @@ class GpuDriver final : public Driver {
   explicit GpuDriver(const CudaFunctions& functions) : cuda_(functions) {}
 
   ~GpuDriver() override {
+    if (abandoned_) {
+      static_cast<void>(products_.release());
+      return;
+    }
     products_.reset();
     for (void* module : modules_) cuda_.cuModuleUnload(module);
     for (void* event : events_) cuda_.cuEventDestroy_v2(event);
@@ -130,6 +134,8 @@ class GpuDriver final : public Driver {
     return product_status(products_->multiply(product, a, b, c, workspace, stream));
   }
 
+  void abandon() override { abandoned_ = true; }
+
   Status load(const std::string& image, Module* made) override {
     return create(modules_, made, [&](void** to) { return cuda_.cuModuleLoadData(to, image.data()); });
   }
@@ -160,6 +166,7 @@ class GpuDriver final : public Driver {
   void* context_ = nullptr;
   int least_priority_ = 0, greatest_priority_ = 0;
   std::string name_;
+  bool abandoned_ = false;
   std::unique_ptr<CublasLt> products_;
   std::vector<void*> streams_, events_, modules_, host_memory_;
   std::vector<unsigned long long> memory_;

@@ -172,6 +172,7 @@ Status HostDriver::record(Event handle, Stream stream) {
 
 Status HostDriver::wait(Stream stream, Event handle) {
   if (const Status refused = refusal("cuStreamWaitEvent")) return refused;
+  if (options_.deaf) return cuda::kSuccess;
   auto* const event = real<HostEvent>(handle);
   return enqueue(stream, {.kind = HostCall::Kind::wait, .event = event->number, .version = event->recorded}, {}, event, event->recorded);
 }

@@ -34,6 +34,7 @@ struct HostOptions {
   runtime::cuda::Status refused_status = 1;
   std::string fault = {};             // the kernel that ends the device, at its first launch
   std::string hangs = {};             // the kernel that never ends
+  bool deaf = false;                  // to waits: as if every event were missing
   std::vector<HostCall>* calls = nullptr;  // null: nothing is written down
 };
 
