@@ -12,7 +12,6 @@ namespace {
 
 constexpr const char* kComparison = R"(#include <cstddef>
 #include <type_traits>
-#include <cuda.h>
 
 template <class A, class B>
 constexpr bool alike = (std::is_pointer_v<A> && std::is_pointer_v<B>) ||
@@ -41,7 +40,7 @@ TEST(CudaDeclarations, OfTheDriver) {
   if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) GTEST_SKIP() << "there is no cuda.h in `" << headers << "`: the pinned wheel `nvidia-cuda-runtime` has it";
   const TemporaryFolder folder;
   const std::string source = folder.write("compare.cpp", kComparison);
-  const auto compiled = run_process({"g++", "-std=c++20", "-fsyntax-only", "-I.", "-isystem", headers, source});
+  const auto compiled = run_process({"g++", "-std=c++20", "-fsyntax-only", "-I.", "-isystem", headers, "-include", "cuda.h", source});
   EXPECT_EQ(compiled.exit_code, 0) << compiled.err.substr(0, 4000);
 }
 
