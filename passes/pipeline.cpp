@@ -12,6 +12,7 @@
 #include "passes/build/surround.h"
 #include "passes/communicate/communicate.h"
 #include "passes/order/evaluate_orders.h"
+#include "passes/order/offload.h"
 #include "passes/order/order.h"
 #include "passes/order/rounds.h"
 #include "passes/plan/memory_advice.h"
@@ -48,6 +49,7 @@ constexpr Rewrite kRewrites[] = {
     {"order", Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
     // Runs of work follow from its order.
     {"rounds", Level::ordered, [](Dag& dag, const auto&, const auto&, auto&) { return make_rounds(dag), true; }},
+    {"offload", Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return offload(dag, strategy, sink); }},
     {"plan", Level::ordered, [](Dag& dag, const auto&, const auto& options, auto& sink) {
        plan(dag, options.workspace_bytes);
        return check_requirements(dag, sink, options.memory_advice);

@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 5u
+#define PIPER_ABI_VERSION 6u
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,13 +39,14 @@ typedef struct PiperWait {
   uint32_t distance;
 } PiperWait;
 
-typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5 } PiperCommOp;
+typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
 
 /* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
  * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own
  * parts and PIPER_NO_OFFSET on the others'. reduce_scatter and gather: `elements` is a multiple of the number of members; member i of the communicator has
  * block i of them. reduce_scatter reads all of `in` and writes its block of the sum at the block's place in `out`; gather reads its block of `in` and writes the blocks of all
- * members to `out`. `in` and `out` may be equal. Flags of these two: */
+ * members to `out`. `in` and `out` may be equal. offload and fetch have one member: `out` of an offload and `in` of a fetch count from the start of the rank's arena on the host.
+ * Flags of reduce_scatter and gather: */
 #define PIPER_OWN_BLOCK 1u /* what is this member's alone (`out` of a reduce_scatter, `in` of a gather) is its block and nothing around it */
 #define PIPER_ADDS 2u      /* reduce_scatter: the sum is added to what lies there */
 #define PIPER_CLEARS 4u    /* reduce_scatter: a range of padding at `out` that this member sets to 0 before its other parts are read; nothing moves */
@@ -85,6 +86,7 @@ typedef struct PiperParam {
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
   uint64_t slot_offsets[2];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none; with a share: of the rank's block */
+  uint32_t slots_on_host;      /* 1: slot_offsets count from the start of the arena in the memory of the host */
   uint64_t elements;
   uint32_t dtype;
   uint32_t init;               /* PiperInitKind */
@@ -143,6 +145,8 @@ typedef struct PiperProgram {
   const char* hash;            /* content hash of the program, in hex */
   uint64_t arena_bytes;        /* the whole arena, 64-byte aligned */
   uint64_t state_bytes;        /* the front part that survives from one program to the next: parameters, gradients, optimizer state */
+  uint64_t host_bytes;         /* the arena in the memory of the host, 64-byte aligned */
+  uint64_t host_state_bytes;   /* the front part of that which survives: optimizer state */
   uint64_t scalars_offset;     /* of PiperScalars */
   uint32_t num_actions, num_waits, num_parts, num_streams, num_communicators;
   const PiperActionInfo* actions;
@@ -197,6 +201,7 @@ typedef struct PiperFlight {
 typedef struct PiperRank {
   const PiperProgram* program;
   unsigned char* arena;
+  unsigned char* host;         /* program->host_bytes; null where there are none */
   uint64_t step;               /* of the compute stream, since the program was started */
   uint64_t global_step;        /* of training: keys data and random numbers */
   uint64_t seed;

@@ -120,7 +120,7 @@ class CallPrinter {
   /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone. Padding is cleared
   /// before; a sum that is added to what lies there is made in place and then added, since NCCL does not.
   void communicate(const PiperCommAction& comm) {
-    static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather"};
+    static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather", "copy to host", "copy from host"};
     std::uint32_t moved = 0;
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];
@@ -130,7 +130,8 @@ class CallPrinter {
         ++moved;
       }
     }
-    const bool group = moved > 1;
+    const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH;
+    const bool group = moved > 1 && !copies;
     if (group) out_ += line("ncclGroupStart", "");
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];
@@ -146,7 +147,7 @@ class CallPrinter {
         text += " to " + number(part.out);
       }
       if (part.share != PIPER_NO_SHARE) text += ", block of share " + number(part.share - 1);
-      out_ += line(kCalls[comm.op], text + ", communicator " + number(comm.communicator));
+      out_ += line(kCalls[comm.op], text + (copies ? "" : ", communicator " + number(comm.communicator)));
       if (part.flags & PIPER_ADDS) out_ += line("add", "its block to " + number(part.out));
     }
     if (group) out_ += line("ncclGroupEnd", "");

@@ -71,7 +71,7 @@ struct DeviceProgram {
   std::string role;              // `pp0`
   std::string hash;              // 32 hex digits over everything below and the bodies that are run
   std::vector<std::int32_t> at;  // per mesh axis the coordinate, or DeviceSet::kWhole: any that no role singles out
-  std::uint64_t arena_bytes = 0, state_bytes = 0, scalars_offset = 0;
+  std::uint64_t arena_bytes = 0, state_bytes = 0, host_bytes = 0, host_state_bytes = 0, scalars_offset = 0;
 
   std::vector<Instruction> instructions;  // issue order
   std::vector<ActionName> names;          // per instruction

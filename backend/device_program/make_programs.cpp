@@ -123,7 +123,9 @@ class Projection {
     out_.role = dag_.context->text(role_.name);
     out_.at = role_.at;
     out_.arena_bytes = static_cast<std::uint64_t>(role_.arena_bytes);
+    out_.host_bytes = static_cast<std::uint64_t>(role_.host_bytes);
     for (const dag::Buffer& buffer : role_.buffers) {
+      if (buffer.cls == dag::BufferClass::offloaded_optimizer) out_.host_state_bytes = std::max(out_.host_state_bytes, static_cast<std::uint64_t>(buffer.offset + buffer.bytes));
       if (buffer.cls != dag::BufferClass::scalars) continue;
       out_.scalars_offset = static_cast<std::uint64_t>(buffer.offset);
       out_.state_bytes = static_cast<std::uint64_t>(buffer.offset + buffer.bytes);
@@ -237,6 +239,8 @@ class Projection {
       case NodeKind::all_reduce:
       case NodeKind::reduce_scatter:
       case NodeKind::gather:
+      case NodeKind::offload:
+      case NodeKind::fetch:
       case NodeKind::all_gather: communicate(action, node, num_inputs, made); break;
     }
     made.num_operands = static_cast<std::uint32_t>(out_.operands.size()) - made.first_operand;
@@ -298,16 +302,17 @@ class Projection {
   /// The whole bucket at once, or this rank's block of it: parameters, gradients and slots are flat, with the same gaps.
   void run_update(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-    const bool clipped = num_inputs > dag_.gradient_values(bucket);
+    const std::uint32_t numbers = num_inputs - (bucket.state_on_host ? 1 : 0);  // the last input is the optimizer state that came from the host
+    const bool clipped = numbers > dag_.gradient_values(bucket);
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
     const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
     const std::uint64_t gradients = offset(action, 0);
     const std::uint64_t scalars = out_.scalars_offset;
-    const std::uint64_t factor = clipped ? offset(action, num_inputs - 1) + kScalar : scalars + offsetof(PiperScalars, one);
+    const std::uint64_t factor = clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);
     for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
     const std::uint32_t slots = bodies_.optimizer().slots();
-    const std::uint64_t first_slot = optimizer_state(node.subject.bucket());
+    const std::uint64_t first_slot = bucket.state_on_host ? offset(action, numbers) : optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().kind == directive::Optimizer::Kind::adamw) {
       operand(scalars + offsetof(PiperScalars, bias1));
@@ -323,7 +328,7 @@ class Projection {
 
   std::uint64_t optimizer_state(dag::BucketId bucket) const {
     for (const dag::Buffer& buffer : role_.buffers) {
-      if (buffer.cls == dag::BufferClass::optimizer && buffer.bucket == bucket) return static_cast<std::uint64_t>(buffer.offset);
+      if (buffer.bucket == bucket && buffer.cls == optimizer_class(dag_.buckets[bucket.index()])) return static_cast<std::uint64_t>(buffer.offset);
     }
     return 0;
   }
@@ -333,6 +338,8 @@ class Projection {
       case dag::Traffic::none:
       case dag::Traffic::send: break;
       case dag::Traffic::recv: return PIPER_RECV;
+      case dag::Traffic::out: return PIPER_OFFLOAD;
+      case dag::Traffic::back: return PIPER_FETCH;
       case dag::Traffic::add: return PIPER_ALL_REDUCE;
       case dag::Traffic::gather: return PIPER_ALL_GATHER;
       case dag::Traffic::scatter: return PIPER_REDUCE_SCATTER;
@@ -356,7 +363,11 @@ class Projection {
       const tensor::Type& type = dag_.output_type(port);
       out_.parts.push_back({in, out, static_cast<std::uint64_t>(type.elements()), static_cast<std::uint32_t>(abi_dtype(type.dtype)), PIPER_NO_SHARE, 0, 0});
     };
-    if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
+    if (const dag::BucketId bucket = node.subject.bucket(); bucket.valid() && copies_to_or_from_host(node.kind)) {
+      const bool out = leaves_device(node.kind);
+      const dag::Port state = out ? dag_.inputs_of(node).front().source : dag::Port{action.node, 0};
+      part(out ? offset(action, 0) : optimizer_state(bucket), out ? optimizer_state(bucket) : offset(action, 0), state);
+    } else if (bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
       out_.parts.push_back(flat_part(action, node, num_inputs));
       if (scatters_members(node.kind) && dag_.cuts_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
     } else if (is_send(node.kind)) {
@@ -444,7 +455,7 @@ class Projection {
       const std::uint64_t offset = static_cast<std::uint64_t>(buffer.offset);
       if (buffer.cls == dag::BufferClass::parameters) state.parameters = offset;
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
-      if (buffer.cls == dag::BufferClass::optimizer) state.optimizer = offset;
+      if (buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) state.optimizer = offset;
     }
     const std::uint32_t slots = bodies_.optimizer().slots();
     for (const auto& [index, state] : buckets) {
@@ -464,6 +475,7 @@ class Projection {
         for (std::uint32_t s = 0; s < 2; ++s) {
           entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * block + (shared ? 0 : at) : PIPER_NO_OFFSET;
         }
+        entry.slots_on_host = bucket.state_on_host ? 1 : 0;
         entry.elements = static_cast<std::uint64_t>(type.elements());
         entry.dtype = abi_dtype(type.dtype);
         entry.init = abi_init(param.init.kind);

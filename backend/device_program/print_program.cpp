@@ -7,7 +7,7 @@ namespace piper::backend {
 namespace {
 
 constexpr const char* kDTypes[] = {"f64", "f32", "i64"};
-constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather"};
+constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather", "offload", "fetch"};
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -86,7 +86,8 @@ std::string wait_text(const DeviceProgram& program, const PiperWait& wait) {
 
 std::string print(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
   std::string text = "program " + program.role + ": " + counted(program.instructions.size(), "action") + " on " + counted(program.streams.size(), "stream") + ", arena " +
-                     number(program.arena_bytes) + " bytes, of them " + number(program.state_bytes) + " state\n";
+                     number(program.arena_bytes) + " bytes, of them " + number(program.state_bytes) + " state" +
+                     (program.host_bytes > 0 ? ", on the host " + number(program.host_bytes) + " bytes" : "") + "\n";
   std::size_t stream_width = 0, name_width = 0;
   for (const ProgramStream& stream : program.streams) {
     text += "  stream " + stream.name + ": " + counted(stream.action_of.size(), "action") + (stream.high_priority ? ", high priority" : "") + "\n";
@@ -97,7 +98,7 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
     text += "  param " + param.name + ": " + number(param.entry.elements) + " " + kDTypes[param.entry.dtype] + " at " + number(param.entry.offset);
     if (param.entry.grad_offset != PIPER_NO_OFFSET) text += ", gradient at " + number(param.entry.grad_offset);
     for (const std::uint64_t slot : param.entry.slot_offsets) {
-      if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot);
+      if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot) + (param.entry.slots_on_host != 0 ? " on the host" : "");
     }
     if (param.entry.share != PIPER_NO_SHARE) {
       text += ", from " + number(param.entry.first) + " on in blocks of " + number(param.entry.block) + " of share " + number(param.entry.share - 1);

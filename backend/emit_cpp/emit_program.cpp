@@ -25,7 +25,7 @@ std::string identifier(std::string_view text) {
   return out;
 }
 
-constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER"};
+constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
 constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
 
 class Emission {
@@ -213,7 +213,7 @@ class Emission {
       char scale[40];
       std::snprintf(scale, sizeof scale, "%.17g", entry.scale);
       out_ += "    {.name = " + quoted(program_.params[p].name) + ", .offset = " + number(entry.offset) + ", .grad_offset = " + number(entry.grad_offset) + ", .slot_offsets = {" +
-              number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, .elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
+              number(entry.slot_offsets[0]) + ", " + number(entry.slot_offsets[1]) + "}, " + (entry.slots_on_host != 0 ? ".slots_on_host = 1, " : "") + ".elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
               ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) +
               (entry.share == PIPER_NO_SHARE ? "" : ", .first = " + number(entry.first) + ", .block = " + number(entry.block) + ", .share = " + number(entry.share) + ", .in_blocks = " + number(entry.in_blocks)) + "},\n";
@@ -334,6 +334,8 @@ class Emission {
     field("hash", quoted(program_.hash));
     field("arena_bytes", number(program_.arena_bytes));
     field("state_bytes", number(program_.state_bytes));
+    if (program_.host_bytes > 0) field("host_bytes", number(program_.host_bytes));
+    if (program_.host_state_bytes > 0) field("host_state_bytes", number(program_.host_state_bytes));
     field("scalars_offset", number(program_.scalars_offset));
     field("num_actions", std::to_string(program_.instructions.size()));
     field("num_waits", std::to_string(program_.waits.size()));

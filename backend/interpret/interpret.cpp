@@ -53,6 +53,8 @@ Interpreted::Interpreted(const DeviceProgram& program, const std::vector<KernelB
              .hash = program.hash.c_str(),
              .arena_bytes = program.arena_bytes,
              .state_bytes = program.state_bytes,
+             .host_bytes = program.host_bytes,
+             .host_state_bytes = program.host_state_bytes,
              .scalars_offset = program.scalars_offset,
              .num_actions = count(program.instructions),
              .num_waits = count(program.waits),

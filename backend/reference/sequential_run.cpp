@@ -264,6 +264,17 @@ struct SequentialRun::State : RankMemory {
     }
   }
 
+  /// Here host and device are one memory.
+  void copy(dag::NodeId id) {
+    if (dag.node(id).subject.bucket().valid()) return;  // optimizer state stays where updates find it
+    for (std::uint64_t r = 0; r < world; ++r) {
+      if (!on(dag.node(id).devices, r)) continue;
+      for (const dag::Input& input : dag.inputs_of(dag.node(id))) {
+        std::memcpy(output(id, input.port, r), value(input.source, r), static_cast<std::size_t>(dag.output_type({id, input.port}).bytes()));
+      }
+    }
+  }
+
   void transfer(const dag::Comm& comm) {
     const dag::NodeId send = comm.members[0], recv = comm.members[1];
     const DeviceSet& source = dag.device_sets[dag.node(send).devices];
@@ -334,7 +345,7 @@ struct SequentialRun::State : RankMemory {
     double one = 1;
     double* factor = &one;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      if (input.port == dag.gradient_values(bucket)) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
+      if (input.port == dag.gradient_values(bucket) && !returns_to_device(dag.node(input.source.node).kind)) factor = reinterpret_cast<double*>(value(input.source, r) + 8);
     }
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
       const tensor::ParamId id = bucket.params[i];
@@ -403,6 +414,8 @@ struct SequentialRun::State : RankMemory {
         case dag::Traffic::none: break;
         case dag::Traffic::send:
         case dag::Traffic::recv: transfer(comm); break;
+        case dag::Traffic::out:
+        case dag::Traffic::back: copy(comm.members.front()); break;
         // Here each member of a reduce_scatter has the whole sum, and the parameters of a home lie in one place.
         case dag::Traffic::add:
         case dag::Traffic::scatter: all_reduce(comm); break;

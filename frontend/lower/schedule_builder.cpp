@@ -197,6 +197,15 @@ void ScheduleBuilder::treat(const ast::TreatStmt& stmt, Frame& frame) {
   for (const ast::Target& target : stmt.targets) targets.push_back(evaluator_->eval_target(target, frame));
   const LocId loc = evaluator_->here(stmt.range, frame);
   if (stmt.treatment == ast::Treatment::recompute) return add(directive::Recompute{std::move(targets), loc});
+  if (stmt.treatment == ast::Treatment::offload) {
+    directive::Offload offload{std::move(targets), 1, directive::Offload::What::activations, loc};
+    for (const ast::Pair& pair : stmt.settings) {
+      const auto* word = llvm::dyn_cast<ast::NameExpr>(pair.value);
+      if (pair.name.name == "what" && word != nullptr && word->name == "optimizer") offload.what = directive::Offload::What::optimizer;
+      if (pair.name.name == "window") offload.window = positive(*pair.value, "the window", frame);
+    }
+    return add(std::move(offload));
+  }
   if (stmt.treatment == ast::Treatment::freeze) return add(directive::Freeze{std::move(targets), loc});
   evaluator_->set_failed();  // refused by the analysis
 }

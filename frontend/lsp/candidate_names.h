@@ -157,6 +157,7 @@ class CandidateNames {
     if (first == "split") next({"into", "in"});
     if (first == "place") next({"on"});
     if (first == "replicate") next({"over", "with"});
+    if (first == "offload") next({"with"});
     if (first == "stream" && statement_.has(":")) next({"with"});
     if (first == "cursor" && statement_.has("=")) next({"backward"});
     if (first == "train" && statement_.has("=")) next({"on"});

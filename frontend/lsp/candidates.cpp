@@ -149,7 +149,7 @@ class Completer : CandidateNames {
       return;
     }
     if (first == "region") return;
-    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "recompute" || first == "freeze" || first == "stream") return directive();
+    if (first == "partition" || first == "split" || first == "place" || first == "replicate" || first == "recompute" || first == "offload" || first == "freeze" || first == "stream") return directive();
     if (first == "order") return expr_or_labels({TypeKind::order});
     if (first == "cursor") {
       if (!statement_.has("=")) return;
@@ -308,7 +308,7 @@ class Completer : CandidateNames {
     if (statement_.depth() > 0) return expr(kAny);
     if (statement_.has("with")) {
       if (last == "with" || last == ",") return settings_of(first);
-      if (last == ":") expr(first == "replicate" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+      if (last == ":") value_of_setting(statement_.words.size() > 1 ? statement_.word(statement_.words.size() - 2) : "", first);
       return;
     }
     if (statement_.after_value() && last != "model") return after_value();
@@ -340,6 +340,16 @@ class Completer : CandidateNames {
     labels(true);
   }
 
+  void value_of_setting(std::string_view name, std::string_view first) {
+    const auto words = [&](std::initializer_list<const char*> all) {
+      for (const char* each : all) word(each);
+    };
+    if (name == "what" && first == "offload") return words({"activations", "optimizer"});
+    if (name == "reduce" && first == "replicate") return words({"each", "run", "step"});
+    if (name == "priority" && first == "stream") return words({"high", "normal"});
+    expr(name == "bucket" ? Type{TypeKind::bytes} : Type{TypeKind::integer});
+  }
+
   void settings_of(std::string_view first) {
     if (first == "partition") name_of_pair("sizes", "[int]: units in each part");
     if (first == "replicate") {
@@ -347,6 +357,10 @@ class Completer : CandidateNames {
       name_of_pair("prefetch", "int: how many runs of work ahead cut parameters are gathered");
       name_of_pair("reduce", "step, each or run: when gradients are summed over the replicas");
       name_of_pair("zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too");
+    }
+    if (first == "offload") {
+      name_of_pair("what", "activations, which backwards read, or optimizer: its state");
+      name_of_pair("window", "int: of how many instances, or buckets, each device keeps it");
     }
     if (first == "stream") {
       name_of_pair("priority", "high or normal");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "frontend/pictures/share_view.h"
 #include "frontend/pictures/svg.h"
 #include "frontend/pictures/text_table.h"
 #include "llvm/Support/JSON.h"
@@ -47,6 +48,8 @@ std::string_view colour_of(BufferClass cls) {
     case BufferClass::activations: return "#c0504d";
     case BufferClass::communication: return "#8a6fb0";
     case BufferClass::workspace: return "#1f9e9e";
+    case BufferClass::offloaded:
+    case BufferClass::offloaded_optimizer: return "#b8b8b8";
     case BufferClass::scalars: return "#7f7f7f";
   }
   return "#7f7f7f";
@@ -58,16 +61,19 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
   table[0] = {"role", "at rest", "at peak"};
   std::vector<bool> left = {true, false, false};
   for (const std::size_t cls : used) table[0].push_back(class_text(cls)), left.push_back(false);
-  for (const char* heading : {"arena", "peak at"}) table[0].push_back(heading);
-  left.push_back(false), left.push_back(true);
+  const bool host = std::any_of(rows.begin(), rows.end(), [](const MemoryRow& row) { return row.host > 0; });
+  table[0].push_back("arena"), left.push_back(false);
+  if (host) table[0].push_back("on host"), left.push_back(false);
+  table[0].push_back("peak at"), left.push_back(true);
   for (const MemoryRow& row : rows) {
     std::vector<std::string>& line = table.emplace_back();
     line = {row.role, bytes(row.sum_of_rest()), bytes(row.sum_of_peak())};
     for (const std::size_t cls : used) line.push_back(row.peak[cls] == 0 ? "" : bytes(row.peak[cls]));
     line.push_back(bytes(row.arena));
+    if (host) line.push_back(row.host == 0 ? "" : bytes(row.host));
     line.push_back(row.at.valid() ? dag.name(row.at) : "");
   }
-  return text_table(table, left);
+  return text_table(table, left) + state_shares_text(dag);
 }
 
 std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {
@@ -75,6 +81,7 @@ std::string memory_json(std::span<const MemoryRow> rows, const dag::Dag& dag) {
   for (const MemoryRow& row : rows) {
     llvm::json::Object object{{"role", row.role}, {"rest", by_class(row.rest)}, {"peak", by_class(row.peak)}, {"rest_bytes", row.sum_of_rest()},
                               {"peak_bytes", row.sum_of_peak()}, {"arena_bytes", row.arena}};
+    if (row.host > 0) object["host_bytes"] = row.host;
     if (row.at.valid()) object["at"] = dag.name(row.at);
     roles.push_back(std::move(object));
   }

@@ -10,7 +10,7 @@
 
 namespace piper::pictures {
 
-enum class Shade : std::uint8_t { forward, recompute, backward, input_gradient, weight_gradient, message, collective, update, other };
+enum class Shade : std::uint8_t { forward, recompute, backward, input_gradient, weight_gradient, message, collective, copy, update, other };
 
 struct ShadeRow {
   std::string_view name;    // in legends: `F`, `B`, `message`
@@ -29,6 +29,7 @@ inline constexpr auto kShades = std::to_array<ShadeRow>({
     {"BW", "gradients of weights", {"#d9922e", "#f0c480"}, 'W', 172, 222},
     {"message", "messages", {"#8a6fb0", "#8a6fb0"}, 'm', 97, 97},
     {"collective", "collectives", {"#c0504d", "#c0504d"}, 'c', 131, 131},
+    {"copy", "copies to and from the host", {"#a3a33c", "#a3a33c"}, 'h', 143, 143},
     {"update", "updates", {"#b0568c", "#b0568c"}, 'u', 132, 132},
     {"other", "loads, counts, norms and reports", {"#7f7f7f", "#7f7f7f"}, 'o', 244, 244},
 });
@@ -48,6 +49,7 @@ constexpr Shade shade_of(Pass pass) {
 constexpr Shade shade_of(const passes::Timeline::Operation& operation) {
   if (dag::runs_body(operation.kind)) return shade_of(operation.pass);
   if (dag::is_message(operation.kind)) return Shade::message;
+  if (dag::copies_to_or_from_host(operation.kind)) return Shade::copy;
   if (dag::is_collective(operation.kind)) return Shade::collective;
   return dag::writes_state(operation.kind) ? Shade::update : Shade::other;
 }

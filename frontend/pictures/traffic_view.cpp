@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/pictures/shade.h"
+#include "frontend/pictures/share_view.h"
 #include "frontend/pictures/svg.h"
 #include "frontend/pictures/text_table.h"
 #include "llvm/Support/JSON.h"
@@ -24,25 +25,26 @@ std::string carries(const TrafficRow& row) {
 }
 
 std::string_view colour_of(const TrafficRow& row) {
-  if (!dag::is_message(row.kind)) return row_of(dag::adds_members(row.kind) ? Shade::collective : Shade::other).colours[0];
+  if (!dag::is_message(row.kind)) return row_of(dag::copies_to_or_from_host(row.kind) ? Shade::copy : dag::adds_members(row.kind) ? Shade::collective : Shade::other).colours[0];
   const auto pass = parse_pass(row.what);
   return row_of(pass ? shade_of(*pass) : Shade::message).colours[0];
 }
 
 }  // namespace
 
-std::string traffic_text(std::span<const TrafficRow> rows) {
+std::string traffic_text(std::span<const TrafficRow> rows, const dag::Dag& dag) {
   if (rows.empty()) return "nothing travels\n";
   std::vector<std::vector<std::string>> table = {{"communicator", "stream", "carries", "times", "bytes"}};
   std::int64_t total = 0;
   std::uint64_t operations = 0;
   for (const TrafficRow& row : rows) {
     table.push_back({row.communicator, row.stream, carries(row), std::to_string(row.operations), bytes(row.bytes)});
-    total += row.bytes;
     operations += row.operations;
+    if (!dag::copies_to_or_from_host(row.kind)) total += row.bytes;
   }
-  table.push_back({"all", "", "", std::to_string(operations), bytes(total)});
-  return text_table(table, {true, true, true, false, false});
+  const bool copies = std::any_of(rows.begin(), rows.end(), [](const TrafficRow& row) { return dag::copies_to_or_from_host(row.kind); });
+  table.push_back({"all", "", copies ? "between devices" : "", std::to_string(operations), bytes(total)});
+  return text_table(table, {true, true, true, false, false}) + traffic_shares_text(dag);
 }
 
 std::string traffic_json(std::span<const TrafficRow> rows, const dag::Dag& dag) {
@@ -54,7 +56,7 @@ std::string traffic_json(std::span<const TrafficRow> rows, const dag::Dag& dag) 
     traffic.push_back(llvm::json::Object{{"communicator", llvm::json::fixUTF8(row.communicator)}, {"members", std::move(members)}, {"stream", llvm::json::fixUTF8(row.stream)},
                                          {"kind", llvm::StringRef(dag::kind_name(row.kind))}, {"what", row.what}, {"operations", static_cast<std::int64_t>(row.operations)},
                                          {"bytes", row.bytes}});
-    total += row.bytes;
+    if (!dag::copies_to_or_from_host(row.kind)) total += row.bytes;
   }
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"bytes", total}, {"traffic", std::move(traffic)}});

@@ -9,7 +9,7 @@
 
 namespace piper::pictures {
 
-std::string traffic_text(std::span<const passes::TrafficRow> rows);
+std::string traffic_text(std::span<const passes::TrafficRow> rows, const dag::Dag& dag);
 std::string traffic_json(std::span<const passes::TrafficRow> rows, const dag::Dag& dag);
 /// A bar per communicator, one path per kind.
 std::string traffic_svg(std::span<const passes::TrafficRow> rows, std::string_view title);

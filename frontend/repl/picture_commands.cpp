@@ -62,7 +62,7 @@ bool memory(Session& session, const Words& words) {
 }
 
 bool comm(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::planned, [](const Chosen&, const service::Plan& plan) { return std::optional(pictures::traffic_text(passes::traffic_table(plan.dag))); });
+  return draw(session, words, dag::Level::planned, [](const Chosen&, const service::Plan& plan) { return std::optional(pictures::traffic_text(passes::traffic_table(plan.dag), plan.dag)); });
 }
 
 bool compare(Session& session, const Words& words) {

@@ -48,13 +48,15 @@ void Analyser::directive(ast::Stmt& stmt) {
       const auto& node = llvm::cast<ast::TreatStmt>(stmt);
       for (const ast::Target& item : node.targets) target(item);
       const std::string_view keyword = ast::treatment_text(node.treatment);
-      if (node.treatment == ast::Treatment::recompute || node.treatment == ast::Treatment::freeze) {
+      if (node.treatment == ast::Treatment::fuse) {
+        not_available(first_word(stmt.range, keyword), "`fuse`", "chains of element-wise operations are fused without being asked");
+      } else if (node.treatment == ast::Treatment::offload) {
+        static constexpr SettingRow kRows[] = {{"what", {TypeKind::dimension}}, {"window", kInt}};
+        settings(node.settings, kRows, keyword);
+        word_of(node.settings, "what", {"activations", "optimizer"}, "what is offloaded is `activations`, which backwards read, or the state of the `optimizer`");
+      } else {
         settings(node.settings, {}, keyword);
-        break;
       }
-      not_available(first_word(stmt.range, keyword), "`" + std::string(keyword) + "`",
-                    node.treatment == ast::Treatment::fuse ? "chains of element-wise operations are fused without being asked"
-                                                           : "`recompute` keeps less of a region's forward, and more stages need less memory per device");
       break;
     }
     case ast::StmtKind::stream:

@@ -81,7 +81,7 @@ std::vector<std::string_view> statement_keywords(BodySort body) {
   std::vector<std::string_view> words;
   for (const StatementRow& row : kRows) {
     if (row.kind == ast::StmtKind::treat && (row.where & bit(body)) != 0) {
-      for (const ast::Treatment each : {ast::Treatment::recompute, ast::Treatment::freeze}) words.push_back(ast::treatment_text(each));
+      for (const ast::Treatment each : {ast::Treatment::recompute, ast::Treatment::offload, ast::Treatment::freeze}) words.push_back(ast::treatment_text(each));
     }
     // `shard` is known, and refused wherever it stands.
     if (!row.keyword.empty() && (row.where & bit(body)) != 0 && row.kind != ast::StmtKind::shard) words.push_back(row.keyword);

@@ -163,8 +163,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
   } else if (name == "--keep") {
     arguments.kept_forward = value;
   } else if (name == "--print-after") {
-    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "rounds", "plan", "all"})) {
-      return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `rounds`, `plan` or `all`";
+    if (!one_of(value, {"build", "split", "place", "replicate", "drop_backward", "communicate", "order", "rounds", "offload", "plan", "all"})) {
+      return "`--print-after " + value + "` is no pass: write `build`, `split`, `place`, `replicate`, `drop_backward`, `communicate`, `order`, `rounds`, `offload`, `plan` or `all`";
     }
     arguments.print_after = value;
   } else if (name == "--device") {

@@ -105,6 +105,7 @@ std::optional<std::string> removable(const directive::Directive& directive, cons
     return line;
   };
   if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) return text("recompute", recompute->targets);
+  if (const auto* offload = std::get_if<directive::Offload>(&directive)) return text("offload", offload->targets) + " with window: " + std::to_string(offload->window) + (offload->what == directive::Offload::What::optimizer ? ", what: optimizer" : "");
   if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) return text("freeze", freeze->targets);
   return std::nullopt;
 }

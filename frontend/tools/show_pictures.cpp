@@ -38,7 +38,7 @@ std::string traffic_picture(const Session& session, const dag::Dag& dag) {
   const std::vector<passes::TrafficRow> rows = passes::traffic_table(dag);
   const std::string& format = session.arguments().format;
   if (format == "json") return pictures::traffic_json(rows, dag);
-  return format == "svg" ? pictures::traffic_svg(rows, "traffic of " + title_of(session.arguments())) : pictures::traffic_text(rows);
+  return format == "svg" ? pictures::traffic_svg(rows, "traffic of " + title_of(session.arguments())) : pictures::traffic_text(rows, dag);
 }
 
 std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {

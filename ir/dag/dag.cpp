@@ -46,6 +46,16 @@ struct Dag::DerivedTypes {
     }
     return entry->second;
   }
+
+  /// The optimizer state of one device's block, slot after slot.
+  const tensor::Type& state(const Dag& dag, Subject subject) {
+    const auto [entry, fresh] = types.try_emplace({NodeKind::fetch, subject, 0});
+    if (fresh) {
+      entry->second = block(dag, subject);
+      entry->second.dims.front().extent *= dag.settings.optimizer ? dag.settings.optimizer->slots() : 0;
+    }
+    return entry->second;
+  }
 };
 
 namespace {
@@ -165,6 +175,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       }
       case NodeKind::update:
       case NodeKind::gather:
+        if (is_optimizer_state(node, port.index)) return derived_types_->state(*this, node.subject);
         if (leaves_block(node)) return derived_types_->block(*this, node.subject);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
@@ -193,7 +204,10 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(node, port.index);
         break;
       case NodeKind::send:
+      case NodeKind::offload:
+      case NodeKind::fetch:
       case NodeKind::report:
+        if (node.subject.bucket().valid()) return derived_types_->state(*this, node.subject);
         next = source_of(node, port.index);
         break;
     }
@@ -272,6 +286,21 @@ std::string Dag::name(NodeId id) const {
         append_instance(text, *this, node.instance);
       }
       if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
+      break;
+    case NodeKind::offload:
+    case NodeKind::fetch:
+      text = kind_name(node.kind);
+      if (node.subject.bucket().valid()) {
+        text += '.';
+        text += subject_name(node.subject);
+        if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
+      } else if (node.chunk.valid()) {
+        text += '.';
+        text += pass_name(node.pass);
+        text += '.';
+        text += context->text(chunks[node.chunk.index()].name);
+      }
+      append_instance(text, *this, node.instance);
       break;
     case NodeKind::report:
       text = "report.";

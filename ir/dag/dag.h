@@ -117,6 +117,7 @@ struct Bucket {
   Cut cut = Cut::nothing;          // what of it; the optimizer state at least where there are flat axes
   directive::Reduce reduced = directive::Reduce::step;  // of gradients that are cut: when
   std::uint32_t prefetch = 0;      // of parameters that are cut: how many runs before its first use a gather stands
+  bool state_on_host = false;      // from level ordered: the optimizer state lies in the memory of the host but while its update runs
   Symbol name;                     // `stage0.0`
   LocId loc;
 };
@@ -206,11 +207,16 @@ struct Dag {
   /// Values that a sum of the bucket's gradients gives, and that an update of it leaves.
   std::uint32_t gradient_values(const Bucket& bucket) const { return cuts_gradients(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
   std::uint32_t parameter_values(const Bucket& bucket) const { return cuts_parameters(bucket) ? 1 : static_cast<std::uint32_t>(bucket.params.size()); }
+  /// Output of an update of optimizer state that lies on the host: that state, new, where its last input was.
+  bool is_optimizer_state(const Node& node, std::uint32_t output) const {
+    return writes_state(node.kind) && output == parameter_values(buckets[node.subject.bucket().index()]);
+  }
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
   /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
   /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket are called after the work that
-  /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
+  /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
+  /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
   /// `cluster[pp: 1]`, as messages speak of devices.
   std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }

@@ -21,8 +21,8 @@ enum class NodeKind : std::uint8_t {
 #undef NODE
 };
 
-/// What it does between devices: the collectives are last.
-enum class Traffic : std::uint8_t { none, send, recv, add, scatter, unite, gather };
+/// What it does between devices, or a device and its host: the collectives are last, copies are those of one member.
+enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, unite, gather };
 
 /// A set of what nodes may speak of.
 struct Subjects {
@@ -52,7 +52,11 @@ constexpr bool runs_body(NodeKind kind) { return kind == NodeKind::chunk; }
 constexpr bool is_send(NodeKind kind) { return traits(kind).traffic == Traffic::send; }
 constexpr bool is_recv(NodeKind kind) { return traits(kind).traffic == Traffic::recv; }
 constexpr bool is_message(NodeKind kind) { return is_send(kind) || is_recv(kind); }
-constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic >= Traffic::add; }
+constexpr bool is_collective(NodeKind kind) { return traits(kind).traffic >= Traffic::out; }
+/// Its outputs lie in the memory of the host.
+constexpr bool leaves_device(NodeKind kind) { return traits(kind).traffic == Traffic::out; }
+constexpr bool returns_to_device(NodeKind kind) { return traits(kind).traffic == Traffic::back; }
+constexpr bool copies_to_or_from_host(NodeKind kind) { return leaves_device(kind) || returns_to_device(kind); }
 constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
 /// Each member has the sum, or its block of it.
 constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add || traits(kind).traffic == Traffic::scatter; }

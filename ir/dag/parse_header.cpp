@@ -229,6 +229,7 @@ class HeaderParser {
     }
     if (reader_.accept("over")) bucket.reduce = parse_axes(reader_, dag_.mesh);
     if (reader_.accept("flat")) cut(bucket);
+    bucket.state_on_host = reader_.accept("offloaded");
     bucket.loc = reader_.location();
     dag_.buckets.push_back(std::move(bucket));
   }

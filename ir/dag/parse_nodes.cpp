@@ -116,7 +116,7 @@ class NodesParser {
       node.subject = Subject::of_norm();
     } else if (may(Subjects::loss)) {
       reader_.expect("loss");
-    } else if (may(Subjects::bucket)) {
+    } else if (may(Subjects::bucket) && !copies_to_or_from_host(node.kind)) {
       reader_.expect("bucket");
     }
     if (const std::optional<Pass> pass = parse_pass(reader_.peek().text); pass && reader_.peek().kind == TextReader::Kind::name) {

@@ -81,6 +81,7 @@ class PlanParser {
     role.arena_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
     reader_.expect("live");
     role.live_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
+    if (reader_.accept("host")) role.host_bytes = reader_.integer("a number of bytes", 0, kMaxBytes);
     reader_.expect("{");
     buffers_.clear();
     while (!reader_.failed() && reader_.accept("buffer")) buffer(role);

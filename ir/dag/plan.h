@@ -16,14 +16,19 @@ namespace piper::dag {
 using RoleId = Id<struct RoleTag>;
 using BufferId = Id<struct BufferTag>;  // position in Role::buffers
 
-/// unreduced: whole gradients until a reduce_scatter has made a block of them; gathered: whole parameters of which a device keeps a block.
-enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, scalars };
+/// unreduced: whole gradients until a reduce_scatter has made a block of them; gathered: whole parameters of which a device keeps a block; offloaded: values in
+/// the memory of the host; offloaded_optimizer: optimizer state there.
+enum class BufferClass : std::uint8_t { parameters, gradients, optimizer, unreduced, gathered, activations, communication, workspace, offloaded, offloaded_optimizer, scalars };
 std::string_view buffer_class_name(BufferClass cls);
-/// It lies in the arena all the time; everything else begins and ends within a step.
+/// It lies in its arena all the time; everything else begins and ends within a step.
 bool is_state(BufferClass cls);
+/// Of the optimizer state of a bucket.
+BufferClass optimizer_class(const Bucket& bucket);
+/// It lies in the arena that the rank has in the memory of the host.
+bool is_on_host(BufferClass cls);
 
 struct Buffer {
-  std::int64_t offset = 0;  // bytes from the start of the arena, a multiple of 64
+  std::int64_t offset = 0;  // bytes from the start of its arena, a multiple of 64
   std::int64_t bytes = 0;
   Port value;               // whose value lies here; invalid for state and workspace. unreduced: output 0 of the reduce_scatter; gathered: output 0 of the gather
   BucketId bucket;          // parameters, gradients, optimizer: the bucket; gradients and parameters are flat in bucket order
@@ -65,6 +70,7 @@ struct Role {
   std::vector<Buffer> buffers;
   std::int64_t arena_bytes = 0;      // size to allocate
   std::int64_t live_bytes = 0;       // the most that lives at one action, counted as ir/verify/plan_facts.h says; the rest is fragmentation
+  std::int64_t host_bytes = 0;       // of the arena in the memory of the host
 };
 
 /// A directed pair or an ordered group, on one stream at each member; its k-th operation at one member is the k-th at the others.

@@ -168,6 +168,7 @@ class Printer : NamePrinter {
       if (bucket.cut > Cut::state) os_ << " cut " << ref(cut_name(bucket.cut)) << " by " << ref(directive::reduce_name(bucket.reduced));
       if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
     }
+    if (bucket.state_on_host) os_ << " offloaded";
     end_line(bucket.loc);
   }
 

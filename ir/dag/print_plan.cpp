@@ -95,7 +95,9 @@ class PlanPrinter {
     names_.symbol(role.name);
     os_ << " at ";
     print_device_set(os_, {role.at}, dag_.mesh, symbols_);
-    os_ << " arena " << role.arena_bytes << " live " << role.live_bytes << " {\n";
+    os_ << " arena " << role.arena_bytes << " live " << role.live_bytes;
+    if (role.host_bytes > 0) os_ << " host " << role.host_bytes;
+    os_ << " {\n";
     std::vector<std::string> names = buffer_names(role);
     for (std::size_t i = 0; i < role.buffers.size(); ++i) buffer(role.buffers[i], names[i]);
     // Waits name the action they are for: the first one at that position.

@@ -29,7 +29,8 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::norm:
       return 1;
     case NodeKind::update:
-      return node.subject.bucket().valid() ? dag.parameter_values(dag.buckets[node.subject.bucket().index()]) : 0;
+      if (!node.subject.bucket().valid()) return 0;
+      return dag.parameter_values(dag.buckets[node.subject.bucket().index()]) + (dag.buckets[node.subject.bucket().index()].state_on_host ? 1 : 0);
     case NodeKind::reduce_scatter:
       return node.subject.bucket().valid() ? dag.gradient_values(dag.buckets[node.subject.bucket().index()]) : 0;
     case NodeKind::gather:
@@ -37,6 +38,10 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node) {
     case NodeKind::report:
     case NodeKind::send:
       return 0;
+    case NodeKind::offload:
+      return node.subject.bucket().valid() ? 0 : input_ports(dag, node);
+    case NodeKind::fetch:
+      return node.subject.bucket().valid() ? 1 : input_ports(dag, node);
     case NodeKind::all_reduce:
       return input_ports(dag, dag.adding_member(node));
     case NodeKind::recv:
@@ -62,7 +67,9 @@ std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan) {
       if (!name.empty()) name += communicator.kind == Communicator::Kind::pair ? ".to." : ".";
       name += place_name(dag.device_sets[member], dag.mesh, dag.context->symbols);
     }
-    if (communicator.kind == Communicator::Kind::group) name = "group." + name;
+    const Comm* const first = communicator.comms.empty() ? nullptr : &dag.comms[communicator.comms.front().index()];
+    const bool copies = first != nullptr && !first->members.empty() && copies_to_or_from_host(dag.node(first->members.front()).kind);
+    if (communicator.kind == Communicator::Kind::group) name = (copies ? "host." : "group.") + name;
     const std::uint32_t count = ++used[name];
     if (count > 1) name += ".no" + std::to_string(count);
     names.push_back(std::move(name));

@@ -117,6 +117,16 @@ struct Recompute {
   LocId loc;
 };
 
+/// `offload block[0..4] mb[1..3] with window: 2`: of what their backwards read each device keeps that of so many instances; the rest waits in the memory of its host.
+/// `offload model with what: optimizer`: so it is with the optimizer state of buckets with parameters that they use.
+struct Offload {
+  enum class What : std::uint8_t { activations, optimizer };
+  std::vector<Selector> targets;
+  std::uint32_t window = 1;  // at least 1
+  What what = What::activations;
+  LocId loc;
+};
+
 /// `freeze embed`: the parameters that these regions use stay as they start.
 struct Freeze {
   std::vector<Selector> targets;
@@ -199,7 +209,7 @@ struct Order {
   LocId written_at(const OrderOp& op) const;
 };
 
-using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require, Recompute, Freeze>;
+using Directive = std::variant<Partition, Split, Place, Replicate, Stream, Order, Require, Recompute, Offload, Freeze>;
 
 // ---- settings of a train ---------------------------------------------------------------------------------------------
 

@@ -302,7 +302,7 @@ Optimizer parse_optimizer(TextReader& reader) {
   return optimizer;
 }
 
-constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "freeze"};
+constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "offload", "freeze"};
 
 Partition parse_partition(TextReader& reader) {
   Partition partition;
@@ -398,6 +398,21 @@ Stream parse_stream(TextReader& reader) {
   return stream;
 }
 
+Offload parse_offload(TextReader& reader) {
+  Offload offload;
+  offload.targets = parse_selectors(reader);
+  reader.expect("with");
+  reader.expect("window");
+  reader.expect(":");
+  offload.window = small(reader, "a window", 1);
+  if (reader.accept(",")) {
+    for (const char* word : {"what", ":", "optimizer"}) reader.expect(word);
+    offload.what = Offload::What::optimizer;
+  }
+  offload.loc = reader.location();
+  return offload;
+}
+
 template <typename Line>
 Line parse_treated(TextReader& reader) {
   Line line;
@@ -424,7 +439,7 @@ bool at_directive(const TextReader& reader) {
 }
 
 Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets) {
-  enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require, recompute, freeze };
+  enum class Kind : std::uint8_t { partition, split, place, replicate, stream, order, require, recompute, offload, freeze };
   switch (choose<Kind>(reader, "a directive", kKinds)) {
     case Kind::partition: return parse_partition(reader);
     case Kind::split: return parse_split(reader);
@@ -434,6 +449,7 @@ Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& 
     case Kind::order: return OrderParser(reader, mesh, device_sets).parse();
     case Kind::require: return parse_require(reader);
     case Kind::recompute: return parse_treated<Recompute>(reader);
+    case Kind::offload: return parse_offload(reader);
     case Kind::freeze: return parse_treated<Freeze>(reader);
   }
   return Require{};

@@ -85,6 +85,13 @@ class Printer {
   }
 
   void operator()(const Recompute& recompute) { treat("recompute ", recompute.targets, recompute.loc); }
+  void operator()(const Offload& offload) {
+    os_ << "offload ";
+    selectors(offload.targets);
+    os_ << " with window: " << offload.window;
+    if (offload.what == Offload::What::optimizer) os_ << ", what: optimizer";
+    location(offload.loc);
+  }
   void operator()(const Freeze& freeze) { treat("freeze ", freeze.targets, freeze.loc); }
 
   void operator()(const Require& require) {

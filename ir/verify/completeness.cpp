@@ -219,7 +219,7 @@ class Completeness {
       if (buckets_of[p] == 1) continue;
       facts_.sink.report(Code::wrong_update, dag_.params[p].loc, "parameter `{}` stands in `{}` buckets; it is updated in one", facts_.text(dag_.params[p].name), buckets_of[p]);
     }
-    for (auto* list : {&updates_of_, &reduce_of_, &scatter_of_, &gather_of_, &sums_of_}) list->assign(dag_.buckets.size(), {});
+    for (auto* list : {&updates_of_, &reduce_of_, &scatter_of_, &gather_of_, &sums_of_, &copies_of_}) list->assign(dag_.buckets.size(), {});
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
       if (!node.subject.bucket().valid()) continue;
@@ -227,6 +227,7 @@ class Completeness {
       if (writes_state(node.kind)) updates_of_[b].push_back(id);
       if (adds_members(node.kind)) (scatters_members(node.kind) ? scatter_of_ : reduce_of_)[b].push_back(id);
       if (unites_blocks(node.kind)) gather_of_[b].push_back(id);
+      if (copies_to_or_from_host(node.kind)) copies_of_[b].push_back(id);
       if (node.kind == NodeKind::sum_squares) sums_of_[b].push_back(id);
     }
     for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) {
@@ -240,6 +241,7 @@ class Completeness {
         continue;
       }
       if (homes) gathers(b);
+      if (!copied_once(b)) continue;
       if (std::any_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; })) frozen_bucket(b);
       if (!homes || dag_.forward_only || frozen) continue;
       for (const DeviceSetId home : bucket.homes) {
@@ -257,6 +259,26 @@ class Completeness {
         if (!reduced(b) || (summed_in_blocks(b) && !all_reduced(b))) same_sums(updates_of_[b].front(), sums);
       }
     }
+  }
+
+  /// Optimizer state on the host comes and goes once per step at each home that updates it; no other does.
+  bool copied_once(std::size_t b) {
+    const dag::Bucket& bucket = dag_.buckets[b];
+    const std::size_t wanted = bucket.state_on_host && !dag_.forward_only && !dag_.frozen(bucket) ? bucket.homes.size() : 0;
+    for (const bool fetches : {true, false}) {
+      std::vector<DeviceSetId> found;
+      for (const NodeId id : copies_of_[b]) {
+        if (returns_to_device(facts_.node(id).kind) == fetches) found.push_back(facts_.node(id).devices);
+      }
+      std::vector<DeviceSetId> homes(bucket.homes.begin(), bucket.homes.end());
+      std::sort(found.begin(), found.end());
+      std::sort(homes.begin(), homes.end());
+      if (wanted == 0 ? found.empty() : found == homes) continue;
+      facts_.sink.report(Code::wrong_update, bucket.loc, "the optimizer state of bucket `{}` is copied `{}` times {} the host where `{}` homes update it{}", facts_.text(bucket.name), found.size(),
+                         fetches ? "from" : "to", wanted, bucket.state_on_host ? "" : ", and it lies on the device");
+      return false;
+    }
+    return true;
   }
 
   /// Nothing is reduced, cut, summed or gathered of what stays as it starts, and all of it does.
@@ -557,7 +579,7 @@ class Completeness {
   std::vector<std::vector<std::uint32_t>> grads_, loss_sums_;  // per body: those outputs
   std::vector<NodeId> summing_;       // the chunk nodes that make sums of losses
   std::vector<Reads> reads_;
-  std::vector<std::vector<NodeId>> updates_of_, reduce_of_, scatter_of_, gather_of_, sums_of_;  // per bucket
+  std::vector<std::vector<NodeId>> updates_of_, reduce_of_, scatter_of_, gather_of_, sums_of_, copies_of_;  // per bucket
   std::vector<std::uint32_t> bucket_of_param_;
   static constexpr std::int64_t kUnknown = -1;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> elements_of_output_;  // per body and output that sums a loss

@@ -35,7 +35,7 @@ struct Reports {
 /// Tables derived from the DAG. `check_tables` and `check_flow` fill them.
 struct FactTables {
   std::vector<std::uint32_t> output_base;  // per node: number of its output 0 among all outputs; one more entry
-  std::vector<std::uint32_t> origin;       // per output: the output whose value it carries: what a recv or an all_gather passes on
+  std::vector<std::uint32_t> origin;       // per output: the output whose value it carries: what a recv, an all_gather or a copy passes on
   std::vector<std::uint32_t> owner;        // per output: its node
   std::vector<bool> shared_body;           // per body: several chunks use it, so its ports name the values of one of them
   std::vector<NodeKind> kind;              // per node, beside each other: the node table is large, and edges visit it in no order
@@ -114,7 +114,7 @@ void check_ports(Facts& facts);
 void check_recompute(Facts& facts);
 /// Every instance, gradient, parameter, loss once.
 void check_completeness(Facts& facts);
-/// Gathers and reductions of what is cut, round by round.
+/// Gathers and reductions of what is cut, and copies to the host: they are called after work that they serve.
 void check_rounds(Facts& facts);
 /// Chunks that share a body: each is held to its own parameters, inputs and neighbours.
 void check_instances(Facts& facts);

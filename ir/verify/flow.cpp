@@ -133,7 +133,7 @@ class Values {
     std::iota(origin.begin(), origin.end(), 0u);
     std::vector<std::uint32_t> passed_on;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
-      if (!is_recv(facts_.kind[i]) && !gathers_members(facts_.kind[i])) continue;
+      if (!is_recv(facts_.kind[i]) && !gathers_members(facts_.kind[i]) && !copies_to_or_from_host(facts_.kind[i])) continue;
       std::uint32_t next = facts_.output_base[i];
       for (const NodeId member : dag_.comms[dag_.nodes[i].comm.index()].members) {
         const Node& other = facts_.node(member);
@@ -174,7 +174,7 @@ class Values {
     return alike.back();
   }
 
-  /// What a recv or an all_gather passes on has the type of its origin.
+  /// What a recv, an all_gather or a copy passes on has the type of its origin.
   void types_of_outputs() {
     first_input_type_.reserve(dag_.bodies.size());
     std::vector<std::uint32_t> first_output_type, output_types;
@@ -249,7 +249,7 @@ class Edges {
         needed = dag_.gradient_values(bucket_of(node));
         break;
       case NodeKind::update:
-        needed = dag_.gradient_values(bucket_of(node)) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
+        needed = dag_.gradient_values(bucket_of(node)) + (bucket_of(node).state_on_host ? 1 : 0) + (dag_.settings.optimizer && dag_.settings.optimizer->clip && dag_.level >= Level::communicating ? 1 : 0);
         // Whether clipping is there below level communicating is up to who builds the DAG.
         if (dag_.level < Level::communicating && expected == needed + 1) needed = expected;
         break;
@@ -269,7 +269,10 @@ class Edges {
       case NodeKind::count:
       case NodeKind::report:
       case NodeKind::send:
-        if (expected == 0 || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
+      case NodeKind::offload:
+      case NodeKind::fetch:
+        if (returns_to_device(node.kind) && node.subject.bucket().valid()) needed = 0;
+        else if (expected == 0 || (leaves_device(node.kind) && node.subject.bucket().valid()) || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
         break;
       case NodeKind::all_gather:
         break;
@@ -305,7 +308,41 @@ class Edges {
 
   std::uint32_t params_of(const Node& node) const { return static_cast<std::uint32_t>(dag_.buckets[node.subject.bucket().index()].params.size()); }
 
+  /// What lies in the memory of the host is read by fetches, and they read nothing else.
+  bool on_device(NodeId id, const Node& node, std::span<const Input> sources) {
+    for (const Input& source : sources) {
+      if (!source.source.node.valid()) continue;
+      const bool host = leaves_device(facts_.node(source.source.node).kind);
+      if (host == returns_to_device(node.kind)) continue;  // the state of a bucket is no value there
+      wrong(id, "`{}` reads `{}`, which lies in the memory of the {}", facts_.name(id), facts_.text(source.source), host ? "host" : "device");
+      return false;
+    }
+    return true;
+  }
+
+  /// Values of the step travel to the host.
+  bool copied(NodeId id, const Node& node, const Input& input) {
+    if (node.subject.bucket().valid()) {
+      const Node& maker = facts_.node(input.source.node);
+      if (writes_state(maker.kind) && maker.subject == node.subject && input.cls == EdgeClass::data && dag_.is_optimizer_state(maker, input.source.index)) return true;
+      wrong(id, "input `{}` of `{}` is not the optimizer state that the update of its bucket left", input.port, facts_.name(id));
+      return false;
+    }
+    if (input.cls == EdgeClass::data && (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)))) return true;
+    wrong(id, "input `{}` of `{}` is no value that a backward reads", input.port, facts_.name(id));
+    return false;
+  }
+
+  bool is_activation(Port origin) const {
+    const Node& maker = facts_.node(origin.node);
+    if (!runs_body(maker.kind)) return false;
+    const PortKind kind = body_of(maker).outputs[origin.index].kind;
+    return kind != PortKind::grad && kind != PortKind::loss_sum;
+  }
+
   void port(NodeId id, const Node& node, std::span<const Input> sources) {
+    if (!on_device(id, node, sources)) return;
+    if (copies_to_or_from_host(node.kind) && !copied(id, node, sources[0])) return;
     if (runs_body(node.kind)) {
       if (sources[0].port >= body_of(node).inputs.size()) return;  // counted as a wrong number of inputs
       return chunk_port(id, node, sources);
@@ -341,6 +378,10 @@ class Edges {
         const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[sources[0].port];
         const tensor::Type& wanted = dag_.param_types[param.index()];
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
+      } else if (writes_state(node.kind) && bucket_of(node).state_on_host && sources[0].port == dag_.inputs_of(node).back().port) {
+        const Node& maker = facts_.node(source.source.node);
+        if (returns_to_device(maker.kind) && maker.subject == node.subject && source.cls == EdgeClass::data) continue;
+        wrong(id, "the last input of `{}` is the optimizer state of its bucket, not `{}`", facts_.name(id), facts_.text(source.source));
       } else if (writes_state(node.kind) && facts_.node(source.source.node).kind != NodeKind::norm) {
         wrong(id, "the last input of `{}` is the gradient norm, not `{}`", facts_.name(id), facts_.text(source.source));
       }

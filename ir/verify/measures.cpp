@@ -60,7 +60,9 @@ class Measures {
       const auto sets = static_cast<std::int64_t>(comm.members.size());
       const std::int64_t rings = devices / joined, in_ring = joined * sets;
       switch (traits(first.kind).traffic) {
-        case dag::Traffic::none: break;
+        case dag::Traffic::none:
+        case dag::Traffic::out:
+        case dag::Traffic::back: break;  // between devices alone
         case dag::Traffic::send:
         case dag::Traffic::recv: total += bytes * devices; break;
         case dag::Traffic::gather: total += rings * joined * bytes * (in_ring - 1); break;

@@ -38,11 +38,11 @@ struct Cell {
 
 /// What an action does to a run of cells; the same in both steps.
 struct Access {
-  enum class Kind : std::uint8_t { read_value, read_sum, read_param, write_value, write_sum, write_garbage, write_param, write_state } kind = Kind::write_garbage;
+  enum class Kind : std::uint8_t { read_value, read_sum, read_state, read_param, write_value, write_sum, write_garbage, write_param, write_state } kind = Kind::write_garbage;
   std::uint32_t first = 0, last = 0;  // cells
   std::uint32_t buffer = kNone;
   std::int64_t base = 0;
-  std::uint32_t id = kNone;     // the output; of a sum its first edge; write_state: the bucket
+  std::uint32_t id = kNone;     // the output; of a sum its first edge; read_state, write_state: the bucket
   std::uint32_t other = kNone;  // read_sum: contributions; read_param, write_param: the parameter; write_value: the input that may lie there; write_sum: which contribution
 };
 
@@ -128,6 +128,10 @@ class RoleMemoryCheck {
     accesses_.push_back(access);
   }
 
+  /// The arena in the memory of the host counts on, far behind that of the device.
+  static constexpr std::int64_t kHost = std::int64_t{1} << 60;
+  static std::int64_t begin_of(const dag::Buffer& buffer) { return buffer.offset + (is_on_host(buffer.cls) ? kHost : 0); }
+
   /// One access per operand, then those to optimizer state, per action.
   void lay_out() {
     edges_.clear();
@@ -137,7 +141,7 @@ class RoleMemoryCheck {
     std::vector<std::vector<std::uint32_t>> optimizer(dag_.buckets.size());
     for (std::uint32_t b = 0; b < role_->buffers.size(); ++b) {
       const dag::Buffer& buffer = role_->buffers[b];
-      if (buffer.cls == dag::BufferClass::optimizer && buffer.bucket.valid()) optimizer[buffer.bucket.index()].push_back(b);
+      if (buffer.bucket.valid() && buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) optimizer[buffer.bucket.index()].push_back(b);
     }
     for (std::size_t i = 0; i < role_->actions.size(); ++i) {
       const Action& action = role_->actions[i];
@@ -148,7 +152,7 @@ class RoleMemoryCheck {
         const dag::Operand& each = role_->operands[action.first_operand + k++];
         const dag::Buffer& buffer = role_->buffers[each.buffer.index()];
         access.buffer = each.buffer.value();
-        access.base = buffer.offset + each.offset;
+        access.base = begin_of(buffer) + each.offset;
         if (bytes < 0) bytes = buffer.bytes - each.offset;
         if (each.offset == 0 && bytes == buffer.bytes) {
           add_whole(access, each.buffer.value());
@@ -157,18 +161,24 @@ class RoleMemoryCheck {
         }
       };
       const std::span<const RoleView::Port> ports = view_->ports(i);
+      const auto state = [&](Access::Kind kind) {
+        for (const std::uint32_t b : optimizer[entry.bucket]) {
+          Access access;
+          access.kind = kind;
+          access.id = entry.bucket;
+          access.buffer = b;
+          access.base = begin_of(role_->buffers[b]);
+          add(access, role_->buffers[b].bytes);
+        }
+      };
+      if (returns_to_device(entry.kind) && entry.bucket != kNone) state(Access::Kind::read_state);
       for (std::size_t p = 0; p < ports.size(); ++p) operand(read_of(entry, ports[p]), view_->bytes(entry, p, ports[p]));
       for (std::uint32_t out = 0; out < entry.num_outputs; ++out) operand(write_of(entry, ports, out), facts_.output_bytes[entry.first_output + out]);
       while (k < action.num_operands) operand({}, -1);
       padding(action, entry, static_cast<std::uint32_t>(ports.size()));
-      if (!writes_state(entry.kind)) continue;
-      for (const std::uint32_t b : optimizer[entry.bucket]) {
-        Access access;
-        access.kind = Access::Kind::write_state;
-        access.id = entry.bucket;
-        access.base = role_->buffers[b].offset;
-        add(access, role_->buffers[b].bytes);
-      }
+      if (entry.bucket == kNone) continue;
+      const bool on_host = dag_.buckets[entry.bucket].state_on_host;
+      if (on_host ? leaves_device(entry.kind) : writes_state(entry.kind)) state(Access::Kind::write_state);
     }
     first_access_.push_back(static_cast<std::uint32_t>(accesses_.size()));
     const std::vector<std::int64_t>& bytes = edges_.bytes();
@@ -187,7 +197,7 @@ class RoleMemoryCheck {
   /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part. Padding of the state stays what it is; that of what is
   /// whole for a while is written, by zeros or with the blocks.
   void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
-    if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0) return;
+    if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0 || copies_to_or_from_host(entry.kind)) return;
     const std::int64_t filled = filled_bytes(dag_, dag_.buckets[entry.bucket]);
     const auto add_tail = [&](std::uint32_t operand) {
       const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
@@ -232,7 +242,9 @@ class RoleMemoryCheck {
     }
     access.kind = Access::Kind::write_value;
     access.id = id;
-    if (writes_state(entry.kind)) {
+    if (writes_state(entry.kind) && dag_.is_optimizer_state(facts_.node(NodeId(entry.node)), out)) {
+      access.other = static_cast<std::uint32_t>(ports.size()) - 1;  // in place
+    } else if (writes_state(entry.kind)) {
       access.kind = Access::Kind::write_param;
       access.other = dag_.buckets[entry.bucket].params[out].value();
     }
@@ -336,7 +348,19 @@ class RoleMemoryCheck {
     return {};
   }
 
+  /// What an update left there, in the step before at the latest.
+  void read_state(std::uint32_t a, const Access& access) {
+    for (std::uint32_t c = access.first; c < access.last; ++c) {
+      if (!after_write(cells_[c])) return race(a, cells_[c].writer, "reads what is written by");
+      const Content& has = cells_[c].content;
+      if (has.kind == Content::Kind::initial || (has.kind == Content::Kind::optimizer && has.id == access.id && has.base == access.base)) continue;
+      reports_.sink.report(Code::wrong_value, plan_.loc(a), "`{}` needs the optimizer state of its bucket, but these bytes hold {}", plan_.name(a), describe(has));
+      return;
+    }
+  }
+
   void read(std::uint32_t a, const Access& access, std::uint32_t operand) {
+    if (access.kind == Access::Kind::read_state) return read_state(a, access);
     Content wanted;
     wanted.kind = Content::Kind::value;
     wanted.step = static_cast<std::uint8_t>(step_);
@@ -401,7 +425,7 @@ class RoleMemoryCheck {
   std::int64_t byte_of(std::uint32_t cell) const {
     std::vector<std::int64_t> sorted = edges_.bytes();
     std::sort(sorted.begin(), sorted.end());
-    return sorted[cell];
+    return sorted[cell] % kHost;
   }
 
   void write_output(std::uint32_t a, const Access& access) {

@@ -103,7 +103,9 @@ class Placement {
     const Node& first = facts_.node(comm.members.front());
     const AxisMask whole = whole_[first.devices.index()];
     if ((comm.axes & ~whole) != 0) return unmatched(comm, "it joins an axis along which its members have one device");
-    if (comm.members.size() == 1 && comm.axes == 0) return unmatched(comm, "it has one member and joins no axis");
+    const bool alone = comm.members.size() == 1 && comm.axes == 0;
+    if (copies_to_or_from_host(kind)) return alone ? void() : unmatched(comm, "a copy to or from the memory of the host has one member");
+    if (alone) return unmatched(comm, "it has one member and joins no axis");
     for (std::size_t k = 0; k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
       if (member.kind != kind) return unmatched(comm, "its members are of different kinds");

@@ -409,12 +409,19 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
   return fits;
 }
 
+/// Of values that a node makes. What comes back from the host is what it was; optimizer state passes through.
+dag::BufferClass class_of(const Node& node) {
+  if (leaves_device(node.kind)) return dag::BufferClass::offloaded;
+  const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();
+  return is_communication(node.kind) && !values ? dag::BufferClass::communication : dag::BufferClass::activations;
+}
+
 /// A buffer of values is as large as the value that it is called after; the others are called after none.
 bool check_label(const Facts& facts, const dag::Buffer& buffer, std::string_view role, Reports reports) {
   if (buffer.cls == dag::BufferClass::unreduced || buffer.cls == dag::BufferClass::gathered) return check_whole(facts, buffer, role, reports);
-  const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication;
   const bool labelled = buffer.value.node.valid();
-  if (values != labelled || (values && (buffer.bucket.valid() || is_communication(facts.kind[buffer.value.node.index()]) != (buffer.cls == dag::BufferClass::communication)))) {
+  const bool values = buffer.cls == dag::BufferClass::activations || buffer.cls == dag::BufferClass::communication || buffer.cls == dag::BufferClass::offloaded;
+  if (values != labelled || (values && (buffer.bucket.valid() || class_of(facts.node(buffer.value.node)) != buffer.cls))) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` is of class `{}`, which {} does not have", role, buffer.offset,
                         buffer_class_name(buffer.cls), labelled ? "`" + facts.text(buffer.value) + "`" : "what is no value");
     return false;
@@ -440,9 +447,10 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
   const dag::Role& role = view.role();
   const std::string_view role_name = facts.text(role.name);
   for (const dag::Buffer& buffer : role.buffers) {
-    if (buffer.offset < 0 || buffer.bytes < 0 || buffer.offset % 64 != 0 || buffer.offset > role.arena_bytes || buffer.bytes > role.arena_bytes - buffer.offset) {
+    const std::int64_t arena = is_on_host(buffer.cls) ? role.host_bytes : role.arena_bytes;
+    if (buffer.offset < 0 || buffer.bytes < 0 || buffer.offset % 64 != 0 || buffer.offset > arena || buffer.bytes > arena - buffer.offset) {
       reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is not a part of its arena of `{}`, in steps of 64", role_name,
-                          buffer.offset, buffer.bytes, role.arena_bytes);
+                          buffer.offset, buffer.bytes, arena);
       return;
     }
     if (!check_label(facts, buffer, role_name, reports)) return;
@@ -477,6 +485,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
       }
       if (!output) continue;
+      const bool in_place = (collective && !copies_to_or_from_host(entry.kind)) || dag.is_optimizer_state(facts.node(action.node), i - inputs);
       bool belongs = false;
       switch (buffer.cls) {
         case dag::BufferClass::parameters: belongs = (writes_state(entry.kind) || unites_blocks(entry.kind)) && buffer.bucket.value() == entry.bucket; break;
@@ -485,7 +494,8 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
         case dag::BufferClass::gathered: belongs = buffer.value == Port{action.node, 0}; break;
         case dag::BufferClass::activations:
         case dag::BufferClass::communication:
-          belongs = buffer.value == Port{action.node, i - inputs} || (collective && names(role, action, inputs, operand.buffer));
+        case dag::BufferClass::offloaded:
+          belongs = buffer.value == Port{action.node, i - inputs} || (in_place && names(role, action, inputs, operand.buffer));
           break;
         default: break;
       }

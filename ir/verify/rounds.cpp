@@ -1,3 +1,4 @@
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -17,11 +18,13 @@ class Rounds {
     for (const NodeId id : facts_.around) {
       const Node& node = facts_.node(id);
       if (!node.chunk.valid()) continue;
-      if (!in_blocks(node)) {
+      if (!in_blocks(node) && !copies_to_or_from_host(node.kind)) {
         facts_.sink.report(Code::broken_dag, node.loc, "`{}` speaks of work, and nothing of its bucket is done per round of work", facts_.name(id));
         return;
       }
       called_.insert(id);
+      if (!leaves_device(node.kind)) continue;
+      for (const Input& input : dag_.inputs_of(node)) leaves_.emplace(input.source, id);
     }
     if (called_.empty()) return;
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
@@ -34,13 +37,16 @@ class Rounds {
           facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` sums the gradients of more than one backward, and its bucket is reduced by each", facts_.name(NodeId(i)));
           return;
         }
-        if (runs_body(node.kind) && unites_blocks(maker.kind)) rounds_.insert(round(input.source.node, node));
+        if (runs_body(node.kind) && (unites_blocks(maker.kind) || returns_to_device(maker.kind))) rounds_.insert(round(input.source.node, node));
+        if (leaves_device(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
+        if (const auto leaves = leaves_.find(input.source); leaves != leaves_.end() && runs_body(node.kind)) rounds_.insert(round(leaves->second, node));
         if (scatters_members(node.kind) && runs_body(maker.kind)) rounds_.insert(round(NodeId(i), maker));
       }
     }
     for (const NodeId id : called_) {
       if (rounds_.contains(round(id, facts_.node(id)))) continue;
-      facts_.sink.report(Code::wrong_reduction, facts_.loc(id), "`{}` is called after work that neither reads nor makes what it moves", facts_.name(id));
+      facts_.sink.report(copies_to_or_from_host(facts_.node(id).kind) ? Code::wrong_edge : Code::wrong_reduction, facts_.loc(id), "`{}` is called after work that neither reads nor makes what it moves",
+                         facts_.name(id));
     }
   }
 
@@ -57,6 +63,7 @@ class Rounds {
   Facts& facts_;
   const Dag& dag_;
   std::set<NodeId> called_;
+  std::map<Port, NodeId> leaves_;  // what is copied to the host, and by whom
   std::set<Round> rounds_;
 };
 

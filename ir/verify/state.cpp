@@ -61,13 +61,19 @@ class State {
     state_.assign(dag_.buckets.size(), OfBucket{kNone, kNone, kNone});
     for (std::uint32_t b = 0; b < role_.buffers.size() && !reports_.enough(); ++b) {
       const Buffer& buffer = role_.buffers[b];
-      const auto found = std::find(kOfBucket.begin(), kOfBucket.end(), buffer.cls);
+      // Optimizer state has one place, on the host or on the device.
+      const bool optimizer = buffer.cls == BufferClass::optimizer || buffer.cls == BufferClass::offloaded_optimizer;
+      const auto found = std::find(kOfBucket.begin(), kOfBucket.end(), optimizer ? BufferClass::optimizer : buffer.cls);
       if (found == kOfBucket.end()) continue;
       if (!buffer.bucket.valid()) {
         reports_.sink.report(Code::wrong_state, LocId(), "a {} of role `{}` belongs to no bucket", what(buffer.cls), role_name());
         continue;
       }
       const std::uint32_t bucket = buffer.bucket.value();
+      if (optimizer && buffer.cls != optimizer_class(dag_.buckets[bucket])) {
+        reports_.sink.report(Code::wrong_state, LocId(), "the optimizer state of bucket `{}` on role `{}` lies in the wrong memory", bucket_name(bucket), role_name());
+        continue;
+      }
       std::uint32_t& known = state_[bucket][static_cast<std::size_t>(found - kOfBucket.begin())];
       if (known != kNone) {
         reports_.sink.report(Code::wrong_state, LocId(), "role `{}` has the {} of bucket `{}` twice", role_name(), what(buffer.cls), bucket_name(bucket));
@@ -78,7 +84,7 @@ class State {
         reports_.sink.report(Code::wrong_frozen, LocId(), "role `{}` has a {} of bucket `{}`, which is frozen", role_name(), what(buffer.cls), bucket_name(bucket));
         continue;
       }
-      const std::int64_t wanted = bytes_of(bucket, buffer.cls);
+      const std::int64_t wanted = bytes_of(bucket, *found);
       if (buffer.bytes == wanted) continue;
       reports_.sink.report(Code::wrong_state, LocId(), "the {} of bucket `{}` on role `{}` takes `{}` bytes, and the bucket needs `{}`", what(buffer.cls),
                            bucket_name(bucket), role_name(), buffer.bytes, wanted);
@@ -99,7 +105,7 @@ class State {
     const std::int64_t begin = role_.buffers[scalars_].offset, end = begin + kScalarBytes;
     for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
       const Buffer& buffer = role_.buffers[b];
-      if (b == scalars_ || buffer.offset >= end || buffer.offset + buffer.bytes <= begin) continue;
+      if (b == scalars_ || is_on_host(buffer.cls) || buffer.offset >= end || buffer.offset + buffer.bytes <= begin) continue;
       reports_.sink.report(Code::wrong_state, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes shares bytes with the scalars at `{}`", role_name(), buffer.offset, buffer.bytes,
                            begin);
       return;
@@ -178,28 +184,38 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
     for (const dag::Operand& operand : std::span(role.operands).subspan(role.actions[a].first_operand, role.actions[a].num_operands)) {
       const Buffer& buffer = role.buffers[operand.buffer.index()];
       std::uint32_t& known = seen[operand.buffer.index()];
-      if (is_state(buffer.cls) || known == a) continue;
+      if (known == a) continue;
+      if (is_on_host(buffer.cls)) {
+        known = a;
+        continue;
+      }
+      if (is_state(buffer.cls)) continue;
       const bool workspace = buffer.cls == BufferClass::workspace;
       if (workspace || known == kNone) change[a + 1] -= rounded(buffer.bytes);
       if (workspace) change[a] += rounded(buffer.bytes);
       known = a;
     }
   }
-  std::int64_t bytes = 0, end = 0;
+  std::int64_t bytes = 0, end = 0, host_end = 0;
   for (std::uint32_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
-    end = std::max(end, buffer.offset + rounded(buffer.bytes));
+    std::int64_t& end_of_arena = is_on_host(buffer.cls) ? host_end : end;
+    end_of_arena = std::max(end_of_arena, buffer.offset + rounded(buffer.bytes));
     if (is_state(buffer.cls)) {
-      bytes += rounded(buffer.bytes);
+      if (!is_on_host(buffer.cls)) bytes += rounded(buffer.bytes);
     } else if (seen[b] == kNone) {
       reports.sink.report(Code::wrong_live_bytes, LocId(), "no action of role `{}` names its buffer at `{}` with `{}` bytes", facts.text(role.name), buffer.offset, buffer.bytes);
       return;
-    } else if (buffer.cls != BufferClass::workspace) {
+    } else if (buffer.cls != BufferClass::workspace && !is_on_host(buffer.cls)) {
       change[seen[b]] += rounded(buffer.bytes);
     }
   }
   if (role.arena_bytes != end) {
     reports.sink.report(Code::wrong_live_bytes, LocId(), "role `{}` has an arena of `{}` bytes, and its buffers end at `{}`", facts.text(role.name), role.arena_bytes, end);
+    return;
+  }
+  if (role.host_bytes != host_end) {
+    reports.sink.report(Code::wrong_live_bytes, LocId(), "role `{}` has an arena of `{}` bytes in the memory of the host, and its buffers end at `{}`", facts.text(role.name), role.host_bytes, host_end);
     return;
   }
   std::int64_t most = bytes;

@@ -209,7 +209,9 @@ class Assignment {
       }
     }
     std::vector<std::size_t> count;
-    for (const auto& streams : seen) count.push_back(streams.size() + 1);
+    // The stream of work, and that of copies to the host.
+    const bool copies = !dag_.forward_only && std::any_of(strategy_.directives.begin(), strategy_.directives.end(), [](const auto& line) { return std::holds_alternative<directive::Offload>(line); });
+    for (const auto& streams : seen) count.push_back(streams.size() + (copies ? 2 : 1));
     return count;
   }
 

@@ -82,6 +82,8 @@ WorkGraph::Sort sort_of(const Node& node) {
     case NodeKind::all_reduce:
     case NodeKind::reduce_scatter:
     case NodeKind::gather:
+    case NodeKind::offload:
+    case NodeKind::fetch:
     case NodeKind::all_gather: break;
   }
   return WorkGraph::Sort::communication;

@@ -1,6 +1,7 @@
 #include "passes/plan/memory_advice.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,51 +15,138 @@ using namespace dag;
 
 namespace {
 
-/// Lines that would save memory and are not there, each with the strategy that has it.
-std::vector<std::pair<std::string, directive::Strategy>> savings(const Context& context, const directive::Strategy& strategy) {
-  directive::Strategy without = strategy;
-  std::erase_if(without.directives, [](const directive::Directive& line) { return std::holds_alternative<directive::Require>(line); });
-  std::vector<std::pair<std::string, directive::Strategy>> savings;
-  const auto is_recompute = [](const directive::Directive& line) { return std::holds_alternative<directive::Recompute>(line); };
-  if (std::none_of(without.directives.begin(), without.directives.end(), is_recompute)) {
-    directive::Selector target;  // what the program is cut into, else all of it
-    for (const directive::Directive& line : without.directives) {
-      if (const auto* partition = std::get_if<directive::Partition>(&line)) target.coordinates.assign(1, {partition->into.name, true, {}, {}});
-    }
-    savings.emplace_back("recompute " + print_selector(target, context.symbols), without);
-    // Made in place: the compiler takes a moved variant's other forms for read.
-    directive::Directive& line = savings.back().second.directives.emplace_back(std::in_place_type<directive::Recompute>);
-    std::get<directive::Recompute>(line).targets.push_back(std::move(target));
+struct Saving {
+  std::string line;
+  directive::Strategy with;
+};
+
+template <typename Line>
+bool has(const directive::Strategy& strategy) {
+  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<Line>(line); });
+}
+
+/// What the program is cut into, else all of it.
+directive::Selector pieces(const directive::Strategy& strategy) {
+  directive::Selector target;
+  for (const directive::Directive& line : strategy.directives) {
+    if (const auto* partition = std::get_if<directive::Partition>(&line)) target.coordinates.assign(1, {partition->into.name, true, {}, {}});
   }
-  directive::Strategy shared = without;
+  return target;
+}
+
+/// `zero: 3` where replicas keep whole parameters; nothing where none do.
+std::optional<Saving> with_parameters_cut(directive::Strategy strategy) {
   const auto cuts = [](const directive::Directive& line) { return std::holds_alternative<directive::Replicate>(line) && std::get<directive::Replicate>(line).zero > 0; };
-  const bool cut = std::any_of(without.directives.begin(), without.directives.end(), cuts);
+  const bool cut = std::any_of(strategy.directives.begin(), strategy.directives.end(), cuts);
   bool any = false;
-  for (directive::Directive& line : shared.directives) {
+  for (directive::Directive& line : strategy.directives) {
     auto* replicate = std::get_if<directive::Replicate>(&line);
     if (replicate == nullptr || replicate->zero == 3 || (cut && replicate->zero == 0)) continue;
     replicate->zero = 3;
     replicate->reduce.reset();
     any = true;
   }
-  if (any) savings.emplace_back("zero: 3", std::move(shared));
+  return any ? std::optional(Saving{"zero: 3", std::move(strategy)}) : std::nullopt;
+}
+
+/// Lines that may save memory and are not there, each with the strategy that has it.
+std::vector<Saving> savings(const Context& context, const directive::Strategy& strategy) {
+  std::vector<Saving> savings;
+  const directive::Selector target = pieces(strategy);
+  const std::string text = print_selector(target, context.symbols);
+  // Made in place: the compiler takes a moved variant's other forms for read.
+  if (!has<directive::Recompute>(strategy)) {
+    savings.push_back({"recompute " + text, strategy});
+    std::get<directive::Recompute>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Recompute>)).targets.push_back(target);
+  }
+  if (!has<directive::Offload>(strategy)) {
+    savings.push_back({"offload " + text, strategy});
+    std::get<directive::Offload>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Offload>)).targets.push_back(target);
+    savings.push_back({"offload " + text + " with what: optimizer", strategy});
+    auto& state = std::get<directive::Offload>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Offload>));
+    state.targets.push_back(target);
+    state.what = directive::Offload::What::optimizer;
+  }
+  if (std::optional<Saving> cut = with_parameters_cut(strategy)) savings.push_back(std::move(*cut));
   return savings;
 }
 
+/// The program with gathers at most so far ahead; false where none is farther.
+bool limit_prefetch(directive::Strategy& strategy, std::uint32_t most) {
+  bool any = false;
+  for (directive::Directive& line : strategy.directives) {
+    auto* replicate = std::get_if<directive::Replicate>(&line);
+    if (replicate == nullptr || replicate->prefetch.value_or(0) <= most) continue;
+    replicate->prefetch = most;
+    any = true;
+  }
+  return any;
+}
+
+class Advice {
+ public:
+  Advice(tensor::Graph& model, directive::Strategy strategy, const Options& options) : model_(model), options_(options) {
+    for (const directive::Directive& line : strategy.directives) {
+      const auto* require = std::get_if<directive::Require>(&line);
+      if (require != nullptr && require->measure == directive::Measure::peak_memory) bounds_.push_back(*require);
+    }
+    std::erase_if(strategy.directives, [](const directive::Directive& line) { return std::holds_alternative<directive::Require>(line); });
+    strategy_ = std::move(strategy);
+    options_.after = nullptr;
+    options_.verify_each = false;
+    options_.memory_advice = [] { return std::string(); };  // the lines compiled here require nothing
+  }
+
+  std::string text() {
+    const std::optional<std::int64_t> now = peak(strategy_);
+    std::string text = farthest_prefetch();
+    bool first = true;
+    for (const Saving& saving : savings(model_.context(), strategy_)) {
+      const std::optional<std::int64_t> bytes = peak(saving.with);
+      if (!bytes || !now || *bytes >= *now) continue;
+      text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(static_cast<double>(*bytes)) + " with `" + saving.line + "`";
+    }
+    return text.empty() ? text : text + "; more stages or microbatches make the parts smaller, too";
+  }
+
+ private:
+  /// Of the largest arena; nothing where it does not compile.
+  std::optional<std::int64_t> peak(const directive::Strategy& strategy) {
+    DiagnosticSink unread(model_.context().locations);
+    const std::optional<Dag> dag = compile(model_, strategy, unread, options_);
+    return dag ? std::optional(measure(*dag).peak_memory) : std::nullopt;
+  }
+
+  bool fits(std::uint32_t prefetch) {
+    directive::Strategy limited = strategy_;
+    limit_prefetch(limited, prefetch);
+    const std::optional<std::int64_t> bytes = peak(limited);
+    return bytes && std::all_of(bounds_.begin(), bounds_.end(), [&](const directive::Require& bound) { return directive::holds(static_cast<double>(*bytes), bound.compare, bound.bound); });
+  }
+
+  /// The largest `prefetch` that the required memory allows; nothing where there is none to lower, or none is low enough.
+  std::string farthest_prefetch() {
+    std::uint32_t most = 0;
+    for (const directive::Directive& line : strategy_.directives) {
+      if (const auto* replicate = std::get_if<directive::Replicate>(&line)) most = std::max(most, replicate->prefetch.value_or(0));
+    }
+    if (most == 0 || !fits(0)) return "";
+    std::uint32_t fit = 0, too_far = most;
+    while (too_far - fit > 1) {
+      const std::uint32_t middle = fit + (too_far - fit) / 2;
+      (fits(middle) ? fit : too_far) = middle;
+    }
+    return "`prefetch: " + std::to_string(fit) + "` is the largest that fits";
+  }
+
+  tensor::Graph& model_;
+  directive::Strategy strategy_;
+  Options options_;
+  std::vector<directive::Require> bounds_;
+};
+
 }  // namespace
 
-std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options) {
-  Options quiet = options;
-  quiet.after = nullptr;
-  quiet.verify_each = false;
-  quiet.memory_advice = [] { return std::string(); };  // the lines compiled here require nothing
-  std::string advice;
-  for (const auto& [line, with] : savings(model.context(), strategy)) {
-    DiagnosticSink unread(model.context().locations);
-    const std::optional<Dag> dag = compile(model, with, unread, quiet);
-    if (dag) advice += (advice.empty() ? "it would be " : ", ") + bytes_text(static_cast<double>(measure(*dag).peak_memory)) + " with `" + line + "`";
-  }
-  return advice.empty() ? advice : advice + "; more stages or microbatches make the parts smaller, too";
-}
+std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options) { return Advice(model, strategy, options).text(); }
 
 }  // namespace piper::passes

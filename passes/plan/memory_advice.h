@@ -7,7 +7,8 @@
 
 namespace piper::passes {
 
-/// `it would be 45.8KiB with `recompute stage`, 42.3KiB with `zero: 3`; …`; empty where no line would help. The model was compiled before.
+/// `it would be 45.8KiB with `recompute stage`, 42.3KiB with `zero: 3`; …`, after the largest `prefetch` that fits; empty where no line would help. The model was
+/// compiled before.
 std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options);
 
 }  // namespace piper::passes

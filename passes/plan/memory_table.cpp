@@ -37,7 +37,7 @@ std::vector<Change> changes_of(const Role& role) {
   }
   for (std::size_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
-    if (is_state(buffer.cls) || buffer.cls == BufferClass::workspace || first[b] == kNever) continue;
+    if (is_state(buffer.cls) || is_on_host(buffer.cls) || buffer.cls == BufferClass::workspace || first[b] == kNever) continue;
     changes.push_back({first[b], buffer.cls, aligned(buffer.bytes)});
     changes.push_back({last[b] + 1, buffer.cls, -aligned(buffer.bytes)});
   }
@@ -56,8 +56,9 @@ std::vector<MemoryRow> memory_table(const Dag& dag) {
     MemoryRow& row = rows.emplace_back();
     row.role = dag.context->text(role.name);
     row.arena = role.arena_bytes;
+    row.host = role.host_bytes;
     for (const Buffer& buffer : role.buffers) {
-      if (is_state(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
+      if (is_state(buffer.cls) && !is_on_host(buffer.cls)) row.rest[static_cast<std::size_t>(buffer.cls)] += aligned(buffer.bytes);
     }
     row.peak = row.rest;
     std::array<std::int64_t, kBufferClasses> now = row.rest;

@@ -18,6 +18,7 @@ struct MemoryRow {
   std::array<std::int64_t, kBufferClasses> peak{};    // at the action where most lives, the first of equals; their sum is Role::live_bytes
   dag::NodeId at;                                     // that action; invalid where nothing but state lives
   std::int64_t arena = 0;                             // what is allocated
+  std::int64_t host = 0;                              // what is allocated in the memory of the host
   std::int64_t sum_of_rest() const;
   std::int64_t sum_of_peak() const;
 };

@@ -98,8 +98,10 @@ class RoleProjection {
     parameters_.assign(dag_.buckets.size(), {});
     gradients_.assign(dag_.buckets.size(), {});
     const std::uint32_t slots = dag_.settings.optimizer ? dag_.settings.optimizer->slots() : 0;
-    std::int64_t at = 0;
+    std::int64_t on_device = 0;
+    host_state_bytes_ = 0;
     const auto add_state = [&](BufferClass cls, std::int64_t bytes, BucketId bucket) {
+      std::int64_t& at = is_on_host(cls) ? host_state_bytes_ : on_device;
       const BufferId buffer = add_buffer(cls, at, bytes, {}, bucket);
       at += bytes;
       return buffer;
@@ -109,10 +111,10 @@ class RoleProjection {
       parameters_[bucket.index()] = add_state(BufferClass::parameters, dag_.cuts_parameters(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
       if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
       gradients_[bucket.index()] = add_state(BufferClass::gradients, dag_.cuts_gradients(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
-      if (slots > 0) add_state(BufferClass::optimizer, slots * layout.block(), bucket);
+      if (slots > 0) add_state(optimizer_class(dag_.buckets[bucket.index()]), slots * layout.block(), bucket);
     }
-    add_buffer(BufferClass::scalars, at, kScalarBytes, {}, {});
-    state_bytes_ = at + kScalarBytes;
+    add_buffer(BufferClass::scalars, on_device, kScalarBytes, {}, {});
+    state_bytes_ = on_device + kScalarBytes;
   }
 
   std::int64_t param_offset(tensor::ParamId param) const {
@@ -125,6 +127,13 @@ class RoleProjection {
 
   bool is_gradient(const Node& node, std::uint32_t output) const {
     return runs_body(node.kind) && dag_.bodies[node.body.index()].outputs[output].kind == PortKind::grad;
+  }
+
+  /// Of the values that a node makes. What comes back from the host is what it was; optimizer state passes through.
+  static BufferClass class_of(const Node& node) {
+    if (leaves_device(node.kind)) return BufferClass::offloaded;
+    const bool values = returns_to_device(node.kind) && !node.subject.bucket().valid();
+    return node.comm.valid() && !values ? BufferClass::communication : BufferClass::activations;
   }
 
   // ---- values of the step
@@ -156,6 +165,11 @@ class RoleProjection {
           value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
           continue;
         }
+        if (writes_state(node.kind) && dag_.is_optimizer_state(node, i)) {
+          const Source& state = inputs(a).back();  // new where it was
+          value_of_port_[first_value_[a] + i] = value_of(state.action, state.output);
+          continue;
+        }
         if (node.makes_parameters() || node.reduces_gradients()) continue;
         if (adds_members(node.kind) && !inputs(a).empty()) {
           // In place where nothing else reads the operand.
@@ -167,8 +181,7 @@ class RoleProjection {
             continue;
           }
         }
-        const bool communicated = node.comm.valid();
-        add_value({Port{id, i}, communicated ? BufferClass::communication : BufferClass::activations, {}}, bytes, a);
+        add_value({Port{id, i}, class_of(node), {}}, bytes, a);
         value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
       }
       if (facts_.sizes.workspace[id.index()] > 0) {
@@ -223,14 +236,30 @@ class RoleProjection {
     accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
   }
 
+  /// Of the values that lie on the host, or of the others.
+  LayoutSize lay_out_arena(bool host) {
+    std::vector<std::uint32_t> there;
+    std::vector<Lifetime> lifetimes;
+    for (std::uint32_t v = 0; v < values_.size(); ++v) {
+      if (is_on_host(values_[v].cls) != host) continue;
+      there.push_back(v);
+      lifetimes.push_back(lifetimes_[v]);
+    }
+    const LayoutSize size = lay_out(lifetimes);
+    for (std::size_t i = 0; i < there.size(); ++i) lifetimes_[there[i]].offset = lifetimes[i].offset;
+    return size;
+  }
+
   void lay_out_values() {
-    const LayoutSize size = lay_out(lifetimes_);
+    const bool host = std::any_of(values_.begin(), values_.end(), [](const Value& value) { return is_on_host(value.cls); });
+    const LayoutSize size = host ? lay_out_arena(false) : lay_out(lifetimes_);
     role_.arena_bytes = state_bytes_ + size.bytes;
     role_.live_bytes = state_bytes_ + size.live;
+    role_.host_bytes = host_state_bytes_ + (host ? lay_out_arena(true).bytes : 0);
     role_.buffers.reserve(role_.buffers.size() + values_.size());
     llvm::DenseMap<std::pair<std::int64_t, std::int64_t>, BufferId> workspaces;
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      const std::int64_t offset = state_bytes_ + lifetimes_[v].offset;
+      const std::int64_t offset = (is_on_host(values_[v].cls) ? host_state_bytes_ : state_bytes_) + lifetimes_[v].offset;
       if (values_[v].cls != BufferClass::workspace) {
         values_[v].buffer = add_buffer(values_[v].cls, offset, lifetimes_[v].bytes, values_[v].port, {});
         continue;
@@ -250,6 +279,7 @@ class RoleProjection {
       const std::uint32_t unreduced = value_of(action, output);
       return {param_offset(param), unreduced != kNone ? values_[unreduced].buffer : gradients_[facts_.params[param.index()].bucket.index()], false};
     }
+    if (writes_state(node.kind) && dag_.is_optimizer_state(node, output)) return {0, values_[value_of(action, output)].buffer, false};
     if (dag_.leaves_block(node)) return {0, (adds_members(node.kind) ? gradients_ : parameters_)[node.subject.bucket().index()], false};
     if (gathers_for_a_while(node)) return {facts_.buckets[node.subject.bucket().index()].offsets[output], values_[value_of(action, output)].buffer, false};
     if (node.reduces_gradients()) {
@@ -314,10 +344,12 @@ class RoleProjection {
     // Gradients of a bucket are written again only after their reduction in the step before, or where the reduction alone writes them after their update.
     reduction_.assign(dag_.buckets.size(), kNone);
     update_.assign(dag_.buckets.size(), kNone);
+    offload_.assign(dag_.buckets.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       if (!node(a).subject.bucket().valid()) continue;
       if (adds_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
       if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
+      if (leaves_device(node(a).kind)) offload_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     needs_.clear();
@@ -333,6 +365,7 @@ class RoleProjection {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (is_recv(node.kind)) need_window(a);
+      if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
       if (scatters_members(node.kind) && dag_.leaves_block(node) && !touched_[node.subject.bucket().index()]) {
         need(a, update_[node.subject.bucket().index()], 1);
@@ -419,8 +452,10 @@ class RoleProjection {
       return entry->second;
     };
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      first_cell_[v] = cut(lifetimes_[v].offset);
-      end_cell_[v] = cut(lifetimes_[v].offset + aligned(lifetimes_[v].bytes));
+      // The arena on the host counts on, far behind that of the device.
+      const std::int64_t begin = lifetimes_[v].offset + (is_on_host(values_[v].cls) ? std::int64_t{1} << 60 : 0);
+      first_cell_[v] = cut(begin);
+      end_cell_[v] = cut(begin + aligned(lifetimes_[v].bytes));
     }
     std::vector<std::uint32_t> by_place(cuts_.size()), number(cuts_.size());
     for (std::uint32_t i = 0; i < cuts_.size(); ++i) by_place[i] = i;
@@ -471,7 +506,7 @@ class RoleProjection {
   std::vector<std::uint32_t> local_stream_;    // per stream of the DAG: number on this rank
   std::vector<std::uint32_t> next_position_;   // per local stream
   std::vector<BufferId> parameters_, gradients_;  // per bucket
-  std::int64_t state_bytes_ = 0;
+  std::int64_t state_bytes_ = 0, host_state_bytes_ = 0;
 
   std::vector<std::uint32_t> first_value_;     // per action, one more: into value_of_port_
   std::vector<std::uint32_t> value_of_port_;   // per output: its value, or kNone for state
@@ -491,7 +526,7 @@ class RoleProjection {
   std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
-  std::vector<std::uint32_t> reduction_, update_;  // per bucket: the actions that reduce and that update it
+  std::vector<std::uint32_t> reduction_, update_, offload_;  // per bucket: the actions that reduce it, that update it, and that bring its optimizer state to the host
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;

@@ -61,7 +61,9 @@ Measures measure(const Dag& dag) {
     measures.peak_role = i;
   }
   measures.bubble = bubble_of(dag);
-  for (const Comm& comm : dag.comms) measures.traffic += bytes_sent(dag, comm);
+  for (const Comm& comm : dag.comms) {
+    if (!copies_to_or_from_host(dag.node(comm.members.front()).kind)) measures.traffic += bytes_sent(dag, comm);
+  }
   return measures;
 }
 

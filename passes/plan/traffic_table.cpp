@@ -16,11 +16,11 @@ namespace {
 std::string carried(const Node& node) {
   if (is_message(node.kind)) return std::string(pass_name(node.pass));
   switch (node.subject.kind()) {
-    case Subjects::bucket: return unites_blocks(node.kind) ? "parameters" : "gradients";
+    case Subjects::bucket: return copies_to_or_from_host(node.kind) ? "optimizer state" : unites_blocks(node.kind) ? "parameters" : "gradients";
     case Subjects::loss: return "losses";
     case Subjects::count: return "counts";
     case Subjects::norm: return "norm";
-    default: return "values";
+    default: return "activations";
   }
 }
 
@@ -28,6 +28,11 @@ std::string carried(const Node& node) {
 
 std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   std::int64_t contributed = 0;  // by one device of each member set
+  if (const Node& copy = dag.node(comm.members.front()); copies_to_or_from_host(copy.kind)) {
+    for (std::uint32_t i = 0; i < copy.num_outputs; ++i) contributed += dag.output_type({comm.members.front(), i}).bytes();
+    if (copy.num_outputs == 0) contributed = dag.output_type(dag.inputs_of(copy).front().source).bytes();
+    return contributed * static_cast<std::int64_t>(dag.device_sets[copy.devices].devices(dag.mesh));
+  }
   for (const NodeId member : comm.members) {
     if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].flat != 0) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
@@ -49,7 +54,9 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   const std::int64_t groups = devices / joined;
   const std::int64_t members = joined * static_cast<std::int64_t>(comm.members.size());
   switch (traits(front.kind).traffic) {
-    case Traffic::none: break;
+    case Traffic::none:
+    case Traffic::out:
+    case Traffic::back: break;
     case Traffic::send:
     case Traffic::recv: return contributed * devices;
     case Traffic::gather: return groups * joined * contributed * (members - 1);

@@ -9,7 +9,7 @@
 
 namespace piper::passes {
 
-/// Bytes that all devices send for one communication: a ring's share for collectives.
+/// Bytes that all devices send for one communication: a ring's share for collectives; of a copy to or from the host those that move.
 std::int64_t bytes_sent(const dag::Dag& dag, const dag::Comm& comm);
 
 struct TrafficRow {
@@ -22,7 +22,7 @@ struct TrafficRow {
   std::int64_t bytes = 0;           // by all devices that the communicator is of
 };
 
-/// Rows by communicator, in the plan's order, then by kind. Together they have all that a planned DAG sends.
+/// Rows by communicator, in the plan's order, then by kind. Together they have all that a planned DAG sends, and copies to and from hosts.
 std::vector<TrafficRow> traffic_table(const dag::Dag& dag);
 
 }  // namespace piper::passes

@@ -144,10 +144,14 @@ bool check_treatments(const directive::Strategy& strategy, const Context& contex
   const bool recomputes = check_each<directive::Recompute>(strategy, sink, [&](const directive::Recompute& line) {
     check_treated(line.targets, line.loc, true, "the whole forward of a region runs again", strategy, context, sink);
   });
+  const bool offloads = check_each<directive::Offload>(strategy, sink, [&](const directive::Offload& line) {
+    const bool state = line.what == directive::Offload::What::optimizer;
+    check_treated(line.targets, line.loc, !state, state ? "the optimizer state of all weights that a region uses is offloaded" : "what all backwards of a region read is offloaded", strategy, context, sink);
+  });
   const bool freezes = check_each<directive::Freeze>(strategy, sink, [&](const directive::Freeze& line) {
     check_treated(line.targets, line.loc, false, "the weights of a region are frozen for all that reads them", strategy, context, sink);
   });
-  return recomputes && freezes;
+  return recomputes && offloads && freezes;
 }
 
 bool check_streams(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown) {

@@ -24,7 +24,7 @@ bool is_split_into(const directive::Strategy& strategy, Symbol name);
 bool check_transforms(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 bool check_places(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 bool check_replicates(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
-/// `recompute` and `freeze`.
+/// `recompute`, `offload` and `freeze`.
 bool check_treatments(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink);
 /// A line with a name that is `unknown` to model and strategy, which is told elsewhere, may mean a part by it.
 bool check_streams(const directive::Strategy& strategy, const Context& context, DiagnosticSink& sink, const llvm::DenseSet<Symbol>& unknown = {});

@@ -51,6 +51,7 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
     if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) check_all(replicate->targets);
     if (const auto* stream = std::get_if<directive::Stream>(&directive)) check_all(stream->targets);
     if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) check_all(recompute->targets);
+    if (const auto* offload = std::get_if<directive::Offload>(&directive)) check_all(offload->targets);
     if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) check_all(freeze->targets);
   }
   return good;

@@ -46,6 +46,8 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
       selectors(stream->targets, stream->loc);
     } else if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) {
       selectors(recompute->targets, recompute->loc);
+    } else if (const auto* offload = std::get_if<directive::Offload>(&directive)) {
+      selectors(offload->targets, offload->loc);
     } else if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) {
       selectors(freeze->targets, freeze->loc, false);
     } else if (const auto* order = std::get_if<directive::Order>(&directive)) {

@@ -156,6 +156,7 @@ class Simulation {
     const Node& front = dag_.node(comm.members.front());
     double bytes = 0;
     for (const NodeId member : comm.members) bytes += bytes_of(dag_.node(member));
+    if (returns_to_device(front.kind) && front.num_inputs == 0) bytes = bytes_of(Port{comm.members.front(), 0});  // optimizer state, which lies there
     double joined = static_cast<double>(comm.members.size());
     for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) {
       if ((comm.axes >> axis & 1) != 0) joined *= dag_.mesh.axes[axis].size;
@@ -164,7 +165,9 @@ class Simulation {
     switch (traits(front.kind).traffic) {
       case Traffic::none: return 0;
       case Traffic::send:
-      case Traffic::recv: return rates.latency + bytes / rates.bandwidth;
+      case Traffic::recv:
+      case Traffic::out:
+      case Traffic::back: return rates.latency + bytes / rates.bandwidth;
       case Traffic::gather: return (joined - 1) * (rates.latency + bytes / static_cast<double>(comm.members.size()) / rates.bandwidth);
       case Traffic::scatter:
       case Traffic::unite: return (joined - 1) * (rates.latency + bytes / joined / rates.bandwidth);
@@ -340,6 +343,7 @@ class Simulation {
     }
     for (std::size_t b = 0; b < role.buffers.size(); ++b) {
       const Buffer& buffer = role.buffers[b];
+      if (is_on_host(buffer.cls)) continue;
       const std::size_t cls = static_cast<std::size_t>(buffer.cls);
       if (is_state(buffer.cls)) {
         changes.push_back({0, aligned(buffer.bytes), cls});

@@ -334,7 +334,9 @@ class Simulation {
           out_.why[entry] = Timeline::Why::previous;
           continue;
         }
-        const Cause cause = cause_of(graph_.unit_of(binding_[entry]));
+        // Work of another rank may stand between two pieces of an operation: then it began for what its first piece waited for.
+        Cause cause = cause_of(graph_.unit_of(binding_[entry]));
+        if (cause.unit != kNone && out_.finish[entry_of_[cause.unit]] > out_.start[entry]) cause = cause_of(graph_.unit_of(out_.operation_of(entry).first));
         if (cause.unit == kNone) continue;
         out_.cause[entry] = entry_of_[cause.unit];
         out_.why[entry] = cause.apart && costs_.p2p > 0 ? Timeline::Why::message : Timeline::Why::data;

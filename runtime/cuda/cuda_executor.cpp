@@ -246,7 +246,8 @@ class CudaExecutor final : public Executor {
   std::uint64_t next_step() const override { return next_step_; }
   std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const override {
     std::vector<unsigned char> bytes;
-    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
+    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
+      if (on_host) return gpu_.ranks[rank]->host + offset;
       bytes.resize(count);
       return gpu_.download(*gpu_.ranks[rank], bytes.data(), gpu_.ranks[rank]->arena + offset, count) ? bytes.data() : nullptr;
     });

@@ -53,6 +53,8 @@ struct GpuRank {
   std::size_t index = 0;               // among the local ranks
   unsigned char* arena = nullptr;      // on the device
   std::uint64_t arena_bytes = 0;
+  unsigned char* host = nullptr;       // the arena in host memory: what offloads write to and fetches read; null where the plan has none
+  std::uint64_t host_bytes = 0;
   unsigned char* draw = nullptr;       // on the device: seed and step
   unsigned char* workspace = nullptr;  // of products
   unsigned char* staging = nullptr;    // host memory: kStepsUnderWay times what a step has there

@@ -112,6 +112,7 @@ class SetUp {
       if (!find(program.role->kernels[k].name, program.functions.emplace_back())) return gpu_.failure;
     }
     rank.arena_bytes = std::max(rank.arena_bytes, active.program->arena_bytes);
+    rank.host_bytes = std::max(rank.host_bytes, active.program->host_bytes);
     return std::nullopt;
   }
 
@@ -148,7 +149,11 @@ class SetUp {
     rank.staged_step = staged_bytes(rank.staged_findings + checks * sizeof(Finding));
     if (!device_memory(rank.arena_bytes, rank.arena, rank) || !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank)) return false;
     if (!host_memory(kStepsUnderWay * rank.staged_step, rank.staging)) return false;
-    for (PiperRank& active : rank.ranks) active.arena = rank.arena;
+    if (rank.host_bytes > 0 && !host_memory(rank.host_bytes, rank.host)) return false;
+    for (PiperRank& active : rank.ranks) {
+      active.arena = rank.arena;
+      active.host = rank.host;
+    }
     rank.device = device_of(rank);
     return make_queues(rank, queues) && make_events(rank);
   }

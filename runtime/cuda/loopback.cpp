@@ -45,6 +45,7 @@ std::optional<Failure> Loopback::connect(Phase phase) {
         member.operation.action = &action;
         member.operation.parts = program.parts + action.first_part;
         member.operation.arena = rank->arena;
+        member.operation.host = rank->host;
         member.operation.replica = active.replica;
         member.operation.communicator = &communicator;
       }
@@ -125,6 +126,8 @@ void Loopback::plan_part(Meeting& meeting, std::uint32_t part) {
       for (const Member& member : members) copy(out(member), in(owner), elements);
       return;
     }
+    case PIPER_OFFLOAD: return copy(members[0].operation.host + first.out, in(members[0]), elements);
+    case PIPER_FETCH: return copy(out(members[0]), members[0].operation.host + first.in, elements);
     default: copy(out(members[1]), in(members[0]), elements);
   }
 }

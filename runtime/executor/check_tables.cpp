@@ -17,7 +17,7 @@ bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { retu
 
 std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
-  if (action.op > PIPER_GATHER || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
+  if (action.op > PIPER_FETCH || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
     return bad(rank, "a communication refers to what does not exist");
   }
   std::uint32_t& owner = stream_of[action.communicator];
@@ -32,8 +32,8 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
     if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
     const std::uint64_t bytes = part.elements * element_bytes(part.dtype);
     const bool reads = action.op == PIPER_SEND || (action.op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
-    if (reads && !inside(part.in, bytes, program.arena_bytes)) return bad(rank, "a part is read outside the arena");
-    if (action.op != PIPER_SEND && !inside(part.out, bytes, program.arena_bytes)) return bad(rank, "a part is written outside the arena");
+    if (reads && !inside(part.in, bytes, action.op == PIPER_FETCH ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is read outside the arena");
+    if (action.op != PIPER_SEND && !inside(part.out, bytes, action.op == PIPER_OFFLOAD ? program.host_bytes : program.arena_bytes)) return bad(rank, "a part is written outside the arena");
   }
   for (std::uint32_t i = 0; i < action.num_waits; ++i) {
     const PiperWait& wait = program.waits[action.first_wait + i];
@@ -50,7 +50,7 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   if (program.num_streams == 0 || program.num_streams > PIPER_MAX_STREAMS) {
     return bad(rank, "the program has " + std::to_string(program.num_streams) + " streams; between 1 and " + std::to_string(PIPER_MAX_STREAMS) + " are possible");
   }
-  if (program.state_bytes > program.arena_bytes) return bad(rank, "the state is larger than the arena");
+  if (program.state_bytes > program.arena_bytes || program.host_state_bytes > program.host_bytes) return bad(rank, "the state is larger than the arena");
   if (trains && !inside(program.scalars_offset, sizeof(PiperScalars), program.arena_bytes)) return bad(rank, "the scalars lie outside the arena");
   if (program.num_communicators && !communicators) return bad(rank, "the communicators are missing");
   std::vector<std::uint32_t> stream_of(program.num_communicators);
@@ -65,14 +65,16 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
     const PiperParam& param = program.params[p];
     const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
     const auto kept = [&](PiperInBlocks what) { return param.share == PIPER_NO_SHARE || what > static_cast<PiperInBlocks>(param.in_blocks) ? bytes : param.block * element_bytes(param.dtype); };
-    const std::pair<std::uint64_t, std::uint64_t> tensors[] = {{param.offset, kept(PIPER_VALUES_IN_BLOCKS)},
-                                                               {param.grad_offset, kept(PIPER_GRADIENTS_IN_BLOCKS)},
-                                                               {param.slot_offsets[0], kept(PIPER_STATE_IN_BLOCKS)},
-                                                               {param.slot_offsets[1], kept(PIPER_STATE_IN_BLOCKS)}};
-    for (const auto& [offset, size] : tensors) {
-      if (offset != PIPER_NO_OFFSET && !inside(offset, size, program.state_bytes)) {
-        return bad(rank, "the parameter `" + std::string(param.name) + "` lies outside the state");
-      }
+    struct Place {
+      std::uint64_t offset, bytes, end;
+    };
+    const std::uint64_t slots_end = param.slots_on_host ? program.host_state_bytes : program.state_bytes;
+    const Place places[] = {{param.offset, kept(PIPER_VALUES_IN_BLOCKS), program.state_bytes},
+                            {param.grad_offset, kept(PIPER_GRADIENTS_IN_BLOCKS), program.state_bytes},
+                            {param.slot_offsets[0], kept(PIPER_STATE_IN_BLOCKS), slots_end},
+                            {param.slot_offsets[1], kept(PIPER_STATE_IN_BLOCKS), slots_end}};
+    for (const Place& place : places) {
+      if (place.offset != PIPER_NO_OFFSET && !inside(place.offset, place.bytes, place.end)) return bad(rank, "the parameter `" + std::string(param.name) + "` lies outside the state");
     }
     if (param.share != PIPER_NO_SHARE && param.block == 0) return bad(rank, "the blocks of `" + std::string(param.name) + "` are empty");
   }
@@ -121,7 +123,7 @@ std::optional<Failure> check_tables(const PiperJob& job) {
     if ((rank.evaluation != nullptr) != evaluates) return bad(rank.rank, "some ranks have an evaluation program and others do not");
     if (!rank.evaluation) continue;
     if (auto failure = check_program(rank.rank, *rank.evaluation, rank.evaluation_communicators, false)) return failure;
-    if (rank.evaluation->state_bytes != rank.program->state_bytes) return bad(rank.rank, "the two programs lay out the state differently");
+    if (rank.evaluation->state_bytes != rank.program->state_bytes || rank.evaluation->host_state_bytes != rank.program->host_state_bytes) return bad(rank.rank, "the two programs lay out the state differently");
   }
   if (auto failure = check_members(job, false)) return failure;
   return check_members(job, true);

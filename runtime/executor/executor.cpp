@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
 #include <chrono>
 #include <limits>
 #include <new>
@@ -55,12 +56,15 @@ Failure no_more_threads(std::size_t ranks) {
 std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& options, const PiperJobRank& source, LocalRank& rank) {
   rank.job = &source;
   std::uint64_t arena_bytes = source.program->arena_bytes;
+  std::uint64_t host_bytes = source.program->host_bytes;
   std::uint32_t streams = source.program->num_streams;
   if (source.evaluation) {
     arena_bytes = std::max(arena_bytes, source.evaluation->arena_bytes);
+    host_bytes = std::max(host_bytes, source.evaluation->host_bytes);
     streams = std::max(streams, source.evaluation->num_streams);
   }
   if (!rank.arena.allocate(arena_bytes, options.runtime)) return out_of_memory(source.rank, arena_bytes);
+  if (host_bytes > 0 && !rank.host.allocate(host_bytes, options.runtime)) return out_of_memory(source.rank, host_bytes);
   constexpr std::size_t kLine = PIPER_COUNTER_STRIDE;
   rank.counter_storage.assign((streams + 1) * kLine, 0);
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(rank.counter_storage.data());
@@ -72,6 +76,7 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& 
     const bool training = phase == Phase::training;
     out.program = training ? source.program : source.evaluation;
     out.arena = rank.arena.base();
+    out.host = rank.host.base();
     out.seed = job.seed;
     out.completed = rank.counters;
     out.flight = rank.flight.record();
@@ -91,7 +96,9 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
   const auto work = [&] {
     for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
       ranks[r]->arena.touch();
+      ranks[r]->host.touch();
       initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->replica, ranks[r]->arena.base());
+      if (ranks[r]->job->program->host_state_bytes > 0) std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
     }
   };
   std::vector<std::jthread> threads;
@@ -200,7 +207,9 @@ class CpuExecutor final : public Executor {
   std::uint64_t evaluation_steps() const override { return parts_->job->ranks[0].evaluation ? parts_->data[1]->covering_steps() : 0; }
   std::uint64_t next_step() const override { return parts_->next_step; }
   std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const override {
-    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, std::uint64_t offset, std::uint64_t) { return parts_->ranks[rank]->arena.base() + offset; });
+    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t) {
+      return (on_host ? parts_->ranks[rank]->host : parts_->ranks[rank]->arena).base() + offset;
+    });
   }
   std::vector<std::string> parameter_names() const override { return counted_parameters(job_ranks()); }
   std::vector<RecordedRank> recorded() const override {

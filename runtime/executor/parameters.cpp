@@ -30,7 +30,8 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
       const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].replica);
       if (here.first < here.end) {
         const std::uint64_t size = element_bytes(param.dtype);
-        const unsigned char* from = read(r, offset + here.at * size, (here.end - here.first) * size);
+        const bool slot = part == Part::slot0 || part == Part::slot1;
+        const unsigned char* from = read(r, slot && param.slots_on_host != 0, offset + here.at * size, (here.end - here.first) * size);
         if (!from) return std::nullopt;
         for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element(from, param.dtype, i - here.first);
       }

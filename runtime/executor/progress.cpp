@@ -29,6 +29,7 @@ ProgressEngine::ProgressEngine(RunState& run, Transport& transport) : run_(run),
       cursor.stream = &program.streams[s];
       cursor.index = s;
       cursor.operation.arena = rank->arena.base();
+      cursor.operation.host = rank->host.base();
       cursor.operation.replica = rank->active().replica;
       for (std::uint32_t c = 0; c < program.num_communicators; ++c) cursor.channel_of.push_back(channels[{rank, c}]);
     }

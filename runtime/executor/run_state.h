@@ -24,11 +24,11 @@ class ProgressEngine;
 
 struct RunState;
 
-/// One rank of this process: both programs, one arena, one device thread at a time.
+/// One rank of this process: both programs, their arenas, one device thread at a time.
 struct LocalRank {
   const PiperJobRank* job = nullptr;
   PiperRank ranks[2] = {};  // by Phase
-  Arena arena;
+  Arena arena, host;  // host: what offloads write to and fetches read
   std::vector<std::uint64_t> counter_storage;
   std::uint64_t* counters = nullptr;  // on a cache line boundary
   FlightFile flight;

@@ -177,6 +177,8 @@ class LocalTransport final : public Transport {
       case PIPER_GATHER:
         by_blocks(channel, first, count, [&](const Operation& owner, std::uint64_t from, std::uint64_t elements) { copy_to_all(channel, owner, from, elements); });
         return;
+      case PIPER_OFFLOAD: std::memcpy(head.host + head.parts[channel.part].out + first * size, in(head, channel.part) + first * size, count * size); return;
+      case PIPER_FETCH: std::memcpy(out(head, channel.part) + first * size, head.host + head.parts[channel.part].in + first * size, count * size); return;
       case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel.members, channel.part), first, count); return;
       default: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
     }
@@ -273,6 +275,8 @@ std::string_view comm_op_name(std::uint32_t op) {
     case PIPER_ALL_GATHER: return "all_gather";
     case PIPER_REDUCE_SCATTER: return "reduce_scatter";
     case PIPER_GATHER: return "gather";
+    case PIPER_OFFLOAD: return "offload";
+    case PIPER_FETCH: return "fetch";
     default: return "unknown";
   }
 }

@@ -23,6 +23,7 @@ struct Operation {
   const PiperCommAction* action = nullptr;
   const PiperPart* parts = nullptr;  // action->num_parts of them
   unsigned char* arena = nullptr;
+  unsigned char* host = nullptr;      // the rank's arena in the memory of the host
   const uint32_t* replica = nullptr;  // of the rank: which share of a part is its own
   const PiperCommunicator* communicator = nullptr;
   std::uint32_t channel = 0;  // what `connect` gave for this communicator

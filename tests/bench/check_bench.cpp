@@ -53,6 +53,27 @@ void BM_CheckLayers(benchmark::State& state) {
   std::filesystem::remove(file);
 }
 
+/// State that is cut on a large cluster: a GPT of 61 blocks in 8 stages of 256 replicas each, 64 microbatches. Nodes grow with roles, not with ranks.
+void BM_CheckZero3(benchmark::State& state) {
+  const std::string file = (std::filesystem::temp_directory_path() / "piper_bench_zero3.pipe").string();
+  std::ofstream(file) << "use std.models.gpt\nuse std.schedules.one_f_one_b\nmesh cluster(pp: 8, dp: 256)\n"
+                         "train large = gpt(layers: 61, dim: 64, heads: 4, vocab: 128) on cluster {\n"
+                         "data: synthetic(batch: 16384, seq: 16, classes: 128); optim: adamw(lr: 1e-3); steps: 1\n"
+                         "one_f_one_b(pp, 64); replicate model over dp with zero: 3, prefetch: 1 }\n";
+  std::vector<double> wall, user;
+  for (auto _ : state) {
+    const ProcessRun run = measure_process({piper_path(), "check", file});
+    if (!run.ok) return state.SkipWithError("`piper check` failed");
+    state.SetIterationTime(run.cost.wall);
+    wall.push_back(run.cost.wall);
+    user.push_back(run.user);
+  }
+  state.counters["wall_ms"] = 1e3 * median(wall);
+  state.counters["user_ms"] = 1e3 * median(user);
+  std::filesystem::remove(file);
+}
+
+BENCHMARK(BM_CheckZero3)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
 BENCHMARK(BM_CheckLayers)->Arg(1000)->Arg(2000)->Arg(4000)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
 
 }  // namespace

@@ -43,6 +43,8 @@ inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {
     {"zero 1", "replicate model over dp with bucket: 256, zero: 1"},
     {"zero 2", "replicate model over dp with bucket: 256, zero: 2"},
     {"zero 3", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"},
+    {"offload", "replicate model over dp\n    offload layer[1], layer[4] with window: 1"},
+    {"optimizer on the host", "replicate model over dp with zero: 1\n    offload model with what: optimizer"},
     {"recompute", "replicate model over dp with zero: 1\n    recompute layer[1], layer[4]"},
 };
 

@@ -125,6 +125,7 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   runtime::ExecutorOptions settings;
   settings.runtime = runtime_options(options.math);
   settings.delays = options.delays;
+  settings.transport = options.transport;
   runtime::Failure failure;
   const auto executor = options.executor ? options.executor(*job, settings, failure) : runtime::Executor::create(job->tables(), settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
@@ -157,6 +158,7 @@ LawRun LawProgram::run(const LawRunOptions& options) {
     });
     EXPECT_EQ(ran.ended, runtime::Ended::finished) << (ran.failure ? describe(*ran.failure) : "");
   }
+  for (std::uint32_t r = 0; r < job->tables().num_ranks; ++r) result.state_bytes.push_back(job->tables().ranks[r].program->state_bytes);
   result.arena_bytes = executor->arena_bytes();
   result.touched_bytes = executor->touched_bytes();
   return result;

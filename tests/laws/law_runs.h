@@ -32,7 +32,7 @@ struct LawRun {
   std::vector<std::vector<double>> sums;                            // per step all losses' microbatch sums
   std::map<std::string, std::vector<std::vector<double>>> gradients, parameters;
   std::map<std::string, std::vector<double>> initial;               // parameters before the first step
-  std::vector<std::uint64_t> arena_bytes, touched_bytes;            // per rank
+  std::vector<std::uint64_t> arena_bytes, touched_bytes, state_bytes;  // per rank
 };
 
 struct LawRunOptions {
@@ -44,6 +44,7 @@ struct LawRunOptions {
   /// Makes the executor of the job; null: on the CPU.
   std::function<std::unique_ptr<runtime::Executor>(const backend::Job&, const runtime::ExecutorOptions&, runtime::Failure&)> executor = {};
   backend::cuda::KernelSet* kernels = nullptr;  // on CUDA: as JobOptions::kernels
+  std::shared_ptr<runtime::Transport> transport = {};  // null: local
 };
 
 class LawProgram {

@@ -74,6 +74,16 @@ TEST(LawMutations, RunAgainAndFrozen) {
   expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 12, .dim = 2, .hidden = 3}), build.strategy()), 250);
 }
 
+TEST(LawMutations, Offloaded) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+  build.line(2, 4).one_f_one_b(2, 4, true).replicate({"dp"}, 256);
+  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
+  build.add(directive::Offload{{build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
+  build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
+  expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 16, .dim = 2, .hidden = 3}), build.strategy()), 250);
+}
+
 /// Without its workspace, with a smaller one or a larger one, where bodies are known.
 void expect_workspaces_verified(dag::Dag& dag, int& changed) {
   const auto refused = [&] {

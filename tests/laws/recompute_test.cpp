@@ -1,4 +1,4 @@
-// What runs again changes no bit, and the memory that a plan with it promises is what the run uses. What is frozen stays.
+// What runs again or waits on the host changes no bit, and the memory that a plan with it promises is what the run uses. What is frozen stays.
 
 #include <gtest/gtest.h>
 
@@ -94,6 +94,84 @@ TEST(Recompute, WholeStagesAndSomeMicrobatchesToo) {
     Compiled again("    recompute " + std::string(line) + "\n");
     ASSERT_TRUE(again.program);
     EXPECT_EQ(first_bit_difference(again.program.run({}), wanted), "");
+  }
+}
+
+/// The most instances of which something that a backward reads lies on the device at one action.
+std::size_t most_kept(const dag::Dag& dag, const dag::Role& role) {
+  std::vector<std::pair<std::size_t, std::size_t>> spans;  // from what makes or fetches it to the last that reads it
+  const auto backward_reads = [&](dag::Port port) {
+    for (const dag::Action& action : role.actions) {
+      const dag::Node& node = dag.node(action.node);
+      if (runs_body(node.kind) && node.pass == Pass::F) continue;
+      for (const dag::Input& input : dag.inputs_of(node)) {
+        if (input.source == port && (runs_body(node.kind) || copies_to_or_from_host(node.kind))) return true;
+      }
+    }
+    return false;
+  };
+  const auto last_use = [&](dag::Port port) {
+    std::size_t last = 0;
+    for (std::size_t a = 0; a < role.actions.size(); ++a) {
+      for (const dag::Input& input : dag.inputs_of(dag.node(role.actions[a].node))) {
+        if (input.source == port) last = a;
+      }
+    }
+    return last;
+  };
+  for (std::size_t a = 0; a < role.actions.size(); ++a) {
+    const dag::Node& node = dag.node(role.actions[a].node);
+    const bool forward = runs_body(node.kind) && node.pass == Pass::F;
+    if (!forward && !returns_to_device(node.kind)) continue;
+    std::size_t end = a;
+    for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
+      const dag::Port port{role.actions[a].node, i};
+      if (returns_to_device(node.kind) || backward_reads(port)) end = std::max(end, last_use(port));
+    }
+    if (end > a) spans.emplace_back(a, end);
+  }
+  std::size_t most = 0;
+  for (std::size_t a = 0; a < role.actions.size(); ++a) {
+    most = std::max(most, static_cast<std::size_t>(std::count_if(spans.begin(), spans.end(), [&](const auto& span) { return span.first <= a && a <= span.second; })));
+  }
+  return most;
+}
+
+TEST(Offload, WhatWaitsOnTheHostChangesNoBit) {
+  Compiled plain("");
+  ASSERT_TRUE(plain.program);
+  const LawRun wanted = plain.program.run({});
+  std::int64_t least = most_live(plain.program.dag());
+  for (const char* line : {"model", "stage", "stage with window: 2", "stage with window: 3", "stage with window: 100", "layer", "layer with window: 3", "layer[0..2] mb[1..3] with window: 2",
+                           "layer[1] with window: 1, what: activations", "stage[0] with window: 2\n    offload stage[1]", "layer\n    recompute layer[1..4] mb[0..2]",
+                           "stage with window: 2\n    recompute layer", "model with what: optimizer", "layer[1..3] with what: optimizer, window: 2",
+                           "stage[0] with what: optimizer, window: 100\n    offload stage with window: 2\n    offload stage[1] with what: optimizer"}) {
+    SCOPED_TRACE(line);
+    Compiled out("    offload " + std::string(line) + "\n");
+    ASSERT_TRUE(out.program);
+    const LawRun run = out.program.run({});
+    EXPECT_EQ(first_bit_difference(run, wanted), "");
+    EXPECT_EQ(first_bit_difference(out.program.run_sequential(), wanted), "");
+    for (std::size_t rank = 0; rank < run.arena_bytes.size(); ++rank) {
+      EXPECT_EQ(run.arena_bytes[rank], static_cast<std::uint64_t>(out.program.dag().plan->roles[rank].arena_bytes));
+      EXPECT_LE(run.touched_bytes[rank], run.arena_bytes[rank]);
+    }
+    least = std::min(least, most_live(out.program.dag()));
+  }
+  EXPECT_LT(least, most_live(plain.program.dag()) * 9 / 10);
+}
+
+TEST(Offload, AsManyInstancesStayAsTheWindowSays) {
+  for (std::uint32_t window = 1; window <= 5; ++window) {
+    SCOPED_TRACE(window);
+    Compiled out("    offload stage with window: " + std::to_string(window) + "\n");
+    ASSERT_TRUE(out.program);
+    // 1F1B keeps two microbatches on the first device, one on the second.
+    const std::vector<dag::Role>& roles = out.program.dag().plan->roles;
+    EXPECT_EQ(most_kept(out.program.dag(), roles[0]), std::min(window, 2u));
+    EXPECT_EQ(most_kept(out.program.dag(), roles[1]), 1u);
+    EXPECT_EQ(roles[0].host_bytes > 0, window < 2);
+    EXPECT_EQ(roles[1].host_bytes, 0);
   }
 }
 

@@ -51,7 +51,7 @@ class Mutator {
         communicator(i);
       } else if (line.starts_with("role ")) {
         role = section == Section::role ? role + 1 : 0;
-        for (const char* key : {" arena ", " live "}) numbers(i, key, {-64, 64});
+        for (const char* key : {" arena ", " live ", " host "}) numbers(i, key, {-64, 64});
         section = Section::role;
         action = buffer = 0;
       } else if (section == Section::header && line.starts_with("loss ")) {
@@ -341,7 +341,7 @@ class Mutator {
     numbers(place.line, " bytes ", {-1, 1, 64});
     const std::string& text = lines_[place.line];
     const Token own = word(text, text.find(" = ") + 3);
-    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients", "unreduced", "gathered"}) {
+    for (const char* cls : {"activations", "communication", "workspace", "scalars", "gradients", "unreduced", "gathered", "offloaded"}) {
       if (text.substr(own.begin, own.end - own.begin) != cls) add("another class", place.line, with(text, own, cls));
     }
   }

@@ -26,13 +26,19 @@ struct Access {
   bool overlaps(const Access& other) const { return begin < other.end && other.begin < end; }
 };
 
+/// Bytes of the host's arena count on behind all of the device's.
+std::int64_t begin_of(const Role& role, const Operand& operand) {
+  const Buffer& buffer = role.buffers[operand.buffer.index()];
+  return buffer.offset + operand.offset + (is_on_host(buffer.cls) ? role.arena_bytes : 0);
+}
+
 std::vector<Access> accesses_of(const Dag& dag, const Role& role, const Action& action) {
   std::vector<Access> accesses;
   const Node& node = dag.node(action.node);
   std::uint32_t next = action.first_operand;
   const auto add = [&](std::int64_t bytes, bool write, Port value) {
     const Operand& operand = role.operands[next++];
-    const std::int64_t begin = role.buffers[operand.buffer.index()].offset + operand.offset;
+    const std::int64_t begin = begin_of(role, operand);
     accesses.push_back({begin, begin + bytes, write, value});
   };
   std::uint32_t port = kNone;
@@ -101,7 +107,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
     if (action.stream != dag.node(action.node).stream) return name + ": an action is on another stream than its node";
   }
   for (const Buffer& buffer : role.buffers) {
-    if (buffer.offset < 0 || buffer.offset % 64 != 0 || buffer.offset + buffer.bytes > role.arena_bytes) return name + ": a buffer outside the arena";
+    if (buffer.offset < 0 || buffer.offset % 64 != 0 || buffer.offset + buffer.bytes > (is_on_host(buffer.cls) ? role.host_bytes : role.arena_bytes)) return name + ": a buffer outside the arena";
   }
   if (role.live_bytes > role.arena_bytes) return name + ": more live than there is";
 
@@ -133,7 +139,7 @@ std::string check_role(const Dag& dag, const Role& role, const std::vector<std::
       const std::size_t producer = n + at.at(input.source.node);
       if (!before(producer, reader)) return name + ": " + text(reader) + " does not wait for " + text(producer);
       const Operand& place = role.operands[operand - 1];
-      const std::int64_t begin = role.buffers[place.buffer.index()].offset + place.offset;
+      const std::int64_t begin = begin_of(role, place);
       const Access read{begin, begin + dag.output_type(input.source).bytes(), false, {}};
       bool written = false;
       for (std::size_t other = 0; other < 2 * n; ++other) {

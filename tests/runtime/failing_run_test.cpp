@@ -263,6 +263,7 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { job.tables().abi_version = 99; }), "the job was built for ABI version 99");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().abi_version = 98; }), "the program was built for ABI version 98");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().arena_bytes = 200; }), "a part is read outside the arena");
+  EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().host_state_bytes = 64; }), "the state is larger than the arena");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().num_waits = 1; }), "a communication's parts or waits lie outside their table");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");

@@ -54,6 +54,13 @@ class HandProgram {
     bytes_ += (elements * sizeof(T) + 63) / 64 * 64;
     return offset;
   }
+  /// Of the arena in the memory of the host.
+  template <typename T>
+  std::uint64_t allocate_on_host(std::uint64_t elements) {
+    const std::uint64_t offset = host_bytes_;
+    host_bytes_ += (elements * sizeof(T) + 63) / 64 * 64;
+    return offset;
+  }
   /// What was allocated so far is state; the rest is not kept between programs.
   void end_state() { state_bytes_ = bytes_; }
   std::uint64_t scalars() const { return scalars_; }
@@ -97,7 +104,7 @@ class HandProgram {
   std::uint32_t add_action(const std::string& name);
 
   std::uint32_t rank_;
-  std::uint64_t bytes_ = 0, state_bytes_ = 0, scalars_ = 0;
+  std::uint64_t bytes_ = 0, state_bytes_ = 0, scalars_ = 0, host_bytes_ = 0;
   std::vector<Stream> streams_;
   std::deque<std::string> names_, param_names_;  // of actions, of parameters
   std::vector<PiperActionInfo> infos_;

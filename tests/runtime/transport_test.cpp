@@ -228,6 +228,34 @@ TEST(Transport, ALongMessageDoesNotHoldUpAShortOne) {
   EXPECT_TRUE(early);
 }
 
+TEST(Transport, ValuesWaitOnTheHostAndComeBack) {
+  constexpr std::uint64_t kCount = 300'000;  // several slices
+  HandJob job(2);
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    HandProgram& program = job.rank(r);
+    const std::uint64_t x = program.allocate<float>(kCount), padding = program.allocate_on_host<float>(5), there = program.allocate_on_host<float>(kCount);
+    EXPECT_LT(padding, there);
+    const std::uint32_t alone = job.group({r}, 1);
+    const Spot make = program.compute("make", {}, [=](Step& step) {
+      for (std::uint64_t i = 0; i < kCount; ++i) step.at<float>(x)[i] = static_cast<float>(i % 1000 + r);
+      return 0;
+    });
+    const Spot out = program.communicate("copy", PIPER_OFFLOAD, alone, 7, {HandProgram::part<float>(x, there, kCount)}, {HandProgram::after(make)});
+    const Spot reuse = program.compute("reuse", {HandProgram::after(out)}, [=](Step& step) {
+      std::fill_n(step.at<float>(x), kCount, -1.0f);
+      return 0;
+    });
+    const Spot back = program.communicate("copy", PIPER_FETCH, alone, 8, {HandProgram::part<float>(there, x, kCount)}, {HandProgram::after(reuse)});
+    program.compute("check", {HandProgram::after(back)}, [=](Step& step) {
+      for (std::uint64_t i = 0; i < kCount; ++i) {
+        if (step.at<float>(x)[i] != static_cast<float>(i % 1000 + r)) return 1;
+      }
+      return 0;
+    });
+  }
+  EXPECT_EQ(create(job.finish())->run(Phase::training, 3).ended, Ended::finished);
+}
+
 TEST(Transport, ARecordingIsIndependentOfTiming) {
   std::vector<std::string> first;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {

@@ -143,20 +143,23 @@ class ProgramMaker {
     return line(over.front() + (over.size() > 1 ? ", " + over.back() : ""), zero);
   }
 
-  /// Adds lines that run forwards again and freeze weights, where there is something to run again or to freeze.
+  /// Adds lines that run forwards again, offload and freeze weights, where there is something to run again, to offload or to freeze.
   std::string with_treatments(std::string source) {
     const auto add = [&](const std::string& line) {
       std::string longer = with_line(source, line);
       RandomProgram program = read_program(context_, longer);
       DiagnosticSink sink(context_.locations);
       passes::Options options;
-      options.stop_at = dag::Level::split;
+      options.stop_at = line.starts_with("offload") ? dag::Level::planned : dag::Level::split;
       if (passes::compile(program.model, program.strategy, sink, options)) {
         source = std::move(longer);
         return;
       }
-      const Code code = sink.sorted().front().code;
-      EXPECT_TRUE(code == Code::nothing_to_recompute || code == Code::nothing_to_freeze || code == Code::nothing_left_to_train) << render_text(sink.sorted(), context_.locations.files()) << longer;
+      const std::vector<Diagnostic> told = sink.sorted();
+      const bool empty = std::any_of(told.begin(), told.end(), [](const Diagnostic& each) {
+        return each.code == Code::nothing_to_recompute || each.code == Code::nothing_to_offload || each.code == Code::offloaded_twice || each.code == Code::nothing_to_freeze || each.code == Code::nothing_left_to_train;
+      });
+      EXPECT_TRUE(empty) << render_text(sink.sorted(), context_.locations.files()) << longer;
     };
     // Calls inside stages are pieces of their own then.
     const auto region = [&] { return random_.chance(0.25) ? "model" : random_.pick(random_.chance(0.5) ? regions_ : calls_); };
@@ -166,6 +169,12 @@ class ProgramMaker {
       add("recompute " + region() + instances + (copies_ == 2 && random_.chance(0.3) ? " copy[1]" : ""));
     }
     for (std::uint64_t i = freezes ? random_.between(1, 2) : 0; i > 0; --i) add("freeze " + random_.pick(random_.chance(0.5) ? regions_ : calls_));
+    const bool offloads = random_.chance(0.25);
+    for (std::uint64_t i = offloads ? random_.between(1, 2) : 0; i > 0; --i) {
+      const std::string instances = random_.chance(0.6) ? "" : " mb[0.." + number(between(1, microbatches_)) + "]";
+      add("offload " + region() + instances + (random_.chance(0.3) ? "" : " with window: " + number(between(1, 4))));
+    }
+    if (random_.chance(0.15)) add("offload " + random_.pick(random_.chance(0.5) ? regions_ : calls_) + " with what: optimizer, window: " + number(between(1, 3)));
     return source;
   }
 

@@ -186,6 +186,14 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       }
       break;
     }
+    case NodeKind::offload:
+    case NodeKind::fetch:
+      if (node.subject.bucket().valid()) {  // nothing here has optimizer state
+        result.resize(node.num_outputs);
+        break;
+      }
+      for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(input(node, i, rank));
+      break;
     case NodeKind::all_reduce:
       for (std::uint32_t i = 0; i < node.num_outputs; ++i) result.push_back(all_reduce(node, i, rank));
       break;

@@ -202,7 +202,7 @@ TEST(PrintAfter, AllShowsEveryPass) {
   for (const std::string& line : lines_of(shown.err)) {
     if (line.starts_with("// after ")) passes.push_back(line.substr(9, line.find(' ', 9) - 9));
   }
-  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "rounds", "plan"));
+  EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "rounds", "offload", "plan"));
   for (const std::string& pass : passes) EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err, HasSubstr("// after " + pass)) << pass;
   EXPECT_THAT(shown.err, HasSubstr("// after replicate (unchanged)\n// after communicate\n"));
 }

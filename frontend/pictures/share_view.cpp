@@ -1,0 +1,59 @@
+#include "frontend/pictures/share_view.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "frontend/pictures/text_table.h"
+#include "passes/plan/requirements.h"
+#include "passes/plan/share_table.h"
+
+namespace piper::pictures {
+namespace {
+
+std::string bytes(std::int64_t count) { return passes::bytes_text(static_cast<double>(count)); }
+
+/// `zero: 3 over dp`, `zero: 0`.
+std::string cut_text(const dag::Dag& dag, dag::Cut cut, AxisMask flat) {
+  std::string text = "zero: " + std::to_string(static_cast<int>(cut)), axes;
+  for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
+    if ((flat >> a & 1) != 0) axes += (axes.empty() ? " over " : ", ") + std::string(dag.context->text(dag.mesh.axes[a].name));
+  }
+  return text + axes;
+}
+
+/// `3`, `2.5`.
+std::string times(double count) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", count);
+  return text;
+}
+
+}  // namespace
+
+std::string state_shares_text(const dag::Dag& dag) {
+  const std::vector<passes::StateShare> shares = passes::state_shares(dag);
+  if (shares.empty()) return "";
+  std::vector<std::vector<std::string>> table = {{"role", "cut", "k", "psi", "parameters", "planned", "gradients", "planned", "optimizer", "planned"}};
+  for (const passes::StateShare& share : shares) {
+    std::vector<std::string>& line = table.emplace_back();
+    line = {share.role, cut_text(dag, share.cut, share.flat), std::to_string(share.members), bytes(share.parameters)};
+    for (std::size_t part = 0; part < share.formula.size(); ++part) {
+      line.push_back(bytes(share.formula[part]));
+      line.push_back(bytes(share.planned[part]));
+    }
+  }
+  return "\nstate by formula, psi bytes of parameters or a k-th of them; planned state has padding\n" + text_table(table, {true, true});
+}
+
+std::string traffic_shares_text(const dag::Dag& dag) {
+  const std::vector<passes::TrafficShare> shares = passes::traffic_shares(dag);
+  if (shares.empty()) return "";
+  std::vector<std::vector<std::string>> table = {{"cut", "k", "psi", "reduced", "sums", "planned", "gathered", "gathers", "planned"}};
+  for (const passes::TrafficShare& share : shares) {
+    table.push_back({cut_text(dag, share.cut, share.flat), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), bytes(share.parameters), times(share.sums) + " x",
+                     bytes(share.formula[0]), bytes(share.planned[0]), times(share.gathers) + " x", bytes(share.formula[1]), bytes(share.planned[1])});
+  }
+  return "\nbuckets by formula: a ring of k sends psi (k - 1) to scatter a sum or to gather, twice that to add; planned bytes have padding\n" + text_table(table, {true});
+}
+
+}  // namespace piper::pictures

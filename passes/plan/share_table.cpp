@@ -1,0 +1,104 @@
+#include "passes/plan/share_table.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "passes/plan/traffic_table.h"
+
+namespace piper::passes {
+
+using namespace dag;
+
+namespace {
+
+bool any_cut(const Dag& dag) {
+  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.flat != 0; });
+}
+
+std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
+  std::int64_t bytes = 0;
+  for (const tensor::ParamId param : bucket.params) bytes += dag.param_types[param.index()].bytes();
+  return bytes;
+}
+
+std::int64_t devices_of(const Dag& dag, const Bucket& bucket) {
+  std::int64_t devices = 0;
+  for (const DeviceSetId home : bucket.homes) devices += static_cast<std::int64_t>(dag.device_sets[home].devices(dag.mesh));
+  return devices;
+}
+
+}  // namespace
+
+std::vector<StateShare> state_shares(const Dag& dag) {
+  std::vector<StateShare> shares;
+  if (!any_cut(dag)) return shares;
+  const std::int64_t slots = dag.settings.optimizer ? dag.settings.optimizer->slots() : 0;
+  for (const Role& role : dag.plan->roles) {
+    std::map<std::pair<AxisMask, Cut>, StateShare> of_role;
+    for (const Buffer& buffer : role.buffers) {
+      if (!buffer.bucket.valid()) continue;
+      const Bucket& bucket = dag.buckets[buffer.bucket.index()];
+      if (dag.frozen(bucket)) continue;
+      StateShare& share = of_role[{bucket.flat, bucket.cut}];
+      share.role = dag.context->text(role.name);
+      share.cut = bucket.cut;
+      share.flat = bucket.flat;
+      share.members = dag.extent(bucket.flat);
+      const auto part = static_cast<std::size_t>(buffer.cls == BufferClass::parameters ? 0 : buffer.cls == BufferClass::gradients ? 1 : 2);
+      share.planned[part] += buffer.bytes;
+      if (part == 0) share.parameters += parameter_bytes(dag, bucket);
+    }
+    for (auto& [key, share] : of_role) {
+      const auto kept = [&](Cut what) { return share.cut >= what ? share.parameters / share.members : share.parameters; };
+      share.formula = {kept(Cut::parameters), kept(Cut::gradients), slots * kept(Cut::state)};
+      shares.push_back(share);
+    }
+  }
+  return shares;
+}
+
+std::vector<TrafficShare> traffic_shares(const Dag& dag) {
+  std::vector<TrafficShare> shares;
+  if (!any_cut(dag)) return shares;
+  struct Counts {
+    std::int64_t scatters = 0, sums = 0, gathers = 0;  // nodes
+    std::array<std::int64_t, 2> bytes{};
+  };
+  std::vector<Counts> counts(dag.buckets.size());
+  for (const Comm& comm : dag.comms) {
+    const Node& front = dag.node(comm.members.front());
+    if (!front.subject.bucket().valid() || copies_to_or_from_host(front.kind)) continue;
+    Counts& own = counts[front.subject.bucket().index()];
+    const bool gathers = unites_blocks(front.kind);
+    ++(gathers ? own.gathers : scatters_members(front.kind) ? own.scatters : own.sums);
+    own.bytes[gathers ? 1 : 0] += bytes_sent(dag, comm);
+  }
+  std::map<std::tuple<AxisMask, AxisMask, Cut>, TrafficShare> by_kind;
+  for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
+    const Bucket& bucket = dag.buckets[b];
+    if (dag.frozen(bucket) || (bucket.reduce == 0 && bucket.homes.size() < 2)) continue;
+    TrafficShare& share = by_kind[{bucket.flat, bucket.reduce, bucket.cut}];
+    share.cut = bucket.cut;
+    share.flat = bucket.flat;
+    share.reduce = bucket.reduce;
+    const std::int64_t bytes = parameter_bytes(dag, bucket), homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);
+    // A ring of k sends Psi (k - 1) to scatter a sum or to unite blocks, and twice that to add; blocks of Psi / k are added over what is left.
+    const std::int64_t cut = dag.extent(bucket.flat), rest = dag.extent(bucket.reduce & ~bucket.flat) * homes;
+    const std::int64_t rings = devices / homes / cut;
+    share.parameters += bytes;
+    share.formula[0] += counts[b].scatters * rings * bytes * (cut - 1) + counts[b].sums * (devices / rest) * 2 * (bytes / cut) * (rest - 1);
+    share.formula[1] += counts[b].gathers * rings * bytes * (cut - 1);
+    share.sums += static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * homes)) / static_cast<double>(homes);
+    share.gathers += static_cast<double>(bytes * counts[b].gathers) / static_cast<double>(homes);
+    for (const std::size_t part : {0, 1}) share.planned[part] += counts[b].bytes[part];
+  }
+  for (auto& [key, share] : by_kind) {
+    share.sums /= static_cast<double>(std::max<std::int64_t>(share.parameters, 1));
+    share.gathers /= static_cast<double>(std::max<std::int64_t>(share.parameters, 1));
+    shares.push_back(share);
+  }
+  return shares;
+}
+
+}  // namespace piper::passes

@@ -1,0 +1,153 @@
+// What a run moves and keeps, counted where it happens, beside the formulas of ZeRO (LAYOUTS.md section 3) and beside what plan, `show memory` and `show comm` say.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+
+#include "passes/plan/memory_table.h"
+#include "passes/plan/share_table.h"
+#include "passes/plan/traffic_table.h"
+#include "runtime/transport/local.h"
+#include "tests/laws/law_runs.h"
+#include "tests/support/sample_models.h"
+
+namespace piper::test {
+namespace {
+
+/// Counts what members of rings send, by operation.
+class CountingTransport final : public runtime::Transport {
+ public:
+  std::uint32_t connect(const PiperCommunicator& communicator) override { return inner_->connect(communicator); }
+  void disconnect() override { inner_->disconnect(); }
+  void start(runtime::Operation& operation) override {
+    const double members = operation.communicator->num_members;
+    double bytes = 0;
+    for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
+      const PiperPart& part = operation.parts[i];
+      if ((part.flags & PIPER_CLEARS) != 0) continue;
+      const double size = static_cast<double>(part.elements * runtime::element_bytes(part.dtype));
+      switch (operation.action->op) {
+        case PIPER_ALL_REDUCE: bytes += 2 * size * (members - 1) / members; break;
+        case PIPER_REDUCE_SCATTER:
+        case PIPER_GATHER: bytes += size * (members - 1) / members; break;
+        case PIPER_ALL_GATHER: bytes += part.in == PIPER_NO_OFFSET ? 0 : size * (members - 1); break;
+        case PIPER_RECV: break;
+        default: bytes += size;
+      }
+    }
+    sent[operation.action->op] += bytes;
+    inner_->start(operation);
+  }
+  void poll(runtime::Operation& operation) override { inner_->poll(operation); }
+  bool moving(const runtime::Operation& operation) const override { return inner_->moving(operation); }
+  bool moves_only_on_start() const override { return inner_->moves_only_on_start(); }
+
+  std::array<double, PIPER_FETCH + 1> sent{};  // by PiperCommOp
+
+ private:
+  std::unique_ptr<runtime::Transport> inner_ = runtime::make_local_transport();
+};
+
+struct Counted {
+  LawRun run;
+  std::array<double, PIPER_FETCH + 1> sent{};  // in one step
+};
+
+Counted counted(LawProgram& program) {
+  const auto transport = std::make_shared<CountingTransport>();
+  Counted counted{program.run({.transport = transport}), transport->sent};
+  for (double& bytes : counted.sent) bytes /= kLawSteps;
+  return counted;
+}
+
+/// Rounding of shares in the middle of a sum aside.
+void expect_near(double a, double b) { EXPECT_NEAR(a, b, 1e-6 * b + 1); }
+
+TEST(CountedBytes, AreThoseOfFormulasAndPlan) {
+  constexpr std::uint32_t kStages = 2, kMicrobatches = 2;
+  for (const std::uint32_t k : {2u, 3u, 4u}) {
+    for (std::uint32_t zero = 0; zero <= 3; ++zero) {
+      SCOPED_TRACE("k " + std::to_string(k) + " zero " + std::to_string(zero));
+      Context context;
+      StrategyBuilder build(context, {{"pp", kStages}, {"dp", k}});
+      build.line(kStages, kStages).one_f_one_b(kStages, kMicrobatches).replicate({"dp"}, 1 << 20, {}, zero);
+      build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
+      tensor::Graph model = small_gpt(context, {.layers = 2, .batch = std::int64_t{kMicrobatches} * k, .seq = 3, .dim = 24});
+      double psi = 0;  // of all stages
+      for (const tensor::Param& param : model.params) psi += 8 * static_cast<double>(model.type(param.value).elements());
+      LawProgram program(context, std::move(model), build.strategy());
+      ASSERT_TRUE(program);
+      const Counted count = counted(program);
+
+      // What is kept between steps: Psi (4 + 4 + 8) in f32, twice that here, with parts of it cut.
+      const double parts = k, parameters = zero == 3 ? 1 / parts : 1, gradients = zero >= 2 ? 1 / parts : 1, slots = zero >= 1 ? 2 / parts : 2;
+      const double state = std::accumulate(count.run.state_bytes.begin(), count.run.state_bytes.end(), 0.0) / k;
+      EXPECT_GE(state, psi * (parameters + gradients + slots));
+      EXPECT_LE(state, 1.15 * psi * (parameters + gradients + slots));
+      std::int64_t planned_rest = 0;
+      for (const passes::MemoryRow& row : passes::memory_table(program.dag())) planned_rest += row.sum_of_rest();
+      expect_near(state, static_cast<double>(planned_rest));
+
+      // What travels: a ring sends Psi (k - 1) to scatter a sum or to gather, twice that to add.
+      const double ring = psi * (k - 1);
+      const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_GATHER];
+      const double wanted_sums = zero == 0 ? 2 * ring : zero == 1 ? ring : kMicrobatches * ring;
+      EXPECT_GE(sums, wanted_sums);
+      EXPECT_LE(sums, 1.15 * wanted_sums + 1024);  // losses are summed, too
+      // With all parameters of a stage in units of their own, forward and backward of two microbatches read them, and neighbours in the order share a gather.
+      const double most_gathers = zero == 0 ? 0 : zero == 3 ? 2 * kMicrobatches * ring : ring, least_gathers = zero == 3 ? ring : most_gathers;
+      EXPECT_GE(gathers, least_gathers);
+      EXPECT_LE(gathers, 1.15 * most_gathers);
+
+      // The plan's tables say what was counted.
+      double planned = 0;
+      for (const passes::TrafficRow& row : passes::traffic_table(program.dag())) planned += static_cast<double>(row.bytes);
+      expect_near(std::accumulate(count.sent.begin(), count.sent.end(), 0.0), planned);
+      double planned_gathers = 0, formula_gathers = 0;
+      for (const passes::TrafficShare& share : passes::traffic_shares(program.dag())) {
+        planned_gathers += static_cast<double>(share.planned[1]);
+        formula_gathers += static_cast<double>(share.formula[1]);
+      }
+      expect_near(gathers, planned_gathers);
+      EXPECT_LE(formula_gathers, planned_gathers);
+      EXPECT_GE(1.15 * formula_gathers, planned_gathers);
+      std::array<std::int64_t, 3> formula{}, rest{};
+      for (const passes::StateShare& share : passes::state_shares(program.dag())) {
+        for (std::size_t part = 0; part < 3; ++part) {
+          formula[part] += share.formula[part];
+          rest[part] += share.planned[part];
+        }
+      }
+      if (zero == 0) continue;  // the tables speak of what is cut
+      const std::array<double, 3> kept = {parameters, gradients, slots};
+      for (std::size_t part = 0; part < 3; ++part) {
+        expect_near(static_cast<double>(formula[part]), psi * kept[part]);
+        EXPECT_LE(formula[part], rest[part]);
+      }
+    }
+  }
+}
+
+TEST(CountedBytes, CopiesToTheHostAreThoseOfThePlan) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}});
+  build.line(2, 4).one_f_one_b(2, 4);
+  build.add(directive::Offload{{build.selector({{"stage", 0}})}, 1, directive::Offload::What::activations, build.next_line()});
+  build.add(directive::Offload{{build.selector({{"stage", 1}})}, 1, directive::Offload::What::optimizer, build.next_line()});
+  build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
+  LawProgram program(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 6, .hidden = 8}), build.strategy());
+  ASSERT_TRUE(program);
+  const Counted count = counted(program);
+  double out = 0, back = 0;
+  for (const passes::TrafficRow& row : passes::traffic_table(program.dag())) {
+    if (leaves_device(row.kind)) out += static_cast<double>(row.bytes);
+    if (returns_to_device(row.kind)) back += static_cast<double>(row.bytes);
+  }
+  EXPECT_GT(out, 0);
+  expect_near(count.sent[PIPER_OFFLOAD], out);
+  expect_near(count.sent[PIPER_FETCH], back);
+}
+
+}  // namespace
+}  // namespace piper::test
