@@ -43,10 +43,7 @@ class ThisMachine final : public CudaMachine {
     }
     runtime::cuda::GpuChoice choice;
     choice.least_version = nvrtc_->major() * 1000;
-    if (backend::cuda::open_library(environment_, "libcublasLt.so", {}, choice.cublas_lt, reason) == nullptr) {
-      failure = missing("cuBLASLt, which multiplies matrices, is not here: " + reason);
-      return nullptr;
-    }
+    backend::cuda::open_library(environment_, "libcublasLt.so", {}, choice.cublas_lt, choice.no_cublas_lt);
     return runtime::cuda::open_gpu(choice, failure);
   }
 

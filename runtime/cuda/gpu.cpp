@@ -18,7 +18,7 @@ bool is_device_failure(Status status) {
     case 700: case 702:            // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT
     case 710: case 714: case 715:  // ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION
     case 716: case 717: case 718:  // MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC
-    case 719: case 721: return true;  // LAUNCH_FAILED, EXTERNAL_DEVICE
+    case 719: case 911: return true;  // LAUNCH_FAILED, EXTERNAL_DEVICE
     default: return false;
   }
 }

@@ -215,9 +215,9 @@ std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
   auto driver = std::make_unique<GpuDriver>(functions);
   if (started != kSuccess) return refused(driver.get(), started, "cuInit");
   if (const auto [status, call] = driver->open(choice.gpu); status != kSuccess) return refused(driver.get(), status, call);
-  std::string reason;
-  if (!driver->open_products(choice.cublas_lt, reason)) {
-    failure = missing("cuBLASLt cannot be opened: " + reason);
+  std::string reason = choice.no_cublas_lt;
+  if (choice.cublas_lt.empty() || !driver->open_products(choice.cublas_lt, reason)) {
+    failure = missing("cuBLASLt, which multiplies matrices, is not here: " + reason);
     return nullptr;
   }
   return driver;

@@ -12,6 +12,7 @@ namespace piper::runtime::cuda {
 struct GpuChoice {
   int gpu = 0;                  // among those that the driver lists
   std::string cublas_lt;        // the file of cuBLASLt
+  std::string no_cublas_lt;     // where there is none: why
   int least_version = 12000;    // of CUDA, which the driver must know: 1000 * major + 10 * minor
 };
 

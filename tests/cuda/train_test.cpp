@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "frontend/tools/cuda_job.h"
@@ -83,13 +84,13 @@ TEST(CudaTrain, PrintsAndKeepsWhatTheCpuDoes) {
   const TemporaryFolder folder;
   const Ended on_cuda = train_on_cuda({}, {"--out", (folder.path() / "cuda").string()});
   ASSERT_EQ(on_cuda.code, 0) << on_cuda.err;
-  EXPECT_NE(on_cuda.err.find("2 devices, 2 roles"), std::string::npos) << on_cuda.err;
-  EXPECT_NE(on_cuda.err.find("on the host's stand-in for a GPU"), std::string::npos) << on_cuda.err;
+  EXPECT_NE(on_cuda.out.find("2 devices, 2 roles"), std::string::npos) << on_cuda.out;
+  EXPECT_NE(on_cuda.out.find("on the host's stand-in for a GPU"), std::string::npos) << on_cuda.out;
   const Ended on_cpu = train(kProgram, nullptr, {"--out", (folder.path() / "cpu").string()});
   ASSERT_EQ(on_cpu.code, 0) << on_cpu.err;
   // Four digits are the same; sums over rows round in another order.
-  EXPECT_EQ(line_with(on_cuda.err, "held-out loss"), line_with(on_cpu.err, "held-out loss"));
-  EXPECT_NE(line_with(on_cuda.err, "held-out loss"), "");
+  EXPECT_EQ(line_with(on_cuda.out, "held-out loss"), line_with(on_cpu.out, "held-out loss"));
+  EXPECT_NE(line_with(on_cuda.out, "held-out loss"), "");
   const std::string metrics = read_text(folder.path() / "cuda" / "metrics.jsonl").value_or("");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5) << metrics;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "cuda" / "flight.1"));
@@ -133,8 +134,8 @@ TEST(CudaTrain, ADriverThatIsTooOldOrListsNothing) {
   EXPECT_NE(none.err.find("P6014"), std::string::npos) << none.err;
   const Ended ended = train_beside(old, 11040, 1);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  // Where NVRTC or cuBLASLt is not there it is told first.
-  if (ended.err.find("is not here") != std::string::npos) GTEST_SKIP() << ended.err;
+  // Without NVRTC nothing says what the driver must know.
+  if (ended.err.find("NVRTC, which") != std::string::npos) GTEST_SKIP() << ended.err;
   EXPECT_NE(ended.err.find("P6015"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("CUDA 11.4"), std::string::npos) << ended.err;
 }
@@ -155,7 +156,8 @@ TEST(CudaTrain, EveryCallThatIsRefusedIsTold) {
     EXPECT_EQ(ended.code, tools::kDiagnostics) << each.call;
     EXPECT_NE(ended.err.find("P6016"), std::string::npos) << each.call << "\n" << ended.err;
     EXPECT_NE(ended.err.find(std::string("`") + each.call + "` failed"), std::string::npos) << each.call << "\n" << ended.err;
-    EXPECT_EQ(ended.err.find("rank ") != std::string::npos, each.in_a_step) << each.call << "\n" << ended.err;
+    // Then the action is named, at its line.
+    EXPECT_EQ(std::regex_search(ended.err, std::regex("rank [0-9]+, `")), each.in_a_step) << each.call << "\n" << ended.err;
   }
 }
 
@@ -185,9 +187,14 @@ std::string kernel_named(const std::string& part) {
 TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
   HostOptions host;
   host.fault = kernel_named("cross_entropy");
+  // On one queue there is one action that it can be; of several that were busy all are named.
+  std::string alone = kProgram;
+  alone.replace(alone.find("pp: 2"), 5, "pp: 1");
+  EXPECT_NE(train_on_cuda(host, {}, {}, alone).err.find("P6017: rank 0, step 1, `F."), std::string::npos) << train_on_cuda(host, {}, {}, alone).err;
   const Ended ended = train_on_cuda(host);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  EXPECT_NE(ended.err.find("P6017: rank 1, step 1, `F.stage1.mb0`"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("P6017"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("`F.stage1.mb0`"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("tiny.pipe:"), std::string::npos) << ended.err;
 }
@@ -215,15 +222,16 @@ train start = net() on one {
     steps: 3
 }
 )";
-  const char* const kOutside = R"(use std.models.gpt
+  const TemporaryFolder folder;
+  const std::string outside = R"(use std.models.gpt
 mesh one(d: 1)
-train start = gpt(layers: 1, dim: 4, heads: 1, vocab: 5) on one {
-    data: synthetic(batch: 8, seq: 3, classes: 11)
+train start = gpt(layers: 1, dim: 4, heads: 1, vocab: 64) on one {
+    data: bytes(")" + folder.write("text.txt", std::string(200, 'a')) + R"(", batch: 4, seq: 3)
     optim: sgd(lr: 0.1)
     steps: 3
 }
 )";
-  for (const auto& [text, code] : {std::pair{kInfinite, "P6001"}, {kOutside, "P6002"}}) {
+  for (const auto& [text, code] : {std::pair{std::string(kInfinite), "P6001"}, {outside, "P6002"}}) {
     const Ended on_cpu = train(text, nullptr), on_cuda = train_on_cuda({}, {}, {}, text);
     EXPECT_EQ(on_cuda.code, on_cpu.code);
     EXPECT_NE(line_with(on_cpu.err, code), "") << on_cpu.err;
