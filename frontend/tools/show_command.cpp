@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "frontend/tools/commands.h"
 #include "frontend/tools/cuda_view.h"
@@ -110,6 +111,16 @@ std::optional<std::string> removable(const directive::Directive& directive, cons
   return std::nullopt;
 }
 
+/// With whole state on each replica instead of blocks; nothing where it is whole.
+std::optional<std::string> made_whole(directive::Directive& directive) {
+  auto* replicate = std::get_if<directive::Replicate>(&directive);
+  if (replicate == nullptr || replicate->zero == 0) return std::nullopt;
+  const std::string text = "with `zero: 0` for `zero: " + std::to_string(std::exchange(replicate->zero, 0u)) + "`";
+  replicate->prefetch.reset();
+  replicate->reduce.reset();
+  return text;
+}
+
 /// What the most that lives on a rank would be without each line that saves memory; nothing where there is none.
 std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   const auto most = [](const dag::Dag& planned) {
@@ -119,16 +130,23 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
   std::string text;
   for (std::size_t i = 0; i < directives.size(); ++i) {
     const std::optional<std::string> line = removable(directives[i], session.context().symbols);
-    if (!line) continue;
+    directive::Directive whole = directives[i];
+    const std::optional<std::string> cut = made_whole(whole);
+    if (!line && !cut) continue;
     DiagnosticSink unread(session.context().locations);  // the program itself was told; and an order may name `R`, which is not there then
     auto other = session.compilation().relower(subject, dag.settings.dtype, unread);
     if (!other || other->lowered.strategy.directives.size() != directives.size()) return text;
     std::vector<directive::Directive>& lines = other->lowered.strategy.directives;
-    lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
+    if (line) {
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      made_whole(lines[i]);
+    }
     std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
     const auto without = session.compilation().compile(*other, {dag::Level::planned, false, {}}, unread);
+    if (!line && !without) continue;  // of two lines that cut alike one alone may be refused
     if (text.empty()) text = "\npeak " + most(dag) + "\n";
-    text += "without `" + *line + "`: " + (without ? most(*without) : "the order would name what is not there") + "\n";
+    text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";
   }
   return text;
 }
