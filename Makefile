@@ -4,11 +4,12 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test-setup build test test-editors demo bench asan tsan clean
+.PHONY: help setup test-setup build test test-gpu test-editors demo bench asan tsan clean
 
 help:
 	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
 	@echo "make test    set up, build, run every test"
+	@echo "make test-gpu  the tests of the runtime on CUDA that need a GPU; without one they say so"
 	@echo "make test-editors  the language server in Neovim, Emacs and VS Code, which it installs into the cache"
 	@echo "make build   set up and leave the program at build/release/piper"
 	@echo "make bench   run the benchmarks"
@@ -41,6 +42,10 @@ build: build/release/build.ninja
 test: build/debug/build.ninja test-setup
 	@$(call ninja,debug,all)
 	@ctest --preset debug --parallel $(JOBS)
+
+test-gpu: build/debug/build.ninja test-setup
+	@$(call ninja,debug,gpu_test)
+	@ctest --preset debug -L '^gpu$$' -V
 
 test-editors: build
 	@tests/editors/run.sh build/release

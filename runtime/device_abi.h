@@ -5,11 +5,11 @@
  * the device knows why. Between `begin` and `end` of an action nothing of another action is enqueued. Pointers are addresses in the rank's arena on the device.
  *
  *   const PiperEnqueue* const role = piper_enqueue_v1();
- *   role->enqueue(&device, &rank, 0, role->num_actions);   // one step
+ *   role->enqueue(role, &device, &rank, 0, role->num_actions);   // one step
  */
 #include "runtime/abi.h"
 
-#define PIPER_DEVICE_ABI_VERSION 1u
+#define PIPER_DEVICE_ABI_VERSION 2u
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,7 +27,7 @@ typedef struct PiperDevice PiperDevice;
 struct PiperDevice {
   uint32_t abi_version;
   const void* draw;            /* device memory: seed and step, two u64, that random numbers are keyed by */
-  void* device;                /* the device's own */
+  void* device;                /* the device's own; a rank has a PiperDevice of its own */
   /* Waits for the ends of actions on other queues, one step ago where `distance` is 1. */
   int (*begin)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperWait* waits, uint32_t num_waits);
   int (*end)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action);
@@ -61,8 +61,11 @@ typedef struct PiperEnqueue {
   uint32_t abi_version;
   uint32_t num_actions, num_kernels;
   const PiperKernelEntry* kernels;
+  /* Per action its place in the one linear order of all actions of all roles; ascending. The members of a communication have neighbouring places. */
+  const uint32_t* places;
   /* Enqueues the actions [first, last) in issue order; nonzero where a call failed. */
-  int (*enqueue)(PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last);
+  int (*enqueue)(const struct PiperEnqueue* role, PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last);
+  const void* context;         /* of `enqueue` */
 } PiperEnqueue;
 
 #ifdef __cplusplus

@@ -28,6 +28,11 @@ enum FailureCode : std::uint32_t {
   kWorkspaceOverrun = 6011,    // a library call wanted more than its planned workspace
   kOutputUnwritable = 6012,    // a file under --out cannot be written
   kBadOption = 6013,           // an environment variable has no legal value
+  kCudaMissing = 6014,         // there is no driver, no GPU, or a library of CUDA is not there
+  kCudaTooOld = 6015,          // the driver does not know what the programs are built for
+  kCudaCallFailed = 6016,      // the driver or cuBLASLt refused a call
+  kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
+  kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

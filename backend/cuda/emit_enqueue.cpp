@@ -175,7 +175,10 @@ class Emission {
   }
 
   void enqueue() {
-    out_ += "\nstatic int enqueue(PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last) {\n  for (uint32_t action = first; action < last; ++action) {\n    switch (action) {\n";
+    out_ += "\nstatic const uint32_t places[] = {";
+    for (std::size_t i = 0; i < program_.places.size(); ++i) out_ += (i == 0 ? "" : ", ") + std::to_string(program_.places[i]);
+    if (program_.places.empty()) out_ += "0";
+    out_ += "};\n\nstatic int enqueue(const PiperEnqueue*, PiperDevice* device, PiperRank* rank, uint32_t first, uint32_t last) {\n  for (uint32_t action = first; action < last; ++action) {\n    switch (action) {\n";
     for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
       const Instruction& each = program_.instructions[i];
       const ActionName& name = program_.names[i];
@@ -194,7 +197,7 @@ class Emission {
       out_ += "        if (device->end(device, rank, " + queue + ", action)) return 1;\n        break;\n      }\n";
     }
     out_ += "    }\n  }\n  return 0;\n}\n\nextern \"C\" const PiperEnqueue* piper_enqueue_v1(void) {\n  static const PiperEnqueue role = {PIPER_DEVICE_ABI_VERSION, " +
-            std::to_string(program_.instructions.size()) + ", " + std::to_string(kernels_.list().size()) + ", kernels, enqueue};\n  return &role;\n}\n";
+            std::to_string(program_.instructions.size()) + ", " + std::to_string(kernels_.list().size()) + ", kernels, places, enqueue, 0};\n  return &role;\n}\n";
   }
 
   const DeviceProgram& program_;

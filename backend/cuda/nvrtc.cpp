@@ -58,6 +58,14 @@ std::shared_ptr<const Nvrtc> Nvrtc::open(const Environment& environment, std::st
   return made;
 }
 
+std::string headers_text() {
+  std::string text;
+  for (const embedded::File& header : embedded::cuda_headers()) text += std::string(header.path) + "\n" + std::string(header.text);
+  return text;
+}
+
+std::string runtime_kernels_source() { return "#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"; }
+
 std::map<std::string, KernelResources> parse_resources(const std::string& log) {
   std::map<std::string, KernelResources> kernels;
   std::istringstream lines(log);

@@ -37,6 +37,7 @@ class Nvrtc {
   static std::shared_ptr<const Nvrtc> open(const Environment& environment, std::string& reason);
 
   const std::string& path() const { return path_; }
+  int major() const { return major_; }
   std::string version() const { return std::to_string(major_) + "." + std::to_string(minor_); }
   /// `architecture`: `sm_90a`. The headers of the program are known to it.
   Compiled compile(const std::string& source, const std::string& architecture) const;
@@ -47,6 +48,11 @@ class Nvrtc {
   std::string path_;
   int major_ = 0, minor_ = 0;
 };
+
+/// The texts of the headers that kernels include; they are known to NVRTC.
+std::string headers_text();
+/// The kernels that the runtime itself starts (runtime/cuda/device_kernels.h).
+std::string runtime_kernels_source();
 
 /// The figures in the lines that `--ptxas-options=-v` adds to the log.
 std::map<std::string, KernelResources> parse_resources(const std::string& log);

@@ -75,6 +75,7 @@ struct DeviceProgram {
 
   std::vector<Instruction> instructions;  // issue order
   std::vector<ActionName> names;          // per instruction
+  std::vector<std::uint32_t> places;      // per instruction: of its node in the linear order of all of them, of which every rank's issue order is a part
   std::vector<std::string> files;
   std::vector<PiperWait> waits;
   std::vector<PiperPart> parts;

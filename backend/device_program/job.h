@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "backend/cuda/kernel_set.h"
 #include "backend/device_program/device_program.h"
 #include "backend/jit/jit.h"
 
@@ -17,8 +18,10 @@ namespace piper::backend {
 enum class Engine : std::uint8_t { generated, interpreter };
 
 struct JobOptions {
+  Target target = Target::cpu;           // cuda: the ranks have functions that enqueue their steps; the plans are made for it
   Engine engine = Engine::generated;
   JitOptions jit = {};
+  cuda::KernelSet* kernels = nullptr;    // on CUDA: to which those of the job are added, which outlives it; null: a set of its own
   std::uint64_t first_step = 0;          // of training: a resumed run begins later
   std::optional<std::uint64_t> steps = {};  // to run; by default those of the train behind `first_step`
 };
@@ -34,6 +37,10 @@ class Job {
   const ProgramSet* evaluation() const;
   /// False where generated programs were asked for and no compiler was found.
   bool generated() const;
+
+  /// Of a job for CUDA: the function that enqueues the steps of a rank, and the kernels of all of them.
+  const PiperEnqueue* enqueue(std::size_t rank, bool evaluation) const;
+  const cuda::KernelSet& kernels() const;
 
   struct Parts;  // the implementation's own
   explicit Job(std::unique_ptr<Parts> parts);

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <deque>
 
+#include "backend/cuda/emit_enqueue.h"
 #include "backend/device_program/job.h"
 #include "backend/device_program/rank_tables.h"
 #include "backend/dtypes.h"
 #include "backend/emit_cpp/emit_program.h"
 #include "backend/interpret/interpret.h"
+#include "backend/interpret/interpret_enqueue.h"
 
 namespace piper::backend {
 
@@ -18,6 +20,10 @@ struct Phase {
   std::vector<const PiperProgram*> programs;  // per role
   std::vector<RankTables> ranks;
   std::vector<std::size_t> role_of_rank;
+  // On CUDA:
+  std::vector<std::vector<cuda::BodyStep>> steps;  // per body
+  std::deque<InterpretedEnqueue> walks;
+  std::vector<const PiperEnqueue*> enqueue;        // per role
 };
 
 }  // namespace
@@ -27,6 +33,8 @@ struct Job::Parts {
   std::optional<Phase> evaluation;
   std::vector<LoadedProgram> loaded;
   bool generated = false;
+  cuda::KernelSet own_kernels;
+  cuda::KernelSet* kernels = &own_kernels;
   std::deque<std::string> strings;
   std::deque<std::vector<std::int64_t>> dims;
   std::vector<PiperInput> inputs;
@@ -55,8 +63,28 @@ void interpret(Phase& phase) {
   for (const DeviceProgram& program : phase.set.roles) phase.programs.push_back(&phase.interpreted.emplace_back(program, phase.set.bodies).tables());
 }
 
-void add_sources(const Phase& phase, const char* prefix, LocId train, std::vector<ProgramSource>& sources) {
-  for (const DeviceProgram& program : phase.set.roles) sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies), train});
+void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target target, const char* prefix, LocId train, std::vector<ProgramSource>& sources) {
+  for (const DeviceProgram& program : phase.set.roles) {
+    if (target == Target::cpu) {
+      sources.push_back({prefix + program.role, emit_program(program, phase.set.bodies), train});
+    } else {
+      sources.push_back({std::string("cuda.") + prefix + program.role, cuda::emit_enqueue(program, phase.set.bodies, kernels, phase.steps), train, ProgramSort::enqueue});
+    }
+  }
+}
+
+/// What was built, or without it what walks over the same tables. On CUDA the tables are those of the interpreter either way: nothing there computes on the host.
+void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated, const LoadedProgram*& loaded) {
+  if (target == Target::cuda || !generated) interpret(phase);
+  for (const DeviceProgram& program : phase.set.roles) {
+    if (target == Target::cpu) {
+      if (generated) phase.programs.push_back((loaded++)->program());
+    } else if (generated) {
+      phase.enqueue.push_back((loaded++)->enqueue());
+    } else {
+      phase.enqueue.push_back(&phase.walks.emplace_back(program, phase.set.bodies, kernels, phase.steps).table());
+    }
+  }
 }
 
 }  // namespace
@@ -141,34 +169,36 @@ const PiperJob& Job::tables() const { return parts_->job; }
 const ProgramSet& Job::training() const { return parts_->training.set; }
 const ProgramSet* Job::evaluation() const { return parts_->evaluation ? &parts_->evaluation->set : nullptr; }
 bool Job::generated() const { return parts_->generated; }
+const PiperEnqueue* Job::enqueue(std::size_t rank, bool evaluation) const {
+  const Phase& phase = evaluation ? *parts_->evaluation : parts_->training;
+  return phase.enqueue[phase.role_of_rank[rank]];
+}
+const cuda::KernelSet& Job::kernels() const { return *parts_->kernels; }
 
 std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluation, const JobOptions& options, DiagnosticSink& sink) {
   auto parts = std::make_unique<Job::Parts>();
+  if (options.kernels != nullptr) parts->kernels = options.kernels;
   std::uint32_t next_id = 0;
   const auto prepare = [&](const dag::Dag& dag, Phase& phase) {
-    phase.set = make_programs(dag);
+    phase.set = make_programs(dag, options.target);
     add_rank_tables(dag, next_id, next_id, phase);
+    if (options.target == Target::cpu) return;
+    for (const KernelBody& body : phase.set.bodies) phase.steps.push_back(parts->kernels->add(body));
   };
   prepare(training, parts->training);
   if (evaluation != nullptr) prepare(*evaluation, parts->evaluation.emplace());
 
   if (options.engine == Engine::generated) {
     std::vector<ProgramSource> sources;
-    add_sources(parts->training, "", training.settings.loc, sources);
-    if (parts->evaluation) add_sources(*parts->evaluation, "held_out.", training.settings.loc, sources);
+    add_sources(parts->training, *parts->kernels, options.target, "", training.settings.loc, sources);
+    if (parts->evaluation) add_sources(*parts->evaluation, *parts->kernels, options.target, "held_out.", training.settings.loc, sources);
     const Built built = build_programs(sources, options.jit, parts->loaded, sink);
     if (built == Built::failed || built == Built::stopped) return nullptr;
     parts->generated = built == Built::done;
   }
-  if (parts->generated) {
-    std::size_t next = 0;
-    for (Phase* phase : {&parts->training, parts->evaluation ? &*parts->evaluation : nullptr}) {
-      for (std::size_t role = 0; phase != nullptr && role < phase->set.roles.size(); ++role) phase->programs.push_back(parts->loaded[next++].program());
-    }
-  } else {
-    interpret(parts->training);
-    if (parts->evaluation) interpret(*parts->evaluation);
-  }
+  const LoadedProgram* loaded = parts->loaded.data();
+  add_programs(parts->training, *parts->kernels, options.target, parts->generated, loaded);
+  if (parts->evaluation) add_programs(*parts->evaluation, *parts->kernels, options.target, parts->generated, loaded);
 
   for (std::size_t rank = 0; rank < parts->training.ranks.size(); ++rank) {
     const auto program = [&](const Phase& phase) { return phase.programs[phase.role_of_rank[rank]]; };

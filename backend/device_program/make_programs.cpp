@@ -107,10 +107,17 @@ std::vector<std::uint32_t> message_numbers(const Dag& dag) {
   return numbers;
 }
 
+/// Per node its place in the linear order.
+std::vector<std::uint32_t> places_in_order(const Dag& dag) {
+  std::vector<std::uint32_t> places(dag.nodes.size(), 0);
+  for (std::size_t i = 0; i < dag.order.size(); ++i) places[dag.order[i].index()] = static_cast<std::uint32_t>(i);
+  return places;
+}
+
 class Projection {
  public:
-  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers)
-      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers) {}
+  Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers, const std::vector<std::uint32_t>& places)
+      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places) {}
 
   DeviceProgram run() {
     out_.role = dag_.context->text(role_.name);
@@ -242,6 +249,7 @@ class Projection {
     stream.action_of.push_back(static_cast<std::uint32_t>(out_.instructions.size()));
     out_.instructions.push_back(made);
     out_.names.push_back(name_of(action.node, node.loc));
+    out_.places.push_back(places_[action.node.index()]);
   }
 
   void finish_run(Instruction& made, std::uint32_t body) {
@@ -498,6 +506,7 @@ class Projection {
   const dag::Role& role_;
   Bodies& bodies_;
   const std::vector<std::uint32_t>& message_numbers_;
+  const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
 };
@@ -523,7 +532,8 @@ ProgramSet make_programs(const Dag& dag, Target target) {
   ProgramSet set;
   Bodies bodies(dag, target, set.bodies);
   const std::vector<std::uint32_t> numbers = message_numbers(dag);
-  for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies, numbers).run());
+  const std::vector<std::uint32_t> places = places_in_order(dag);
+  for (const dag::Role& role : dag.plan->roles) set.roles.push_back(Projection(dag, role, bodies, numbers, places).run());
   for (DeviceProgram& program : set.roles) program.hash = hash_of(program, set.bodies);
   return set;
 }

@@ -239,11 +239,11 @@ class Build {
     std::vector<LoadedProgram> made;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       std::string reason;
-      if (load(i, made, reason)) continue;
+      if (load(i, sources[i].sort, made, reason)) continue;
       if (cached_[i]) {
         cached_[i] = false;
         if (const Built built = compile(sources, {i}); built != Built::done) return built;
-        if (load(i, made, reason)) continue;
+        if (load(i, sources[i].sort, made, reason)) continue;
       }
       sink_.report(piper::Code::program_does_not_load, sources[i].train, "the program that was built as `{}` cannot be loaded: {}", cache_.path(names_[i] + ".so"), reason)
           .hint("`{}` may not be a C++ compiler for this machine; the source lies beside the object", compiler_.command.front());
@@ -364,7 +364,7 @@ class Build {
     }
   }
 
-  bool load(std::size_t i, std::vector<LoadedProgram>& made, std::string& reason) {
+  bool load(std::size_t i, ProgramSort sort, std::vector<LoadedProgram>& made, std::string& reason) {
     const std::string path = cache_.path(names_[i] + ".so");
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
@@ -372,15 +372,17 @@ class Build {
       reason = error != nullptr ? error : "unknown";
       return false;
     }
-    using Entry = const PiperProgram* (*)();
-    const Entry entry = reinterpret_cast<Entry>(dlsym(handle, "piper_program_v1"));
-    const PiperProgram* program = entry != nullptr ? entry() : nullptr;
-    if (program == nullptr || program->abi_version != PIPER_ABI_VERSION) {
-      reason = program == nullptr ? "it has no `piper_program_v1`" : "it was built for ABI version " + std::to_string(program->abi_version);
+    // Either table begins with its version.
+    using Entry = const std::uint32_t* (*)();
+    const char* const name = sort == ProgramSort::step ? "piper_program_v1" : "piper_enqueue_v1";
+    const Entry entry = reinterpret_cast<Entry>(dlsym(handle, name));
+    const std::uint32_t* table = entry != nullptr ? entry() : nullptr;
+    if (table == nullptr || *table != (sort == ProgramSort::step ? PIPER_ABI_VERSION : PIPER_DEVICE_ABI_VERSION)) {
+      reason = table == nullptr ? "it has no `" + std::string(name) + "`" : "it was built for ABI version " + std::to_string(*table);
       dlclose(handle);
       return false;
     }
-    made.emplace_back(handle, program, path, cached_[i]);
+    made.emplace_back(handle, table, path, cached_[i]);
     return true;
   }
 
@@ -397,10 +399,10 @@ class Build {
 
 }  // namespace
 
-LoadedProgram::LoadedProgram(void* handle, const PiperProgram* program, std::string path, bool cached)
-    : handle_(handle), program_(program), path_(std::move(path)), cached_(cached) {}
+LoadedProgram::LoadedProgram(void* handle, const void* table, std::string path, bool cached)
+    : handle_(handle), table_(table), path_(std::move(path)), cached_(cached) {}
 LoadedProgram::LoadedProgram(LoadedProgram&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), program_(other.program_), path_(std::move(other.path_)), cached_(other.cached_) {}
+    : handle_(std::exchange(other.handle_, nullptr)), table_(other.table_), path_(std::move(other.path_)), cached_(other.cached_) {}
 LoadedProgram::~LoadedProgram() {
   if (handle_ != nullptr) dlclose(handle_);
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostics.h"
-#include "runtime/abi.h"
+#include "runtime/device_abi.h"
 
 namespace piper::backend {
 
@@ -26,28 +26,34 @@ struct JitOptions {
   int stop = -1;                      // a file: once it can be read, compilers are ended and nothing more is built; -1: none
 };
 
+/// What an object has: a step of the CPU, or the function that enqueues one on CUDA.
+enum class ProgramSort : std::uint8_t { step, enqueue };
+
 /// The source of one program: `name` is a part of file names; errors are told at `train`.
 struct ProgramSource {
   std::string name;
   std::string text;
   LocId train = {};
+  ProgramSort sort = ProgramSort::step;
 };
 
 /// A loaded object, closed at the end.
 class LoadedProgram {
  public:
-  LoadedProgram(void* handle, const PiperProgram* program, std::string path, bool cached);
+  /// `table`: a PiperProgram or a PiperEnqueue, as the source says.
+  LoadedProgram(void* handle, const void* table, std::string path, bool cached);
   LoadedProgram(LoadedProgram&&) noexcept;
   LoadedProgram& operator=(LoadedProgram&&) = delete;
   ~LoadedProgram();
 
-  const PiperProgram* program() const { return program_; }
+  const PiperProgram* program() const { return static_cast<const PiperProgram*>(table_); }
+  const PiperEnqueue* enqueue() const { return static_cast<const PiperEnqueue*>(table_); }
   const std::string& path() const { return path_; }
   bool from_cache() const { return cached_; }
 
  private:
   void* handle_;
-  const PiperProgram* program_;
+  const void* table_;
   std::string path_;
   bool cached_;
 };

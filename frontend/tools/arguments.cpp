@@ -106,7 +106,7 @@ constexpr OptionRow kOptions[] = {
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda (kernels and calls can be built and shown, not run yet)", bit(Command::train) | bit(Command::build)},
+    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU", bit(Command::train) | bit(Command::build)},
     {"--device", "DEVICE", "cpu", "of show program: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},

@@ -11,6 +11,8 @@
 
 namespace piper::tools {
 
+class CudaMachine;
+
 struct Console {
   std::ostream& out;
   std::ostream& err;
@@ -21,6 +23,7 @@ struct Console {
   std::istream* in = nullptr;  // null: there is no input
   /// What somebody types: lines of a stream, of a terminal that knows nothing else, or keys.
   enum class Typed { stream, lines, keys } typed = Typed::stream;
+  CudaMachine* cuda = nullptr;  // what `train --device cuda` runs on; null: the GPU of this machine
   std::string program = {};  // of this process, to run it again; empty: that is not done
 };
 

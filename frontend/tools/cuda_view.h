@@ -1,7 +1,6 @@
 #pragma once
 // What a plan becomes on CUDA: as text of `show program`, and as the files of `build`.
 
-#include <map>
 #include <string>
 
 #include "frontend/tools/session.h"
@@ -13,8 +12,5 @@ std::string cuda_program_text(const dag::Dag& dag);
 
 /// Writes kernels.cu, its headers, per role ROLE.cpp and ROLE.calls.txt, and kernels.txt; false after a diagnostic.
 bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder);
-
-/// Why `--device cuda` does not run here.
-std::string missing_for_cuda(const std::map<std::string, std::string>& environment);
 
 }  // namespace piper::tools

@@ -1,6 +1,5 @@
 #include "backend/cuda/libraries.h"
 #include "frontend/tools/commands.h"
-#include "frontend/tools/cuda_view.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
 
@@ -23,16 +22,6 @@ llvm::json::Object json(const Found& found) {
 }
 
 }  // namespace
-
-std::string missing_for_cuda(const std::map<std::string, std::string>& environment) {
-  const backend::cuda::Devices devices = backend::cuda::find_devices();
-  if (devices.driver.path.empty()) return "no driver is here (" + devices.driver.reason + ")";
-  if (devices.gpus.empty()) return "the driver lists no GPU";
-  for (const Found& found : backend::cuda::find_libraries(environment)) {
-    if (found.path.empty()) return found.name + " is not here (" + found.reason + ")";
-  }
-  return "this version builds programs for GPUs and does not run them";
-}
 
 int run_doctor(Console& console, const Arguments& arguments) {
   const backend::cuda::Devices devices = backend::cuda::find_devices();

@@ -3,7 +3,6 @@
 #include "frontend/pictures/timeline_json.h"
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/tools/commands.h"
-#include "frontend/tools/cuda_view.h"
 #include "frontend/tools/measured_timeline.h"
 #include "frontend/tools/out_folder.h"
 #include "frontend/tools/profile.h"
@@ -39,14 +38,15 @@ std::string count_text(double value) {
   return number(value, "%.0f");
 }
 
-void print_start(std::ostream& words, const Session::Subject& subject, const dag::Dag& dag, const backend::Job& job) {
+void print_start(std::ostream& words, const Session::Subject& subject, const TrainJob& made) {
+  const dag::Dag& dag = made.training;
   double parameters = 0;
   for (const tensor::Type& type : dag.param_types) parameters += static_cast<double>(type.elements());
   double peak = 0;
   for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
   words << "train " << subject.name << ": " << count_text(parameters) << (parameters == 1 ? " parameter on " : " parameters on ")
         << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << bytes_text(peak) << " at most, "
-              << (job.generated() ? "generated code" : "interpreted") << "\n";
+              << (made.job->generated() ? "generated code" : "interpreted") << (made.device.empty() ? "" : ", on " + made.device) << "\n";
   words.flush();
 }
 
@@ -124,11 +124,11 @@ int end_interrupted(Session& session, const Session::Subject& subject, const run
   return kInterrupted;
 }
 
-int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options) {
+int run_steps(Session& session, Session::Subject& subject, const runtime::Options& runtime_options, CudaDevice* cuda) {
   Console& console = session.console();
   runtime::TrainResult result;
   std::optional<runtime::Interrupt> interrupt(std::in_place);
-  const auto made = make_train_job(session, subject, true, runtime_options, session.arguments().out_folder, &*interrupt);
+  const auto made = make_train_job(session, subject, true, runtime_options, session.arguments().out_folder, &*interrupt, cuda);
   if (!made && (!interrupt->requested() || session.sink().has_errors())) return session.finish();
   if (!made) {
     result.ended = runtime::Ended::stopped;
@@ -144,7 +144,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   if (!kept.empty()) session.words() << "the metrics of the run before are kept in " << kept << "\n";
-  print_start(session.words(), subject, made->training, *made->job);
+  print_start(session.words(), subject, *made);
   runtime::TrainOptions options;
   options.out_folder = session.arguments().out_folder;
   options.columns = console.columns;
@@ -177,8 +177,10 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 }  // namespace
 
 int run_train(Console& console, const Arguments& arguments) {
-  if (arguments.device == "cuda") {
-    console.err << "piper: `--device cuda` does not run here: " << missing_for_cuda(console.environment) << "; `piper doctor` lists what was found, `--device cpu` trains\n";
+  const bool on_cuda = arguments.device == "cuda";
+  for (const auto& [given, option] : {std::pair{arguments.reference, "--reference"}, {!arguments.trace.empty(), "--trace"}, {!arguments.profile.empty(), "--profile"}}) {
+    if (!on_cuda || !given) continue;
+    console.err << "piper: `" << option << "` is not there on a GPU: leave out `--device cuda`\n";
     return kUsage;
   }
   Session session(console, arguments);
@@ -194,13 +196,15 @@ int run_train(Console& console, const Arguments& arguments) {
   }
   const auto options = prepare_train(session, *subject);
   if (!options) return session.finish();
+  const auto cuda = on_cuda ? open_cuda(session) : nullptr;
+  if (on_cuda && !cuda) return session.finish();
   OutFolder folder;
   if (!folder.hold(session)) return session.finish();
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
     if (!path.empty() && !session.write_file(path, "")) return session.finish();
   }
-  return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options);
+  return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options, cuda.get());
 }
 
 }  // namespace piper::tools

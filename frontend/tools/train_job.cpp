@@ -144,16 +144,17 @@ std::optional<runtime::Options> prepare_train(Session& session, const Session::S
 }
 
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
-                                         const runtime::Interrupt* interrupt) {
+                                         const runtime::Interrupt* interrupt, CudaDevice* cuda) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
   auto training = session.compile(subject, dag::Level::planned);
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
-  auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr});
+  auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
     made->evaluation = session.compile(subject, dag::Level::planned, true);
     if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
   }
   backend::JobOptions job_options;
+  job_options.target = cuda != nullptr ? backend::Target::cuda : backend::Target::cpu;
   job_options.engine = session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
   job_options.steps = session.arguments().steps;
   job_options.jit = jit_options(session.console().environment);
@@ -172,7 +173,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
     report_failure(session, *found, subject.lowered.strategy.settings.loc);
     return nullptr;
   }
-  made->executor = runtime::Executor::create(made->job->tables(), executor_options, failure);
+  made->executor = cuda != nullptr ? make_cuda_executor(*cuda, *made->job, executor_options, failure) : runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;
   if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backend/device_program/job.h"
+#include "frontend/tools/cuda_job.h"
 #include "frontend/tools/session.h"
 #include "runtime/executor/executor.h"
 #include "runtime/launch/interrupt.h"
@@ -18,6 +19,7 @@ struct TrainJob {
   std::optional<dag::Dag> evaluation;
   std::unique_ptr<backend::Job> job;
   std::unique_ptr<runtime::Executor> executor;
+  std::string device = {};  // a GPU's name; empty: the CPU
 };
 
 /// Held-out data is evaluated on at most so many batches, spread evenly over it.
@@ -30,9 +32,9 @@ std::optional<runtime::Options> runtime_options(Session& session);
 /// read. Nothing, and a diagnostic, when something is wrong.
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);
 
-/// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of those of an earlier run. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come.
+/// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of those of an earlier run. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come. `cuda`: where it runs; null: on the CPU.
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
-                                         const runtime::Interrupt* interrupt);
+                                         const runtime::Interrupt* interrupt, CudaDevice* cuda = nullptr);
 
 /// The bytes of a sample of `bytes(...)`.
 std::uint64_t window_of(Session& session, const directive::Data& data);

@@ -1,7 +1,6 @@
 // The device thread and the functions that a program's step calls. Nothing here allocates or locks unless the run fails.
 #include <unistd.h>
 
-#include <cmath>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -64,38 +63,11 @@ int api_load(PiperRank* rank, std::uint32_t, std::uint32_t input, std::uint64_t 
 
 std::uint32_t running_action(const PiperRank& rank) { return action_at(*rank.program, 0, rank.flight->begun[0]); }
 
-/// What often helps against numbers that are not finite: before the first update there is nothing that it could have done.
-const char* hint_at(std::uint64_t step, bool clips) {
-  if (step == 0) return "no update has been made yet: look at the data, and at what the weights start from";
-  if (clips) return "a smaller learning rate, a longer warm-up or a smaller `clip` on the `optim` line often helps";
-  return "a smaller learning rate, a longer warm-up or `clip` on the `optim` line often helps";
-}
-
 void api_report(PiperRank* rank, std::uint32_t subject, const double* values, std::uint32_t count) {
   LocalRank& self = local(rank);
-  ReportSlots& reports = self.reports;
-  const bool is_norm = subject == PIPER_NORM;
-  if (is_norm ? count != 1 : (subject >= reports.num_losses || count > reports.capacity)) {
-    fail_at(self, running_action(*rank), kBadJob, "a report of " + std::to_string(count) + (count == 1 ? " value" : " values") + " does not fit the job");
-    return;
+  if (auto failure = self.reports.keep(*self.run->job, rank->step, rank->global_step, subject, values, count)) {
+    fail_at(self, running_action(*rank), failure->code, std::move(failure->message), std::move(failure->hint));
   }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (std::isfinite(values[i])) continue;
-    const char* text = std::isnan(values[i]) ? "nan" : "infinite";
-    const std::string what = is_norm ? "the gradient norm" : "the loss `" + std::string(self.run->job->losses[subject].name) + "`";
-    fail_at(self, running_action(*rank), kNonFinite, what + " is " + text + " at step `" + std::to_string(rank->global_step + 1) + "`",
-            hint_at(rank->global_step, self.run->job->optimizer.clips != 0));
-    return;
-  }
-  const std::uint64_t slot = rank->step % kReportSlots;
-  if (is_norm) {
-    reports.norms[slot] = values[0];
-    reports.has_norm[slot] = 1;
-    return;
-  }
-  const std::uint64_t row = slot * reports.num_losses + subject;
-  std::memcpy(reports.values.get() + row * reports.capacity, values, count * sizeof(double));
-  reports.counts[row] = count;
 }
 
 struct DeviceHost {

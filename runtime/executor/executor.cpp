@@ -13,6 +13,7 @@
 #include "runtime/executor/check_tables.h"
 #include "runtime/executor/device_limit.h"
 #include "runtime/executor/idle_time.h"
+#include "runtime/executor/parameters.h"
 #include "runtime/executor/progress.h"
 #include "runtime/executor/run_state.h"
 #include "runtime/executor/step_reports.h"
@@ -21,7 +22,9 @@
 
 namespace piper::runtime {
 
-struct Executor::Parts {
+namespace {
+
+struct Parts {
   const PiperJob* job = nullptr;
   ExecutorOptions options;
   std::vector<std::unique_ptr<LocalRank>> ranks;
@@ -33,8 +36,6 @@ struct Executor::Parts {
   std::uint64_t recorded_steps = 0;  // of the last run of training
   std::optional<Failure> failed;
 };
-
-namespace {
 
 constexpr std::int64_t kTickNs = 20'000'000;
 
@@ -69,7 +70,7 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& 
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(rank.counter_storage.data());
   rank.counters = rank.counter_storage.data() + (64 - start % 64) % 64 / sizeof(std::uint64_t);
   if (auto failure = rank.flight.open(flight_path(options.out_folder, source.rank), source.rank)) return failure;
-  rank.reports.resize(job.num_losses, std::clamp<std::uint64_t>(job.samples_per_step + 1, 1, kMaxReportValues));
+  rank.reports.prepare(job);
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     PiperRank& out = rank.ranks[static_cast<std::size_t>(phase)];
     const bool training = phase == Phase::training;
@@ -118,7 +119,11 @@ std::vector<StuckRank> snapshot(const RunState& run) {
 class Supervisor {
  public:
   /// Before any step begins: a stop asked for earlier holds for all of them.
-  Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step) : run_(run), stop_(stop), on_step_(on_step), reports_(run) { obey_stop(); }
+  Supervisor(RunState& run, const std::atomic<bool>& stop, const OnStep& on_step)
+      : run_(run), stop_(stop), on_step_(on_step), reports_(*run.job, run.phase, run.first_step, run.steps) {
+    for (const LocalRank* rank : run.ranks) slots_.push_back(&rank->reports);
+    obey_stop();
+  }
 
   /// Whether the step that the ranks are in is the last one.
   bool obey_stop() {
@@ -157,7 +162,7 @@ class Supervisor {
     for (const LocalRank* rank : run_.ranks) ended = std::min(ended, rank->ended_steps.load());
     const std::uint64_t first = run_.consumed.load();
     for (std::uint64_t step = first; step < ended; ++step) {
-      const StepRecord& record = reports_.take(step);
+      const StepRecord& record = reports_.take(step, slots_);
       if (on_step_ && !callback_failure_) callback_failure_ = on_step_(record);
       run_.consumed.store(step + 1);
       for (LocalRank* rank : run_.ranks) rank->sleep.wake();
@@ -188,14 +193,51 @@ class Supervisor {
   const std::atomic<bool>& stop_;
   const OnStep& on_step_;
   StepReports reports_;
+  std::vector<const ReportSlots*> slots_;
   std::uint64_t moved_ = 0;
   IdleTime idle_{IdleTime::Clock::now()};
 };
 
-}  // namespace
+/// Ranks as threads of this process.
+class CpuExecutor final : public Executor {
+ public:
+  explicit CpuExecutor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Executor::Executor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-Executor::~Executor() = default;
+  RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step) override;
+  std::uint64_t evaluation_steps() const override { return parts_->job->ranks[0].evaluation ? parts_->data[1]->covering_steps() : 0; }
+  std::uint64_t next_step() const override { return parts_->next_step; }
+  std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const override {
+    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t) {
+      return (on_host ? parts_->ranks[rank]->host : parts_->ranks[rank]->arena).base() + offset;
+    });
+  }
+  std::vector<std::string> parameter_names() const override { return counted_parameters(job_ranks()); }
+  std::vector<RecordedRank> recorded() const override {
+    std::vector<RecordedRank> ranks;
+    for (const auto& rank : parts_->ranks) ranks.push_back({rank->job->rank, rank->recorder.last(parts_->recorded_steps)});
+    return ranks;
+  }
+  std::vector<std::uint64_t> arena_bytes() const override {
+    return of_ranks([](const LocalRank& rank) { return rank.arena.bytes(); });
+  }
+  std::vector<std::uint64_t> touched_bytes() const override {
+    return of_ranks([](const LocalRank& rank) { return rank.arena.touched_bytes(); });
+  }
+  bool skip_destructors() const override { return parts_->library->skip_destructors(); }
+
+ private:
+  std::span<const PiperJobRank> job_ranks() const { return {parts_->job->ranks, parts_->job->num_ranks}; }
+  template <typename Bytes>
+  std::vector<std::uint64_t> of_ranks(const Bytes& bytes) const {
+    std::vector<std::uint64_t> list;
+    for (const auto& rank : parts_->ranks) list.push_back(bytes(*rank));
+    return list;
+  }
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace
 
 std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOptions& options, Failure& failure) {
   try {
@@ -233,7 +275,7 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
     }
     initialise(job, parts->ranks, stopped);
     if (stopped()) return nullptr;
-    return std::unique_ptr<Executor>(new Executor(std::move(parts)));
+    return std::make_unique<CpuExecutor>(std::move(parts));
   } catch (const std::bad_alloc&) {
     failure = {.code = kOutOfMemory, .message = "no memory for the tables of the run"};
   } catch (const std::system_error&) {
@@ -242,7 +284,7 @@ std::unique_ptr<Executor> Executor::create(const PiperJob& job, const ExecutorOp
   return nullptr;
 }
 
-RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step) {
+RunResult CpuExecutor::run(Phase phase, std::uint64_t steps, const OnStep& on_step) {
   Parts& parts = *parts_;
   if (parts.failed) return {.ended = Ended::failed, .steps = 0, .failure = parts.failed};
   if (phase == Phase::evaluation && !parts.job->ranks[0].evaluation) {
@@ -289,7 +331,7 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
       run.started.notify_all();
     };
     try {
-      Supervisor supervisor(run, stop_requested_, on_step);
+      Supervisor supervisor(run, stop_flag(), on_step);
       threads.reserve(run.ranks.size() + 1);
       threads.emplace_back([&engine] { engine.run(); });
       pthread_setname_np(threads.back().native_handle(), "piper comm");
@@ -327,72 +369,6 @@ RunResult Executor::run(Phase phase, std::uint64_t steps, const OnStep& on_step)
     result.ended = result.steps < steps ? Ended::stopped : Ended::finished;
   }
   return result;
-}
-
-std::uint64_t Executor::evaluation_steps() const { return parts_->job->ranks[0].evaluation ? parts_->data[1]->covering_steps() : 0; }
-std::uint64_t Executor::next_step() const { return parts_->next_step; }
-
-std::vector<RecordedRank> Executor::recorded() const {
-  std::vector<RecordedRank> ranks;
-  for (const auto& rank : parts_->ranks) ranks.push_back({rank->job->rank, rank->recorder.last(parts_->recorded_steps)});
-  return ranks;
-}
-
-namespace {
-
-double element(const unsigned char* values, std::uint32_t dtype, std::uint64_t i) {
-  return dtype == PIPER_F32 ? static_cast<double>(reinterpret_cast<const float*>(values)[i]) : reinterpret_cast<const double*>(values)[i];
-}
-
-}  // namespace
-
-std::optional<ParameterValues> Executor::read_parameter(std::string_view name, Part part) const {
-  std::optional<ParameterValues> out;
-  for (const auto& rank : parts_->ranks) {
-    const PiperProgram& program = *rank->job->program;
-    for (std::uint32_t p = 0; p < program.num_params; ++p) {
-      const PiperParam& param = program.params[p];
-      if (!param.counted || name != param.name) continue;
-      const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]};
-      const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
-      if (offset == PIPER_NO_OFFSET) return std::nullopt;
-      if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
-      const bool slot = part == Part::slot0 || part == Part::slot1;
-      const unsigned char* from = (slot && param.slots_on_host ? rank->host : rank->arena).base() + offset;
-      constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
-      const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], rank->job->replica);
-      for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element(from, param.dtype, here.at + (i - here.first));
-      if (here.first == 0 && here.end == param.elements) return out;
-    }
-  }
-  return out;
-}
-
-std::vector<std::string> Executor::parameter_names() const {
-  std::vector<std::string> names;
-  for (const auto& rank : parts_->ranks) {
-    const PiperProgram& program = *rank->job->program;
-    for (std::uint32_t p = 0; p < program.num_params; ++p) {
-      if (program.params[p].counted) names.emplace_back(program.params[p].name);
-    }
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
-std::vector<std::uint64_t> Executor::arena_bytes() const {
-  std::vector<std::uint64_t> bytes;
-  for (const auto& rank : parts_->ranks) bytes.push_back(rank->arena.bytes());
-  return bytes;
-}
-
-bool Executor::skip_destructors() const { return parts_->library->skip_destructors(); }
-
-std::vector<std::uint64_t> Executor::touched_bytes() const {
-  std::vector<std::uint64_t> bytes;
-  for (const auto& rank : parts_->ranks) bytes.push_back(rank->arena.touched_bytes());
-  return bytes;
 }
 
 }  // namespace piper::runtime

@@ -109,42 +109,45 @@ struct RecordedRank {
 
 class Executor {
  public:
-  /// Checks the tables, opens data, allocates and initialises the arenas. The job and all it points to must outlive the executor.
+  /// On the CPU (on CUDA: runtime/cuda/cuda_executor.h). Checks the tables, opens data, allocates and initialises the arenas. The job and all it points to must
+  /// outlive the executor.
   static std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options, Failure& failure);
-  ~Executor();
+  virtual ~Executor() = default;
 
   /// Runs `steps` steps of one phase. Training continues where the run before ended. After a failure nothing can be run any more.
-  RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step = {});
+  virtual RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step) = 0;
+  RunResult run(Phase phase, std::uint64_t steps) { return run(phase, steps, {}); }
 
   /// Ends the run in progress, and every later one, at a common step boundary. May be called from a signal handler.
   void request_stop() { stop_requested_.store(true); }
   bool stop_requested() const { return stop_requested_.load(); }
 
   /// Steps of evaluation that cover the held-out data once; 0 without held-out data.
-  std::uint64_t evaluation_steps() const;
+  virtual std::uint64_t evaluation_steps() const = 0;
   /// Training steps that ended, the job's first step included.
-  std::uint64_t next_step() const;
+  virtual std::uint64_t next_step() const = 0;
 
   /// A tensor of a parameter, from its counted home; nothing when no local rank has it (or no such slot).
-  std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const;
+  virtual std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const = 0;
   /// Names of all parameters with a counted home here, sorted.
-  std::vector<std::string> parameter_names() const;
+  virtual std::vector<std::string> parameter_names() const = 0;
 
   /// The last step of the last run of training, with `ExecutorOptions::record`.
-  std::vector<RecordedRank> recorded() const;
+  virtual std::vector<RecordedRank> recorded() const = 0;
 
   /// Planned bytes of the arena, per local rank.
-  std::vector<std::uint64_t> arena_bytes() const;
+  virtual std::vector<std::uint64_t> arena_bytes() const = 0;
   /// One past the last byte that a run has written, per local rank; only with Options::check_memory, else zeros.
-  std::vector<std::uint64_t> touched_bytes() const;
+  virtual std::vector<std::uint64_t> touched_bytes() const = 0;
 
   /// True after a run that opened a plugin whose destructors take long and do nothing: flush and leave with `_exit`.
-  bool skip_destructors() const;
+  virtual bool skip_destructors() const = 0;
 
-  struct Parts;  // the implementation's own
+ protected:
+  Executor() = default;
+  const std::atomic<bool>& stop_flag() const { return stop_requested_; }
+
  private:
-  explicit Executor(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -1,28 +1,8 @@
 #include "runtime/executor/run_state.h"
 
-#include <algorithm>
-#include <new>
-
 #include "runtime/executor/progress.h"
 
 namespace piper::runtime {
-
-void ReportSlots::resize(std::uint32_t losses, std::uint64_t values_per_loss) {
-  num_losses = losses;
-  capacity = values_per_loss;
-  const std::size_t elements = kReportSlots * losses * values_per_loss;
-  values.reset(static_cast<double*>(std::calloc(elements, sizeof(double))));
-  if (!values && elements > 0) throw std::bad_alloc();
-  counts.assign(kReportSlots * losses, 0);
-  norms.assign(kReportSlots, 0.0);
-  has_norm.assign(kReportSlots, 0);
-}
-
-void ReportSlots::clear(std::uint64_t step) {
-  const std::uint64_t slot = step % kReportSlots;
-  std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(slot * num_losses), num_losses, 0u);
-  has_norm[slot] = 0;
-}
 
 PiperRank& LocalRank::active() { return ranks[static_cast<std::size_t>(run->phase)]; }
 

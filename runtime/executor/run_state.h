@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_calls.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/report_slots.h"
 #include "runtime/executor/sleep.h"
 #include "runtime/executor/state.h"
 #include "runtime/trace/flight.h"
@@ -21,28 +21,6 @@
 namespace piper::runtime {
 
 class ProgressEngine;
-
-/// Steps whose reports may be waiting for the thread that called `run`; a rank that is further ahead waits.
-inline constexpr std::uint64_t kReportSlots = 8;
-/// Microbatches per loss that a report holds at most.
-inline constexpr std::uint64_t kMaxReportValues = 65536;
-
-/// The reports of one rank for the last kReportSlots steps. Written by the device thread before it says that the step has ended.
-struct ReportSlots {
-  std::uint64_t capacity = 0;         // values per loss
-  std::uint32_t num_losses = 0;
-  struct Free {
-    void operator()(double* values) const { std::free(values); }
-  };
-  std::unique_ptr<double[], Free> values;  // [slot][loss][capacity]; untouched until they are written: of many ranks most report little
-  std::vector<std::uint32_t> counts;  // [slot][loss]; 0: this rank did not report it
-  std::vector<double> norms;          // [slot]
-  std::vector<std::uint8_t> has_norm;
-
-  /// Throws std::bad_alloc.
-  void resize(std::uint32_t losses, std::uint64_t values_per_loss);
-  void clear(std::uint64_t step);
-};
 
 struct RunState;
 

@@ -3,26 +3,28 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/executor/state.h"
+
 namespace piper::runtime {
 
-StepReports::StepReports(const RunState& run)
-    : run_(run), losses_(run.job->num_losses), counts_(run.job->num_losses), sums_(run.job->num_losses), last_(std::chrono::steady_clock::now()) {
-  record_.phase = run.phase;
-  record_.steps = run.steps;
+StepReports::StepReports(const PiperJob& job, Phase phase, std::uint64_t first_step, std::uint64_t steps)
+    : job_(job), first_step_(first_step), losses_(job.num_losses), counts_(job.num_losses), sums_(job.num_losses), last_(std::chrono::steady_clock::now()) {
+  record_.phase = phase;
+  record_.steps = steps;
 }
 
-const StepRecord& StepReports::take(std::uint64_t step) {
-  const PiperJob& job = *run_.job;
+const StepRecord& StepReports::take(std::uint64_t step, std::span<const ReportSlots* const> ranks) {
+  const PiperJob& job = job_;
   const std::uint64_t slot = step % kReportSlots;
-  record_.step = run_.first_step + step;
+  record_.step = first_step_ + step;
   record_.local_step = step;
   record_.gradient_norm.reset();
   for (std::uint32_t loss = 0; loss < job.num_losses; ++loss) {
     sums_[loss].clear();
     // A loss that no rank of this process holds is unknown here.
     losses_[loss] = std::numeric_limits<double>::quiet_NaN();
-    for (const LocalRank* rank : run_.ranks) {
-      const ReportSlots& reports = rank->reports;
+    for (const ReportSlots* rank : ranks) {
+      const ReportSlots& reports = *rank;
       const std::uint64_t row = slot * reports.num_losses + loss;
       if (reports.counts[row] == 0) continue;
       const double* values = reports.values.get() + row * reports.capacity;
@@ -39,9 +41,9 @@ const StepRecord& StepReports::take(std::uint64_t step) {
       break;
     }
   }
-  for (const LocalRank* rank : run_.ranks) {
-    if (!rank->reports.has_norm[slot]) continue;
-    record_.gradient_norm = rank->reports.norms[slot];
+  for (const ReportSlots* rank : ranks) {
+    if (!rank->has_norm[slot]) continue;
+    record_.gradient_norm = rank->norms[slot];
     break;
   }
   record_.loss = 0;
@@ -49,7 +51,7 @@ const StepRecord& StepReports::take(std::uint64_t step) {
   record_.losses = losses_;
   record_.counts = counts_;
   record_.microbatch_sums = sums_;
-  record_.learning_rate = run_.phase == Phase::training ? scalars_of_step(job.optimizer, record_.step).learning_rate : 0;
+  record_.learning_rate = record_.phase == Phase::training ? scalars_of_step(job.optimizer, record_.step).learning_rate : 0;
   const auto now = std::chrono::steady_clock::now();
   record_.seconds = std::chrono::duration<double>(now - last_).count();
   record_.throughput = throughput(job, 1, record_.seconds);

@@ -2,21 +2,25 @@
 // Makes the record of a step from what the ranks reported.
 
 #include <chrono>
+#include <span>
 #include <vector>
 
-#include "runtime/executor/run_state.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/report_slots.h"
 
 namespace piper::runtime {
 
 class StepReports {
  public:
-  explicit StepReports(const RunState& run);
+  /// Of a run of `steps` steps of one phase, from `first_step` on.
+  StepReports(const PiperJob& job, Phase phase, std::uint64_t first_step, std::uint64_t steps);
   /// Step `step` of the run, which all local ranks have ended. Valid until the next call. Of several ranks that reported the same loss the
   /// first counts: they hold equal sums.
-  const StepRecord& take(std::uint64_t step);
+  const StepRecord& take(std::uint64_t step, std::span<const ReportSlots* const> ranks);
 
  private:
-  const RunState& run_;
+  const PiperJob& job_;
+  const std::uint64_t first_step_;
   StepRecord record_;
   std::vector<double> losses_, counts_;
   std::vector<std::vector<double>> sums_;

@@ -39,6 +39,34 @@ void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value,
   }
 }
 
+bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
+
+const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part) {
+  const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) { return member->parts[part].in != PIPER_NO_OFFSET; });
+  return found == members.end() ? nullptr : *found;
+}
+
+const char* disagreement_of(std::span<const Operation* const> members, const Operation& member) {
+  const Operation& first = *members[0];
+  const std::uint32_t op = first.action->op;
+  if (op == PIPER_SEND || op == PIPER_RECV) {
+    const std::uint32_t expected = member.communicator->self == 0 ? PIPER_SEND : PIPER_RECV;
+    if (member.action->op != expected) return "the directions of the two ends do not fit";
+  } else if (member.action->op != op) {
+    return "the members run different operations";
+  }
+  if (member.action->identity != first.action->identity) return "the members run different communications";
+  if (member.action->num_parts != first.action->num_parts) return "the members have different numbers of values";
+  for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
+    if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
+    if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
+    if (member.parts[i].flags & PIPER_CLEARS) continue;
+    if (op != PIPER_SEND && op != PIPER_RECV && !contributor(members, i)) return "no member contributes a value";
+    if (in_blocks(op) && first.parts[i].elements % members.size() != 0) return "a value does not divide into the blocks of its members";
+  }
+  return nullptr;
+}
+
 class LocalTransport final : public Transport {
  public:
   std::uint32_t connect(const PiperCommunicator& communicator) override {
@@ -93,47 +121,16 @@ class LocalTransport final : public Transport {
 
   // True when all members mean the same communication; otherwise the last one that disagrees fails.
   bool match(Channel& channel) {
-    const Operation& first = *channel.members[0];
-    for (Operation* member : channel.members) {
-      const char* error = disagreement(channel, first, *member);
-      if (!error) continue;
-      for (Operation* other : channel.members) fail(*other, error, first.action->identity);
-      fail(*member, error, first.action->identity);
+    std::size_t member = 0;
+    if (const char* error = disagreement(channel.members, member)) {
+      const std::int64_t identity = channel.members[0]->action->identity;
+      for (Operation* each : channel.members) fail(*each, error, identity);
       return false;
     }
     channel.matched = true;
     channel.part = 0;
     channel.done = 0;
     return true;
-  }
-
-  static const char* disagreement(const Channel& channel, const Operation& first, const Operation& member) {
-    const std::uint32_t op = first.action->op;
-    if (op == PIPER_SEND || op == PIPER_RECV) {
-      const std::uint32_t expected = member.communicator->self == 0 ? PIPER_SEND : PIPER_RECV;
-      if (member.action->op != expected) return "the directions of the two ends do not fit";
-    } else if (member.action->op != op) {
-      return "the members run different operations";
-    }
-    if (member.action->identity != first.action->identity) return "the members run different communications";
-    if (member.action->num_parts != first.action->num_parts) return "the members have different numbers of values";
-    for (std::uint32_t i = 0; i < first.action->num_parts; ++i) {
-      if (member.parts[i].elements != first.parts[i].elements) return "the members have values of different sizes";
-      if (member.parts[i].dtype != first.parts[i].dtype) return "the members have values of different types";
-      if (member.parts[i].flags & PIPER_CLEARS) continue;
-      if (op != PIPER_SEND && op != PIPER_RECV && !contributor(channel, i)) return "no member contributes a value";
-      if (in_blocks(op) && first.parts[i].elements % channel.members.size() != 0) return "a value does not divide into the blocks of its members";
-    }
-    return nullptr;
-  }
-
-  static bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
-
-  static const Operation* contributor(const Channel& channel, std::uint32_t part) {
-    for (const Operation* member : channel.members) {
-      if (member->parts[part].in != PIPER_NO_OFFSET) return member;
-    }
-    return nullptr;
   }
 
   void move(Channel& channel) {
@@ -182,7 +179,7 @@ class LocalTransport final : public Transport {
         return;
       case PIPER_OFFLOAD: std::memcpy(head.host + head.parts[channel.part].out + first * size, in(head, channel.part) + first * size, count * size); return;
       case PIPER_FETCH: std::memcpy(out(head, channel.part) + first * size, head.host + head.parts[channel.part].in + first * size, count * size); return;
-      case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel, channel.part), first, count); return;
+      case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel.members, channel.part), first, count); return;
       default: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
     }
   }
@@ -257,6 +254,13 @@ class LocalTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_local_transport() { return std::make_unique<LocalTransport>(); }
+
+const char* disagreement(std::span<const Operation* const> members, std::size_t& member) {
+  for (member = 0; member < members.size(); ++member) {
+    if (const char* error = disagreement_of(members, *members[member])) return error;
+  }
+  return nullptr;
+}
 
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset) {
   const std::uint64_t share = part.share == PIPER_NO_SHARE ? 0 : member.replica[part.share - 1];

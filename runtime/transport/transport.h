@@ -35,6 +35,9 @@ struct Operation {
 /// Where a part begins in the member's arena; `offset` is its `in` or `out`.
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset);
 
+/// Why the operations of all members of a communicator, in their order, are not the same communication; null where they are. `member`: one that disagrees with the first.
+const char* disagreement(std::span<const Operation* const> members, std::size_t& member);
+
 class Transport {
  public:
   virtual ~Transport() = default;

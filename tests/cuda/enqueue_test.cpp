@@ -4,8 +4,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backend/cuda/emit_enqueue.h"
 #include "backend/cuda/print_program.h"
+#include "backend/interpret/interpret_enqueue.h"
 #include "runtime/device_abi.h"
 #include "tests/cuda/programs.h"
 #include "tests/support/process.h"
@@ -155,8 +158,14 @@ TEST(Enqueue, EveryExample) {
       PiperRank rank{};
       rank.arena = reinterpret_cast<unsigned char*>(Recorder::kBase);
       rank.replica = replica.data();
-      ASSERT_EQ(made.enqueue(&recorder.device, &rank, 0, made.num_actions), 0);
+      ASSERT_EQ(made.enqueue(&made, &recorder.device, &rank, 0, made.num_actions), 0);
       EXPECT_EQ(recorder.calls, planned(role, program.programs.bodies, kernels, steps)) << program.name << " " << role.role;
+      // Without a compiler a walk over the tables asks for the same.
+      const backend::InterpretedEnqueue walk(role, program.programs.bodies, kernels, steps);
+      Recorder walked(role, kernels);
+      ASSERT_EQ(walk.table().enqueue(&walk.table(), &walked.device, &rank, 0, walk.table().num_actions), 0);
+      EXPECT_EQ(walked.calls, recorder.calls) << program.name << " " << role.role;
+      EXPECT_TRUE(std::equal(role.places.begin(), role.places.end(), made.places, made.places + made.num_actions)) << program.name << " " << role.role;
       dlclose(library);
     }
   }

@@ -56,6 +56,16 @@ TEST_F(NvrtcTest, EveryProgram) {
   for (std::size_t i = 0; i < made.size(); ++i) expect_clean(made[i].get(), kernels, kArchitectures[i]);
 }
 
+/// Those that the runtime itself starts.
+TEST_F(NvrtcTest, TheRuntimesKernels) {
+  for (const char* architecture : kArchitectures) {
+    const Compiled made = nvrtc_->compile(backend::cuda::runtime_kernels_source(), architecture);
+    ASSERT_TRUE(made.ok) << architecture << "\n" << made.log.substr(0, 4000);
+    EXPECT_EQ(made.kernels.size(), 11u);
+    for (const auto& [name, kernel] : made.kernels) EXPECT_EQ(kernel.stack_bytes + kernel.spill_bytes, 0u) << architecture << ": " << name;
+  }
+}
+
 TEST_F(NvrtcTest, SaysWhatIsWrong) {
   const Compiled made = nvrtc_->compile("this is no program", "sm_90a");
   EXPECT_FALSE(made.ok);

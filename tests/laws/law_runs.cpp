@@ -77,8 +77,8 @@ std::string compare(const std::map<std::string, std::vector<std::vector<double>>
 
 }  // namespace
 
-LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy)
-    : sink_(context.locations), model_(std::move(model)), strategy_(std::move(strategy)) {
+LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy, backend::Target target)
+    : sink_(context.locations), target_(target), model_(std::move(model)), strategy_(std::move(strategy)) {
   if (!strategy_.settings.data) {
     directive::Data& data = strategy_.settings.data.emplace();
     data.classes = 5;
@@ -94,10 +94,11 @@ LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strateg
 std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
   tensor::Graph model = model_;
   passes::Options options;
-  options.workspace_bytes = backend::workspace_bytes;
+  const auto workspace = target_ == backend::Target::cuda ? backend::cuda_workspace_bytes : backend::workspace_bytes;
+  options.workspace_bytes = workspace;
   options.forward_only = forward_only;
   std::optional<dag::Dag> dag = passes::compile(model, strategy_, sink_, options);
-  if (dag && !(verify::verify(*dag, sink_) && verify::verify_workspaces(*dag, backend::workspace_bytes, sink_))) dag.reset();
+  if (dag && !(verify::verify(*dag, sink_) && verify::verify_workspaces(*dag, workspace, sink_))) dag.reset();
   EXPECT_TRUE(dag) << reports(sink_);
   return dag;
 }
@@ -108,6 +109,8 @@ std::unique_ptr<backend::Job> LawProgram::make_job(const LawRunOptions& options)
     if (!held_out_) return nullptr;
   }
   backend::JobOptions job_options;
+  job_options.target = target_;
+  job_options.kernels = options.kernels;
   job_options.engine = options.engine;
   job_options.jit.cache_folder = options.cache_folder;
   auto job = backend::make_job(*dag_, options.held_out_steps > 0 ? &*held_out_ : nullptr, job_options, sink_);
@@ -124,7 +127,7 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   settings.delays = options.delays;
   settings.transport = options.transport;
   runtime::Failure failure;
-  const auto executor = runtime::Executor::create(job->tables(), settings, failure);
+  const auto executor = options.executor ? options.executor(*job, settings, failure) : runtime::Executor::create(job->tables(), settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
   if (!executor) return result;
   for (const std::string& name : executor->parameter_names()) {

@@ -41,19 +41,25 @@ struct LawRunOptions {
   runtime::RandomDelays delays = {};
   runtime::Math math = runtime::Math::builtin;
   int held_out_steps = 0;
+  /// Makes the executor of the job; null: on the CPU.
+  std::function<std::unique_ptr<runtime::Executor>(const backend::Job&, const runtime::ExecutorOptions&, runtime::Failure&)> executor = {};
+  backend::cuda::KernelSet* kernels = nullptr;  // on CUDA: as JobOptions::kernels
   std::shared_ptr<runtime::Transport> transport = {};  // null: local
 };
 
 class LawProgram {
  public:
   /// Compiles up to level planned and verifies; fails the test, and is false, when there are errors.
-  LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy);
+  /// `target`: what the plan is made for; the interpreter runs either.
+  LawProgram(Context& context, tensor::Graph model, directive::Strategy strategy, backend::Target target = backend::Target::cpu);
 
   explicit operator bool() const { return dag_.has_value(); }
   const dag::Dag& dag() const { return *dag_; }
 
   /// Through the executor, all ranks in this process; fails the test when the run fails.
   LawRun run(const LawRunOptions& options);
+  /// The job alone.
+  std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);
   /// Node after node on one device, without plan.
   LawRun run_sequential(runtime::Math math = runtime::Math::builtin);
   /// The whole batch of a step, per model input in their order.
@@ -61,9 +67,9 @@ class LawProgram {
 
  private:
   std::optional<dag::Dag> compile(bool forward_only);
-  std::unique_ptr<backend::Job> make_job(const LawRunOptions& options);
 
   DiagnosticSink sink_;
+  const backend::Target target_;
   tensor::Graph model_;
   directive::Strategy strategy_;
   std::optional<dag::Dag> dag_, held_out_;

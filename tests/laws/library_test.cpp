@@ -3,35 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 #include "frontend/lower/lower.h"
-#include "passes/pipeline.h"
 #include "tests/laws/law_runs.h"
+#include "tests/laws/library_cases.h"
 #include "tests/support/library_declarations.h"
 
 namespace piper::test {
 namespace {
-
-struct LibraryCase {
-  std::string schedule;
-  std::string call;
-  int devices = 0;
-  bool replicates = false;  // it says itself what is replicated
-};
-void PrintTo(const LibraryCase& each, std::ostream* to) { *to << each.call; }
-
-std::string gpt_source(const LibraryCase& each, const std::string& cut = "zero: 1") {
-  return std::string("use std.models.gpt\nuse std.schedules.") + each.schedule + "\nmesh cluster(pp: " + std::to_string(each.devices) + R"(, dp: 2)
-train small = gpt(layers: 6, dim: 8, heads: 2, vocab: 11, tied: true) on cluster {
-    data:  synthetic(batch: 16, seq: 3, classes: 11)
-    optim: adamw(lr: 1e-2, eps: 1e-4, weight_decay: 0.1, clip: 0.1)
-    steps: 3
-    )" + each.call + R"(
-    )" + (each.replicates ? "" : "replicate model over dp with bucket: 1KiB, " + cut) + R"(
-}
-)";
-}
 
 std::string dropout_source(const LibraryCase& each, const std::string& rate) {
   return std::string("use std.schedules.") + each.schedule + R"(
@@ -65,41 +43,6 @@ std::string model_source(const LibraryCase& each, const LibraryDeclaration& mode
   for (const LibraryParam& param : model.params) arguments += (arguments.empty() ? "" : ", ") + param.name + ": " + (param.name == "layers" ? "6" : "4");
   return "use " + model.module + "\nuse std.schedules." + each.schedule + "\nmesh cluster(pp: " + std::to_string(each.devices) + ")\ntrain small = " + model.name + "(" + arguments +
          ") on cluster {\n    data:  synthetic(batch: 16, " + data + ")\n    optim: sgd(lr: 1e-2)\n    steps: 3\n    " + each.call + "\n}\n";
-}
-
-/// Whether the program compiles; of one that does not, why.
-bool compiles(const std::string& text, std::string& why) {
-  source::MemoryFileSystem files;
-  files.add("small.pipe", text);
-  Context context;
-  DiagnosticSink sink(context.locations);
-  const auto file = source::open("small.pipe", {}, files, context.locations.files(), sink);
-  const sema::Program analysed = sema::analyse(*file, files, context, sink);
-  auto lowered = analysed.ok ? lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink) : std::nullopt;
-  const bool good = lowered && passes::compile(lowered->model, lowered->strategy, sink, {}).has_value();
-  if (!good) why += text + render_text(sink.sorted(), context.locations.files());
-  return good;
-}
-
-/// Every schedule of the library, at the first sizes that meet its `require`s; without devices where none of these does.
-std::vector<LibraryCase> cases() {
-  std::vector<LibraryCase> found;
-  for (const LibraryDeclaration& schedule : library_schedules()) {
-    LibraryCase each{schedule.name, "", 0};
-    for (const auto& [devices, number] : {std::pair{3, 4}, {2, 4}, {2, 8}, {4, 8}, {4, 16}, {2, 3}}) {
-      std::string arguments, why;
-      for (const LibraryParam& param : schedule.params) arguments += (arguments.empty() ? "" : ", ") + (param.axis ? std::string("pp") : std::to_string(number));
-      each.call = schedule.name + "(" + arguments + ")";
-      each.devices = devices;
-      if (compiles(gpt_source(each), why)) break;
-      each.replicates = true;
-      if (compiles(gpt_source(each), why)) break;
-      each.replicates = false;
-      each.devices = 0;
-    }
-    found.push_back(each);
-  }
-  return found;
 }
 
 class Library : public testing::TestWithParam<LibraryCase> {
@@ -182,7 +125,7 @@ TEST(LibraryModels, EveryModelFitsASchedule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(cases()), [](const auto& each) { return each.param.schedule; });
+INSTANTIATE_TEST_SUITE_P(Schedules, Library, testing::ValuesIn(library_cases()), [](const auto& each) { return each.param.schedule; });
 
 /// Orders below stages name what stands around the regions that they name: blocks, and inside of a block with overlap.
 constexpr const char* kLooseWork[] = {

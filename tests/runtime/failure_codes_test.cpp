@@ -23,6 +23,11 @@ TEST(FailureCodes, AreDiagnostics) {
       {kWorkspaceOverrun, Code::workspace_overrun},
       {kOutputUnwritable, Code::output_unwritable},
       {kBadOption, Code::bad_option},
+      {kCudaMissing, Code::cuda_missing},
+      {kCudaTooOld, Code::cuda_too_old},
+      {kCudaCallFailed, Code::cuda_call_failed},
+      {kCudaKernelFailed, Code::cuda_kernel_failed},
+      {kCudaOutOfMemory, Code::cuda_out_of_memory},
   };
   std::size_t in_table = 0;
   for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60;

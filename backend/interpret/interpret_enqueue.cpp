@@ -1,0 +1,136 @@
+#include "backend/interpret/interpret_enqueue.h"
+
+#include <algorithm>
+
+#include "backend/dtypes.h"
+
+namespace piper::backend {
+
+namespace {
+
+using cuda::Argument;
+using cuda::BodyStep;
+
+std::uint64_t share_of(const Instruction& each, const PiperRank* rank, std::uint64_t of_a_share) { return each.cut == Instruction::kNoCut ? 0 : rank->replica[each.cut] * of_a_share; }
+
+}  // namespace
+
+InterpretedEnqueue::InterpretedEnqueue(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const cuda::KernelSet& kernels,
+                                       const std::vector<std::vector<BodyStep>>& steps)
+    : program_(program), bodies_(bodies), steps_(steps) {
+  for (const cuda::KernelEntry& kernel : kernels.list()) {
+    kernels_.push_back({kernel.name.c_str(), static_cast<std::uint64_t>(kernel.launch.blocks), static_cast<std::uint32_t>(kernel.launch.threads), 0});
+  }
+  for (std::size_t body = 0; body < steps.size(); ++body) {
+    std::vector<PiperCheck>& checks = checks_.emplace_back();
+    for (const BodyStep& step : steps[body]) {
+      PiperCheck& check = checks.emplace_back();
+      if (step.kind == BodyStep::Kind::kernel) kernels_[step.number].num_arguments = static_cast<std::uint32_t>(step.arguments.size());
+      if (step.kind != BodyStep::Kind::check) continue;
+      check = {step.check.where.abi(), step.check.target ? kTargetOutOfRange : kIndexOutOfRange, bodies[body].buffers[step.check.buffer].elements, step.check.bound,
+               step.check.ignore.value_or(0), step.check.ignore ? 1u : 0u};
+    }
+  }
+  table_ = {PIPER_DEVICE_ABI_VERSION, static_cast<std::uint32_t>(program.instructions.size()), static_cast<std::uint32_t>(kernels_.size()), kernels_.data(), program.places.data(),
+            &InterpretedEnqueue::enqueue, this};
+}
+
+int InterpretedEnqueue::enqueue(const PiperEnqueue* role, PiperDevice* device, PiperRank* rank, std::uint32_t first, std::uint32_t last) {
+  const auto& self = *static_cast<const InterpretedEnqueue*>(role->context);
+  for (std::uint32_t action = first; action < last; ++action) {
+    const Instruction& each = self.program_.instructions[action];
+    if (device->begin(device, rank, each.stream, action, each.num_waits == 0 ? nullptr : self.program_.waits.data() + each.first_wait, each.num_waits) != 0) return 1;
+    if (self.execute(device, rank, action) != 0 || device->end(device, rank, each.stream, action) != 0) return 1;
+  }
+  return 0;
+}
+
+int InterpretedEnqueue::execute(PiperDevice* device, PiperRank* rank, std::uint32_t action) const {
+  const Instruction& each = program_.instructions[action];
+  const std::uint64_t* operands = program_.operands.data() + each.first_operand;
+  switch (each.kind) {
+    case Instruction::Kind::run: return run_body(device, rank, action);
+    case Instruction::Kind::load:
+      return device->load(device, rank, each.stream, action, each.subject, each.first_sample + share_of(each, rank, each.samples), each.samples, operands[0]);
+    case Instruction::Kind::count:
+      return each.num_operands < 2 ? 0 : device->count(device, rank, each.stream, action, operands, each.num_operands - 1, each.elements, each.ignore, operands[each.num_operands - 1]);
+    case Instruction::Kind::report:
+      if (each.num_operands == 0) return 0;
+      return device->report(device, rank, each.stream, action, each.subject, operands, each.subject == PIPER_NORM ? 1 : each.num_operands, row_of(each.dtype).abi, each.counted ? 1 : 0);
+    case Instruction::Kind::communicate: return device->communicate(device, rank, each.stream, action, each.position);
+  }
+  return 0;
+}
+
+int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint32_t action) const {
+  const Instruction& each = program_.instructions[action];
+  const KernelBody& body = bodies_[each.body];
+  const std::uint64_t* operands = program_.operands.data() + each.first_operand;
+  const std::uint32_t ports = body.num_inputs + body.num_outputs;
+  const std::uint64_t first_sample = each.first_sample + share_of(each, rank, each.samples);
+  const auto address = [&](BufferIndex index) -> void* {
+    const KernelBuffer& buffer = body.buffers[index];
+    if (buffer.place == KernelBuffer::Place::scratch) return rank->arena + operands[ports] + buffer.offset;
+    return rank->arena + operands[index] + (buffer.in_blocks ? share_of(each, rank, each.block) : 0);
+  };
+  const auto adds = [&](BufferIndex index) -> std::uint32_t { return body.buffers[index].accumulates ? program_.accumulate[each.first_accumulate + body.buffers[index].port] : 0; };
+  const std::vector<BodyStep>& steps = steps_[each.body];
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const BodyStep& step = steps[s];
+    int failed = 0;
+    switch (step.kind) {
+      case BodyStep::Kind::check:
+        failed = device->check(device, rank, each.stream, action, &checks_[each.body][s], static_cast<const std::int64_t*>(address(step.check.buffer)));
+        break;
+      case BodyStep::Kind::clear: {
+        const KernelBuffer& buffer = body.buffers[step.buffer];
+        const auto bytes = static_cast<std::uint64_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype);
+        if (adds(step.buffer) == 0) failed = device->clear(device, rank, each.stream, action, address(step.buffer), bytes);
+        break;
+      }
+      case BodyStep::Kind::kernel: {
+        std::vector<void*> addresses(step.arguments.size());
+        std::vector<std::uint32_t> flags(step.arguments.size());
+        std::vector<const void*> arguments(step.arguments.size());
+        for (std::size_t a = 0; a < arguments.size(); ++a) {
+          const Argument& argument = step.arguments[a];
+          switch (argument.kind) {
+            case Argument::Kind::draw: arguments[a] = &device->draw; break;
+            case Argument::Kind::first_sample: arguments[a] = &first_sample; break;
+            case Argument::Kind::buffer:
+              addresses[a] = address(argument.buffer);
+              arguments[a] = &addresses[a];
+              break;
+            case Argument::Kind::adds:
+              flags[a] = adds(argument.buffer);
+              arguments[a] = &flags[a];
+              break;
+          }
+        }
+        failed = device->kernel(device, rank, each.stream, action, step.number, arguments.data());
+        break;
+      }
+      case BodyStep::Kind::library: {
+        const auto& call = std::get<LibraryCall>(body.steps[step.number]);
+        void* at[9] = {};
+        std::size_t n = 0;
+        for (const BufferIndex index : call.operands) at[n++] = address(index);
+        for (const BufferIndex index : call.results) at[n++] = address(index);
+        if (call.kind == PIPER_CALL_GEMM) {
+          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], adds(call.results[0]));
+          break;
+        }
+        void* const workspace = address(call.workspace);
+        const std::uint64_t bytes = piper_attend_workspace(&call.attend);
+        failed = call.kind == PIPER_CALL_ATTEND
+                     ? device->attend(device, rank, each.stream, action, &call.attend, at[0], at[1], at[2], at[3], at[4], workspace, bytes)
+                     : device->attend_grad(device, rank, each.stream, action, &call.attend, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], workspace, bytes);
+        break;
+      }
+    }
+    if (failed != 0) return failed;
+  }
+  return 0;
+}
+
+}  // namespace piper::backend

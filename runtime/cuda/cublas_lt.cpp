@@ -1,0 +1,166 @@
+#include "runtime/cuda/cublas_lt.h"
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+// Numbers of cublasLt.h and library_types.h.
+constexpr int kReal32 = 0, kReal64 = 1;                            // CUDA_R_32F, CUDA_R_64F
+constexpr int kCompute32 = 68, kCompute64 = 70;                    // CUBLAS_COMPUTE_32F: no TF32; CUBLAS_COMPUTE_64F
+constexpr int kTransposeA = 3, kTransposeB = 4;                    // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
+constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
+constexpr int kBatchCount = 5, kBatchStride = 6;                   // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET
+constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
+constexpr std::uint32_t kNoReduction = 0;                          // CUBLASLT_REDUCTION_SCHEME_NONE
+constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
+
+struct Algorithm {
+  std::uint64_t data[8];
+};
+struct Heuristic {
+  Algorithm algorithm;
+  std::size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+};
+
+}  // namespace
+
+struct CublasLt::Functions {
+  int (*create)(void** handle) = nullptr;
+  int (*destroy)(void* handle) = nullptr;
+  int (*create_call)(void** call, int compute, int scale) = nullptr;
+  int (*destroy_call)(void* call) = nullptr;
+  int (*set_call)(void* call, int attribute, const void* value, std::size_t bytes) = nullptr;
+  int (*create_layout)(void** layout, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) = nullptr;
+  int (*destroy_layout)(void* layout) = nullptr;
+  int (*set_layout)(void* layout, int attribute, const void* value, std::size_t bytes) = nullptr;
+  int (*create_preference)(void** preference) = nullptr;
+  int (*destroy_preference)(void* preference) = nullptr;
+  int (*set_preference)(void* preference, int attribute, const void* value, std::size_t bytes) = nullptr;
+  int (*heuristic)(void* handle, void* call, void* a, void* b, void* c, void* d, void* preference, int most, Heuristic* found, int* count) = nullptr;
+  int (*matmul)(void* handle, void* call, const void* alpha, const void* a, void* layout_a, const void* b, void* layout_b, const void* beta, const void* c, void* layout_c, void* d,
+                void* layout_d, const Algorithm* algorithm, void* workspace, std::size_t workspace_bytes, void* stream) = nullptr;
+
+  const char* find(void* library) {
+    const char* missing = nullptr;
+    const auto get = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      if (function == nullptr) missing = name;
+    };
+    get(create, "cublasLtCreate");
+    get(destroy, "cublasLtDestroy");
+    get(create_call, "cublasLtMatmulDescCreate");
+    get(destroy_call, "cublasLtMatmulDescDestroy");
+    get(set_call, "cublasLtMatmulDescSetAttribute");
+    get(create_layout, "cublasLtMatrixLayoutCreate");
+    get(destroy_layout, "cublasLtMatrixLayoutDestroy");
+    get(set_layout, "cublasLtMatrixLayoutSetAttribute");
+    get(create_preference, "cublasLtMatmulPreferenceCreate");
+    get(destroy_preference, "cublasLtMatmulPreferenceDestroy");
+    get(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+    get(heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    get(matmul, "cublasLtMatmul");
+    return missing;
+  }
+};
+
+/// `a` and `b` are those of cuBLASLt: our b and a.
+struct CublasLt::Plan {
+  explicit Plan(const Functions& functions) : functions(functions) {}
+  Plan(const Plan&) = delete;
+  ~Plan() {
+    if (call != nullptr) functions.destroy_call(call);
+    for (void* layout : {a, b, c}) {
+      if (layout != nullptr) functions.destroy_layout(layout);
+    }
+  }
+  const Functions& functions;
+  void *call = nullptr, *a = nullptr, *b = nullptr, *c = nullptr;
+  Algorithm algorithm{};
+  std::size_t workspace = 0;
+  bool f64 = false, adds = false;
+};
+
+std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& reason) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* said = dlerror();
+    reason = said != nullptr ? said : "no reason given";
+    return nullptr;
+  }
+  std::unique_ptr<CublasLt> made(new CublasLt);
+  made->functions_ = std::make_unique<Functions>();
+  if (const char* missing = made->functions_->find(library)) {
+    reason = "`" + path + "` has no `" + missing + "`";
+    return nullptr;
+  }
+  if (const int status = made->functions_->create(&made->handle_); status != 0) {
+    reason = "`cublasLtCreate` failed with " + std::to_string(status);
+    made->handle_ = nullptr;
+    return nullptr;
+  }
+  return made;
+}
+
+CublasLt::~CublasLt() {
+  plans_.clear();
+  if (handle_ != nullptr) functions_->destroy(handle_);
+}
+
+int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) {
+  const Functions& lt = *functions_;
+  Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
+  plan.f64 = call.dtype == PIPER_F64;
+  plan.adds = adds;
+  const int type = plan.f64 ? kReal64 : kReal32;
+  int status = lt.create_call(&plan.call, plan.f64 ? kCompute64 : kCompute32, type);
+  const auto then = [&](auto&& next) {
+    if (status == 0) status = next();
+  };
+  const auto layout = [&](void** to, std::int64_t rows, std::int64_t columns) {
+    then([&] { return lt.create_layout(to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows); });
+    const auto count = static_cast<std::int32_t>(call.batch);
+    const std::int64_t stride = rows * columns;
+    then([&] { return lt.set_layout(*to, kBatchCount, &count, sizeof count); });
+    then([&] { return lt.set_layout(*to, kBatchStride, &stride, sizeof stride); });
+  };
+  // b is stored [k][n], or [n][k]: n x k in columns, or its transpose. Likewise a.
+  layout(&plan.a, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
+  layout(&plan.b, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
+  layout(&plan.c, call.n, call.m);
+  if (call.transpose_b != 0) then([&] { return lt.set_call(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
+  if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
+  void* preference = nullptr;
+  then([&] { return lt.create_preference(&preference); });
+  then([&] { return lt.set_preference(preference, kMostWorkspace, &most_workspace, sizeof most_workspace); });
+  then([&] { return lt.set_preference(preference, kReductions, &kNoReduction, sizeof kNoReduction); });
+  constexpr std::uint32_t alignment = 64;  // of operands in an arena
+  for (int matrix = 0; matrix < 4; ++matrix) then([&] { return lt.set_preference(preference, kAlignmentA + matrix, &alignment, sizeof alignment); });
+  Heuristic found{};
+  int count = 0;
+  then([&] { return lt.heuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, 1, &found, &count); });
+  if (status == 0 && count == 0) status = kNotSupported;
+  if (preference != nullptr) lt.destroy_preference(preference);
+  plan.algorithm = found.algorithm;
+  plan.workspace = found.workspace;
+  *workspace = found.workspace;
+  *made = reinterpret_cast<Product>(&plan);
+  return status;
+}
+
+int CublasLt::multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const {
+  const Plan& plan = *reinterpret_cast<const Plan*>(product);
+  const double one64 = 1, beta64 = plan.adds ? 1 : 0;
+  const float one32 = 1, beta32 = plan.adds ? 1 : 0;
+  const void* const one = plan.f64 ? static_cast<const void*>(&one64) : &one32;
+  const void* const beta = plan.f64 ? static_cast<const void*>(&beta64) : &beta32;
+  return functions_->matmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &plan.algorithm, workspace, plan.workspace, stream);
+}
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,37 @@
+#pragma once
+// Matrix products of cuBLASLt, opened at run time; what is called is declared here. Matrices are row-major for us and column-major there: c^T = b^T a^T.
+//
+//   std::string reason;
+//   auto products = CublasLt::open("/usr/local/cuda/lib64/libcublasLt.so.13", reason);
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+
+namespace piper::runtime::cuda {
+
+class CublasLt {
+ public:
+  /// Null, and why. A context is current.
+  static std::unique_ptr<CublasLt> open(const std::string& path, std::string& reason);
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+
+  /// The algorithm that cuBLASLt thinks best, without split sums: those would round in between, and need scratch that grows. A cublasStatus_t.
+  int plan(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace);
+  int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;
+
+ private:
+  struct Functions;
+  struct Plan;
+  CublasLt() = default;
+
+  std::unique_ptr<Functions> functions_;
+  void* handle_ = nullptr;
+  std::vector<std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace piper::runtime::cuda

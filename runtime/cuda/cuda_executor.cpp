@@ -1,0 +1,310 @@
+#include "runtime/cuda/cuda_executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <new>
+
+#include "runtime/cuda/gpu.h"
+#include "runtime/executor/check_tables.h"
+#include "runtime/executor/parameters.h"
+#include "runtime/executor/state.h"
+#include "runtime/executor/step_reports.h"
+#include "runtime/transport/transport.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+/// Consecutive actions of a rank in the order of all.
+struct Piece {
+  GpuRank* rank = nullptr;
+  std::uint32_t first = 0, last = 0;
+};
+
+std::vector<Piece> in_one_order(const Gpu& gpu, Phase phase) {
+  struct Place {
+    std::uint32_t place = 0, rank = 0, action = 0;
+  };
+  std::vector<Place> places;
+  for (const auto& rank : gpu.ranks) {
+    const PiperEnqueue& role = *rank->programs[static_cast<std::size_t>(phase)].role;
+    for (std::uint32_t a = 0; a < role.num_actions; ++a) places.push_back({role.places[a], static_cast<std::uint32_t>(rank->index), a});
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return std::tie(a.place, a.rank, a.action) < std::tie(b.place, b.rank, b.action); });
+  std::vector<Piece> pieces;
+  for (const Place& each : places) {
+    GpuRank* const rank = gpu.ranks[each.rank].get();
+    if (!pieces.empty() && pieces.back().rank == rank && pieces.back().last == each.action) {
+      ++pieces.back().last;
+    } else {
+      pieces.push_back({rank, each.action, each.action + 1});
+    }
+  }
+  return pieces;
+}
+
+/// One call of run: enqueues steps and takes in those that have ended.
+class CudaRun {
+ public:
+  CudaRun(Gpu& gpu, Phase phase, std::uint64_t steps, const std::atomic<bool>& stop, const OnStep& on_step, const std::vector<Piece>& pieces)
+      : gpu_(gpu), driver_(*gpu.driver), steps_(steps), stop_(stop), on_step_(on_step), pieces_(pieces), reports_(gpu.job, phase, gpu.first_step, steps) {
+    for (const auto& rank : gpu.ranks) slots_.push_back(&rank->reports);
+  }
+
+  std::uint64_t ended() const { return ended_; }
+
+  void run() {
+    begin();
+    for (std::uint64_t step = 0; good() && step < steps_ && !stop_.load(); ++step) {
+      // The only wait: for the room that an earlier step had.
+      while (good() && begun_ - ended_ >= kStepsUnderWay) take_in();
+      if (good() && !stop_.load() && enqueue(step)) ++begun_;
+    }
+    while (good() && ended_ < begun_) take_in();
+    finish();
+  }
+
+ private:
+  bool good() const { return !gpu_.failure; }
+
+  void begin() {
+    for (const auto& rank : gpu_.ranks) {
+      rank->flight.begin_program(*rank->active().program);
+      for (GpuQueue& queue : rank->queues) {
+        *queue.progress = 0;
+        queue.enqueued = 0;
+        queue.meeting = false;
+      }
+      for (std::vector<std::uint64_t>& recorded : rank->program().recorded) std::fill(recorded.begin(), recorded.end(), 0);
+    }
+  }
+
+  bool enqueue(std::uint64_t step) {
+    for (const auto& rank : gpu_.ranks) {
+      if (!begin_step(*rank, step)) return false;
+    }
+    for (const Piece& piece : pieces_) {
+      const PiperEnqueue& role = *piece.rank->program().role;
+      if (role.enqueue(&role, &piece.rank->device, &piece.rank->active(), piece.first, piece.last) == 0) continue;
+      if (good()) gpu_.fail_at(*piece.rank, piece.first, kActionFailed, "the enqueuing function failed and gave no reason");
+      return false;
+    }
+    for (const auto& rank : gpu_.ranks) {
+      if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsUnderWay], rank->queues.front().stream), "cuEventRecord", rank.get())) return false;
+    }
+    return true;
+  }
+
+  /// What the step's kernels read beside their operands: what its update needs, and what random numbers are keyed by.
+  bool begin_step(GpuRank& rank, std::uint64_t step) {
+    PiperRank& active = rank.active();
+    active.step = step;
+    active.global_step = gpu_.first_step + step;
+    active.flight->step = active.global_step;
+    rank.loaded = 0;
+    rank.next_check = rank.next_report = 0;
+    unsigned char* const staging = rank.step_staging(step);
+    std::memset(staging + rank.staged_findings, 0, rank.program().scan->checks.size() * sizeof(Finding));
+    const Stream stream = rank.queues.front().stream;
+    const auto put = [&](unsigned char* to, unsigned char* from, const void* value, std::uint64_t bytes) {
+      std::memcpy(from, value, bytes);
+      return gpu_.done(driver_.copy(stream, to, from, bytes), "cuMemcpyAsync", &rank);
+    };
+    const std::uint64_t draw[] = {gpu_.job.seed, active.global_step};
+    if (!put(rank.draw, staging + rank.staged_scalars + 64, draw, sizeof draw)) return false;
+    if (gpu_.phase != Phase::training) return true;
+    const PiperScalars scalars = scalars_of_step(gpu_.job.optimizer, active.global_step);
+    return put(rank.arena + active.program->scalars_offset, staging + rank.staged_scalars, &scalars, sizeof scalars);
+  }
+
+  /// The oldest step that is under way.
+  void take_in() {
+    const std::uint64_t step = ended_;
+    for (const auto& rank : gpu_.ranks) {
+      if (!gpu_.wait_for(rank->step_ends[step % kStepsUnderWay])) return;
+    }
+    for (const auto& rank : gpu_.ranks) {
+      if (!look_at_checks(*rank, step)) return;
+    }
+    for (const auto& rank : gpu_.ranks) {
+      if (!keep_reports(*rank, step)) return;
+      for (std::uint32_t q = 0; q < rank->active().program->num_streams; ++q) rank->flight.record()->begun[q] = rank->flight.record()->ended[q] = rank->queues[q].ended();
+    }
+    const StepRecord& record = reports_.take(step, slots_);
+    ++ended_;
+    if (on_step_) {
+      try {
+        if (auto failure = on_step_(record)) gpu_.failure = std::move(failure);
+      } catch (...) {
+        gpu_.failure = Failure{.code = kBadJob, .message = "the callback of a step was left by an exception"};
+      }
+    }
+  }
+
+  /// The first of all checks that found an index outside of its range.
+  bool look_at_checks(const GpuRank& rank, std::uint64_t step) {
+    const auto* findings = reinterpret_cast<const Finding*>(rank.step_staging(step) + rank.staged_findings);
+    const std::vector<ScannedCheck>& checks = rank.programs[static_cast<std::size_t>(gpu_.phase)].scan->checks;
+    for (std::size_t c = 0; c < checks.size(); ++c) {
+      if (findings[c].found == 0) continue;
+      gpu_.fail_at(rank, checks[c].action, kActionFailed, std::string(checks[c].check->message) + ": `" + std::to_string(findings[c].value) + "`", {}, &checks[c].check->where);
+      gpu_.failure->step = gpu_.first_step + step;
+      return false;
+    }
+    return true;
+  }
+
+  bool keep_reports(GpuRank& rank, std::uint64_t step) {
+    rank.reports.clear(step);
+    const unsigned char* const staged = rank.step_staging(step) + rank.staged_reports;
+    for (const ScannedReport& report : rank.program().scan->reports) {
+      values_.clear();
+      for (std::uint32_t i = 0; i < report.count; ++i) {
+        const unsigned char* const from = staged + report.offset + 8 * i;
+        const bool f32 = report.dtype == PIPER_F32 && !(report.counted && i + 1 == report.count);
+        values_.push_back(f32 ? static_cast<double>(*reinterpret_cast<const float*>(from)) : *reinterpret_cast<const double*>(from));
+      }
+      auto failure = rank.reports.keep(gpu_.job, step, gpu_.first_step + step, report.subject, values_.data(), report.count);
+      if (!failure) continue;
+      gpu_.fail_at(rank, report.action, failure->code, std::move(failure->message), std::move(failure->hint));
+      gpu_.failure->step = gpu_.first_step + step;
+      return false;
+    }
+    return true;
+  }
+
+  /// Every queue, so that memory of the device can be read; also after a failure, unless it is the device's.
+  void finish() {
+    if (gpu_.failure && (gpu_.failure->code == kCudaKernelFailed || gpu_.failure->code == kStalled)) return;
+    for (const auto& rank : gpu_.ranks) {
+      for (const GpuQueue& queue : rank->queues) {
+        if (!gpu_.done(driver_.record(queue.ready, queue.stream), "cuEventRecord", rank.get()) || !gpu_.wait_for(queue.ready)) return;
+      }
+    }
+  }
+
+  Gpu& gpu_;
+  Driver& driver_;
+  const std::uint64_t steps_;
+  const std::atomic<bool>& stop_;
+  const OnStep& on_step_;
+  const std::vector<Piece>& pieces_;
+  StepReports reports_;
+  std::vector<const ReportSlots*> slots_;
+  std::vector<double> values_;
+  std::uint64_t begun_ = 0, ended_ = 0;
+};
+
+class CudaExecutor final : public Executor {
+ public:
+  CudaExecutor(const PiperJob& job, std::unique_ptr<Driver> driver, const ExecutorOptions& options) : gpu_(job, std::move(driver)), next_step_(job.first_step) {
+    gpu_.options = options.runtime;
+  }
+
+  std::optional<Failure> open(const GpuPrograms& programs, const ExecutorOptions& options) {
+    Failure failure;
+    const std::span inputs(gpu_.job.inputs, gpu_.job.num_inputs);
+    data_[0] = open_data(gpu_.job.data, inputs, gpu_.job.seed, DataUse::training, 0, failure, options.texts);
+    if (!data_[0]) return failure;
+    data_[1] = open_data(gpu_.job.held_out, inputs, gpu_.job.seed, DataUse::held_out, options.max_evaluation_steps, failure, options.texts);
+    if (!data_[1]) return failure;
+    if (auto found = set_up(gpu_, programs, options.out_folder)) return found;
+    pieces_[0] = in_one_order(gpu_, Phase::training);
+    if (gpu_.job.ranks[0].evaluation != nullptr) pieces_[1] = in_one_order(gpu_, Phase::evaluation);
+    return std::nullopt;
+  }
+
+  RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step) override {
+    if (gpu_.failure) return {.ended = Ended::failed, .steps = 0, .failure = gpu_.failure};
+    if (phase == Phase::evaluation && gpu_.job.ranks[0].evaluation == nullptr) {
+      return {.ended = Ended::failed, .steps = 0, .failure = Failure{.code = kBadJob, .message = "the job has no evaluation program"}};
+    }
+    const auto p = static_cast<std::size_t>(phase);
+    gpu_.phase = phase;
+    gpu_.first_step = phase == Phase::training ? next_step_ : 0;
+    gpu_.data = data_[p].get();
+    RunResult result;
+    try {
+      CudaRun run(gpu_, phase, steps, stop_flag(), on_step, pieces_[p]);
+      run.run();
+      result.steps = run.ended();
+    } catch (const std::bad_alloc&) {
+      gpu_.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run"};
+    }
+    if (phase == Phase::training) next_step_ += result.steps;
+    if (gpu_.failure) {
+      result.ended = Ended::failed;
+      result.failure = gpu_.failure;
+    } else {
+      result.ended = result.steps < steps ? Ended::stopped : Ended::finished;
+    }
+    return result;
+  }
+
+  std::uint64_t evaluation_steps() const override { return gpu_.job.ranks[0].evaluation != nullptr ? data_[1]->covering_steps() : 0; }
+  std::uint64_t next_step() const override { return next_step_; }
+  std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const override {
+    std::vector<unsigned char> bytes;
+    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
+      if (on_host) return gpu_.ranks[rank]->host + offset;
+      bytes.resize(count);
+      return gpu_.download(*gpu_.ranks[rank], bytes.data(), gpu_.ranks[rank]->arena + offset, count) ? bytes.data() : nullptr;
+    });
+  }
+  std::vector<std::string> parameter_names() const override { return counted_parameters(job_ranks()); }
+  std::vector<RecordedRank> recorded() const override { return {}; }
+  std::vector<std::uint64_t> arena_bytes() const override {
+    std::vector<std::uint64_t> list;
+    for (const auto& rank : gpu_.ranks) list.push_back(rank->arena_bytes);
+    return list;
+  }
+  std::vector<std::uint64_t> touched_bytes() const override {
+    std::vector<std::uint64_t> list;
+    for (const auto& rank : gpu_.ranks) list.push_back(gpu_.options.check_memory ? touched(*rank) : 0);
+    return list;
+  }
+  bool skip_destructors() const override { return gpu_.failure && gpu_.failure->code == kStalled; }
+
+ private:
+  std::span<const PiperJobRank> job_ranks() const { return {gpu_.job.ranks, gpu_.job.num_ranks}; }
+  std::uint64_t touched(GpuRank& rank) const {
+    std::vector<unsigned char> bytes(rank.arena_bytes);
+    if (!gpu_.download(rank, bytes.data(), rank.arena, bytes.size())) return 0;
+    std::uint64_t end = bytes.size();
+    while (end > 0 && bytes[end - 1] == 0xFF) --end;
+    return end;
+  }
+
+  mutable Gpu gpu_;  // reading what lies on the device takes its queues
+  std::unique_ptr<StepData> data_[2];  // by Phase
+  std::vector<Piece> pieces_[2];
+  std::uint64_t next_step_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure) {
+  try {
+    if (auto found = check_tables(job)) {
+      failure = std::move(*found);
+      return nullptr;
+    }
+    if (job.num_ranks != job.world || options.transport) {
+      failure = {.code = kBadJob, .message = "on one GPU the ranks of other processes cannot be reached"};
+      return nullptr;
+    }
+    auto made = std::make_unique<CudaExecutor>(job, std::move(driver), options);
+    if (auto found = made->open(programs, options)) {
+      failure = std::move(*found);
+      return nullptr;
+    }
+    if (options.stopped && options.stopped()) return nullptr;
+    return made;
+  } catch (const std::bad_alloc&) {
+    failure = {.code = kOutOfMemory, .message = "no memory for the tables of the run"};
+  }
+  return nullptr;
+}
+
+}  // namespace piper::runtime::cuda

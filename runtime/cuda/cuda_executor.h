@@ -1,0 +1,28 @@
+#pragma once
+// The executor on CUDA: all local ranks on one GPU, one thread that enqueues them in the order of the plan, messages by the loopback transport.
+//
+// Guarantees: within a step nothing waits for the device; a step is enqueued when the one before the last has ended. Losses come back when they are there. What the device refuses is a
+// failure that names the action; whoever hangs on the device is not waited for longer than the options say.
+//
+//   std::unique_ptr<Driver> driver = open_gpu({...}, failure);
+//   auto executor = create_cuda_executor(job, {.images = {cubin, own_cubin}, .training = {roles of the ranks}}, std::move(driver), options, failure);
+//   runtime::train(*executor, job, ...);
+
+#include <memory>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/device_abi.h"
+#include "runtime/executor/executor.h"
+
+namespace piper::runtime::cuda {
+
+/// What the ranks of a job run: kernels of the roles and of the runtime (device_kernels.h) as images that the driver loads, and per local rank the function that enqueues it.
+struct GpuPrograms {
+  std::vector<std::string> images;
+  std::vector<const PiperEnqueue*> training, evaluation;
+};
+
+/// Of the options, `transport`, `delays` and `record` belong to the CPU. The job and the functions must outlive the executor. Null with the reason in `failure`; null without one when stopped.
+std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure);
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,75 @@
+// What the device was at when it failed, or stopped getting on.
+#include <algorithm>
+
+#include "runtime/cuda/gpu.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+/// So many further actions are named beside the first.
+constexpr std::size_t kMostNamed = 4;
+
+void name_actions(const Gpu& gpu, Failure& failure) {
+  const std::vector<ActionAt> at = actions_under_way(gpu);
+  if (at.empty()) return;
+  const auto program = [&](const ActionAt& each) -> const PiperProgram& { return *each.rank->ranks[static_cast<std::size_t>(gpu.phase)].program; };
+  failure.rank = at.front().rank->job->rank;
+  failure.step = gpu.first_step + at.front().step;
+  failure.place = place_of(program(at.front()), at.front().action);
+  for (std::size_t i = 1; i < std::min(at.size(), kMostNamed); ++i) {
+    Place place = place_of(program(at[i]), at[i].action);
+    const std::string name = "rank " + std::to_string(at[i].rank->job->rank) + ", `" + place.action + "` was under way beside it, on another queue";
+    failure.notes.push_back({name, std::move(place)});
+  }
+}
+
+}  // namespace
+
+std::vector<ActionAt> actions_under_way(const Gpu& gpu) {
+  const auto phase = static_cast<std::size_t>(gpu.phase);
+  std::vector<ActionAt> found;
+  for (const auto& rank : gpu.ranks) {
+    const GpuProgram& program = rank->programs[phase];
+    const PiperRank& active = rank->ranks[phase];
+    for (std::uint32_t q = 0; active.program != nullptr && q < active.program->num_streams; ++q) {
+      const GpuQueue& queue = rank->queues[q];
+      const PiperStream& stream = active.program->streams[q];
+      const std::uint64_t count = queue.ended();
+      if (stream.num_actions == 0) continue;
+      const std::uint64_t step = count / stream.num_actions;
+      const std::uint32_t action = stream.action_of[count % stream.num_actions];
+      // Of what a call could not enqueue any more only the next action is known.
+      if (count == queue.enqueued && step > active.step) continue;
+      const ScannedAction& scanned = program.scan->actions[action];
+      const bool ready = std::all_of(scanned.waits.begin(), scanned.waits.end(), [&](const PiperWait& wait) {
+        if (step < wait.distance) return true;
+        return rank->queues[wait.stream].ended() > (step - wait.distance) * active.program->streams[wait.stream].num_actions + wait.position;
+      });
+      if (ready) found.push_back({rank.get(), action, step});
+    }
+  }
+  // A communication is under way while its members are on their way to it: what computes comes first, then what comes first for all ranks.
+  std::stable_sort(found.begin(), found.end(), [&](const ActionAt& a, const ActionAt& b) {
+    const GpuProgram &of_a = a.rank->programs[phase], &of_b = b.rank->programs[phase];
+    const bool moves_a = of_a.scan->actions[a.action].queue != 0, moves_b = of_b.scan->actions[b.action].queue != 0;
+    return std::tuple(moves_a, a.step, of_a.role->places[a.action]) < std::tuple(moves_b, b.step, of_b.role->places[b.action]);
+  });
+  return found;
+}
+
+Failure device_failure(const Gpu& gpu, Status status) {
+  Failure failure{.code = kCudaKernelFailed, .message = gpu.driver->device_name() + " failed: " + gpu.driver->text_of(status)};
+  failure.hint = "nothing runs on the device any more; if it is the same action again, its kernels are at fault (`piper build --device cuda` writes them), else the device";
+  name_actions(gpu, failure);
+  return failure;
+}
+
+Failure device_stalled(const Gpu& gpu, double seconds) {
+  Failure failure{.code = kStalled, .message = "nothing has moved on " + gpu.driver->device_name() + " for `" + std::to_string(static_cast<long long>(seconds)) + "` seconds"};
+  failure.hint = "PIPER_STALL_SECONDS says for how long that may be";
+  name_actions(gpu, failure);
+  return failure;
+}
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,73 @@
+#pragma once
+// What the runtime asks of CUDA, and nothing more: so small that tests have a driver of their own (tests/cuda/host_driver.h), which runs the same kernels on the host.
+//
+// Guarantees of an implementation: everything that has a stream is enqueued and returns; work of one stream runs in order; `wait` holds up what is enqueued behind it until the
+// work before the event's last `record` has ended (an event that was never recorded holds up nothing). What was handed out is released with the driver. One thread calls.
+//
+//   Failure failure;
+//   std::unique_ptr<Driver> driver = open_gpu({.cublas_lt = "/usr/local/cuda/lib64/libcublasLt.so.13"}, failure);   // gpu_driver.h
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/abi.h"
+
+namespace piper::runtime::cuda {
+
+/// A CUresult; of a product, beyond kProductStatus, a cublasStatus_t.
+using Status = int;
+inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000;
+
+using Stream = struct StreamObject*;
+using Event = struct EventObject*;
+using Module = struct ModuleObject*;
+using Function = struct FunctionObject*;
+using Product = struct ProductObject*;
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  /// `NVIDIA H200 (sm_90)`.
+  virtual std::string device_name() const = 0;
+  /// `CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered`.
+  virtual std::string text_of(Status status) const = 0;
+
+  // ---- memory
+  virtual Status free_bytes(std::uint64_t* bytes) = 0;
+  /// At a multiple of 256 bytes. Its contents are anything.
+  virtual Status allocate(std::uint64_t bytes, unsigned char** to) = 0;
+  /// Memory of the host that the device reads and writes under the same address; zeros.
+  virtual Status allocate_host(std::uint64_t bytes, unsigned char** to) = 0;
+
+  // ---- streams and events
+  virtual Status create_stream(bool high_priority, Stream* made) = 0;
+  virtual Status create_event(Event* made) = 0;
+  virtual Status record(Event event, Stream stream) = 0;
+  virtual Status wait(Stream stream, Event event) = 0;
+  /// kSuccess: what was before the last record has ended. kNotReady. Otherwise the device has failed, and does nothing any more.
+  virtual Status query(Event event) = 0;
+
+  // ---- work on a stream
+  /// Host memory is memory of `allocate_host`, and keeps its bytes until the copy has ended.
+  virtual Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) = 0;
+  virtual Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) = 0;
+  /// Writes a word of `allocate_host`.
+  virtual Status write(Stream stream, std::uint32_t* to, std::uint32_t value) = 0;
+  /// `arguments`: a pointer to each; what they point to is read before the call returns.
+  virtual Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
+  /// c = a b, or c += a b.
+  virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) = 0;
+
+  /// The device hangs, and whoever releases something would wait for it: nothing is released any more.
+  virtual void abandon() {}
+
+  // ---- before the first step
+  virtual Status load(const std::string& image, Module* made) = 0;
+  /// The function of that name; not found is a status, too.
+  virtual Status find(Module module, const char* name, Function* found) = 0;
+  /// Chooses how such products are computed, for good: an algorithm that needs at most `most_workspace` bytes; `workspace`: how many it needs.
+  virtual Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) = 0;
+};
+
+}  // namespace piper::runtime::cuda

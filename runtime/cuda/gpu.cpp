@@ -1,0 +1,115 @@
+#include "runtime/cuda/gpu.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "runtime/executor/idle_time.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+/// Errors of work that was enqueued, which any later call may give: the device does nothing any more. Names and numbers are those of CUresult.
+bool is_device_failure(Status status) {
+  switch (status) {
+    case 214:                      // ECC_UNCORRECTABLE
+    case 700: case 702:            // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT
+    case 710: case 714: case 715:  // ASSERT, HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION
+    case 716: case 717: case 718:  // MISALIGNED_ADDRESS, INVALID_ADDRESS_SPACE, INVALID_PC
+    case 719: case 911: return true;  // LAUNCH_FAILED, EXTERNAL_DEVICE
+    default: return false;
+  }
+}
+
+}  // namespace
+
+PiperRank& GpuRank::active() { return ranks[static_cast<std::size_t>(gpu->phase)]; }
+GpuProgram& GpuRank::program() { return programs[static_cast<std::size_t>(gpu->phase)]; }
+
+bool Gpu::done(Status status, const char* call, const GpuRank* rank, std::uint32_t action) {
+  if (status == kSuccess) return true;
+  if (failure) return false;
+  if (is_device_failure(status)) {
+    failure = device_failure(*this, status);
+    return false;
+  }
+  failure = Failure{.code = kCudaCallFailed, .message = std::string("`") + call + "` failed on " + driver->device_name() + ": " + driver->text_of(status)};
+  if (status == kOutOfDeviceMemory) {
+    failure->code = kCudaOutOfMemory;
+    failure->hint = "smaller microbatches, more stages or `replicate` need less per device; `piper show memory` says what each has";
+  }
+  if (rank != nullptr) {
+    failure->rank = rank->job->rank;
+    if (action != kNoAction) failure->place = place_of(*rank->ranks[static_cast<std::size_t>(phase)].program, action);
+  }
+  return false;
+}
+
+int Gpu::fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint, const PiperPlace* where) {
+  if (failure) return 1;
+  const PiperRank& active = rank.ranks[static_cast<std::size_t>(phase)];
+  failure = Failure{.code = code, .message = std::move(message), .hint = std::move(hint), .rank = rank.job->rank};
+  failure->step = active.global_step;
+  failure->place = place_of(*active.program, action);
+  if (where != nullptr && where->line != 0) failure->place = place_of(std::move(failure->place.action), *where);
+  return 1;
+}
+
+bool Gpu::wait_for(Event event) {
+  using Clock = IdleTime::Clock;
+  constexpr int kLooks = 200;
+  IdleTime idle(Clock::now());
+  std::uint64_t before = 0;
+  for (int looks = 0;; ++looks) {
+    const Status status = driver->query(event);
+    if (status != kNotReady) return done(status, "cuEventQuery");
+    if (looks < kLooks) continue;
+    std::uint64_t moved = 0;
+    for (const auto& rank : ranks) {
+      for (const GpuQueue& queue : rank->queues) moved += queue.ended();
+    }
+    const std::chrono::duration<double> idled = idle.look(moved != before, Clock::now());
+    before = moved;
+    if (options.stall_seconds > 0 && idled.count() >= options.stall_seconds) {
+      if (!failure) failure = device_stalled(*this, options.stall_seconds);
+      driver->abandon();
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+bool Gpu::upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes) {
+  const Stream stream = rank.queues.front().stream;
+  for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
+    const std::uint64_t count = std::min(kBounceBytes, bytes - at);
+    std::memcpy(bounce, static_cast<const unsigned char*>(from) + at, count);
+    if (!done(driver->copy(stream, to + at, bounce, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
+  }
+  return true;
+}
+
+bool Gpu::download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes) {
+  const Stream stream = rank.queues.front().stream;
+  for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
+    const std::uint64_t count = std::min(kBounceBytes, bytes - at);
+    if (!done(driver->copy(stream, bounce, from + at, count), "cuMemcpyAsync", &rank) || !done(driver->record(transferred, stream), "cuEventRecord", &rank) || !wait_for(transferred)) return false;
+    std::memcpy(static_cast<unsigned char*>(to) + at, bounce, count);
+  }
+  return true;
+}
+
+int Gpu::end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action) {
+  GpuProgram& program = rank.program();
+  GpuQueue& own = rank.queues[queue];
+  if (!done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
+  const std::uint64_t step = rank.active().step;
+  const std::size_t at = 2 * std::size_t{program.scan->actions[action].position} + step % 2;
+  if (program.ends[queue][at] == nullptr) return 0;
+  program.recorded[queue][at] = step + 1;
+  return done(driver->record(program.ends[queue][at], own.stream), "cuEventRecord", &rank, action) ? 0 : 1;
+}
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,146 @@
+#pragma once
+// A GPU with the local ranks of a job on it: what a run allocates, and the functions through which the roles enqueue. Internal to the CUDA executor.
+//
+// Each rank has an arena, a stream per queue, and host memory for so many steps as may be under way. A queue's progress is a word in host memory that the device writes after every
+// action: when the device fails it says which action it was at.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/cuda/cuda_executor.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/loopback.h"
+#include "runtime/cuda/role_scan.h"
+#include "runtime/data/step_data.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/report_slots.h"
+#include "runtime/trace/flight.h"
+
+namespace piper::runtime::cuda {
+
+/// Steps that may be enqueued and have not ended: the device always has the next one.
+inline constexpr std::uint64_t kStepsUnderWay = 2;
+static_assert(kStepsUnderWay <= kReportSlots);
+
+struct Gpu;
+
+struct GpuQueue {
+  Stream stream = nullptr;
+  Event ready = nullptr;               // what a communication of this queue reads has been made
+  std::uint32_t* progress = nullptr;   // the low bits of how many actions have ended since the start of the run, written by the device
+  std::uint64_t enqueued = 0;          // actions whose end was enqueued
+  bool meeting = false;                // its last action is a communication that not all members have come to
+
+  std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
+};
+
+/// A rank and one of its two programs.
+struct GpuProgram {
+  const PiperEnqueue* role = nullptr;
+  const RoleScan* scan = nullptr;
+  std::vector<Function> functions;           // per kernel of the role
+  std::vector<std::vector<Event>> ends;      // per queue: of position p in steps of parity s at 2 * p + s; null where nobody waits
+  std::vector<std::vector<std::uint64_t>> recorded;  // beside these: one more than the step of the last record, 0: none
+};
+
+struct GpuRank {
+  Gpu* gpu = nullptr;
+  const PiperJobRank* job = nullptr;
+  std::size_t index = 0;               // among the local ranks
+  unsigned char* arena = nullptr;      // on the device
+  std::uint64_t arena_bytes = 0;
+  unsigned char* host = nullptr;       // the arena in host memory: what offloads write to and fetches read; null where the plan has none
+  std::uint64_t host_bytes = 0;
+  unsigned char* draw = nullptr;       // on the device: seed and step
+  unsigned char* workspace = nullptr;  // of products
+  unsigned char* staging = nullptr;    // host memory: kStepsUnderWay times what a step has there
+  std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;  // offsets, and the size of a step's part
+  std::vector<GpuQueue> queues;
+  GpuProgram programs[2];              // by Phase
+  PiperRank ranks[2] = {};             // by Phase
+  PiperDevice device{};
+  ReportSlots reports;
+  FlightFile flight;
+  Event step_ends[kStepsUnderWay] = {};  // of the compute queue
+
+  // The step that is being enqueued.
+  std::uint64_t loaded = 0;
+  std::size_t next_check = 0, next_report = 0;
+
+  PiperRank& active();
+  GpuProgram& program();
+  unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsUnderWay * staged_step; }
+};
+
+/// What a check found; in host memory, as runtime/cuda/device_kernels.h declares it.
+struct Finding {
+  std::uint64_t found;
+  std::int64_t position, value;
+};
+
+/// Kernels of the runtime's own.
+struct OwnKernels {
+  Function check = nullptr, count = nullptr;
+  Function sums[3] = {};  // by PiperDType
+  Function attend[2] = {}, attend_dq[2] = {}, attend_dkv[2] = {};  // by PiperDType
+};
+
+struct Gpu {
+  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver) : job(job), driver(std::move(driver)), loopback(*this) {}
+
+  const PiperJob& job;
+  std::unique_ptr<Driver> driver;
+  Options options;
+  std::vector<std::unique_ptr<GpuRank>> ranks;
+  OwnKernels kernels;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, Product> products;
+  std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;  // by role and phase
+  Loopback loopback;
+  const StepData* data = nullptr;  // of the phase that runs
+  Phase phase = Phase::training;
+  std::uint64_t first_step = 0;    // of the run, in training
+  unsigned char* bounce = nullptr;  // host memory for transfers between runs
+  Event transferred = nullptr;
+  std::optional<Failure> failure;  // the first
+
+  /// True when the call succeeded; otherwise keeps why not. `call`: a function of CUDA; `rank`, `action`: for whom, if for anyone.
+  bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
+  /// Keeps a failure at an action, at `where` in it if that is a place. Always 1.
+  int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr);
+
+  /// Waits until the event's work has ended, looking again and again: nothing that hangs on the device holds up the host for ever. False after a failure.
+  bool wait_for(Event event);
+  /// Between runs; false after a failure. Memory of the host may be anywhere.
+  bool upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes);
+  bool download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes);
+
+  /// The end of an action: the progress word, and the event where somebody waits for it.
+  int end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action);
+
+  static constexpr std::uint32_t kNoAction = 0xFFFFFFFFu;
+  static constexpr std::uint64_t kBounceBytes = 4 << 20;
+};
+
+/// Everything before the first step: scans, modules, memory, streams, events, first values.
+std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::string& out_folder);
+
+/// The functions that roles call.
+PiperDevice device_of(GpuRank& rank);
+
+/// The actions at which the device is: all that they wait for has ended, they have not. The first is the likeliest to be at fault.
+struct ActionAt {
+  const GpuRank* rank = nullptr;
+  std::uint32_t action = 0;
+  std::uint64_t step = 0;  // of the run
+};
+std::vector<ActionAt> actions_under_way(const Gpu& gpu);
+/// What the device failed with, at the action that it was at.
+Failure device_failure(const Gpu& gpu, Status status);
+/// The device has not got on for so long.
+Failure device_stalled(const Gpu& gpu, double seconds);
+
+}  // namespace piper::runtime::cuda

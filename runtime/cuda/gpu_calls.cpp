@@ -1,0 +1,158 @@
+// The functions that roles call: each enqueues on the queue's stream and returns.
+#include <cstring>
+
+#include "runtime/cuda/gpu.h"
+#include "runtime/transport/transport.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+GpuRank& of(PiperDevice* device) { return *static_cast<GpuRank*>(device->device); }
+Stream stream_of(const GpuRank& rank, std::uint32_t queue) { return rank.queues[queue].stream; }
+
+bool launch(GpuRank& rank, std::uint32_t queue, std::uint32_t action, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
+  return blocks == 0 || rank.gpu->done(rank.gpu->driver->launch(stream_of(rank, queue), function, blocks, threads, arguments), "cuLaunchKernel", &rank, action);
+}
+
+int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, const PiperWait* waits, std::uint32_t num_waits) {
+  GpuRank& rank = of(device);
+  Gpu& gpu = *rank.gpu;
+  if (rank.queues[queue].meeting) return gpu.fail_at(rank, action, kBadJob, "an action stands behind a communication whose members come after it");
+  for (std::uint32_t w = 0; w < num_waits; ++w) {
+    const PiperWait& wait = waits[w];
+    if (active->step < wait.distance) continue;
+    const std::uint64_t step = active->step - wait.distance;
+    const std::size_t at = 2 * std::size_t{wait.position} + step % 2;
+    GpuProgram& program = rank.program();
+    // An event that was not recorded would hold up nothing.
+    if (program.recorded[wait.stream][at] != step + 1) return gpu.fail_at(rank, action, kBadJob, "an action waits for one that has not been enqueued");
+    if (!gpu.done(gpu.driver->wait(stream_of(rank, queue), program.ends[wait.stream][at]), "cuStreamWaitEvent", &rank, action)) return 1;
+  }
+  return 0;
+}
+
+int call_end(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action) {
+  GpuRank& rank = of(device);
+  // A communication, and nothing else lies on another queue, ends with the last of its members.
+  return queue != 0 ? 0 : rank.gpu->end_action(rank, queue, action);
+}
+
+int call_kernel(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, std::uint32_t kernel, const void* const* arguments) {
+  GpuRank& rank = of(device);
+  const GpuProgram& program = rank.program();
+  const PiperKernelEntry& entry = program.role->kernels[kernel];
+  return launch(rank, queue, action, program.functions[kernel], entry.blocks, entry.threads, arguments) ? 0 : 1;
+}
+
+int call_clear(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, void* at, std::uint64_t bytes) {
+  GpuRank& rank = of(device);
+  return rank.gpu->done(rank.gpu->driver->fill(stream_of(rank, queue), at, 0, bytes), "cuMemsetD8Async", &rank, action) ? 0 : 1;
+}
+
+int call_check(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, const PiperCheck* check, const std::int64_t* values) {
+  GpuRank& rank = of(device);
+  unsigned char* const to = rank.step_staging(active->step) + rank.staged_findings + rank.next_check++ * sizeof(Finding);
+  const void* const arguments[] = {&values, &check->count, &check->bound, &check->ignore, &check->masked, &to};
+  return launch(rank, queue, action, rank.gpu->kernels.check, 1, 256, arguments) ? 0 : 1;
+}
+
+int call_count(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const std::uint64_t* from, std::uint32_t num_from, std::uint64_t elements, std::int64_t ignore,
+               std::uint64_t to) {
+  GpuRank& rank = of(device);
+  unsigned char* const result = rank.arena + to;
+  for (std::uint32_t i = 0; i < num_from; ++i) {
+    unsigned char* const values = rank.arena + from[i];
+    const std::uint32_t adds = i > 0 ? 1 : 0;
+    const void* const arguments[] = {&values, &elements, &ignore, &adds, &result};
+    if (!launch(rank, queue, action, rank.gpu->kernels.count, 1, 256, arguments)) return 1;
+  }
+  return 0;
+}
+
+int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
+  GpuRank& rank = of(device);
+  Gpu& gpu = *rank.gpu;
+  const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(accumulate != 0)));
+  return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, rank.workspace), "cublasLtMatmul", &rank, action) ? 0 : 1;
+}
+
+/// As runtime/cuda/device_kernels.h declares it.
+struct AttendSizes {
+  explicit AttendSizes(const PiperAttend& call)
+      : batch(call.batch), seq(call.seq), keys(call.keys), heads(call.heads), kv_heads(call.kv_heads), width(call.width), value_width(call.value_width), scale(call.scale), causal(call.causal) {}
+  std::int64_t batch, seq, keys, heads, kv_heads, width, value_width;
+  double scale;
+  std::uint32_t causal;
+};
+
+constexpr std::uint32_t kWarp = 32;
+
+int call_attend(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void*,
+                std::uint64_t) {
+  GpuRank& rank = of(device);
+  const AttendSizes sizes(*call);
+  const void* const arguments[] = {&sizes, &q, &k, &v, &out, &lse};
+  const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
+  return launch(rank, queue, action, rank.gpu->kernels.attend[call->dtype], queries, kWarp, arguments) ? 0 : 1;
+}
+
+int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
+                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void*, std::uint64_t) {
+  GpuRank& rank = of(device);
+  const OwnKernels& kernels = rank.gpu->kernels;
+  const AttendSizes sizes(*call);
+  const void* const of_queries[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dq};
+  const void* const of_keys[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dk, &dv};
+  const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq), keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
+  return launch(rank, queue, action, kernels.attend_dq[call->dtype], queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv[call->dtype], keys, kWarp, of_keys) ? 0 : 1;
+}
+
+int call_load(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, std::uint32_t input, std::uint64_t first, std::uint64_t samples, std::uint64_t to) {
+  GpuRank& rank = of(device);
+  Gpu& gpu = *rank.gpu;
+  unsigned char* const from = rank.step_staging(active->step) + rank.staged_loads + rank.loaded;
+  const std::uint64_t bytes = samples * sample_bytes(gpu.job.inputs[input]);
+  rank.loaded += staged_bytes(bytes);
+  gpu.data->load(input, active->global_step, first, samples, from);
+  return gpu.done(gpu.driver->copy(stream_of(rank, queue), rank.arena + to, from, bytes), "cuMemcpyAsync", &rank, action) ? 0 : 1;
+}
+
+int call_report(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, std::uint32_t, const std::uint64_t* from, std::uint32_t num_from, std::uint32_t dtype,
+                std::uint32_t counted) {
+  GpuRank& rank = of(device);
+  Gpu& gpu = *rank.gpu;
+  unsigned char* to = rank.step_staging(active->step) + rank.staged_reports + rank.program().scan->reports[rank.next_report++].offset;
+  for (std::uint32_t i = 0; i < num_from; ++i, to += 8) {
+    const std::uint64_t bytes = counted != 0 && i + 1 == num_from ? 8 : element_bytes(dtype);
+    if (!gpu.done(gpu.driver->copy(stream_of(rank, queue), to, rank.arena + from[i], bytes), "cuMemcpyAsync", &rank, action)) return 1;
+  }
+  return 0;
+}
+
+int call_communicate(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
+  GpuRank& rank = of(device);
+  return rank.gpu->loopback.arrive(rank, queue, action, position);
+}
+
+}  // namespace
+
+PiperDevice device_of(GpuRank& rank) {
+  return {.abi_version = PIPER_DEVICE_ABI_VERSION,
+          .draw = rank.draw,
+          .device = &rank,
+          .begin = call_begin,
+          .end = call_end,
+          .kernel = call_kernel,
+          .clear = call_clear,
+          .check = call_check,
+          .count = call_count,
+          .gemm = call_gemm,
+          .attend = call_attend,
+          .attend_grad = call_attend_grad,
+          .load = call_load,
+          .report = call_report,
+          .communicate = call_communicate};
+}
+
+}  // namespace piper::runtime::cuda

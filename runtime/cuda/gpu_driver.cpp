@@ -1,0 +1,226 @@
+#include "runtime/cuda/gpu_driver.h"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "runtime/cuda/cublas_lt.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+constexpr unsigned kMapped = 3;         // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
+constexpr unsigned kWithoutTimes = 2;   // CU_EVENT_DISABLE_TIMING
+constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+
+struct CudaFunctions {
+#define CUDA_FUNCTION(symbol, parameters) int(*symbol) parameters = nullptr;
+#include "runtime/cuda/driver_functions.def"
+#undef CUDA_FUNCTION
+
+  /// The name of a function that the library lacks, or null.
+  const char* find(void* library) {
+    const char* missing = nullptr;
+    const auto get = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      if (function == nullptr) missing = name;
+    };
+#define CUDA_FUNCTION(symbol, parameters) get(symbol, #symbol);
+#include "runtime/cuda/driver_functions.def"
+#undef CUDA_FUNCTION
+    return missing;
+  }
+};
+
+template <typename T>
+unsigned long long address(T* at) {
+  return reinterpret_cast<unsigned long long>(at);
+}
+
+class GpuDriver final : public Driver {
+ public:
+  explicit GpuDriver(const CudaFunctions& functions) : cuda_(functions) {}
+
+  ~GpuDriver() override {
+    if (abandoned_) {
+      static_cast<void>(products_.release());
+      return;
+    }
+    products_.reset();
+    for (void* module : modules_) cuda_.cuModuleUnload(module);
+    for (void* event : events_) cuda_.cuEventDestroy_v2(event);
+    for (void* stream : streams_) cuda_.cuStreamDestroy_v2(stream);
+    for (void* memory : host_memory_) cuda_.cuMemFreeHost(memory);
+    for (const unsigned long long memory : memory_) cuda_.cuMemFree_v2(memory);
+    if (context_ != nullptr) cuda_.cuDevicePrimaryCtxRelease_v2(device_);
+  }
+
+  /// The first call that failed, with its status.
+  std::pair<Status, const char*> open(int ordinal) {
+    Status status = cuda_.cuDeviceGet(&device_, ordinal);
+    if (status != kSuccess) return {status, "cuDeviceGet"};
+    char text[256] = {};
+    int major = 0, minor = 0;
+    cuda_.cuDeviceGetName(text, sizeof text - 1, device_);
+    cuda_.cuDeviceGetAttribute(&major, kMajor, device_);
+    cuda_.cuDeviceGetAttribute(&minor, kMinor, device_);
+    name_ = std::string(text) + " (sm_" + std::to_string(major) + std::to_string(minor) + ")";
+    status = cuda_.cuDevicePrimaryCtxRetain(&context_, device_);
+    if (status != kSuccess) {
+      context_ = nullptr;
+      return {status, "cuDevicePrimaryCtxRetain"};
+    }
+    status = cuda_.cuCtxSetCurrent(context_);
+    if (status != kSuccess) return {status, "cuCtxSetCurrent"};
+    cuda_.cuCtxGetStreamPriorityRange(&least_priority_, &greatest_priority_);
+    return {kSuccess, nullptr};
+  }
+  bool open_products(const std::string& path, std::string& reason) { return (products_ = CublasLt::open(path, reason)) != nullptr; }
+
+  std::string device_name() const override { return name_; }
+  std::string text_of(Status status) const override {
+    if (status >= kProductStatus) return "cublasStatus_t " + std::to_string(status - kProductStatus);
+    const char *name = nullptr, *text = nullptr;
+    cuda_.cuGetErrorName(status, &name);
+    cuda_.cuGetErrorString(status, &text);
+    return std::string(name != nullptr ? name : "CUresult " + std::to_string(status)) + (text != nullptr ? ": " + std::string(text) : "");
+  }
+
+  Status free_bytes(std::uint64_t* bytes) override {
+    std::size_t free = 0, total = 0;
+    const Status status = cuda_.cuMemGetInfo_v2(&free, &total);
+    *bytes = free;
+    return status;
+  }
+  Status allocate(std::uint64_t bytes, unsigned char** to) override {
+    unsigned long long made = 0;
+    const Status status = cuda_.cuMemAlloc_v2(&made, bytes);
+    if (status == kSuccess) memory_.push_back(made);
+    *to = reinterpret_cast<unsigned char*>(made);
+    return status;
+  }
+  Status allocate_host(std::uint64_t bytes, unsigned char** to) override {
+    void* made = nullptr;
+    const Status status = cuda_.cuMemHostAlloc(&made, bytes, kMapped);
+    if (status == kSuccess) {
+      host_memory_.push_back(made);
+      std::memset(made, 0, bytes);
+    }
+    *to = static_cast<unsigned char*>(made);
+    return status;
+  }
+
+  Status create_stream(bool high_priority, Stream* made) override {
+    return create(streams_, made, [&](void** to) { return cuda_.cuStreamCreateWithPriority(to, kNonBlocking, high_priority ? greatest_priority_ : least_priority_); });
+  }
+  Status create_event(Event* made) override {
+    return create(events_, made, [&](void** to) { return cuda_.cuEventCreate(to, kWithoutTimes); });
+  }
+  Status record(Event event, Stream stream) override { return cuda_.cuEventRecord(event, stream); }
+  Status wait(Stream stream, Event event) override { return cuda_.cuStreamWaitEvent(stream, event, 0); }
+  Status query(Event event) override { return cuda_.cuEventQuery(event); }
+
+  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override { return cuda_.cuMemcpyAsync(address(to), address(from), bytes, stream); }
+  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override { return cuda_.cuMemsetD8Async(address(to), byte, bytes, stream); }
+  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override { return cuda_.cuStreamWriteValue32_v2(stream, address(to), value, 0); }
+  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
+    return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream, const_cast<void**>(arguments), nullptr);
+  }
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override {
+    return product_status(products_->multiply(product, a, b, c, workspace, stream));
+  }
+
+  void abandon() override { abandoned_ = true; }
+
+  Status load(const std::string& image, Module* made) override {
+    return create(modules_, made, [&](void** to) { return cuda_.cuModuleLoadData(to, image.data()); });
+  }
+  Status find(Module module, const char* name, Function* found) override {
+    void* function = nullptr;
+    const Status status = cuda_.cuModuleGetFunction(&function, module, name);
+    *found = static_cast<Function>(function);
+    return status;
+  }
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override {
+    return product_status(products_->plan(call, adds, most_workspace, made, workspace));
+  }
+
+ private:
+  static Status product_status(int status) { return status == 0 ? kSuccess : kProductStatus + status; }
+
+  template <typename Handle, typename Create>
+  static Status create(std::vector<void*>& list, Handle* made, const Create& create) {
+    void* handle = nullptr;
+    const Status status = create(&handle);
+    if (status == kSuccess) list.push_back(handle);
+    *made = static_cast<Handle>(handle);
+    return status;
+  }
+
+  const CudaFunctions cuda_;
+  int device_ = 0;
+  void* context_ = nullptr;
+  int least_priority_ = 0, greatest_priority_ = 0;
+  std::string name_;
+  bool abandoned_ = false;
+  std::unique_ptr<CublasLt> products_;
+  std::vector<void*> streams_, events_, modules_, host_memory_;
+  std::vector<unsigned long long> memory_;
+};
+
+Failure missing(std::string what) {
+  return {.code = kCudaMissing, .message = std::move(what), .hint = "`piper doctor` lists what was found and what to install; `--device cpu` trains without a GPU"};
+}
+
+std::string spelled(int version) { return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+}  // namespace
+
+std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* said = dlerror();
+    failure = missing(std::string("there is no NVIDIA driver: ") + (said != nullptr ? said : "no reason given"));
+    return nullptr;
+  }
+  // A driver that is too old may lack functions, but not this one.
+  const auto version_of = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  if (version_of != nullptr) version_of(&version);
+  CudaFunctions functions;
+  const char* const lacking = functions.find(library);
+  if (version < choice.least_version || lacking != nullptr) {
+    const std::string what = lacking != nullptr ? ", and lacks `" + std::string(lacking) + "`" : std::string();
+    failure = {.code = kCudaTooOld,
+               .message = "the NVIDIA driver knows " + spelled(version) + what + "; the kernels are built for " + spelled(choice.least_version),
+               .hint = "install a newer driver, or name an older toolkit in `PIPER_CUDA_PATH`, whose NVRTC then builds the kernels"};
+    return nullptr;
+  }
+  const auto refused = [&](const GpuDriver* driver, Status status, const char* call) {
+    failure = {.code = kCudaCallFailed, .message = std::string("`") + call + "` failed: " + (driver != nullptr ? driver->text_of(status) : std::to_string(status))};
+    return nullptr;
+  };
+  constexpr Status kNoDevice = 100;
+  int gpus = 0;
+  const Status started = functions.cuInit(0);
+  if (started == kSuccess) functions.cuDeviceGetCount(&gpus);
+  if (started == kNoDevice || (started == kSuccess && gpus == 0)) {
+    failure = missing("the NVIDIA driver lists no GPU");
+    return nullptr;
+  }
+  auto driver = std::make_unique<GpuDriver>(functions);
+  if (started != kSuccess) return refused(driver.get(), started, "cuInit");
+  if (const auto [status, call] = driver->open(choice.gpu); status != kSuccess) return refused(driver.get(), status, call);
+  std::string reason = choice.no_cublas_lt;
+  if (choice.cublas_lt.empty() || !driver->open_products(choice.cublas_lt, reason)) {
+    failure = missing("cuBLASLt, which multiplies matrices, is not here: " + reason);
+    return nullptr;
+  }
+  return driver;
+}
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,227 @@
+// Everything that a run needs is made here, before the first step: nothing is allocated or looked up by name later.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "runtime/cuda/gpu.h"
+#include "runtime/executor/state.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+constexpr std::uint64_t kLine = 64;
+constexpr std::uint64_t kMostWorkspace = 32 << 20;  // of products
+
+class SetUp {
+ public:
+  SetUp(Gpu& gpu, const GpuPrograms& programs) : gpu_(gpu), driver_(*gpu.driver), programs_(programs) {}
+
+  std::optional<Failure> run(const std::string& out_folder) {
+    if (!load_kernels() || !host_memory(Gpu::kBounceBytes, gpu_.bounce) || !gpu_.done(driver_.create_event(&gpu_.transferred), "cuEventCreate")) return gpu_.failure;
+    for (std::uint32_t r = 0; r < gpu_.job.num_ranks; ++r) {
+      GpuRank& rank = *gpu_.ranks.emplace_back(std::make_unique<GpuRank>());
+      rank.gpu = &gpu_;
+      rank.index = r;
+      rank.job = &gpu_.job.ranks[r];
+      if (auto failure = rank.flight.open(flight_path(out_folder, rank.job->rank), rank.job->rank)) return failure;
+      rank.reports.prepare(gpu_.job);
+      for (const Phase phase : {Phase::training, Phase::evaluation}) {
+        if (auto failure = bind(rank, phase)) return failure;
+      }
+    }
+    if (auto failure = fits()) return failure;
+    for (const auto& rank : gpu_.ranks) {
+      if (!allocate(*rank)) return gpu_.failure;
+    }
+    if (!plan_products()) return gpu_.failure;
+    for (const auto& rank : gpu_.ranks) {
+      if (!first_values(*rank)) return gpu_.failure;
+    }
+    if (auto failure = gpu_.loopback.connect(Phase::training)) return failure;
+    return gpu_.job.ranks[0].evaluation != nullptr ? gpu_.loopback.connect(Phase::evaluation) : std::nullopt;
+  }
+
+ private:
+  bool host_memory(std::uint64_t bytes, unsigned char*& to) { return gpu_.done(driver_.allocate_host(bytes, &to), "cuMemHostAlloc"); }
+  bool device_memory(std::uint64_t bytes, unsigned char*& to, const GpuRank& rank) { return gpu_.done(driver_.allocate(std::max(bytes, kLine), &to), "cuMemAlloc", &rank); }
+
+  // ---- kernels
+
+  bool load_kernels() {
+    for (const std::string& image : programs_.images) {
+      Module module = nullptr;
+      if (!gpu_.done(driver_.load(image, &module), "cuModuleLoadData")) return false;
+      modules_.push_back(module);
+    }
+    OwnKernels& own = gpu_.kernels;
+    const std::pair<Function*, const char*> names[] = {{&own.check, "piper_check"},
+                                                       {&own.count, "piper_count"},
+                                                       {&own.sums[PIPER_F32], "piper_sum_f32"},
+                                                       {&own.sums[PIPER_F64], "piper_sum_f64"},
+                                                       {&own.sums[PIPER_I64], "piper_sum_i64"},
+                                                       {&own.attend[PIPER_F32], "piper_attend_f32"},
+                                                       {&own.attend[PIPER_F64], "piper_attend_f64"},
+                                                       {&own.attend_dq[PIPER_F32], "piper_attend_dq_f32"},
+                                                       {&own.attend_dq[PIPER_F64], "piper_attend_dq_f64"},
+                                                       {&own.attend_dkv[PIPER_F32], "piper_attend_dkv_f32"},
+                                                       {&own.attend_dkv[PIPER_F64], "piper_attend_dkv_f64"}};
+    return std::all_of(std::begin(names), std::end(names), [&](const auto& each) { return find(each.second, *each.first); });
+  }
+
+  bool find(const char* name, Function& function) {
+    const auto known = functions_.find(name);
+    if (known != functions_.end()) {
+      function = known->second;
+      return true;
+    }
+    Status status = kNotReady;
+    for (const Module module : modules_) {
+      status = driver_.find(module, name, &function);
+      if (status != kSuccess) continue;
+      functions_[name] = function;
+      return true;
+    }
+    gpu_.failure = Failure{.code = kCudaCallFailed, .message = "`cuModuleGetFunction` does not find the kernel `" + std::string(name) + "`: " + driver_.text_of(status)};
+    return false;
+  }
+
+  // ---- programs
+
+  std::optional<Failure> bind(GpuRank& rank, Phase phase) {
+    const auto p = static_cast<std::size_t>(phase);
+    const bool evaluation = phase == Phase::evaluation;
+    PiperRank& active = rank.ranks[p];
+    active.program = evaluation ? rank.job->evaluation : rank.job->program;
+    if (active.program == nullptr) return std::nullopt;
+    active.seed = gpu_.job.seed;
+    active.flight = rank.flight.record();
+    active.communicators = evaluation ? rank.job->evaluation_communicators : rank.job->communicators;
+    active.replica = evaluation ? rank.job->evaluation_replica : rank.job->replica;
+    active.rank = rank.job->rank;
+    active.runtime = &rank;
+    GpuProgram& program = rank.programs[p];
+    program.role = (evaluation ? programs_.evaluation : programs_.training)[rank.index];
+    std::unique_ptr<RoleScan>& scan = scans_[{program.role, p}];
+    if (!scan) {
+      scan = std::make_unique<RoleScan>();
+      if (auto failure = scan_role(*program.role, gpu_.job, *rank.job, evaluation, *scan)) return failure;
+    }
+    program.scan = scan.get();
+    for (std::uint32_t k = 0; k < program.role->num_kernels; ++k) {
+      if (!find(program.role->kernels[k].name, program.functions.emplace_back())) return gpu_.failure;
+    }
+    rank.arena_bytes = std::max(rank.arena_bytes, active.program->arena_bytes);
+    rank.host_bytes = std::max(rank.host_bytes, active.program->host_bytes);
+    return std::nullopt;
+  }
+
+  // ---- memory
+
+  /// All arenas together, before any of them is there: what is missing is told at once.
+  std::optional<Failure> fits() {
+    std::uint64_t needed = 0, free = 0;
+    for (const auto& rank : gpu_.ranks) needed += rank->arena_bytes;
+    if (!gpu_.done(driver_.free_bytes(&free), "cuMemGetInfo")) return gpu_.failure;
+    if (needed <= free) return std::nullopt;
+    const std::string ranks = gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
+    return Failure{.code = kCudaOutOfMemory,
+                   .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free",
+                   .hint = "all ranks run on one GPU here; smaller microbatches need less, and `piper show memory` says what each rank has"};
+  }
+
+  bool allocate(GpuRank& rank) {
+    std::size_t queues = 0;
+    std::uint64_t loads = 0, reports = 0;
+    std::size_t checks = 0;
+    for (const Phase phase : {Phase::training, Phase::evaluation}) {
+      const auto p = static_cast<std::size_t>(phase);
+      const RoleScan* scan = rank.programs[p].scan;
+      if (scan == nullptr) continue;
+      queues = std::max<std::size_t>(queues, rank.ranks[p].program->num_streams);
+      loads = std::max(loads, scan->load_bytes);
+      reports = std::max(reports, scan->report_bytes);
+      checks = std::max(checks, scan->checks.size());
+    }
+    rank.staged_loads = rank.staged_scalars + 2 * kLine;  // scalars; seed and step
+    rank.staged_reports = rank.staged_loads + loads;
+    rank.staged_findings = rank.staged_reports + reports;
+    rank.staged_step = staged_bytes(rank.staged_findings + checks * sizeof(Finding));
+    if (!device_memory(rank.arena_bytes, rank.arena, rank) || !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank)) return false;
+    if (!host_memory(kStepsUnderWay * rank.staged_step, rank.staging)) return false;
+    if (rank.host_bytes > 0 && !host_memory(rank.host_bytes, rank.host)) return false;
+    for (PiperRank& active : rank.ranks) {
+      active.arena = rank.arena;
+      active.host = rank.host;
+    }
+    rank.device = device_of(rank);
+    return make_queues(rank, queues) && make_events(rank);
+  }
+
+  bool make_queues(GpuRank& rank, std::size_t count) {
+    unsigned char* words = nullptr;
+    if (!host_memory(count * kLine, words)) return false;
+    for (std::size_t q = 0; q < count; ++q) {
+      GpuQueue& queue = rank.queues.emplace_back();
+      queue.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
+      // Communication goes first on the device: others wait for it.
+      if (!gpu_.done(driver_.create_stream(q != 0, &queue.stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&queue.ready), "cuEventCreate", &rank)) return false;
+    }
+    for (Event& event : rank.step_ends) {
+      if (!gpu_.done(driver_.create_event(&event), "cuEventCreate", &rank)) return false;
+    }
+    return true;
+  }
+
+  bool make_events(GpuRank& rank) {
+    for (GpuProgram& program : rank.programs) {
+      if (program.scan == nullptr) continue;
+      for (const std::vector<std::uint8_t>& awaited : program.scan->awaited) {
+        std::vector<Event>& ends = program.ends.emplace_back(2 * awaited.size(), nullptr);
+        program.recorded.emplace_back(2 * awaited.size(), 0);
+        for (std::size_t at = 0; at < ends.size(); ++at) {
+          if (awaited[at / 2] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool plan_products() {
+    std::uint64_t most = 0;
+    for (const auto& [key, scan] : scans_) {
+      for (const ScannedProduct& product : scan->products) {
+        Product& made = gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.adds))];
+        if (made != nullptr) continue;
+        std::uint64_t workspace = 0;
+        if (!gpu_.done(driver_.plan_product(product.call, product.adds, kMostWorkspace, &made, &workspace), "cublasLtMatmulAlgoGetHeuristic")) return false;
+        most = std::max(most, workspace);
+      }
+    }
+    return most == 0 || std::all_of(gpu_.ranks.begin(), gpu_.ranks.end(), [&](const auto& rank) { return device_memory(most, rank->workspace, *rank); });
+  }
+
+  bool first_values(GpuRank& rank) {
+    const PiperProgram& program = *rank.job->program;
+    if (gpu_.options.check_memory && !poison(rank)) return false;
+    std::vector<unsigned char> state(program.state_bytes);
+    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data());
+    return gpu_.upload(rank, rank.arena, state.data(), state.size());
+  }
+
+  /// All ones are no number: a read of what nobody wrote shows.
+  bool poison(GpuRank& rank) { return gpu_.done(driver_.fill(rank.queues.front().stream, rank.arena, 0xFF, rank.arena_bytes), "cuMemsetD8Async", &rank); }
+
+  Gpu& gpu_;
+  Driver& driver_;
+  const GpuPrograms& programs_;
+  std::vector<Module> modules_;
+  std::map<std::string, Function> functions_;
+  std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>>& scans_ = gpu_.scans;
+};
+
+}  // namespace
+
+std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::string& out_folder) { return SetUp(gpu, programs).run(out_folder); }
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,204 @@
+#include "runtime/cuda/loopback.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "runtime/cuda/gpu.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
+
+}  // namespace
+
+std::optional<Failure> Loopback::connect(Phase phase) {
+  const auto p = static_cast<std::size_t>(phase);
+  std::vector<Meeting>& meetings = meetings_[p];
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;  // communicator and number of the communication on it -> meeting
+  std::map<std::uint32_t, Event> done;
+  at_[p].resize(gpu_.ranks.size());
+  for (const auto& rank : gpu_.ranks) {
+    const PiperRank& active = rank->ranks[p];
+    const PiperProgram& program = *active.program;
+    std::map<std::uint32_t, std::uint32_t> numbers;  // of the next communication, by communicator
+    at_[p][rank->index].resize(program.num_streams);
+    for (std::uint32_t s = 0; s < program.num_streams; ++s) {
+      for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) {
+        const PiperCommAction& action = program.streams[s].comm[i];
+        const PiperCommunicator& communicator = active.communicators[action.communicator];
+        const auto [found, fresh] = known.try_emplace({communicator.id, numbers[communicator.id]++}, static_cast<std::uint32_t>(meetings.size()));
+        if (fresh) {
+          Meeting& made = meetings.emplace_back();
+          made.members.resize(communicator.num_members);
+          Event& event = done[communicator.id];
+          if (event == nullptr && !gpu_.done(gpu_.driver->create_event(&event), "cuEventCreate")) return gpu_.failure;
+          made.done = event;
+        }
+        at_[p][rank->index][s].push_back(found->second);
+        Member& member = meetings[found->second].members[communicator.self];
+        member.rank = rank.get();
+        member.queue = s;
+        member.action = action.action;
+        member.operation.action = &action;
+        member.operation.parts = program.parts + action.first_part;
+        member.operation.arena = rank->arena;
+        member.operation.host = rank->host;
+        member.operation.replica = active.replica;
+        member.operation.communicator = &communicator;
+      }
+    }
+  }
+  for (Meeting& meeting : meetings) {
+    if (auto failure = plan(phase, meeting)) return failure;
+  }
+  return upload_tables(meetings);
+}
+
+std::optional<Failure> Loopback::plan(Phase phase, Meeting& meeting) {
+  const auto mismatch = [&](const Member& at, const char* error) {
+    Failure failure{.code = kMessageMismatch, .message = error, .rank = at.rank->job->rank};
+    failure.place = place_of(*at.rank->ranks[static_cast<std::size_t>(phase)].program, at.action);
+    return failure;
+  };
+  std::vector<const Operation*> operations;
+  for (const Member& member : meeting.members) {
+    if (member.rank == nullptr) {
+      const auto other = std::find_if(meeting.members.begin(), meeting.members.end(), [](const Member& each) { return each.rank != nullptr; });
+      return mismatch(*other, "a member of the communicator has fewer communications than this one");
+    }
+    operations.push_back(&member.operation);
+  }
+  std::size_t member = 0;
+  if (const char* error = disagreement(operations, member)) return mismatch(meeting.members[member], error);
+  for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(meeting, part);
+  return std::nullopt;
+}
+
+void Loopback::plan_part(Meeting& meeting, std::uint32_t part) {
+  std::vector<Member>& members = meeting.members;
+  const PiperPart& first = members[0].operation.parts[part];
+  const std::uint32_t op = members[0].operation.action->op;
+  const std::uint64_t size = element_bytes(first.dtype), elements = first.elements, block = in_blocks(op) ? elements / members.size() : elements;
+  const auto in = [&](const Member& member) { return part_at(member.operation, member.operation.parts[part], member.operation.parts[part].in); };
+  const auto out = [&](const Member& member) { return part_at(member.operation, member.operation.parts[part], member.operation.parts[part].out); };
+  const auto has = [&](const Member& member) { return member.operation.parts[part].in != PIPER_NO_OFFSET; };
+  // What of a part is the owner's alone begins at its block, or is it.
+  const auto own = [&](std::size_t owner) { return members[owner].operation.parts[part].flags & PIPER_OWN_BLOCK ? 0 : owner * block * size; };
+  const auto copy = [&](unsigned char* to, const unsigned char* from, std::uint64_t count) {
+    if (to != from && count > 0) meeting.copies.push_back({to, from, count * size});
+  };
+  if (first.flags & PIPER_CLEARS) {
+    for (Member& member : members) member.cleared.emplace_back(out(member), elements * size);
+    return;
+  }
+  const auto sum_from = [&](std::uint64_t offset) {
+    Sum& sum = meeting.sums.emplace_back();
+    for (const Member& member : members) {
+      if (has(member)) sum.in.push_back(in(member) + offset);
+    }
+    sum.elements = block;
+    sum.dtype = first.dtype;
+    return &sum;
+  };
+  switch (op) {
+    case PIPER_ALL_REDUCE: {
+      Sum* sum = sum_from(0);
+      for (const Member& member : members) sum->out.push_back(out(member));
+      return;
+    }
+    case PIPER_REDUCE_SCATTER:
+      for (std::size_t owner = 0; owner < members.size(); ++owner) {
+        Sum* sum = sum_from(owner * block * size);
+        sum->out.push_back(out(members[owner]) + own(owner));
+        sum->adds = members[owner].operation.parts[part].flags & PIPER_ADDS ? 1 : 0;
+      }
+      return;
+    case PIPER_GATHER:
+      for (std::size_t owner = 0; owner < members.size(); ++owner) {
+        for (const Member& member : members) copy(out(member) + owner * block * size, in(members[owner]) + own(owner), block);
+      }
+      return;
+    case PIPER_ALL_GATHER: {
+      const Member& owner = *std::find_if(members.begin(), members.end(), has);
+      for (const Member& member : members) copy(out(member), in(owner), elements);
+      return;
+    }
+    case PIPER_OFFLOAD: return copy(members[0].operation.host + first.out, in(members[0]), elements);
+    case PIPER_FETCH: return copy(out(members[0]), members[0].operation.host + first.in, elements);
+    default: copy(out(members[1]), in(members[0]), elements);
+  }
+}
+
+/// Where the operands of all sums lie, in one piece of device memory.
+std::optional<Failure> Loopback::upload_tables(std::vector<Meeting>& meetings) {
+  std::vector<const void*> table;
+  for (const Meeting& meeting : meetings) {
+    for (const Sum& sum : meeting.sums) {
+      table.insert(table.end(), sum.in.begin(), sum.in.end());
+      table.insert(table.end(), sum.out.begin(), sum.out.end());
+    }
+  }
+  if (table.empty()) return std::nullopt;
+  unsigned char* at = nullptr;
+  const std::uint64_t bytes = table.size() * sizeof(void*);
+  if (!gpu_.done(gpu_.driver->allocate(bytes, &at), "cuMemAlloc") || !gpu_.upload(*gpu_.ranks.front(), at, table.data(), bytes)) return gpu_.failure;
+  for (Meeting& meeting : meetings) {
+    for (Sum& sum : meeting.sums) {
+      sum.table = at;
+      at += (sum.in.size() + sum.out.size()) * sizeof(void*);
+    }
+  }
+  return std::nullopt;
+}
+
+int Loopback::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
+  Meeting& meeting = meetings_[static_cast<std::size_t>(gpu_.phase)][at_[static_cast<std::size_t>(gpu_.phase)][rank.index][queue][position]];
+  GpuQueue& own = rank.queues[queue];
+  own.meeting = true;
+  for (const Member& member : meeting.members) {
+    if (member.rank != &rank) continue;
+    for (const auto& [at, bytes] : member.cleared) {
+      if (!gpu_.done(gpu_.driver->fill(own.stream, at, 0, bytes), "cuMemsetD8Async", &rank, action)) return 1;
+    }
+  }
+  if (!gpu_.done(gpu_.driver->record(own.ready, own.stream), "cuEventRecord", &rank, action)) return 1;
+  if (++meeting.arrived < meeting.members.size()) return 0;
+  meeting.arrived = 0;
+  return move(meeting);
+}
+
+int Loopback::move(Meeting& meeting) {
+  Driver& driver = *gpu_.driver;
+  const Member& mover = meeting.members[meeting.mover()];
+  const Stream stream = mover.rank->queues[mover.queue].stream;
+  const auto done = [&](Status status, const char* call) { return gpu_.done(status, call, mover.rank, mover.action); };
+  for (const Member& member : meeting.members) {
+    const GpuQueue& queue = member.rank->queues[member.queue];
+    if (queue.stream != stream && !done(driver.wait(stream, queue.ready), "cuStreamWaitEvent")) return 1;
+  }
+  for (const Copy& copy : meeting.copies) {
+    if (!done(driver.copy(stream, copy.to, copy.from, copy.bytes), "cuMemcpyAsync")) return 1;
+  }
+  for (const Sum& sum : meeting.sums) {
+    if (sum.elements == 0) continue;
+    constexpr std::uint64_t kThreads = 256, kMostBlocks = 2048;
+    const std::uint64_t blocks = std::min((sum.elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
+    const void *const in = sum.table, *const out = sum.table + sum.in.size() * sizeof(void*);
+    const auto num_in = static_cast<std::uint32_t>(sum.in.size()), num_out = static_cast<std::uint32_t>(sum.out.size());
+    const void* const arguments[] = {&in, &num_in, &out, &num_out, &sum.elements, &stride, &sum.adds};
+    if (!done(driver.launch(stream, gpu_.kernels.sums[sum.dtype], blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
+  }
+  if (!done(driver.record(meeting.done, stream), "cuEventRecord")) return 1;
+  for (const Member& member : meeting.members) {
+    GpuQueue& queue = member.rank->queues[member.queue];
+    if (queue.stream != stream && !done(driver.wait(queue.stream, meeting.done), "cuStreamWaitEvent")) return 1;
+    queue.meeting = false;
+    if (gpu_.end_action(*member.rank, member.queue, member.action) != 0) return 1;
+  }
+  return 0;
+}
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,69 @@
+#pragma once
+// The transport between ranks on one GPU: where their messages meet, the device copies and adds, on the queue of one member; the queues of the others wait for it.
+//
+// Guarantees: all that a step moves is known before the first one, and both ends of every message were compared then; sums add in member order, as the local transport does
+// (runtime/transport/local.h), so both give the same bits. Members come in the order of all ranks, in which they are neighbours: nothing is enqueued behind a communication that waits
+// for its members.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/executor/executor.h"
+#include "runtime/transport/transport.h"
+
+namespace piper::runtime::cuda {
+
+struct Gpu;
+struct GpuRank;
+
+class Loopback {
+ public:
+  explicit Loopback(Gpu& gpu) : gpu_(gpu) {}
+
+  /// Finds who meets whom in a phase.
+  std::optional<Failure> connect(Phase phase);
+  /// A member has come to the communication at `position` of its queue. Nonzero after a failure.
+  int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position);
+
+ private:
+  struct Member {
+    GpuRank* rank = nullptr;
+    std::uint32_t queue = 0, action = 0;
+    Operation operation;
+    std::vector<std::pair<unsigned char*, std::uint64_t>> cleared;  // before it is read
+  };
+  struct Copy {
+    unsigned char* to = nullptr;
+    const unsigned char* from = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  struct Sum {
+    std::vector<const unsigned char*> in;
+    std::vector<unsigned char*> out;
+    unsigned char* table = nullptr;  // both, on the device
+    std::uint64_t elements = 0;
+    std::uint32_t dtype = 0, adds = 0;
+  };
+  struct Meeting {
+    std::vector<Member> members;
+    std::size_t arrived = 0;
+    Event done = nullptr;  // of its communicator
+    std::vector<Copy> copies;
+    std::vector<Sum> sums;
+    /// Whose queue moves: the receiver's, or the first member's.
+    std::size_t mover() const { return members.size() == 2 && members[1].operation.action->op == PIPER_RECV ? 1 : 0; }
+  };
+
+  std::optional<Failure> plan(Phase phase, Meeting& meeting);
+  void plan_part(Meeting& meeting, std::uint32_t part);
+  std::optional<Failure> upload_tables(std::vector<Meeting>& meetings);
+  int move(Meeting& meeting);
+
+  Gpu& gpu_;
+  std::vector<Meeting> meetings_[2];  // by Phase
+  std::vector<std::vector<std::vector<std::uint32_t>>> at_[2];  // by Phase, rank, queue, position: the meeting
+};
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,56 @@
+#pragma once
+// What a role asks for in a step, found by letting its function enqueue on a device that runs nothing: so all that a step needs is known, and made, before the first one.
+//
+// Guarantees: allocations, products and events that a step uses are those listed here; nothing depends on the rank of the role.
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "runtime/device_abi.h"
+#include "runtime/failure.h"
+
+namespace piper::runtime::cuda {
+
+struct ScannedAction {
+  std::uint32_t queue = 0, position = 0;
+  std::vector<PiperWait> waits;
+};
+
+struct ScannedProduct {
+  PiperGemm call{};
+  bool adds = false;
+};
+/// What tells products apart.
+inline auto fields(const PiperGemm& call) { return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b, call.dtype); }
+
+/// Room in host memory; bytes from the start of what a step has there.
+struct ScannedReport {
+  std::uint32_t action = 0, subject = 0, dtype = 0, count = 0;
+  bool counted = false;  // the last number is an f64
+  std::uint64_t offset = 0;  // of the first of eight bytes per number
+};
+struct ScannedCheck {
+  std::uint32_t action = 0;
+  const PiperCheck* check = nullptr;
+};
+
+struct RoleScan {
+  std::vector<ScannedAction> actions;              // per action
+  std::vector<std::vector<std::uint8_t>> awaited;  // per queue and position: whether an action waits for its end
+  std::vector<ScannedProduct> products;            // distinct
+  std::vector<ScannedReport> reports;              // as a step makes them
+  std::vector<ScannedCheck> checks;
+  std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, in pieces of 64
+};
+
+/// Bytes of a sample of an input.
+std::uint64_t sample_bytes(const PiperInput& input);
+/// How much host memory a load takes.
+inline std::uint64_t staged_bytes(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// `rank`: any of the role. A failure where the role contradicts its tables.
+std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, const PiperJobRank& rank, bool evaluation, RoleScan& scan);
+
+}  // namespace piper::runtime::cuda

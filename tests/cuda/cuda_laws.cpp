@@ -1,0 +1,52 @@
+#include "tests/cuda/cuda_laws.h"
+
+#include <gtest/gtest.h>
+
+#include "frontend/lower/lower.h"
+#include "runtime/cuda/cuda_executor.h"
+
+namespace piper::test {
+
+CudaLaw::CudaLaw(const std::string& text, tensor::DType dtype) {
+  files.add("small.pipe", text);
+  DiagnosticSink sink(context.locations);
+  const auto file = source::open("small.pipe", {}, files, context.locations.files(), sink);
+  const sema::Program analysed = sema::analyse(*file, files, context, sink);
+  const auto lowered = analysed.ok ? lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink, dtype) : std::nullopt;
+  EXPECT_TRUE(lowered) << text << render_text(sink.sorted(), context.locations.files());
+  if (lowered) program = std::make_unique<LawProgram>(context, lowered->model, lowered->strategy, backend::Target::cuda);
+}
+
+decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, MakeDriver make_driver) {
+  return [images = std::move(images), make_driver = std::move(make_driver)](const backend::Job& job, const runtime::ExecutorOptions& settings, runtime::Failure& failure) {
+    runtime::cuda::GpuPrograms programs{images, {}, {}};
+    for (std::size_t rank = 0; rank < job.tables().num_ranks; ++rank) {
+      programs.training.push_back(job.enqueue(rank, false));
+      if (job.evaluation() != nullptr) programs.evaluation.push_back(job.enqueue(rank, true));
+    }
+    return runtime::cuda::create_cuda_executor(job.tables(), programs, make_driver(), settings, failure);
+  };
+}
+
+std::string noisy_source(const std::string& lines) {
+  return R"(use std.schedules.one_f_one_b
+model net(layers: int) {
+    input x: tensor[batch, dim]
+    var h = x
+    for l in 0..layers { h = layer(h) }
+    loss square(h)
+}
+model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight up[dim, inner: 3*dim], down[inner, dim] = normal(0.4)
+    return x + dropout(gelu(layer_norm(x) @ up), 0.2) @ down
+}
+mesh line(pp: 2, dp: 2)
+train small = net(layers: 6) on line {
+    data:  synthetic(batch: 16, dim: 4)
+    optim: adamw(lr: 1e-2, clip: 1.0)
+    steps: 3
+    one_f_one_b(pp, 4)
+    )" + lines + "\n}\n";
+}
+
+}  // namespace piper::test

@@ -1,0 +1,51 @@
+#pragma once
+// Programs that are planned for CUDA and run on whatever driver a test has, beside the interpreter.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/source/source_manager.h"
+#include "runtime/cuda/driver.h"
+#include "tests/laws/law_runs.h"
+
+namespace piper::test {
+
+/// A program from text, its train called `small`.
+struct CudaLaw {
+  /// Fails the test where it does not compile.
+  explicit CudaLaw(const std::string& text, tensor::DType dtype = tensor::DType::f64);
+  source::MemoryFileSystem files;
+  Context context;
+  std::unique_ptr<LawProgram> program;
+};
+
+/// Makes executors over drivers, which load the images.
+using MakeDriver = std::function<std::unique_ptr<runtime::cuda::Driver>()>;
+decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, MakeDriver make_driver);
+
+inline constexpr const char* kMlp = R"(use std.models.mlp
+mesh one(d: 1)
+train small = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on one {
+    data:  synthetic(batch: 8, classes: 3)
+    optim: adamw(lr: 1e-2, clip: 0.1)
+    steps: 3
+}
+)";
+
+/// Six layers that draw random numbers, on two stages and two replicas; `lines` say what else.
+std::string noisy_source(const std::string& lines);
+inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {
+    {"whole", "replicate model over dp"},
+    {"buckets", "replicate model over dp with bucket: 256"},
+    {"zero 1", "replicate model over dp with bucket: 256, zero: 1"},
+    {"zero 2", "replicate model over dp with bucket: 256, zero: 2"},
+    {"zero 3", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"},
+    {"offload", "replicate model over dp\n    offload layer[1], layer[4] with window: 1"},
+    {"optimizer on the host", "replicate model over dp with zero: 1\n    offload model with what: optimizer"},
+    {"recompute", "replicate model over dp with zero: 1\n    recompute layer[1], layer[4]"},
+};
+
+}  // namespace piper::test

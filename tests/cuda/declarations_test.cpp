@@ -1,0 +1,48 @@
+// What is declared of CUDA's driver (runtime/cuda/driver_functions.def) against the pinned header, where that is unpacked: as many parameters, each of the same sort and size.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+constexpr const char* kComparison = R"(#include <cstddef>
+#include <type_traits>
+
+template <class A, class B>
+constexpr bool alike = (std::is_pointer_v<A> && std::is_pointer_v<B>) ||
+                       (std::is_floating_point_v<A> == std::is_floating_point_v<B> && std::is_pointer_v<A> == std::is_pointer_v<B> && sizeof(A) == sizeof(B));
+template <class F, class G> struct same_call : std::false_type {};
+template <class R, class... A, class S, class... B> struct same_call<R(A...), S(B...)> : std::bool_constant<sizeof...(A) == sizeof...(B)> {};
+template <class F, class G> struct same_types;
+template <class R, class... A, class S, class... B> struct same_types<R(A...), S(B...)> : std::bool_constant<(alike<R, S> && ... && alike<A, B>)> {};
+
+#define CUDA_FUNCTION(symbol, parameters)                                                             \
+  using own_##symbol = int parameters;                                                                \
+  static_assert(same_call<own_##symbol, decltype(::symbol)>::value, #symbol " has other parameters"); \
+  static_assert(same_types<own_##symbol, decltype(::symbol)>::value, #symbol " has parameters of other types");
+#include "runtime/cuda/driver_functions.def"
+
+static_assert(CU_MEMHOSTALLOC_PORTABLE == 1 && CU_MEMHOSTALLOC_DEVICEMAP == 2 && CU_STREAM_NON_BLOCKING == 1 && CU_EVENT_DISABLE_TIMING == 2 && CU_STREAM_WRITE_VALUE_DEFAULT == 0);
+static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 && CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);
+static_assert(CUDA_SUCCESS == 0 && CUDA_ERROR_OUT_OF_MEMORY == 2 && CUDA_ERROR_NO_DEVICE == 100 && CUDA_ERROR_ECC_UNCORRECTABLE == 214 && CUDA_ERROR_NOT_READY == 600);
+static_assert(CUDA_ERROR_ILLEGAL_ADDRESS == 700 && CUDA_ERROR_LAUNCH_TIMEOUT == 702 && CUDA_ERROR_ASSERT == 710 && CUDA_ERROR_HARDWARE_STACK_ERROR == 714);
+static_assert(CUDA_ERROR_ILLEGAL_INSTRUCTION == 715 && CUDA_ERROR_MISALIGNED_ADDRESS == 716 && CUDA_ERROR_INVALID_ADDRESS_SPACE == 717 && CUDA_ERROR_INVALID_PC == 718);
+static_assert(CUDA_ERROR_LAUNCH_FAILED == 719 && CUDA_ERROR_EXTERNAL_DEVICE == 911);
+)";
+
+TEST(CudaDeclarations, OfTheDriver) {
+  const std::string headers = std::string(PIPER_CUDA_HEADERS);
+  if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) GTEST_SKIP() << "there is no cuda.h in `" << headers << "`: the pinned wheel `nvidia-cuda-runtime` has it";
+  const TemporaryFolder folder;
+  const std::string source = folder.write("compare.cpp", kComparison);
+  const auto compiled = run_process({"g++", "-std=c++20", "-fsyntax-only", "-I.", "-isystem", headers, "-include", "cuda.h", source});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err.substr(0, 4000);
+}
+
+}  // namespace
+}  // namespace piper::test

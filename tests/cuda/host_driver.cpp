@@ -1,0 +1,294 @@
+#include "tests/cuda/host_driver.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "runtime/device/library_calls.h"
+#include "tests/support/process.h"
+
+namespace piper::test {
+
+namespace cuda = runtime::cuda;
+using cuda::Status;
+
+namespace {
+
+constexpr Status kInvalidValue = 1, kNotFound = 500, kIllegalAddress = 700;
+constexpr std::size_t kAlignment = 256;
+
+/// As host_call.h packs it.
+struct PackedKernel {
+  std::size_t bytes;
+  int meets;
+  void (*pack)(const void* const* arguments, unsigned char* to);
+  void (*run)(const unsigned char* packed);
+};
+
+}  // namespace
+
+struct HostDriver::Work {
+  std::function<void()> run;
+  HostEvent* waits = nullptr;  // until it has been recorded so often
+  std::uint64_t version = 0;
+  bool hangs = false;
+};
+struct HostDriver::HostStream {
+  std::uint32_t number = 0;
+  std::deque<Work> work;
+};
+struct HostDriver::HostEvent {
+  std::uint32_t number = 0;
+  std::uint64_t recorded = 0, completed = 0;  // versions
+};
+struct HostDriver::HostModule {
+  void* library = nullptr;
+  std::unique_ptr<HostGrid> grid;
+};
+struct HostDriver::HostFunction {
+  std::string name;
+  const PackedKernel* kernel = nullptr;
+  HostGrid* grid = nullptr;
+  bool faults = false, hangs = false;
+};
+struct HostDriver::HostProduct {
+  PiperGemm call{};
+  bool adds = false;
+};
+
+namespace {
+
+template <typename T, typename Handle>
+T* real(Handle handle) {
+  return reinterpret_cast<T*>(handle);
+}
+
+}  // namespace
+
+HostDriver::HostDriver(HostOptions options) : options_(std::move(options)), random_(options_.seed * 0x9E3779B97F4A7C15u + 1) {}
+
+HostDriver::~HostDriver() {
+  for (const auto& module : modules_) dlclose(module->library);
+}
+
+std::string HostDriver::text_of(Status status) const {
+  switch (status) {
+    case kInvalidValue: return "CUDA_ERROR_INVALID_VALUE: invalid argument";
+    case cuda::kOutOfDeviceMemory: return "CUDA_ERROR_OUT_OF_MEMORY: out of memory";
+    case kNotFound: return "CUDA_ERROR_NOT_FOUND: named symbol not found";
+    case kIllegalAddress: return "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered";
+    default: return "CUDA_ERROR " + std::to_string(status);
+  }
+}
+
+std::uint64_t HostDriver::draw() {
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_;
+}
+
+Status HostDriver::refusal(const char* function) {
+  if (failed_ != cuda::kSuccess) return failed_;
+  if (options_.refused.empty() || options_.refused != function) return cuda::kSuccess;
+  return counts_[function]++ == options_.refused_call ? options_.refused_status : cuda::kSuccess;
+}
+
+Status HostDriver::free_bytes(std::uint64_t* bytes) {
+  *bytes = options_.memory - allocated_;
+  return refusal("cuMemGetInfo");
+}
+
+Status HostDriver::allocate(std::uint64_t bytes, unsigned char** to) {
+  if (const Status refused = refusal("cuMemAlloc")) return refused;
+  if (bytes > options_.memory - allocated_) return cuda::kOutOfDeviceMemory;
+  allocated_ += bytes;
+  unsigned char* const base = memory_.emplace_back(new unsigned char[bytes + kAlignment]).get();
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(base) % kAlignment;
+  *to = base + (kAlignment - past);
+  std::memset(*to, 0xA5, bytes);  // what nobody wrote is visibly wrong
+  return cuda::kSuccess;
+}
+
+Status HostDriver::allocate_host(std::uint64_t bytes, unsigned char** to) {
+  if (const Status refused = refusal("cuMemHostAlloc")) return refused;
+  unsigned char* const base = memory_.emplace_back(new unsigned char[bytes + kAlignment]()).get();
+  *to = base + (kAlignment - reinterpret_cast<std::uintptr_t>(base) % kAlignment);
+  return cuda::kSuccess;
+}
+
+Status HostDriver::create_stream(bool, Stream* made) {
+  if (const Status refused = refusal("cuStreamCreateWithPriority")) return refused;
+  auto& stream = streams_.emplace_back(std::make_unique<HostStream>());
+  stream->number = static_cast<std::uint32_t>(streams_.size() - 1);
+  *made = reinterpret_cast<Stream>(stream.get());
+  return cuda::kSuccess;
+}
+
+Status HostDriver::create_event(Event* made) {
+  if (const Status refused = refusal("cuEventCreate")) return refused;
+  auto& event = events_.emplace_back(std::make_unique<HostEvent>());
+  event->number = static_cast<std::uint32_t>(events_.size() - 1);
+  *made = reinterpret_cast<Event>(event.get());
+  return cuda::kSuccess;
+}
+
+Status HostDriver::enqueue(Stream handle, HostCall call, std::function<void()> run, HostEvent* event, std::uint64_t version) {
+  auto* const stream = real<HostStream>(handle);
+  call.stream = stream->number;
+  if (options_.calls != nullptr) options_.calls->push_back(std::move(call));
+  stream->work.push_back({std::move(run), event, version});
+  // The device does not wait until the host has nothing more to enqueue.
+  while (draw() % 4 == 0 && step()) {
+  }
+  return cuda::kSuccess;
+}
+
+bool HostDriver::step() {
+  if (failed_ != cuda::kSuccess) return false;
+  std::vector<HostStream*> ready;
+  for (const auto& stream : streams_) {
+    if (stream->work.empty()) continue;
+    const Work& next = stream->work.front();
+    if (!next.hangs && (next.waits == nullptr || next.waits->completed >= next.version)) ready.push_back(stream.get());
+  }
+  if (ready.empty()) return false;
+  HostStream& stream = *ready[draw() % ready.size()];
+  const Work work = std::move(stream.work.front());
+  stream.work.pop_front();
+  if (work.run) work.run();
+  return true;
+}
+
+Status HostDriver::record(Event handle, Stream stream) {
+  if (const Status refused = refusal("cuEventRecord")) return refused;
+  auto* const event = real<HostEvent>(handle);
+  const std::uint64_t version = ++event->recorded;
+  return enqueue(stream, {.kind = HostCall::Kind::record, .event = event->number, .version = version}, [event, version] { event->completed = std::max(event->completed, version); });
+}
+
+Status HostDriver::wait(Stream stream, Event handle) {
+  if (const Status refused = refusal("cuStreamWaitEvent")) return refused;
+  if (options_.deaf) return cuda::kSuccess;
+  auto* const event = real<HostEvent>(handle);
+  return enqueue(stream, {.kind = HostCall::Kind::wait, .event = event->number, .version = event->recorded}, {}, event, event->recorded);
+}
+
+Status HostDriver::query(Event handle) {
+  if (const Status refused = refusal("cuEventQuery")) return refused;
+  const auto* const event = real<HostEvent>(handle);
+  while (event->completed < event->recorded && step()) {
+  }
+  if (failed_ != cuda::kSuccess) return failed_;
+  return event->completed < event->recorded ? cuda::kNotReady : cuda::kSuccess;
+}
+
+Status HostDriver::copy(Stream stream, void* to, const void* from, std::uint64_t bytes) {
+  if (const Status refused = refusal("cuMemcpyAsync")) return refused;
+  return enqueue(stream, {.kind = HostCall::Kind::copy}, [=] { std::memcpy(to, from, bytes); });
+}
+
+Status HostDriver::fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) {
+  if (const Status refused = refusal("cuMemsetD8Async")) return refused;
+  return enqueue(stream, {.kind = HostCall::Kind::fill}, [=] { std::memset(to, byte, bytes); });
+}
+
+Status HostDriver::write(Stream stream, std::uint32_t* to, std::uint32_t value) {
+  if (const Status refused = refusal("cuStreamWriteValue32")) return refused;
+  return enqueue(stream, {.kind = HostCall::Kind::write}, [=] { __atomic_store_n(to, value, __ATOMIC_RELEASE); });
+}
+
+Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
+  if (const Status refused = refusal("cuLaunchKernel")) return refused;
+  const auto* const function = real<HostFunction>(handle);
+  std::vector<unsigned char> packed(function->kernel->bytes);
+  function->kernel->pack(arguments, packed.data());
+  const backend::cuda::Launch grid{static_cast<std::int64_t>(blocks), threads, function->kernel->meets != 0};
+  enqueue(stream, {.kind = HostCall::Kind::launch, .function = function->name}, [this, function, grid, packed = std::move(packed)] {
+    if (function->faults) {
+      failed_ = kIllegalAddress;
+      return;
+    }
+    function->grid->run(grid, [&] { function->kernel->run(packed.data()); });
+  });
+  if (function->hangs) real<HostStream>(stream)->work.push_back({.run = {}, .waits = nullptr, .version = 0, .hangs = true});
+  return cuda::kSuccess;
+}
+
+Status HostDriver::multiply(Stream stream, Product handle, const void* a, const void* b, void* c, void*) {
+  if (const Status refused = refusal("cublasLtMatmul")) return refused;
+  const auto* const product = real<HostProduct>(handle);
+  return enqueue(stream, {.kind = HostCall::Kind::multiply}, [=] {
+    runtime::LibraryReport report;
+    EXPECT_EQ(runtime::builtin_library_calls().gemm(&product->call, a, b, c, product->adds ? 1 : 0, &report), runtime::kLibraryDone);
+  });
+}
+
+Status HostDriver::load(const std::string& image, Module* made) {
+  if (const Status refused = refusal("cuModuleLoadData")) return refused;
+  void* const library = dlopen(image.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(library, nullptr) << dlerror();
+  if (library == nullptr) return kInvalidValue;
+  auto& module = modules_.emplace_back(std::make_unique<HostModule>());
+  module->library = library;
+  module->grid = std::make_unique<HostGrid>(library);
+  *made = reinterpret_cast<Module>(module.get());
+  return cuda::kSuccess;
+}
+
+Status HostDriver::find(Module handle, const char* name, Function* found) {
+  if (const Status refused = refusal("cuModuleGetFunction")) return refused;
+  auto* const module = real<HostModule>(handle);
+  const auto* const kernel = static_cast<const PackedKernel*>(dlsym(module->library, (std::string("host_") + name).c_str()));
+  if (kernel == nullptr) return kNotFound;
+  auto& function = functions_.emplace_back(std::make_unique<HostFunction>());
+  *function = {name, kernel, module->grid.get(), options_.fault == name, options_.hangs == name};
+  *found = reinterpret_cast<Function>(function.get());
+  return cuda::kSuccess;
+}
+
+Status HostDriver::plan_product(const PiperGemm& call, bool adds, std::uint64_t, Product* made, std::uint64_t* workspace) {
+  if (const Status refused = refusal("cublasLtMatmulAlgoGetHeuristic")) return refused;
+  auto& product = products_.emplace_back(std::make_unique<HostProduct>());
+  *product = {call, adds};
+  *made = reinterpret_cast<Product>(product.get());
+  *workspace = 0;
+  return cuda::kSuccess;
+}
+
+namespace {
+
+std::string build(const std::string& text, const std::string& name, const std::string& folder) {
+  const std::string source = folder + "/" + name + ".cpp", object = folder + "/" + name + ".so";
+  std::ofstream(source) << text;
+  ProcessOptions options;
+  options.limit = std::chrono::minutes(5);
+  const auto built = run_process({"/bin/sh", "-c", "g++ -std=c++20 -O1 -ffp-contract=off -w -shared -fPIC -I. -o " + object + " " + source}, options);
+  EXPECT_EQ(built.exit_code, 0) << built.err.substr(0, 4000);
+  return object;
+}
+
+std::string host_kernel(const std::string& name, bool meets) { return "HOST_KERNEL(" + name + ", " + (meets ? "1" : "0") + ")\n"; }
+
+}  // namespace
+
+std::string build_host_image(const backend::cuda::KernelSet& kernels, const std::string& folder) {
+  std::string text = "#include \"tests/cuda/host_shim.h\"\n" + kernels.source() + "\n#include \"tests/cuda/host_call.h\"\n";
+  for (const auto& entry : kernels.list()) text += host_kernel(entry.name, entry.launch.meets);
+  return build(text, "kernels", folder);
+}
+
+std::string build_own_host_image(const std::string& folder) {
+  std::string text = "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
+                     "#include \"tests/cuda/host_call.h\"\n";
+  for (const char* name : {"piper_sum_f32", "piper_sum_f64", "piper_sum_i64"}) text += host_kernel(name, false);
+  for (const char* name : {"piper_check", "piper_count", "piper_attend_f32", "piper_attend_f64", "piper_attend_dq_f32", "piper_attend_dq_f64", "piper_attend_dkv_f32", "piper_attend_dkv_f64"}) {
+    text += host_kernel(name, true);
+  }
+  return build(text, "own_kernels", folder);
+}
+
+}  // namespace piper::test

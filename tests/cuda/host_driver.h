@@ -1,0 +1,105 @@
+#pragma once
+// A driver for tests: streams are queues that run in an order drawn by a seed, events hold them up, memory is the host's, and kernels are CUDA C++ that the host's compiler built behind
+// host_shim.h. What is not ordered by events runs in many orders, so a missing one shows as another result.
+//
+//   HostDriver driver({.seed = 3, .fault = "fused_gelu"});
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/kernel_set.h"
+#include "runtime/cuda/driver.h"
+#include "tests/cuda/host_grid.h"
+
+namespace piper::test {
+
+/// What was asked of the driver, in the order of the calls.
+struct HostCall {
+  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply } kind = Kind::record;
+  std::uint32_t stream = 0;
+  std::uint32_t event = 0;            // record, wait
+  std::uint64_t version = 0;          // of the event: how often it was recorded; wait: 0 where it never was
+  std::string function = {};          // launch
+};
+
+struct HostOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t memory = std::uint64_t{1} << 32;
+  std::string refused = {};           // the function of CUDA whose call number `refused_call` gives `refused_status`
+  std::uint64_t refused_call = 0;
+  runtime::cuda::Status refused_status = 1;
+  std::string fault = {};             // the kernel that ends the device, at its first launch
+  std::string hangs = {};             // the kernel that never ends
+  bool deaf = false;                  // to waits: as if every event were missing
+  std::vector<HostCall>* calls = nullptr;  // null: nothing is written down
+};
+
+class HostDriver final : public runtime::cuda::Driver {
+ public:
+  using Status = runtime::cuda::Status;
+  using Stream = runtime::cuda::Stream;
+  using Event = runtime::cuda::Event;
+  using Module = runtime::cuda::Module;
+  using Function = runtime::cuda::Function;
+  using Product = runtime::cuda::Product;
+
+  explicit HostDriver(HostOptions options);
+  ~HostDriver() override;
+
+  std::string device_name() const override { return "the host's stand-in for a GPU"; }
+  std::string text_of(Status status) const override;
+  Status free_bytes(std::uint64_t* bytes) override;
+  Status allocate(std::uint64_t bytes, unsigned char** to) override;
+  Status allocate_host(std::uint64_t bytes, unsigned char** to) override;
+  Status create_stream(bool high_priority, Stream* made) override;
+  Status create_event(Event* made) override;
+  Status record(Event event, Stream stream) override;
+  Status wait(Stream stream, Event event) override;
+  Status query(Event event) override;
+  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override;
+  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
+  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override;
+  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override;
+  /// The image is the path of an object.
+  Status load(const std::string& image, Module* made) override;
+  Status find(Module module, const char* name, Function* found) override;
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override;
+
+ private:
+  struct HostStream;
+  struct HostEvent;
+  struct HostModule;
+  struct HostFunction;
+  struct HostProduct;
+  struct Work;
+
+  /// Whether the call number so-and-so of a function is to fail, and how.
+  Status refusal(const char* function);
+  Status enqueue(Stream stream, HostCall call, std::function<void()> run, HostEvent* event = nullptr, std::uint64_t version = 0);
+  /// Runs what stands first on a stream that can; false where none can.
+  bool step();
+  std::uint64_t draw();
+
+  HostOptions options_;
+  std::uint64_t random_;
+  std::uint64_t allocated_ = 0;
+  Status failed_ = runtime::cuda::kSuccess;  // the device's
+  std::map<std::string, std::uint64_t> counts_;  // of calls, by function
+  std::vector<std::unique_ptr<unsigned char[]>> memory_;
+  std::vector<std::unique_ptr<HostStream>> streams_;
+  std::vector<std::unique_ptr<HostEvent>> events_;
+  std::vector<std::unique_ptr<HostModule>> modules_;
+  std::vector<std::unique_ptr<HostFunction>> functions_;
+  std::vector<std::unique_ptr<HostProduct>> products_;
+};
+
+/// Kernels in CUDA C++ as an object that HostDriver loads: of programs, and the runtime's own. Fails the test when it cannot be built.
+std::string build_host_image(const backend::cuda::KernelSet& kernels, const std::string& folder);
+std::string build_own_host_image(const std::string& folder);
+
+}  // namespace piper::test

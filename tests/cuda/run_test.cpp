@@ -1,0 +1,251 @@
+// Whole trainings on the CUDA executor with the driver that runs kernels on the host: every schedule of the library. What comes out is what the interpreter gives for the same programs.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "runtime/cuda/role_scan.h"
+#include "tests/cuda/cuda_laws.h"
+#include "tests/cuda/host_driver.h"
+#include "tests/laws/library_cases.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+decltype(LawRunOptions::executor) on_host(const std::vector<std::string>& images, const HostOptions& options = {}) {
+  return executors_on(images, [options] { return std::make_unique<HostDriver>(options); });
+}
+
+/// Programs that share one object of kernels: a host compiler takes longer than the runs.
+class CudaRun : public testing::Test {
+ protected:
+  struct Planned {
+    std::string what;
+    std::unique_ptr<CudaLaw> law;
+  };
+
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    kernels_ = std::make_unique<backend::cuda::KernelSet>();
+    mlp_ = plan("mlp", kMlp);
+    for (const LibraryCase& each : library_cases()) {
+      for (const char* zero : {"zero: 1", "zero: 2", "zero: 3, prefetch: 1"}) {
+        if (each.replicates && zero != std::string("zero: 1")) continue;
+        library_.push_back(plan(each.call + ", " + zero, gpt_source(each, zero)));
+      }
+    }
+    for (const auto& [name, lines] : kNoisyLines) lines_.push_back(plan(name, noisy_source(lines)));
+    images_ = {build_host_image(*kernels_, folder_->path()), build_own_host_image(folder_->path())};
+  }
+  static void TearDownTestSuite() {
+    library_.clear();
+    lines_.clear();
+    mlp_ = {};
+    kernels_.reset();
+    folder_.reset();
+  }
+
+  static Planned plan(std::string what, const std::string& text, tensor::DType dtype = tensor::DType::f64) {
+    Planned made{std::move(what), std::make_unique<CudaLaw>(text, dtype)};
+    // Its kernels come into the set.
+    EXPECT_TRUE(made.law->program && *made.law->program && made.law->program->make_job(options())) << made.what;
+    return made;
+  }
+  static LawRunOptions options() {
+    LawRunOptions options;
+    options.kernels = kernels_.get();
+    options.held_out_steps = 1;
+    return options;
+  }
+  static LawRun interpreted(const Planned& planned) { return planned.law->program->run(options()); }
+  static LawRun run(const Planned& planned, const HostOptions& host = {}) {
+    LawRunOptions on_cuda = options();
+    on_cuda.executor = on_host(images_, host);
+    return planned.law->program->run(on_cuda);
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> folder_;
+  static inline std::unique_ptr<backend::cuda::KernelSet> kernels_;
+  static inline std::vector<std::string> images_;
+  static inline Planned mlp_;
+  static inline std::vector<Planned> library_, lines_;
+};
+
+TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
+  const LawRun oracle = interpreted(mlp_), made = run(mlp_);
+  ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+  EXPECT_EQ(first_bit_difference(made, oracle), "");
+  EXPECT_EQ(made.held_out, oracle.held_out);
+  EXPECT_EQ(made.norms, oracle.norms);
+}
+
+/// Without attention, whose sums the runtime's kernels add in another order than the CPU's loops, every bit is that of the interpreter: messages add in the same order, random
+/// numbers are those of their samples.
+TEST_F(CudaRun, EveryWayToCutHasTheBitsOfTheInterpreter) {
+  std::uint64_t seed = 1;
+  for (const Planned& each : lines_) {
+    SCOPED_TRACE(each.what);
+    const LawRun oracle = interpreted(each);
+    const LawRun made = run(each, {.seed = seed++});
+    ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_EQ(first_bit_difference(made, oracle), "");
+    EXPECT_EQ(made.held_out, oracle.held_out);
+    EXPECT_EQ(first_bit_difference(run(each, {.seed = seed++}), made), "");
+  }
+}
+
+TEST_F(CudaRun, EveryScheduleOfTheLibrary) {
+  std::uint64_t seed = 1;
+  for (const Planned& each : library_) {
+    SCOPED_TRACE(each.what);
+    const LawRun oracle = interpreted(each), made = run(each, {.seed = seed++});
+    ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_EQ(first_difference(made, oracle, 1e-10), "");
+  }
+}
+
+/// What the other tests rest on: without events the streams run so that it shows.
+TEST_F(CudaRun, AMissingEventShows) {
+  LawRunOptions of_job = options();
+  of_job.held_out_steps = 0;
+  const Planned& each = lines_.front();
+  const auto job = each.law->program->make_job(of_job);
+  ASSERT_TRUE(job);
+  const auto losses = [&](const HostOptions& host) {
+    std::vector<double> found;
+    runtime::Failure failure;
+    const auto executor = on_host(images_, host)(*job, {}, failure);
+    EXPECT_TRUE(executor) << describe(failure);
+    executor->run(runtime::Phase::training, kLawSteps, [&](const runtime::StepRecord& step) {
+      found.push_back(step.loss);
+      return std::nullopt;
+    });
+    return found;
+  };
+  const std::vector<double> whole = losses({});
+  EXPECT_EQ(whole.size(), static_cast<std::size_t>(kLawSteps));
+  int shown = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    EXPECT_EQ(losses({.seed = seed}), whole);
+    shown += losses({.seed = seed, .deaf = true}) != whole;
+  }
+  EXPECT_EQ(shown, 4);
+}
+
+/// What the host's compiler makes of the enqueuing functions asks for the same as the walk over their tables, which the other tests use.
+TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
+  for (const Planned* each : {&lines_.back(), &library_.front()}) {
+    LawRunOptions generated = options();
+    generated.engine = backend::Engine::generated;
+    generated.cache_folder = folder_->path();
+    generated.executor = on_host(images_);
+    EXPECT_EQ(first_bit_difference(each->law->program->run(generated), run(*each)), "") << each->what;
+  }
+}
+
+/// What the calls say: per stream the kernels that were launched, and which end of an action (stream, number) every action waits for.
+struct Asked {
+  using End = std::pair<std::uint32_t, std::uint64_t>;  // stream, actions that have ended on it
+  std::vector<std::vector<std::string>> launches;
+  std::map<End, std::set<End>> waits;  // of an action, numbered by the actions before it on its stream
+};
+
+Asked read_calls(const std::vector<HostCall>& calls) {
+  Asked asked;
+  std::map<std::uint32_t, std::uint64_t> ended;                           // per stream
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Asked::End> records;  // event and version -> what had ended where it was recorded
+  for (const HostCall& call : calls) {
+    if (asked.launches.size() <= call.stream) asked.launches.resize(call.stream + 1);
+    switch (call.kind) {
+      case HostCall::Kind::launch: asked.launches[call.stream].push_back(call.function); break;
+      case HostCall::Kind::write: ++ended[call.stream]; break;
+      case HostCall::Kind::record: records[{call.event, call.version}] = {call.stream, ended[call.stream]}; break;
+      case HostCall::Kind::wait:
+        // An event that was never recorded would hold up nothing.
+        EXPECT_TRUE(records.contains({call.event, call.version}));
+        asked.waits[{call.stream, ended[call.stream]}].insert(records[{call.event, call.version}]);
+        break;
+      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: break;
+    }
+  }
+  return asked;
+}
+
+/// Without the runtime's own.
+std::vector<std::string> launched_by_roles(const std::vector<std::string>& launches) {
+  std::vector<std::string> kernels;
+  for (const std::string& each : launches) {
+    if (!each.starts_with("piper_")) kernels.push_back(each);
+  }
+  return kernels;
+}
+
+/// Of so many steps, from the bodies of the device program.
+std::vector<std::string> planned_launches(const backend::Job& job, std::size_t rank, std::uint64_t steps) {
+  const std::string role = job.tables().ranks[rank].program->role;
+  const auto& roles = job.training().roles;
+  const backend::DeviceProgram& program = *std::find_if(roles.begin(), roles.end(), [&](const auto& each) { return each.role == role; });
+  std::vector<std::string> of_step, all;
+  backend::cuda::KernelSet known = job.kernels();
+  for (const backend::Instruction& each : program.instructions) {
+    if (each.kind != backend::Instruction::Kind::run) continue;
+    for (const backend::cuda::BodyStep& step : known.add(job.training().bodies[each.body])) {
+      if (step.kind == backend::cuda::BodyStep::Kind::kernel) of_step.push_back(known.list()[step.number].name);
+    }
+  }
+  for (std::uint64_t step = 0; step < steps; ++step) all.insert(all.end(), of_step.begin(), of_step.end());
+  return all;
+}
+
+/// The device is asked for what the plan has: every wait of it and no other but where members meet; kernels in issue order.
+TEST_F(CudaRun, CallsAreThoseOfThePlan) {
+  constexpr std::uint64_t kSteps = 3;
+  for (const Planned* each : {&mlp_, &lines_.back(), &library_.front(), &library_.back()}) {
+    SCOPED_TRACE(each->what);
+    LawRunOptions of_job = options();
+    of_job.held_out_steps = 0;
+    const auto job = each->law->program->make_job(of_job);
+    ASSERT_TRUE(job);
+    std::vector<HostCall> calls;
+    HostOptions host;
+    host.calls = &calls;
+    runtime::Failure failure;
+    const auto executor = on_host(images_, host)(*job, {}, failure);
+    ASSERT_TRUE(executor) << describe(failure);
+    calls.clear();  // those of the set-up
+    ASSERT_EQ(executor->run(runtime::Phase::training, kSteps).ended, runtime::Ended::finished);
+    const Asked asked = read_calls(calls);
+
+    const PiperJob& tables = job->tables();
+    std::uint32_t first_stream = 0;
+    std::size_t planned_waits = 0;
+    for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
+      const PiperProgram& program = *tables.ranks[r].program;
+      runtime::cuda::RoleScan scan;
+      const auto wrong = runtime::cuda::scan_role(*job->enqueue(r, false), tables, tables.ranks[r], false, scan);
+      ASSERT_FALSE(wrong) << describe(*wrong);
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        for (const runtime::cuda::ScannedAction& action : scan.actions) {
+          std::set<Asked::End> planned;
+          for (const PiperWait& wait : action.waits) {
+            if (step >= wait.distance) planned.insert({first_stream + wait.stream, (step - wait.distance) * program.streams[wait.stream].num_actions + wait.position + 1});
+          }
+          planned_waits += planned.size();
+          const auto found = asked.waits.find({first_stream + action.queue, step * program.streams[action.queue].num_actions + action.position});
+          const std::set<Asked::End> seen = found == asked.waits.end() ? std::set<Asked::End>{} : found->second;
+          // The queue that moves a message waits for the other members, too, and they for it.
+          EXPECT_TRUE(action.queue == 0 ? seen == planned : std::includes(seen.begin(), seen.end(), planned.begin(), planned.end()));
+        }
+      }
+      EXPECT_EQ(launched_by_roles(asked.launches[first_stream]), planned_launches(*job, r, kSteps));
+      first_stream += program.num_streams;
+    }
+    EXPECT_EQ(planned_waits > 0, tables.num_ranks > 1);
+  }
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,243 @@
+// `piper train --device cuda` as a command, on the driver of the tests and on a machine without a GPU; what happens when the driver refuses a call, a kernel fails or hangs.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "frontend/tools/cuda_job.h"
+#include "frontend/tools/driver.h"
+#include "tests/cuda/host_driver.h"
+#include "tests/support/golden.h"
+#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+constexpr const char* kProgram = R"(use std.models.mlp
+use std.schedules.gpipe
+mesh pair(pp: 2)
+train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {
+    data:     synthetic(batch: 8, classes: 3)
+    held_out: synthetic(batch: 8, classes: 3)
+    optim:    adamw(lr: 0.01, clip: 1.0)
+    steps:    4
+    gpipe(pp, 2)
+}
+)";
+
+/// A machine whose GPU is the host.
+struct HostMachine final : tools::CudaMachine {
+  std::unique_ptr<runtime::cuda::Driver> open(runtime::Failure&) override { return std::make_unique<HostDriver>(options); }
+  bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure&) override {
+    // Programs are the same from test to test.
+    std::string& object = objects[kernels.source()];
+    if (object.empty()) {
+      std::filesystem::create_directories(folder.path() / std::to_string(objects.size()));
+      object = build_host_image(kernels, folder.path() / std::to_string(objects.size()));
+    }
+    if (own.empty()) own = build_own_host_image(folder.path());
+    images = {object, own};
+    return true;
+  }
+  HostOptions options;
+  static inline TemporaryFolder folder;
+  static inline std::map<std::string, std::string> objects;
+  static inline std::string own;
+};
+
+struct Ended {
+  int code = 0;
+  std::string out, err;
+};
+
+Ended train(const std::string& text, const HostOptions* host, std::vector<std::string> words = {}, std::map<std::string, std::string> environment = {}) {
+  source::MemoryFileSystem files;
+  files.add("tiny.pipe", text);
+  std::ostringstream out, err;
+  environment.emplace("PIPER_MATH", "builtin");
+  tools::Console console{out, err, files, std::move(environment)};
+  HostMachine machine;
+  if (host != nullptr) {
+    machine.options = *host;
+    console.cuda = &machine;
+  }
+  words.insert(words.begin(), {"train", "tiny.pipe", "--interpret"});
+  const int code = tools::run(words, console);
+  return {code, out.str(), err.str()};
+}
+Ended train_on_cuda(const HostOptions& host, std::vector<std::string> words = {}, std::map<std::string, std::string> environment = {}, const std::string& text = kProgram) {
+  words.insert(words.end(), {"--device", "cuda"});
+  return train(text, &host, std::move(words), std::move(environment));
+}
+
+std::string line_with(const std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = text.rfind('\n', at) + 1;
+  return text.substr(begin, text.find('\n', at) - begin);
+}
+
+TEST(CudaTrain, PrintsAndKeepsWhatTheCpuDoes) {
+  const TemporaryFolder folder;
+  const Ended on_cuda = train_on_cuda({}, {"--out", (folder.path() / "cuda").string()});
+  ASSERT_EQ(on_cuda.code, 0) << on_cuda.err;
+  EXPECT_NE(on_cuda.out.find("2 devices, 2 roles"), std::string::npos) << on_cuda.out;
+  EXPECT_NE(on_cuda.out.find("on the host's stand-in for a GPU"), std::string::npos) << on_cuda.out;
+  const Ended on_cpu = train(kProgram, nullptr, {"--out", (folder.path() / "cpu").string()});
+  ASSERT_EQ(on_cpu.code, 0) << on_cpu.err;
+  // Four digits are the same; sums over rows round in another order.
+  EXPECT_EQ(line_with(on_cuda.out, "held-out loss"), line_with(on_cpu.out, "held-out loss"));
+  EXPECT_NE(line_with(on_cuda.out, "held-out loss"), "");
+  const std::string metrics = read_text(folder.path() / "cuda" / "metrics.jsonl").value_or("");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5) << metrics;
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "cuda" / "flight.1"));
+}
+
+TEST(CudaTrain, WithoutAGpuItSaysWhatIsMissing) {
+  const Ended ended = train(kProgram, nullptr, {"--device", "cuda"}, {{"PIPER_CUDA_PATH", "/nowhere"}});
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6014"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("piper doctor"), std::string::npos) << ended.err;
+}
+
+TEST(CudaTrain, OptionsOfTheCpuAreRefused) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--reference"}, {"--trace", "trace.html"}}) {
+    const Ended ended = train_on_cuda({}, words);
+    EXPECT_EQ(ended.code, tools::kUsage);
+    EXPECT_NE(ended.err.find(words[0]), std::string::npos) << ended.err;
+  }
+}
+
+/// A library called libcuda.so.1 that is as old as `version` and lists `gpus`; a call of the program that finds it.
+Ended train_beside(const TemporaryFolder& folder, int version, int gpus) {
+  const std::string source = folder.write("cuda.c", "int cuInit(unsigned f) { return " + std::string(gpus > 0 ? "0" : "100") + "; }\nint cuDriverGetVersion(int* v) { *v = " + std::to_string(version) +
+                                                        "; return 0; }\nint cuDeviceGetCount(int* n) { *n = " + std::to_string(gpus) +
+                                                        "; return 0; }\nint cuDeviceGetName(char* t, int n, int d) { t[0] = 'G'; t[1] = 0; return 0; }\n"
+                                                        "int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
+                                                        "int cuDeviceTotalMem_v2(unsigned long* b, int d) { *b = 1ul << 30; return 0; }\n"
+                                                        "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n");
+  const auto built = run_process({"gcc", "-shared", "-fPIC", "-w", "-o", folder.path() / "libcuda.so.1", source});
+  EXPECT_EQ(built.exit_code, 0) << built.err;
+  ProcessOptions options;
+  options.environment = {{"LD_LIBRARY_PATH", folder.path().string()}, {"PIPER_MATH", "builtin"}};
+  const auto ended = run_process({program_path("piper"), "train", folder.write("tiny.pipe", kProgram), "--interpret", "--device", "cuda"}, options);
+  return {ended.exit_code, ended.out, ended.err};
+}
+
+TEST(CudaTrain, ADriverThatIsTooOldOrListsNothing) {
+  const TemporaryFolder old, empty;
+  const Ended none = train_beside(empty, 13000, 0);
+  EXPECT_EQ(none.code, tools::kDiagnostics);
+  EXPECT_NE(none.err.find("P6014"), std::string::npos) << none.err;
+  const Ended ended = train_beside(old, 11040, 1);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  // Without NVRTC nothing says what the driver must know.
+  if (ended.err.find("NVRTC, which") != std::string::npos) GTEST_SKIP() << ended.err;
+  EXPECT_NE(ended.err.find("P6015"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("CUDA 11.4"), std::string::npos) << ended.err;
+}
+
+TEST(CudaTrain, EveryCallThatIsRefusedIsTold) {
+  struct Refused {
+    const char* call;
+    std::uint64_t number;
+    bool in_a_step;
+  };
+  for (const Refused& each : {Refused{"cuMemGetInfo", 0, false}, {"cuMemAlloc", 1, false}, {"cuMemHostAlloc", 2, false}, {"cuModuleLoadData", 1, false}, {"cuStreamCreateWithPriority", 1, false},
+                              {"cuEventCreate", 5, false}, {"cublasLtMatmulAlgoGetHeuristic", 1, false}, {"cuMemcpyAsync", 9, true}, {"cuLaunchKernel", 12, true}, {"cublasLtMatmul", 5, true},
+                              {"cuStreamWaitEvent", 4, true}, {"cuStreamWriteValue32", 20, true}}) {
+    HostOptions host;
+    host.refused = each.call;
+    host.refused_call = each.number;
+    const Ended ended = train_on_cuda(host);
+    EXPECT_EQ(ended.code, tools::kDiagnostics) << each.call;
+    EXPECT_NE(ended.err.find("P6016"), std::string::npos) << each.call << "\n" << ended.err;
+    EXPECT_NE(ended.err.find(std::string("`") + each.call + "` failed"), std::string::npos) << each.call << "\n" << ended.err;
+    // Then the action is named, at its line.
+    EXPECT_EQ(std::regex_search(ended.err, std::regex("rank [0-9]+, `")), each.in_a_step) << each.call << "\n" << ended.err;
+  }
+}
+
+TEST(CudaTrain, ArenasThatDoNotFit) {
+  HostOptions host;
+  host.memory = 1000;
+  const Ended ended = train_on_cuda(host);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6018"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("2 arenas"), std::string::npos) << ended.err;
+  host.memory = std::uint64_t{1} << 32;
+  host.refused = "cuMemAlloc";
+  host.refused_status = runtime::cuda::kOutOfDeviceMemory;
+  EXPECT_NE(train_on_cuda(host).err.find("P6018"), std::string::npos);
+}
+
+/// The first kernel of the program that computes on stage 1, by its name.
+std::string kernel_named(const std::string& part) {
+  HostMachine::objects.clear();
+  train_on_cuda({});
+  const std::string source = HostMachine::objects.begin()->first;
+  std::size_t at = source.find("fused_" + part);
+  EXPECT_NE(at, std::string::npos) << source;
+  return at == std::string::npos ? "" : source.substr(at, source.find('(', at) - at);
+}
+
+TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
+  HostOptions host;
+  host.fault = kernel_named("cross_entropy");
+  // On one queue there is one action that it can be; of several that were busy all are named.
+  std::string alone = kProgram;
+  alone.replace(alone.find("pp: 2"), 5, "pp: 1");
+  EXPECT_NE(train_on_cuda(host, {}, {}, alone).err.find("P6017: rank 0, step 1, `F."), std::string::npos) << train_on_cuda(host, {}, {}, alone).err;
+  const Ended ended = train_on_cuda(host);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6017"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("`F.stage1.mb0`"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("tiny.pipe:"), std::string::npos) << ended.err;
+}
+
+TEST(CudaTrain, AKernelThatNeverEndsIsNotWaitedForForEver) {
+  HostOptions host;
+  host.hangs = kernel_named("cross_entropy");
+  const Ended ended = train_on_cuda(host, {}, {{"PIPER_STALL_SECONDS", "1"}});
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6004"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("F.stage1.mb0"), std::string::npos) << ended.err;
+}
+
+/// What is wrong with the numbers is told in the words of the CPU.
+TEST(CudaTrain, NumbersThatAreWrongAreToldAsOnTheCpu) {
+  const char* const kInfinite = R"(model net() {
+    input x: tensor[batch, dim: 4]
+    weight w[dim] = normal(1.0)
+    loss exp(square(x * w) * 1e6)
+}
+mesh one(d: 1)
+train start = net() on one {
+    data: synthetic(batch: 8)
+    optim: sgd(lr: 0.1)
+    steps: 3
+}
+)";
+  const TemporaryFolder folder;
+  const std::string outside = R"(use std.models.gpt
+mesh one(d: 1)
+train start = gpt(layers: 1, dim: 4, heads: 1, vocab: 64) on one {
+    data: bytes(")" + folder.write("text.txt", std::string(200, 'a')) + R"(", batch: 4, seq: 3)
+    optim: sgd(lr: 0.1)
+    steps: 3
+}
+)";
+  for (const auto& [text, code] : {std::pair{std::string(kInfinite), "P6001"}, {outside, "P6002"}}) {
+    const Ended on_cpu = train(text, nullptr), on_cuda = train_on_cuda({}, {}, {}, text);
+    EXPECT_EQ(on_cuda.code, on_cpu.code);
+    EXPECT_NE(line_with(on_cpu.err, code), "") << on_cpu.err;
+    EXPECT_EQ(line_with(on_cuda.err, code), line_with(on_cpu.err, code)) << on_cuda.err;
+  }
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,105 @@
+// The runtime on a real GPU: `make test-gpu`. Everywhere else each test says why it did not run.
+
+#include <gtest/gtest.h>
+
+#include "backend/cuda/nvrtc.h"
+#include "runtime/cuda/gpu_driver.h"
+#include "tests/cuda/cuda_laws.h"
+#include "tests/laws/library_cases.h"
+
+namespace piper::test {
+namespace {
+
+using backend::cuda::Nvrtc;
+
+class Gpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    const backend::cuda::Environment environment;
+    const backend::cuda::Devices devices = backend::cuda::find_devices();
+    if (devices.gpus.empty()) GTEST_SKIP() << "no GPU: " << (devices.driver.reason.empty() ? "the driver lists none" : devices.driver.reason);
+    std::string reason;
+    nvrtc_ = Nvrtc::open(environment, reason);
+    if (!nvrtc_) GTEST_SKIP() << "no NVRTC: " << reason;
+    architecture_ = devices.gpus.front().capability;
+    choice_.least_version = nvrtc_->major() * 1000;
+    if (backend::cuda::open_library(environment, "libcublasLt.so", {}, choice_.cublas_lt, reason) == nullptr) GTEST_SKIP() << "no cuBLASLt: " << reason;
+  }
+
+  std::string compiled(const std::string& source) const {
+    const auto made = nvrtc_->compile(source, architecture_);
+    EXPECT_TRUE(made.ok) << made.log.substr(0, 4000);
+    return made.cubin;
+  }
+  MakeDriver drivers() const {
+    return [choice = choice_] {
+      runtime::Failure failure;
+      auto driver = runtime::cuda::open_gpu(choice, failure);
+      EXPECT_TRUE(driver) << describe(failure);
+      return driver;
+    };
+  }
+  /// Runs a program on the GPU, twice, and compares with the interpreter on the CPU.
+  void compare(const std::string& text, tensor::DType dtype, double bound) const {
+    SCOPED_TRACE(text);
+    CudaLaw law(text, dtype);
+    ASSERT_TRUE(law.program && *law.program);
+    backend::cuda::KernelSet kernels;
+    LawRunOptions options;
+    options.kernels = &kernels;
+    options.held_out_steps = 1;
+    const LawRun oracle = law.program->run(options);
+    options.executor = executors_on({compiled(kernels.source()), compiled(backend::cuda::runtime_kernels_source())}, drivers());
+    const LawRun run = law.program->run(options);
+    ASSERT_EQ(run.losses.size(), static_cast<std::size_t>(kLawSteps));
+    EXPECT_EQ(first_difference(run, oracle, bound), "");
+    EXPECT_EQ(first_bit_difference(law.program->run(options), run), "");
+  }
+
+  std::shared_ptr<const Nvrtc> nvrtc_;
+  std::string architecture_;
+  runtime::cuda::GpuChoice choice_;
+};
+
+TEST_F(Gpu, OneRank) { compare(kMlp, tensor::DType::f64, 1e-10); }
+
+TEST_F(Gpu, EveryWayToCut) {
+  for (const auto& [name, lines] : kNoisyLines) {
+    SCOPED_TRACE(name);
+    compare(noisy_source(lines), tensor::DType::f64, 1e-10);
+    compare(noisy_source(lines), tensor::DType::f32, 1e-3);
+  }
+}
+
+TEST_F(Gpu, EveryScheduleOfTheLibrary) {
+  for (const LibraryCase& each : library_cases()) {
+    for (const char* zero : {"zero: 1", "zero: 2", "zero: 3, prefetch: 1"}) {
+      if (!each.replicates || zero == std::string("zero: 1")) compare(gpt_source(each, zero), tensor::DType::f64, 1e-10);
+    }
+  }
+}
+
+/// The kernel that checks indices stops the device: the action that started it is named, with its line.
+TEST_F(Gpu, AKernelThatFailsIsNamed) {
+  const LibraryCase whole{"gpipe", "gpipe(pp, 4)", 2};
+  CudaLaw law(gpt_source(whole));
+  ASSERT_TRUE(law.program && *law.program);
+  backend::cuda::KernelSet kernels;
+  LawRunOptions options;
+  options.kernels = &kernels;
+  const auto job = law.program->make_job(options);
+  ASSERT_TRUE(job);
+  const std::string stopping = "#define piper_check piper_check_of_the_runtime\n" + backend::cuda::runtime_kernels_source() +
+                               "#undef piper_check\nextern \"C\" __global__ void piper_check(const int64_t*, int64_t, int64_t, int64_t, uint32_t, piper_finding*) { asm(\"trap;\"); }\n";
+  runtime::Failure failure;
+  const auto executor = executors_on({compiled(kernels.source()), compiled(stopping)}, drivers())(*job, {}, failure);
+  ASSERT_TRUE(executor) << describe(failure);
+  const runtime::RunResult result = executor->run(runtime::Phase::training, 2);
+  ASSERT_EQ(result.ended, runtime::Ended::failed);
+  EXPECT_EQ(result.failure->code, runtime::kCudaKernelFailed) << describe(*result.failure);
+  EXPECT_EQ(result.failure->place.action, "F.stage0.mb0") << describe(*result.failure);
+  EXPECT_GT(result.failure->place.line, 0u);
+}
+
+}  // namespace
+}  // namespace piper::test
