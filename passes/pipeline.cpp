@@ -115,13 +115,13 @@ bool check_lines(const tensor::Graph& model, const directive::Strategy& strategy
   if (!strategy.missing.unknown) report_selectors(model, strategy, sink, &unknown);
   check_places(strategy, model.context(), sink);
   check_replicates(strategy, model.context(), sink);
-  check_treatments(strategy, model.context(), sink);
   check_streams(strategy, model.context(), sink, unknown);
   return sink.error_count() == errors;
 }
 
 std::optional<Dag> run(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
-  if (!prepare(model, strategy, sink) || !check_lines(model, strategy, sink)) return std::nullopt;
+  // What is frozen decides what is differentiated.
+  if (!check_treatments(strategy, model.context(), sink) || !prepare(model, strategy, sink) || !check_lines(model, strategy, sink)) return std::nullopt;
   Dag dag = build(model, strategy);
   if (!look_at("build", dag, options, sink) || !rewrite(dag, strategy, sink, options)) return std::nullopt;
   return dag;

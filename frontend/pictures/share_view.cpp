@@ -36,7 +36,7 @@ std::string state_shares_text(const dag::Dag& dag) {
   std::vector<std::vector<std::string>> table = {{"role", "cut", "k", "psi", "parameters", "planned", "gradients", "planned", "optimizer", "planned"}};
   for (const passes::StateShare& share : shares) {
     std::vector<std::string>& line = table.emplace_back();
-    line = {share.role, cut_text(dag, share.cut, share.flat), std::to_string(share.members), bytes(share.parameters)};
+    line = {share.role, share.frozen ? "frozen" : cut_text(dag, share.cut, share.flat), std::to_string(share.members), bytes(share.parameters)};
     for (std::size_t part = 0; part < share.formula.size(); ++part) {
       line.push_back(bytes(share.formula[part]));
       line.push_back(bytes(share.planned[part]));
@@ -48,12 +48,12 @@ std::string state_shares_text(const dag::Dag& dag) {
 std::string traffic_shares_text(const dag::Dag& dag) {
   const std::vector<passes::TrafficShare> shares = passes::traffic_shares(dag);
   if (shares.empty()) return "";
-  std::vector<std::vector<std::string>> table = {{"cut", "k", "psi", "reduced", "sums", "planned", "gathered", "gathers", "planned"}};
+  std::vector<std::vector<std::string>> table = {{"cut", "k", "rings", "psi", "reduced", "sums", "planned", "gathered", "gathers", "planned"}};
   for (const passes::TrafficShare& share : shares) {
-    table.push_back({cut_text(dag, share.cut, share.flat), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), bytes(share.parameters), times(share.sums) + " x",
+    table.push_back({cut_text(dag, share.cut, share.flat), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), std::to_string(share.rings), bytes(share.parameters), times(share.sums) + " x",
                      bytes(share.formula[0]), bytes(share.planned[0]), times(share.gathers) + " x", bytes(share.formula[1]), bytes(share.planned[1])});
   }
-  return "\nbuckets by formula: a ring of k sends psi (k - 1) to scatter a sum or to gather, twice that to add; planned bytes have padding\n" + text_table(table, {true});
+  return "\nbuckets by formula: a ring of k sends psi (k - 1) to scatter a sum or to gather, twice that to add; sums of blocks over other axes are added; planned bytes have padding\n" + text_table(table, {true});
 }
 
 }  // namespace piper::pictures

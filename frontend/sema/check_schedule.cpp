@@ -193,7 +193,9 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
       }
       const std::string_view best = nearest_name(pair.name.name, names);
       auto diagnostic = sink_.report(Code::unknown_setting, pair.name.range, "`{}` has no setting `{}`", owner, pair.name.name);
-      if (best.empty()) {
+      if (rows.empty()) {
+        diagnostic.hint("it has none: leave `with` and what follows out");
+      } else if (best.empty()) {
         diagnostic.hint("it has {}", all);
       } else {
         diagnostic.did_you_mean(best, pair.name.name);

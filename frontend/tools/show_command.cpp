@@ -121,18 +121,20 @@ std::optional<std::string> made_whole(directive::Directive& directive) {
   return text;
 }
 
-/// What the most that lives on a rank would be without each line that saves memory; nothing where there is none.
+/// What the largest arena would be without each line that saves memory; nothing where there is none.
 std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   const auto most = [](const dag::Dag& planned) {
-    const auto largest = std::max_element(planned.plan->roles.begin(), planned.plan->roles.end(), [](const dag::Role& a, const dag::Role& b) { return a.live_bytes < b.live_bytes; });
-    return passes::bytes_text(static_cast<double>(largest->live_bytes)) + " on " + std::string(planned.context->text(largest->name));
+    const auto largest = std::max_element(planned.plan->roles.begin(), planned.plan->roles.end(), [](const dag::Role& a, const dag::Role& b) { return a.arena_bytes < b.arena_bytes; });
+    return passes::bytes_text(static_cast<double>(largest->arena_bytes)) + " on " + std::string(planned.context->text(largest->name));
   };
+  constexpr std::size_t kMost = 16;  // each is compiled anew
   std::string text;
+  std::size_t found = 0;
   for (std::size_t i = 0; i < directives.size(); ++i) {
     const std::optional<std::string> line = removable(directives[i], session.context().symbols);
     directive::Directive whole = directives[i];
     const std::optional<std::string> cut = made_whole(whole);
-    if (!line && !cut) continue;
+    if ((!line && !cut) || ++found > kMost) continue;
     DiagnosticSink unread(session.context().locations);  // the program itself was told; and an order may name `R`, which is not there then
     auto other = session.compilation().relower(subject, dag.settings.dtype, unread);
     if (!other || other->lowered.strategy.directives.size() != directives.size()) return text;
@@ -145,9 +147,10 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
     std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
     const auto without = session.compilation().compile(*other, {dag::Level::planned, false, {}}, unread);
     if (!line && !without) continue;  // of two lines that cut alike one alone may be refused
-    if (text.empty()) text = "\npeak " + most(dag) + "\n";
+    if (text.empty()) text = "\nlargest arena " + most(dag) + "\n";
     text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";
   }
+  if (found > kMost) text += "and " + std::to_string(found - kMost) + " further lines that were not tried\n";
   return text;
 }
 

@@ -328,7 +328,12 @@ class Edges {
       wrong(id, "input `{}` of `{}` is not the optimizer state that the update of its bucket left", input.port, facts_.name(id));
       return false;
     }
-    if (input.cls == EdgeClass::data && (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)))) return true;
+    const bool value = input.cls == EdgeClass::data && (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)));
+    if (value && facts_.node(input.source.node).cut == node.cut) return true;
+    if (value) {
+      wrong(id, "`{}` and `{}` divide their samples over different axes", facts_.name(id), facts_.name(input.source.node));
+      return false;
+    }
     wrong(id, "input `{}` of `{}` is no value that a backward reads", input.port, facts_.name(id));
     return false;
   }

@@ -59,7 +59,8 @@ bool freeze(tensor::Graph& model, const directive::Strategy& strategy, bool part
       }
     }
     last = loc;
-    if (!work || any) return;
+    const bool empty = std::any_of(target.coordinates.begin(), target.coordinates.end(), [](const directive::Coordinate& c) { return !c.all && c.indices.empty(); });
+    if (any || (!work && !empty)) return;  // of names that are not there others speak
     sink.report(Code::nothing_to_freeze, loc, "`freeze` names `{}`, which uses no weight", print_selector(target, model.context().symbols))
         .hint("name regions that have weights, or leave the line out");
   });

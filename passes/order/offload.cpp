@@ -28,7 +28,7 @@ struct Page {
 struct Saved {
   Port port;
   std::uint32_t page = 0;
-  NodeId forward;                // after which it may leave
+  NodeId forward;                // F, or of what runs again R: after which it may leave
   std::vector<NodeId> readers;   // backwards, in issue order
 };
 
@@ -37,6 +37,7 @@ struct Access {
   std::uint32_t at = 0;          // in the global order
   NodeId node;
   std::uint32_t page = 0;
+  bool returns = false;          // the page left the device since its access before
   std::uint32_t stay = 0;        // accesses of a page with the same number find it on the device
 };
 
@@ -99,7 +100,9 @@ class Offloading {
             any = bucket.state_on_host = true;
             const directive::Offload*& known = line_of_bucket_[id.index()];
             if (known != nullptr && known != line) {
-              report_twice(directive::narrowest(target.loc, line->loc), "the optimizer state of `" + std::string(dag_.context->text(bucket.name)) + "`", known->loc);
+              const std::string name(dag_.context->text(bucket.name));
+              report_twice(directive::narrowest(target.loc, line->loc), "the optimizer state of `" + name + "`", known->loc)
+                  .hint("one bucket, `{}`, holds parameters of both: name them in one line, or make buckets that hold less with `bucket: SIZE` of a `replicate` line", name);
               return false;
             }
             known = line;
@@ -163,7 +166,7 @@ class Offloading {
             if (!forward.valid()) continue;
             std::uint32_t& known = page_of_[chunk.index() * instances + instance];
             if (known != kNone && known < first_page) {
-              report_twice(lines_.back().loc, "`" + dag_.name(forward) + "`", pools_[pages_[known].pool].loc);
+              report_twice(lines_.back().loc, "`" + dag_.name(forward) + "`", pools_[pages_[known].pool].loc).hint("name it in one of the two");
               return false;
             }
             lines_.back().work.push_back(chunk.index() * instances + instance);
@@ -190,10 +193,10 @@ class Offloading {
     return chunk.value();
   }
 
-  void report_twice(LocId loc, const std::string& what, LocId other) {
-    sink_.report(Code::offloaded_twice, loc, "{} is offloaded by another line already", what)
-        .related(other, "that line is here")
-        .hint("name it in one of the two");
+  DiagnosticBuilder report_twice(LocId loc, const std::string& what, LocId other) {
+    DiagnosticBuilder report = sink_.report(Code::offloaded_twice, loc, "{} is offloaded by another line already", what);
+    report.related(other, "that line is here");
+    return report;
   }
 
   /// A target of which no backward reads anything.
@@ -232,7 +235,7 @@ class Offloading {
         // Where the backward runs on other devices than the forward, those save nothing.
         if (saved.page == kNone && page != kNone && dag_.node(forward).devices == node.devices) {
           saved.page = page;
-          saved.forward = forward;
+          saved.forward = dag_.node(input.source.node).pass == Pass::R ? input.source.node : forward;
         }
         if (saved.readers.empty() || saved.readers.back() != id) saved.readers.push_back(id);
       }
@@ -241,7 +244,7 @@ class Offloading {
     std::erase_if(saved_, [&](const Saved& saved) { return saved.page == kNone || position_[saved.port.node.index()] > position_[saved.forward.index()]; });
   }
 
-  static bool of_forward(const Node& maker) { return maker.pass == Pass::F && (runs_body(maker.kind) || is_recv(maker.kind)); }
+  static bool of_forward(const Node& maker) { return runs_body(maker.kind) ? !is_backward(maker.pass) : maker.pass == Pass::F && is_recv(maker.kind); }
 
   void find_accesses() {
     std::vector<std::set<std::pair<std::uint32_t, NodeId>>> of_page(pages_.size());
@@ -258,13 +261,18 @@ class Offloading {
     }
   }
 
-  /// Where not all fit, one place of several is for what comes back.
+  /// Where not all fit, one place of several is for what comes back; and where that is free, something stays.
   void choose_stays(Pool& pool) {
-    if (!choose_stays(pool, pool.window) && pool.window > 1) choose_stays(pool, pool.window - 1);
+    if (!choose_returns(pool, pool.window) && pool.window > 1) {
+      choose_returns(pool, pool.window - 1);
+      fill_places(pool);
+    }
+    llvm::DenseMap<std::uint32_t, std::uint32_t> stay;
+    for (Access& access : pool.accesses) access.stay = stay[access.page] += access.returns ? 1 : 0;
   }
 
   /// Which accesses find their page on the device: it stays while others are read later. True where all do.
-  bool choose_stays(Pool& pool, std::size_t places) {
+  bool choose_returns(Pool& pool, std::size_t places) {
     bool all_stay = true;
     std::set<std::pair<std::uint32_t, std::uint32_t>> here;  // (next access, page)
     llvm::DenseMap<std::uint32_t, std::uint32_t> seen;       // accesses of a page so far
@@ -272,15 +280,41 @@ class Offloading {
       Access& access = pool.accesses[a];
       const std::vector<std::uint32_t>& all = pages_[access.page].accesses;
       const std::uint32_t number = seen[access.page]++;
-      access.stay = number == 0 ? 0 : pool.accesses[all[number - 1]].stay;
+      access.returns = false;
       if (here.erase({a, access.page}) == 0) {
-        access.stay += number > 0 ? 1 : 0;
+        access.returns = number > 0;
         all_stay = all_stay && number == 0;
         if (here.size() == places) here.erase(std::prev(here.end()));
       }
       if (number + 1 < all.size()) here.emplace(all[number + 1], access.page);
     }
     return all_stay;
+  }
+
+  /// A page need not leave where at no access between fewer places than the window has are taken; those with the shortest way are looked at first.
+  void fill_places(Pool& pool) const {
+    std::vector<std::uint32_t> taken(pool.accesses.size(), 0);  // at an access: pages that are there or come
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;  // the access before, the one that returns
+    llvm::DenseMap<std::uint32_t, std::uint32_t> before;
+    for (std::uint32_t a = 0; a < pool.accesses.size(); ++a) {
+      const Access& access = pool.accesses[a];
+      const auto [last, fresh] = before.try_emplace(access.page, a);
+      ++taken[a];
+      if (!fresh && access.returns) {
+        away.emplace_back(last->second, a);
+        if (last->second + 1 < a) ++taken[a - 1];  // it is fetched while that runs
+      } else if (!fresh) {
+        for (std::uint32_t between = last->second + 1; between < a; ++between) ++taken[between];
+      }
+      last->second = a;
+    }
+    std::stable_sort(away.begin(), away.end(), [](const auto& x, const auto& y) { return x.second - x.first < y.second - y.first; });
+    for (const auto& [left, returns] : away) {
+      const auto begin = taken.begin() + left + 1, end = taken.begin() + returns - 1;
+      if (begin < end && std::any_of(begin, end, [&](std::uint32_t count) { return count >= pool.window; })) continue;
+      for (auto at = begin; at < end; ++at) ++*at;
+      pool.accesses[returns].returns = false;
+    }
   }
 
   // ---- nodes
@@ -333,7 +367,7 @@ class Offloading {
       for (const NodeId reader : saved.readers) {
         const std::uint32_t stay = access_of(page, reader).stay;
         if (stay == last) continue;
-        returning[first_access(page, stay).at].push_back({&saved, stay});
+        returning[position_[reader.index()]].push_back({&saved, stay});
         last = stay;
       }
       if (last != first) leaving[position_[saved.forward.index()]].push_back(&saved);
@@ -349,12 +383,7 @@ class Offloading {
     for (const auto& [at, all] : returning) fetch(dag_.order[at], all, on_host);
   }
 
-  const Access& first_access(const Page& page, std::uint32_t stay) const {
-    const std::vector<Access>& accesses = pools_[page.pool].accesses;
-    return accesses[*std::find_if(page.accesses.begin(), page.accesses.end(), [&](std::uint32_t a) { return accesses[a].stay == stay; })];
-  }
-
-  /// Before `reader`, the first of all.
+  /// Before `reader`, the first of each stay.
   void fetch(NodeId reader, const std::vector<Returning>& all, const std::map<Port, Port>& on_host) {
     std::vector<Input> inputs;
     std::uint32_t after = 0;
@@ -362,7 +391,7 @@ class Offloading {
       inputs.push_back({on_host.at(saved->port), static_cast<std::uint32_t>(inputs.size()), EdgeClass::data});
       // With a place for what comes back, while the work before its reader runs.
       const Pool& pool = pools_[pages_[saved->page].pool];
-      const auto begin = static_cast<std::uint32_t>(&first_access(pages_[saved->page], stay) - pool.accesses.data());
+      const auto begin = static_cast<std::uint32_t>(&access_of(pages_[saved->page], reader) - pool.accesses.data());
       const std::uint32_t ahead = std::min(begin, pool.window > 1 ? 2u : 1u);
       after = std::max({after, position_[pool.accesses[begin - ahead].node.index()], position_[saved->forward.index()]});
     }

@@ -136,8 +136,8 @@ void OrderReports::members_dependent(const OrderStep& group, NamedNode x, NamedN
 void OrderReports::communication_unavailable(const OrderOp& op) {
   const bool gather = op.part == Part::gather;
   sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: {}", directive::part_name(op.part),
-               gather ? "a gather follows the update of its parameters" : "there is no such communication")
-      .hint("`.send`, `.recv` and `.reduce` can be named{}", gather ? "; a `stream` line takes `.gather`" : "");
+               gather ? "parameters are gathered behind their update, or before each run of work that reads them" : "there is no such communication")
+      .hint("`.send`, `.recv` and `.reduce` can be named{}", gather ? "; a `stream` line takes `.gather`, and `prefetch` of `replicate` says how far ahead it stands" : "");
 }
 
 void OrderReports::no_communication(const RankOp& at, NodeId node) {
@@ -161,7 +161,7 @@ void OrderReports::repeated_communication(const RankOp& at, LocId first) {
                              dag_.text(at.rank.devices));
   report.related(first, "it stands here first");
   if (op.part == Part::reduce && !dag_.dims.empty()) {
-    report.hint("one reduction takes the gradients of the whole batch: name `{}` once, after the last `{}`", op_text(at, op.pass, op.part, false),
+    report.hint("what is named is the reduction after which all gradients of the batch are summed: name `{}` once, after the last `{}`", op_text(at, op.pass, op.part, false),
                 pass_name(op.pass));
   } else {
     report.hint("each operation runs once in a step");

@@ -1,7 +1,9 @@
 #include "passes/plan/memory_advice.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -25,13 +27,40 @@ bool has(const directive::Strategy& strategy) {
   return std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<Line>(line); });
 }
 
-/// What the program is cut into, else all of it.
-directive::Selector pieces(const directive::Strategy& strategy) {
-  directive::Selector target;
+/// What lines could name: the parts that the program is cut into, and the region that the model repeats most, the outermost of those; all of it where there is neither.
+std::vector<directive::Selector> pieces(const tensor::Graph& model, const directive::Strategy& strategy) {
+  std::vector<directive::Selector> targets;
+  const auto add = [&](Symbol name) { targets.emplace_back().coordinates.assign(1, {name, true, {}, {}}); };
+  std::set<Symbol> parts;
   for (const directive::Directive& line : strategy.directives) {
-    if (const auto* partition = std::get_if<directive::Partition>(&line)) target.coordinates.assign(1, {partition->into.name, true, {}, {}});
+    if (const auto* partition = std::get_if<directive::Partition>(&line)) parts.insert(partition->into.name);
   }
-  return target;
+  if (!parts.empty()) add(*parts.begin());
+  struct Repeated {
+    std::set<std::uint32_t> indices;
+    std::size_t depth = 0;
+  };
+  std::map<Symbol, Repeated> regions;
+  for (const tensor::Node& node : model.nodes()) {
+    std::size_t depth = 0;
+    for (RegionId r = node.region; r.valid(); r = model.regions.parent(r)) ++depth;
+    for (RegionId r = node.region; r.valid(); r = model.regions.parent(r), --depth) {
+      Repeated& region = regions[model.regions.name(r)];
+      region.depth = region.indices.empty() ? depth : std::min(region.depth, depth);
+      region.indices.insert(model.regions.index(r));
+    }
+  }
+  const Repeated* most = nullptr;
+  Symbol name;
+  for (const auto& [symbol, region] : regions) {
+    if (parts.contains(symbol) || region.indices.size() < 2) continue;
+    if (most != nullptr && std::pair(region.indices.size(), most->depth) <= std::pair(most->indices.size(), region.depth)) continue;
+    most = &region;
+    name = symbol;
+  }
+  if (most != nullptr) add(name);
+  if (targets.empty()) targets.emplace_back();
+  return targets;
 }
 
 /// `zero: 3` where replicas keep whole parameters; nothing where none do.
@@ -49,25 +78,27 @@ std::optional<Saving> with_parameters_cut(directive::Strategy strategy) {
   return any ? std::optional(Saving{"zero: 3", std::move(strategy)}) : std::nullopt;
 }
 
-/// Lines that may save memory and are not there, each with the strategy that has it.
-std::vector<Saving> savings(const Context& context, const directive::Strategy& strategy) {
-  std::vector<Saving> savings;
-  const directive::Selector target = pieces(strategy);
-  const std::string text = print_selector(target, context.symbols);
-  // Made in place: the compiler takes a moved variant's other forms for read.
-  if (!has<directive::Recompute>(strategy)) {
-    savings.push_back({"recompute " + text, strategy});
-    std::get<directive::Recompute>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Recompute>)).targets.push_back(target);
+/// Lines that may save memory and are not there, each with the strategy that has it; those of one kind together.
+std::vector<std::vector<Saving>> savings(const tensor::Graph& model, const directive::Strategy& strategy) {
+  std::vector<std::vector<Saving>> savings(4);
+  for (const directive::Selector& target : pieces(model, strategy)) {
+    const std::string text = print_selector(target, model.context().symbols);
+    // Made in place: the compiler takes a moved variant's other forms for read.
+    if (!has<directive::Recompute>(strategy)) {
+      savings[0].push_back({"recompute " + text, strategy});
+      std::get<directive::Recompute>(savings[0].back().with.directives.emplace_back(std::in_place_type<directive::Recompute>)).targets.push_back(target);
+    }
+    if (has<directive::Offload>(strategy)) continue;
+    savings[1].push_back({"offload " + text, strategy});
+    std::get<directive::Offload>(savings[1].back().with.directives.emplace_back(std::in_place_type<directive::Offload>)).targets.push_back(target);
   }
   if (!has<directive::Offload>(strategy)) {
-    savings.push_back({"offload " + text, strategy});
-    std::get<directive::Offload>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Offload>)).targets.push_back(target);
-    savings.push_back({"offload " + text + " with what: optimizer", strategy});
-    auto& state = std::get<directive::Offload>(savings.back().with.directives.emplace_back(std::in_place_type<directive::Offload>));
-    state.targets.push_back(target);
+    savings[2].push_back({"offload model with what: optimizer", strategy});
+    auto& state = std::get<directive::Offload>(savings[2].back().with.directives.emplace_back(std::in_place_type<directive::Offload>));
+    state.targets.emplace_back();
     state.what = directive::Offload::What::optimizer;
   }
-  if (std::optional<Saving> cut = with_parameters_cut(strategy)) savings.push_back(std::move(*cut));
+  if (std::optional<Saving> cut = with_parameters_cut(strategy)) savings[3].push_back(std::move(*cut));
   return savings;
 }
 
@@ -101,10 +132,17 @@ class Advice {
     const std::optional<std::int64_t> now = peak(strategy_);
     std::string text = farthest_prefetch();
     bool first = true;
-    for (const Saving& saving : savings(model_.context(), strategy_)) {
-      const std::optional<std::int64_t> bytes = peak(saving.with);
-      if (!bytes || !now || *bytes >= *now) continue;
-      text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(static_cast<double>(*bytes)) + " with `" + saving.line + "`";
+    for (const std::vector<Saving>& kind : savings(model_, strategy_)) {
+      const Saving* best = nullptr;
+      std::int64_t least = now.value_or(0);
+      for (const Saving& saving : kind) {
+        const std::optional<std::int64_t> bytes = peak(saving.with);
+        if (!bytes || *bytes >= least) continue;
+        least = *bytes;
+        best = &saving;
+      }
+      if (best == nullptr) continue;
+      text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(static_cast<double>(least)) + " with `" + best->line + "`";
     }
     return text.empty() ? text : text + "; more stages or microbatches make the parts smaller, too";
   }

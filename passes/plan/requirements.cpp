@@ -88,7 +88,10 @@ bool check_requirements(const Dag& dag, DiagnosticSink& sink, const std::functio
     const char* name = kNames[static_cast<std::size_t>(require.measure)];
     auto report = sink.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", name, text(found), where,
                               kCompares[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
-    if (require.measure == Measure::peak_memory) {
+    const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
+    if (!bounded) {
+      report.hint("the program is what it is: change the bound");
+    } else if (require.measure == Measure::peak_memory) {
       if (!advice) advice = memory_advice ? memory_advice() : "";
       if (advice->empty()) advice = "more stages or microbatches make the parts smaller, an order that starts backwards earlier keeps fewer of them";
       report.hint("{}", *advice);

@@ -35,12 +35,12 @@ std::vector<StateShare> state_shares(const Dag& dag) {
   if (!any_cut(dag)) return shares;
   const std::int64_t slots = dag.settings.optimizer ? dag.settings.optimizer->slots() : 0;
   for (const Role& role : dag.plan->roles) {
-    std::map<std::pair<AxisMask, Cut>, StateShare> of_role;
+    std::map<std::tuple<bool, AxisMask, Cut>, StateShare> of_role;
     for (const Buffer& buffer : role.buffers) {
       if (!buffer.bucket.valid()) continue;
       const Bucket& bucket = dag.buckets[buffer.bucket.index()];
-      if (dag.frozen(bucket)) continue;
-      StateShare& share = of_role[{bucket.flat, bucket.cut}];
+      StateShare& share = of_role[{dag.frozen(bucket), bucket.flat, bucket.cut}];
+      share.frozen = dag.frozen(bucket);
       share.role = dag.context->text(role.name);
       share.cut = bucket.cut;
       share.flat = bucket.flat;
@@ -51,7 +51,7 @@ std::vector<StateShare> state_shares(const Dag& dag) {
     }
     for (auto& [key, share] : of_role) {
       const auto kept = [&](Cut what) { return share.cut >= what ? share.parameters / share.members : share.parameters; };
-      share.formula = {kept(Cut::parameters), kept(Cut::gradients), slots * kept(Cut::state)};
+      share.formula = {kept(Cut::parameters), share.frozen ? 0 : kept(Cut::gradients), share.frozen ? 0 : slots * kept(Cut::state)};
       shares.push_back(share);
     }
   }
@@ -87,6 +87,7 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     const std::int64_t cut = dag.extent(bucket.flat), rest = dag.extent(bucket.reduce & ~bucket.flat) * homes;
     const std::int64_t rings = devices / homes / cut;
     share.parameters += bytes;
+    share.rings = std::max(share.rings, cut > 1 ? devices / cut : devices / rest);
     share.formula[0] += counts[b].scatters * rings * bytes * (cut - 1) + counts[b].sums * (devices / rest) * 2 * (bytes / cut) * (rest - 1);
     share.formula[1] += counts[b].gathers * rings * bytes * (cut - 1);
     share.sums += static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * homes)) / static_cast<double>(homes);

@@ -19,6 +19,7 @@ struct StateShare {
   std::string role;
   dag::Cut cut = dag::Cut::nothing;
   AxisMask flat = 0;
+  bool frozen = false;                  // parameters alone
   std::int64_t members = 1;             // k: devices along the flat axes
   std::int64_t parameters = 0;          // Psi: bytes of the parameters without padding
   std::array<std::int64_t, 3> formula{};  // parameters, gradients, optimizer state
@@ -30,6 +31,7 @@ struct TrafficShare {
   dag::Cut cut = dag::Cut::nothing;
   AxisMask flat = 0, reduce = 0;
   std::int64_t parameters = 0;          // of the buckets, at one home each
+  std::int64_t rings = 0;               // of k devices that move a bucket, at all homes; of a bucket that has most of them
   double sums = 0, gathers = 0;         // how often a bucket is reduced and gathered at one home, on average over the bytes
   std::array<std::int64_t, 2> formula{};  // sums, gathers
   std::array<std::int64_t, 2> planned{};

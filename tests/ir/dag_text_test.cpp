@@ -49,6 +49,18 @@ void expect_sane(const std::string& text) {
   EXPECT_EQ(print(*again), printed);
 }
 
+TEST(DagTextFuzz, CommunicationsThatNameNobody) {
+  for (const char* name : {"planned", "replicated", "held_out"}) {
+    const std::string text = legal(name);
+    for (const std::string key : {" over ", " to ", " from "}) {
+      for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+        const std::size_t end = text.find_first_of(" \n", at + key.size());
+        expect_sane(text.substr(0, at) + text.substr(std::min(end, text.size())));
+      }
+    }
+  }
+}
+
 TEST(DagTextFuzz, ChangedBytes) {
   for_each_case(1500, [](Random& random) {
     std::string text = legal(random.pick(kLegal));
