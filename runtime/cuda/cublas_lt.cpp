@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <type_traits>
+#include "runtime/shared_library.h"
 
 namespace piper::runtime::cuda {
 
@@ -48,25 +48,21 @@ struct CublasLt::Functions {
                 void* layout_d, const Algorithm* algorithm, void* workspace, std::size_t workspace_bytes, void* stream) = nullptr;
 
   const char* find(void* library) {
-    const char* missing = nullptr;
-    const auto get = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (function == nullptr) missing = name;
-    };
-    get(create, "cublasLtCreate");
-    get(destroy, "cublasLtDestroy");
-    get(create_call, "cublasLtMatmulDescCreate");
-    get(destroy_call, "cublasLtMatmulDescDestroy");
-    get(set_call, "cublasLtMatmulDescSetAttribute");
-    get(create_layout, "cublasLtMatrixLayoutCreate");
-    get(destroy_layout, "cublasLtMatrixLayoutDestroy");
-    get(set_layout, "cublasLtMatrixLayoutSetAttribute");
-    get(create_preference, "cublasLtMatmulPreferenceCreate");
-    get(destroy_preference, "cublasLtMatmulPreferenceDestroy");
-    get(set_preference, "cublasLtMatmulPreferenceSetAttribute");
-    get(heuristic, "cublasLtMatmulAlgoGetHeuristic");
-    get(matmul, "cublasLtMatmul");
-    return missing;
+    LibraryFunctions of(library);
+    of.get(create, "cublasLtCreate");
+    of.get(destroy, "cublasLtDestroy");
+    of.get(create_call, "cublasLtMatmulDescCreate");
+    of.get(destroy_call, "cublasLtMatmulDescDestroy");
+    of.get(set_call, "cublasLtMatmulDescSetAttribute");
+    of.get(create_layout, "cublasLtMatrixLayoutCreate");
+    of.get(destroy_layout, "cublasLtMatrixLayoutDestroy");
+    of.get(set_layout, "cublasLtMatrixLayoutSetAttribute");
+    of.get(create_preference, "cublasLtMatmulPreferenceCreate");
+    of.get(destroy_preference, "cublasLtMatmulPreferenceDestroy");
+    of.get(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+    of.get(heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    of.get(matmul, "cublasLtMatmul");
+    return of.missing();
   }
 };
 
@@ -90,8 +86,7 @@ struct CublasLt::Plan {
 std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& reason) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const char* said = dlerror();
-    reason = said != nullptr ? said : "no reason given";
+    reason = loader_error();
     return nullptr;
   }
   std::unique_ptr<CublasLt> made(new CublasLt);

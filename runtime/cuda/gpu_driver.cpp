@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cuda/cublas_lt.h"
+#include "runtime/shared_library.h"
 
 namespace piper::runtime::cuda {
 
@@ -24,15 +25,11 @@ struct CudaFunctions {
 
   /// The name of a function that the library lacks, or null.
   const char* find(void* library) {
-    const char* missing = nullptr;
-    const auto get = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (function == nullptr) missing = name;
-    };
-#define CUDA_FUNCTION(symbol, parameters) get(symbol, #symbol);
+    LibraryFunctions of(library);
+#define CUDA_FUNCTION(symbol, parameters) of.get(symbol, #symbol);
 #include "runtime/cuda/driver_functions.def"
 #undef CUDA_FUNCTION
-    return missing;
+    return of.missing();
   }
 };
 
@@ -183,16 +180,14 @@ std::string spelled(int version) { return "CUDA " + std::to_string(version / 100
 std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const char* said = dlerror();
-    failure = missing(std::string("there is no NVIDIA driver: ") + (said != nullptr ? said : "no reason given"));
+    failure = missing("there is no NVIDIA driver: " + loader_error());
     return nullptr;
   }
-  // A driver that is too old may lack functions, but not this one.
-  const auto version_of = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
-  int version = 0;
-  if (version_of != nullptr) version_of(&version);
   CudaFunctions functions;
   const char* const lacking = functions.find(library);
+  // A driver that is too old may lack functions, but not this one.
+  int version = 0;
+  if (functions.cuDriverGetVersion != nullptr) functions.cuDriverGetVersion(&version);
   if (version < choice.least_version || lacking != nullptr) {
     const std::string what = lacking != nullptr ? ", and lacks `" + std::string(lacking) + "`" : std::string();
     failure = {.code = kCudaTooOld,
@@ -200,10 +195,6 @@ std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
                .hint = "install a newer driver, or name an older toolkit in `PIPER_CUDA_PATH`, whose NVRTC then builds the kernels"};
     return nullptr;
   }
-  const auto refused = [&](const GpuDriver* driver, Status status, const char* call) {
-    failure = {.code = kCudaCallFailed, .message = std::string("`") + call + "` failed: " + (driver != nullptr ? driver->text_of(status) : std::to_string(status))};
-    return nullptr;
-  };
   constexpr Status kNoDevice = 100;
   int gpus = 0;
   const Status started = functions.cuInit(0);
@@ -213,8 +204,11 @@ std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
     return nullptr;
   }
   auto driver = std::make_unique<GpuDriver>(functions);
-  if (started != kSuccess) return refused(driver.get(), started, "cuInit");
-  if (const auto [status, call] = driver->open(choice.gpu); status != kSuccess) return refused(driver.get(), status, call);
+  const auto [status, call] = started != kSuccess ? std::pair(started, "cuInit") : driver->open(choice.gpu);
+  if (status != kSuccess) {
+    failure = {.code = kCudaCallFailed, .message = std::string("`") + call + "` failed: " + driver->text_of(status)};
+    return nullptr;
+  }
   std::string reason = choice.no_cublas_lt;
   if (choice.cublas_lt.empty() || !driver->open_products(choice.cublas_lt, reason)) {
     failure = missing("cuBLASLt, which multiplies matrices, is not here: " + reason);

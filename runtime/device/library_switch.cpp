@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/device/library_calls.h"
+#include "runtime/shared_library.h"
 
 namespace piper::runtime {
 namespace {
@@ -51,8 +52,7 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    const char* said = dlerror();
-    std::string reason = said ? said : "no reason given";
+    std::string reason = loader_error();
     if (reason.starts_with(path + ": ")) reason.erase(0, path.size() + 2);
     return unavailable(reason);
   }
