@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/dtypes.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace piper::backend {
 
@@ -89,22 +90,21 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
         break;
       }
       case BodyStep::Kind::kernel: {
-        std::vector<void*> addresses(step.arguments.size());
-        std::vector<std::uint32_t> flags(step.arguments.size());
-        std::vector<const void*> arguments(step.arguments.size());
+        union Value {
+          void* address;
+          std::uint32_t flag;
+        };
+        constexpr unsigned kUsual = 32;  // arguments; only a kernel with more of them allocates
+        llvm::SmallVector<Value, kUsual> values(step.arguments.size());
+        llvm::SmallVector<const void*, kUsual> arguments(step.arguments.size());
         for (std::size_t a = 0; a < arguments.size(); ++a) {
           const Argument& argument = step.arguments[a];
+          arguments[a] = &values[a];
           switch (argument.kind) {
             case Argument::Kind::draw: arguments[a] = &device->draw; break;
             case Argument::Kind::first_sample: arguments[a] = &first_sample; break;
-            case Argument::Kind::buffer:
-              addresses[a] = address(argument.buffer);
-              arguments[a] = &addresses[a];
-              break;
-            case Argument::Kind::adds:
-              flags[a] = adds(argument.buffer);
-              arguments[a] = &flags[a];
-              break;
+            case Argument::Kind::buffer: values[a].address = address(argument.buffer); break;
+            case Argument::Kind::adds: values[a].flag = adds(argument.buffer); break;
           }
         }
         failed = device->kernel(device, rank, each.stream, action, step.number, arguments.data());

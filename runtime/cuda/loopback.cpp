@@ -8,12 +8,6 @@
 
 namespace piper::runtime::cuda {
 
-namespace {
-
-bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
-
-}  // namespace
-
 std::optional<Failure> Loopback::connect(Phase phase) {
   const auto p = static_cast<std::size_t>(phase);
   std::vector<Meeting>& meetings = meetings_[p];
@@ -73,31 +67,30 @@ std::optional<Failure> Loopback::plan(Phase phase, Meeting& meeting) {
   }
   std::size_t member = 0;
   if (const char* error = disagreement(operations, member)) return mismatch(meeting.members[member], error);
-  for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(meeting, part);
+  for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(meeting, operations, part);
   return std::nullopt;
 }
 
-void Loopback::plan_part(Meeting& meeting, std::uint32_t part) {
-  std::vector<Member>& members = meeting.members;
-  const PiperPart& first = members[0].operation.parts[part];
-  const std::uint32_t op = members[0].operation.action->op;
+void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> members, std::uint32_t part) {
+  const Operation& head = *members[0];
+  const PiperPart& first = head.parts[part];
+  const std::uint32_t op = head.action->op;
   const std::uint64_t size = element_bytes(first.dtype), elements = first.elements, block = in_blocks(op) ? elements / members.size() : elements;
-  const auto in = [&](const Member& member) { return part_at(member.operation, member.operation.parts[part], member.operation.parts[part].in); };
-  const auto out = [&](const Member& member) { return part_at(member.operation, member.operation.parts[part], member.operation.parts[part].out); };
-  const auto has = [&](const Member& member) { return member.operation.parts[part].in != PIPER_NO_OFFSET; };
-  // What of a part is the owner's alone begins at its block, or is it.
-  const auto own = [&](std::size_t owner) { return members[owner].operation.parts[part].flags & PIPER_OWN_BLOCK ? 0 : owner * block * size; };
+  if (elements == 0) return;
+  const auto in = [&](const Operation& member) { return part_at(member, member.parts[part], member.parts[part].in); };
+  const auto out = [&](const Operation& member) { return part_at(member, member.parts[part], member.parts[part].out); };
+  const auto own = [&](std::size_t owner) { return in_own(members[owner]->parts[part], members.size(), owner * block) * size; };
   const auto copy = [&](unsigned char* to, const unsigned char* from, std::uint64_t count) {
-    if (to != from && count > 0) meeting.copies.push_back({to, from, count * size});
+    if (to != from) meeting.copies.push_back({to, from, count * size});
   };
   if (first.flags & PIPER_CLEARS) {
-    for (Member& member : members) member.cleared.emplace_back(out(member), elements * size);
+    for (Member& member : meeting.members) member.cleared.emplace_back(out(member.operation), elements * size);
     return;
   }
   const auto sum_from = [&](std::uint64_t offset) {
     Sum& sum = meeting.sums.emplace_back();
-    for (const Member& member : members) {
-      if (has(member)) sum.in.push_back(in(member) + offset);
+    for (const Operation* member : members) {
+      if (contributes(*member, part)) sum.in.push_back(in(*member) + offset);
     }
     sum.elements = block;
     sum.dtype = first.dtype;
@@ -106,29 +99,29 @@ void Loopback::plan_part(Meeting& meeting, std::uint32_t part) {
   switch (op) {
     case PIPER_ALL_REDUCE: {
       Sum* sum = sum_from(0);
-      for (const Member& member : members) sum->out.push_back(out(member));
+      for (const Operation* member : members) sum->out.push_back(out(*member));
       return;
     }
     case PIPER_REDUCE_SCATTER:
       for (std::size_t owner = 0; owner < members.size(); ++owner) {
         Sum* sum = sum_from(owner * block * size);
-        sum->out.push_back(out(members[owner]) + own(owner));
-        sum->adds = members[owner].operation.parts[part].flags & PIPER_ADDS ? 1 : 0;
+        sum->out.push_back(out(*members[owner]) + own(owner));
+        sum->adds = members[owner]->parts[part].flags & PIPER_ADDS ? 1 : 0;
       }
       return;
     case PIPER_GATHER:
       for (std::size_t owner = 0; owner < members.size(); ++owner) {
-        for (const Member& member : members) copy(out(member) + owner * block * size, in(members[owner]) + own(owner), block);
+        for (const Operation* member : members) copy(out(*member) + owner * block * size, in(*members[owner]) + own(owner), block);
       }
       return;
     case PIPER_ALL_GATHER: {
-      const Member& owner = *std::find_if(members.begin(), members.end(), has);
-      for (const Member& member : members) copy(out(member), in(owner), elements);
+      const Operation& owner = *contributor(members, part);
+      for (const Operation* member : members) copy(out(*member), in(owner), elements);
       return;
     }
-    case PIPER_OFFLOAD: return copy(members[0].operation.host + first.out, in(members[0]), elements);
-    case PIPER_FETCH: return copy(out(members[0]), members[0].operation.host + first.in, elements);
-    default: copy(out(members[1]), in(members[0]), elements);
+    case PIPER_OFFLOAD: return copy(head.host + first.out, in(head), elements);
+    case PIPER_FETCH: return copy(out(head), head.host + first.in, elements);
+    default: copy(out(*members[1]), in(head), elements);
   }
 }
 
@@ -183,7 +176,6 @@ int Loopback::move(Meeting& meeting) {
     if (!done(driver.copy(stream, copy.to, copy.from, copy.bytes), "cuMemcpyAsync")) return 1;
   }
   for (const Sum& sum : meeting.sums) {
-    if (sum.elements == 0) continue;
     constexpr std::uint64_t kThreads = 256, kMostBlocks = 2048;
     const std::uint64_t blocks = std::min((sum.elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
     const void *const in = sum.table, *const out = sum.table + sum.in.size() * sizeof(void*);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
@@ -57,7 +58,7 @@ class Loopback {
   };
 
   std::optional<Failure> plan(Phase phase, Meeting& meeting);
-  void plan_part(Meeting& meeting, std::uint32_t part);
+  void plan_part(Meeting& meeting, std::span<const Operation* const> members, std::uint32_t part);
   std::optional<Failure> upload_tables(std::vector<Meeting>& meetings);
   int move(Meeting& meeting);
 

@@ -39,13 +39,6 @@ void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value,
   }
 }
 
-bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
-
-const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part) {
-  const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) { return member->parts[part].in != PIPER_NO_OFFSET; });
-  return found == members.end() ? nullptr : *found;
-}
-
 const char* disagreement_of(std::span<const Operation* const> members, const Operation& member) {
   const Operation& first = *members[0];
   const std::uint32_t op = first.action->op;
@@ -119,7 +112,7 @@ class LocalTransport final : public Transport {
     operation.error_value = value;
   }
 
-  // True when all members mean the same communication; otherwise the last one that disagrees fails.
+  // True when all members mean the same communication; otherwise all of them fail.
   bool match(Channel& channel) {
     std::size_t member = 0;
     if (const char* error = disagreement(channel.members, member)) {
@@ -187,16 +180,10 @@ class LocalTransport final : public Transport {
   static unsigned char* in(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].in); }
   static unsigned char* out(const Operation& member, std::uint32_t part) { return part_at(member, member.parts[part], member.parts[part].out); }
 
-  // Where element `at` of a part lies in what is the owner's alone.
-  static std::uint64_t in_own(const Operation& owner, const Channel& channel, std::uint64_t at) {
-    const PiperPart& part = owner.parts[channel.part];
-    return part.flags & PIPER_OWN_BLOCK ? at % (part.elements / channel.members.size()) : at;
-  }
-
   void give_block(const Operation& owner, const Channel& channel, std::uint64_t at, std::uint64_t count) {
     const PiperPart& part = owner.parts[channel.part];
     const std::uint64_t size = element_bytes(part.dtype);
-    unsigned char* const to = out(owner, channel.part) + in_own(owner, channel, at) * size;
+    unsigned char* const to = out(owner, channel.part) + in_own(part, channel.members.size(), at) * size;
     if (part.flags & PIPER_ADDS) {
       add_to(part.dtype, to, sum_, count);
     } else {
@@ -205,8 +192,9 @@ class LocalTransport final : public Transport {
   }
 
   static void copy_to_all(const Channel& channel, const Operation& from, std::uint64_t first, std::uint64_t count) {
-    const std::uint64_t size = element_bytes(from.parts[channel.part].dtype);
-    const unsigned char* source = in(from, channel.part) + in_own(from, channel, first) * size;
+    const PiperPart& part = from.parts[channel.part];
+    const std::uint64_t size = element_bytes(part.dtype);
+    const unsigned char* source = in(from, channel.part) + in_own(part, channel.members.size(), first) * size;
     for (const Operation* to : channel.members) {
       unsigned char* target = out(*to, channel.part) + first * size;
       if (source != target) std::memcpy(target, source, count * size);
@@ -234,7 +222,7 @@ class LocalTransport final : public Transport {
       const std::uint64_t n = std::min(end - first, kSumBytes / size);
       bool any = false;
       for (const Operation* member : channel.members) {
-        if (member->parts[channel.part].in == PIPER_NO_OFFSET) continue;
+        if (!contributes(*member, channel.part)) continue;
         const unsigned char* summand = in(*member, channel.part) + first * size;
         if (!std::exchange(any, true)) {
           std::memcpy(sum_, summand, n * size);
@@ -265,6 +253,15 @@ const char* disagreement(std::span<const Operation* const> members, std::size_t&
 unsigned char* part_at(const Operation& member, const PiperPart& part, std::uint64_t offset) {
   const std::uint64_t share = part.share == PIPER_NO_SHARE ? 0 : member.replica[part.share - 1];
   return member.arena + offset + share * part.elements * element_bytes(part.dtype);
+}
+
+bool in_blocks(std::uint32_t op) { return op == PIPER_REDUCE_SCATTER || op == PIPER_GATHER; }
+
+std::uint64_t in_own(const PiperPart& part, std::size_t members, std::uint64_t at) { return part.flags & PIPER_OWN_BLOCK ? at % (part.elements / members) : at; }
+
+const Operation* contributor(std::span<const Operation* const> members, std::uint32_t part) {
+  const auto found = std::find_if(members.begin(), members.end(), [&](const Operation* member) { return contributes(*member, part); });
+  return found == members.end() ? nullptr : *found;
 }
 
 std::string_view comm_op_name(std::uint32_t op) {
