@@ -10,7 +10,6 @@ MachineDevice Machine::device(const std::vector<std::uint32_t>& coordinates) con
     if (line.speed) found.speed = line.speed;
     if (line.overlap) found.overlap = line.overlap;
   }
-  for (const std::uint32_t at : coordinates) found.at.at.push_back(static_cast<std::int32_t>(at));
   return found;
 }
 

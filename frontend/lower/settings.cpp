@@ -150,17 +150,10 @@ class SettingCall {
     return true;
   }
 
-  /// A positive, finite number: what other is told.
   double positive(std::size_t i) {
-    const auto value = argument(i);
-    const double number = value ? evaluator_.to_float(*value) : 0;
-    if (!evaluator_.failed() && !(number > 0 && number < kInfinity)) {  // which no NaN is
-      wrong_ = true;
-      evaluator_.fail(Code::setting_out_of_range, argument_expr(expr_, i).range, frame_, "`{}` of `{}` is `{}`; it must be positive and finite",
-                      sema::signature(id_).params[i].name, sema::signature(id_).name, number);
-      evaluator_.resume();
-    }
-    return number;
+    const double value = number(i, 0);
+    within(i, value, std::numeric_limits<double>::min(), kInfinity, "positive and finite");
+    return value;
   }
 
   std::int64_t byte_count(std::size_t i, std::string_view rule) {

@@ -353,9 +353,6 @@ class Completer : CandidateNames {
   }
 
   void value_of_setting(std::string_view name, std::string_view first) {
-    const auto words = [&](std::initializer_list<const char*> all) {
-      for (const char* each : all) word(each);
-    };
     if (name == "what" && first == "offload") return words({"activations", "optimizer"});
     if (name == "reduce" && first == "replicate") return words({"each", "run", "step"});
     if (name == "priority" && first == "stream") return words({"high", "normal"});

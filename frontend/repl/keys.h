@@ -27,7 +27,7 @@ struct Key {
 class KeyReader {
  public:
   std::vector<Key> read(std::string_view bytes);
-  /// No more bytes follow for now: an escape that stands alone is one.
+  /// No byte follows: an escape that stands alone is one.
   std::vector<Key> flush();
   bool waits() const { return !pending_.empty(); }
 

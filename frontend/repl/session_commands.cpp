@@ -13,20 +13,11 @@
 #include "frontend/views/schedule_page.h"
 
 namespace piper::repl {
-namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
-  return text;
-}
-
-}  // namespace
 
 bool load(Session& session, const Words& words) {
   if (!session.load(words.first())) return false;
   const std::vector<std::string> own = session.own_subjects();
-  session.say("`" + words.first() + "` is loaded" + (own.empty() ? "" : ", with " + joined(own)) + "\n");
+  session.say("`" + words.first() + "` is loaded" + (own.empty() ? "" : ", with " + quoted_list(own)) + "\n");
   return session.redraw(false);
 }
 

@@ -13,6 +13,17 @@ SourceRange first_word(SourceRange range, std::string_view word) {
   return {range.file, range.begin, range.begin + static_cast<std::uint32_t>(word.size())};
 }
 
+/// The name that was meant, or else all that there are.
+void suggest_one_of(DiagnosticBuilder& diagnostic, std::string_view name, const std::vector<std::string_view>& known) {
+  if (const std::string_view best = nearest_name(name, known); !best.empty()) {
+    diagnostic.did_you_mean(best, name);
+    return;
+  }
+  std::string all;
+  for (const std::string_view each : known) all += (all.empty() ? "`" : ", `") + std::string(each) + "`";
+  diagnostic.hint("it has {}", all);
+}
+
 }  // namespace
 
 void Analyser::not_available(SourceRange at, std::string_view what, std::string_view instead) {
@@ -186,19 +197,12 @@ void Analyser::settings(std::span<const ast::Pair> pairs, std::span<const Settin
     if (row == rows.end()) {
       if (pair.name.missing()) continue;
       std::vector<std::string_view> names;
-      std::string all;
-      for (const SettingRow& known : rows) {
-        names.push_back(known.name);
-        all += (all.empty() ? "`" : ", `") + std::string(known.name) + "`";
-      }
-      const std::string_view best = nearest_name(pair.name.name, names);
+      for (const SettingRow& known : rows) names.push_back(known.name);
       auto diagnostic = sink_.report(Code::unknown_setting, pair.name.range, "`{}` has no setting `{}`", owner, pair.name.name);
       if (rows.empty()) {
         diagnostic.hint("it has none: leave `with` and what follows out");
-      } else if (best.empty()) {
-        diagnostic.hint("it has {}", all);
       } else {
-        diagnostic.did_you_mean(best, pair.name.name);
+        suggest_one_of(diagnostic, pair.name.name, names);
       }
       // A lone name may be a word of the setting that was meant.
       if (!llvm::isa<ast::NameExpr>(pair.value)) infer(*pair.value);
@@ -261,14 +265,7 @@ void Analyser::machine_line(const ast::SettingStmt& stmt) {
   if (std::find(axes.begin(), axes.end(), name.name) != axes.end()) return;
   auto diagnostic = sink_.report(Code::link_without_axis, name.range, "the mesh `{}` has no axis `{}`; a link is one of an axis", mesh.name.name, name.name);
   diagnostic.related(mesh.name.range, "`{}` is declared here", mesh.name.name);
-  const std::string_view best = nearest_name(name.name, axes);
-  if (!best.empty()) {
-    diagnostic.did_you_mean(best, name.name);
-  } else {
-    std::string all;
-    for (const std::string_view axis : axes) all += (all.empty() ? "`" : ", `") + std::string(axis) + "`";
-    diagnostic.hint("it has {}", all);
-  }
+  suggest_one_of(diagnostic, name.name, axes);
 }
 
 void Analyser::order(const ast::OrderStmt& stmt) {

@@ -22,13 +22,6 @@ passes::Options options_of_passes(const CompileOptions& options) {
   return made;
 }
 
-/// "`a`, `b`"
-std::string quoted_list(std::span<const std::string> names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "`" : ", `") + name + "`";
-  return list;
-}
-
 }  // namespace
 
 Compilation::Compilation(const source::FileSystem& files, std::vector<lower::Override> overrides) : files_(files), overrides_(std::move(overrides)) {}

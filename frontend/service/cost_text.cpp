@@ -39,17 +39,15 @@ constexpr CostRow<MachineRates> kRates[] = {
 template <typename Costs>
 const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string_view name, DiagnosticSink& sink) {
   std::vector<std::string> names;
-  std::string list;
   for (const CostRow<Costs>& row : rows) {
     if (row.name == name) return &row;
     names.emplace_back(row.name);
-    list += (list.empty() ? "`" : ", `") + names.back() + "`";
   }
   auto&& report = sink.report(Code::bad_cost, SourceRange(), "no cost is named `{}`", name);
   if (const auto meant = nearest(std::string(name), names)) {
     report.hint("did you mean `{}`?", *meant);
   } else {
-    report.hint("the names are {}", list);
+    report.hint("the names are {}", quoted_list(names));
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 
 #include "frontend/service/nearest.h"
 #include "frontend/source/source_manager.h"
+#include "ir/diagnostics/forward.h"
 #include "passes/plan/requirements.h"
 #include "passes/simulate/device_classes.h"
 
@@ -21,20 +22,18 @@ sema::MachineId choose(const sema::Program& program, const std::string& file, co
     if (name.empty() || names.back() == name) found = sema::MachineId::at(i);
   }
   if (found.valid() && (!name.empty() || names.size() == 1)) return found;
-  std::string list;
-  for (const std::string& each : names) list += (list.empty() ? "`" : ", `") + each + "`";
   const std::string where = file.empty() ? "the session" : "`" + file + "`";
   if (names.empty()) {
     sink.report(Code::no_such_machine, SourceRange(), "{} has no machine", where).hint("write one: `machine lab on MESH { all: device(memory: 80GiB) }`");
   } else if (name.empty()) {
-    sink.report(Code::no_such_machine, SourceRange(), "{} has {} machines, and none is named", where, names.size()).hint("write `{}:NAME`; it has {}", file, list);
+    sink.report(Code::no_such_machine, SourceRange(), "{} has {} machines, and none is named", where, names.size()).hint("write `{}:NAME`; it has {}", file, quoted_list(names));
   } else {
     const auto meant = nearest(name, names);
     auto&& builder = sink.report(Code::no_such_machine, SourceRange(), "{} has no machine `{}`", where, name);
     if (meant) {
       builder.hint("did you mean `{}`?", *meant);
     } else {
-      builder.hint("it has {}", list);
+      builder.hint("it has {}", quoted_list(names));
     }
   }
   return {};
@@ -69,11 +68,12 @@ std::optional<FoundMachine> read_machine(const std::string& word, std::span<cons
   }
   const auto file = source::open(path, {}, files, context.locations.files(), sink);
   if (!file) return std::nullopt;
-  // What is wrong elsewhere in the file is no concern of the machine, and is told where the file itself is looked at.
-  DiagnosticSink said(context.locations);
-  const sema::Program program = sema::analyse(*file, files, context, said);
-  auto found = find_machine(program, path, name, overrides, context, sink);
-  if (!found && !sink.has_errors()) sema::analyse(*file, files, context, sink);
+  // What is wrong elsewhere in the file is no concern of the machine, and is told where the file itself is looked at, unless the machine may stand there.
+  DiagnosticSink of_file(context.locations), of_machine(context.locations);
+  const sema::Program program = sema::analyse(*file, files, context, of_file);
+  auto found = find_machine(program, path, name, overrides, context, of_machine);
+  const bool hidden = !program.complete && of_machine.reported(Code::no_such_machine);
+  forward(found || (of_machine.has_errors() && !hidden) ? of_machine : of_file, sink);
   return found;
 }
 

@@ -12,4 +12,7 @@ namespace piper {
 /// The candidate nearest to `word` by edit distance, if it is near enough to be meant.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
+/// "`a`, `b`"
+std::string quoted_list(std::span<const std::string> names);
+
 }  // namespace piper

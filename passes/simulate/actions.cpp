@@ -1,6 +1,7 @@
 #include "passes/simulate/actions.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/alignment.h"
 #include "ir/dag/piece_text.h"
@@ -57,7 +58,8 @@ class Simulation {
         activity_.push_back(activity);
         if (activity < next) continue;
         comm_.push_back(node.comm);
-        network_.duration.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()]).seconds() : seconds_.work(node) / devices_[r].speed.value_or(1));
+        transfer_.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()]) : TransferTime());
+        network_.duration.push_back(node.comm.valid() ? transfer_.back().seconds() : seconds_.work(node) / devices_[r].speed.value_or(1));
       }
     }
     first_action_.push_back(static_cast<std::uint32_t>(activity_.size()));
@@ -92,40 +94,54 @@ class Simulation {
     for (const MachineDevice& device : devices_) made.overlap.push_back(device.overlap.value_or(1));
     for (std::size_t activity = 0; activity < comm_.size(); ++activity) {
       if (!comm_[activity].valid()) continue;
-      const TransferTime time = seconds_.transfer(dag_.comms[comm_[activity].index()]);
+      const TransferTime& time = transfer_[activity];
       made.transfer[activity] = {time.latency, time.bytes, time.bandwidth, {}};
     }
-    llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> links;
+    std::map<std::pair<std::size_t, std::uint64_t>, std::uint32_t> links;
     for (std::uint32_t r = 0; r < classes_.size(); ++r) {
       const Role& role = role_of(r);
+      const std::vector<SharedLink> shared = shared_links(r, links, made.capacity);
       for (std::uint32_t a = 0; a < role.actions.size(); ++a) {
         const std::uint32_t activity = activity_[first_action_[r] + a];
         made.ranks[activity].push_back(r);
-        if (comm_[activity].valid()) use_links(r, dag_.node(role.actions[a].node), made.transfer[activity], links, made.capacity);
+        if (!comm_[activity].valid()) continue;
+        for (const SharedLink& link : shared) {
+          if ((transfer_[activity].axes >> link.axis & 1) != 0) use_link(link, role.actions[a].node, made.transfer[activity]);
+        }
       }
     }
     return made;
   }
 
-  void use_links(std::uint32_t rank, const Node& node, Sharing::Transfer& transfer, llvm::DenseMap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>& links,
-                 std::vector<double>& capacity) const {
-    const AxisMask axes = seconds_.transfer(dag_.comms[node.comm.index()]).axes;
+  /// What a rank's devices share with others: the link of its axis in either direction.
+  struct SharedLink {
+    std::size_t axis = 0;
+    std::uint32_t first = 0;  // of the two, to send and to receive
+    double devices = 0;       // of the rank
+  };
+  std::vector<SharedLink> shared_links(std::uint32_t rank, std::map<std::pair<std::size_t, std::uint64_t>, std::uint32_t>& links, std::vector<double>& capacity) const {
+    std::vector<SharedLink> found;
     for (std::size_t axis = 0; axis < machine_->axes.size(); ++axis) {
       const auto& link = machine_->axes[axis].link;
-      if ((axes >> axis & 1) == 0 || !link || link->shared == 1) continue;
+      if (!link || link->shared == 1) continue;
       const LinkGroup group = *link_group(machine_->axes, link->shared);
-      const std::uint64_t number = classes_.group_of(classes_[rank], group);
-      for (const std::uint64_t direction : {0, 1}) {
-        if (is_message(node.kind) && is_send(node.kind) != (direction == 0)) continue;
-        const auto [found, added] = links.try_emplace({2 * axis + direction, number}, static_cast<std::uint32_t>(capacity.size()));
-        if (added) capacity.push_back(link->bandwidth);
-        const auto devices = static_cast<double>(classes_.devices_in_group(classes_[rank], group));
-        const auto known = std::find_if(transfer.uses.begin(), transfer.uses.end(), [&](const auto& use) { return use.first == found->second; });
-        if (known == transfer.uses.end()) {
-          transfer.uses.emplace_back(found->second, devices);
-        } else {
-          known->second += devices;
-        }
+      const auto [known, added] = links.try_emplace({axis, classes_.group_of(classes_[rank], group)}, static_cast<std::uint32_t>(capacity.size()));
+      if (added) capacity.insert(capacity.end(), 2, link->bandwidth);
+      found.push_back({axis, known->second, static_cast<double>(classes_.devices_in_group(classes_[rank], group))});
+    }
+    return found;
+  }
+
+  void use_link(const SharedLink& link, NodeId id, Sharing::Transfer& transfer) const {
+    const NodeKind kind = dag_.node(id).kind;
+    for (const bool receives : {false, true}) {
+      if (is_message(kind) && is_send(kind) == receives) continue;
+      const std::uint32_t used = link.first + (receives ? 1 : 0);
+      const auto known = std::find_if(transfer.uses.begin(), transfer.uses.end(), [&](const auto& use) { return use.first == used; });
+      if (known == transfer.uses.end()) {
+        transfer.uses.emplace_back(used, link.devices);
+      } else {
+        known->second += link.devices;
       }
     }
   }
@@ -394,6 +410,7 @@ class Simulation {
   std::vector<std::uint32_t> first_action_;  // per rank, one more
   llvm::DenseMap<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> activity_of_;  // by communication and instance
   std::vector<CommId> comm_;                 // per activity; invalid: work
+  std::vector<TransferTime> transfer_;       // per activity, of communications
   std::vector<std::uint32_t> activity_;      // per action
   std::vector<std::uint32_t> from_action_;   // per link: the action whose end it is
   std::vector<Streams> streams_;             // per rank
