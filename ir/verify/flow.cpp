@@ -269,10 +269,14 @@ class Edges {
       case NodeKind::count:
       case NodeKind::report:
       case NodeKind::send:
+        if (expected == 0 || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
+        break;
       case NodeKind::offload:
+        if (expected == 0 || node.subject.bucket().valid()) needed = 1;
+        break;
       case NodeKind::fetch:
-        if (returns_to_device(node.kind) && node.subject.bucket().valid()) needed = 0;
-        else if (expected == 0 || (leaves_device(node.kind) && node.subject.bucket().valid()) || (node.kind == NodeKind::report && node.subject.is_norm())) needed = 1;
+        // The state of a bucket is no value where it lies.
+        needed = node.subject.bucket().valid() ? 0 : std::max(expected, 1u);
         break;
       case NodeKind::all_gather:
         break;
@@ -313,7 +317,7 @@ class Edges {
     for (const Input& source : sources) {
       if (!source.source.node.valid()) continue;
       const bool host = leaves_device(facts_.node(source.source.node).kind);
-      if (host == returns_to_device(node.kind)) continue;  // the state of a bucket is no value there
+      if (host == returns_to_device(node.kind)) continue;
       wrong(id, "`{}` reads `{}`, which lies in the memory of the {}", facts_.name(id), facts_.text(source.source), host ? "host" : "device");
       return false;
     }

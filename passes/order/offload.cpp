@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "ir/dag/bucket_layout.h"
@@ -154,7 +156,7 @@ class Offloading {
       const auto* line = std::get_if<directive::Offload>(&directive);
       if (line == nullptr || line->what != directive::Offload::What::activations) continue;
       std::map<DeviceSetId, std::uint32_t> pool_of;
-      std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> page_of_region;
+      std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>, std::uint32_t> page_of_region;  // with the instance and the pool
       const auto first_page = static_cast<std::uint32_t>(pages_.size());
       for (const directive::Selector& target : line->targets) {
         const std::optional<Selection::Found> found = selection_.find(target, sink_);
@@ -173,7 +175,7 @@ class Offloading {
             if (known != kNone) continue;
             const auto [pool, fresh_pool] = pool_of.try_emplace(dag_.node(forward).devices, static_cast<std::uint32_t>(pools_.size()));
             if (fresh_pool) pools_.push_back({line->window, line->loc, {}});
-            const auto [page, fresh] = page_of_region.try_emplace({region_of(chunk, target), instance}, static_cast<std::uint32_t>(pages_.size()));
+            const auto [page, fresh] = page_of_region.try_emplace({region_of(chunk, target), instance, pool->second}, static_cast<std::uint32_t>(pages_.size()));
             if (fresh) pages_.push_back({pool->second, {}});
             known = page->second;
           }
@@ -253,7 +255,7 @@ class Offloading {
       for (const NodeId reader : saved.readers) of_page[saved.page].emplace(position_[reader.index()], reader);
     }
     for (std::uint32_t p = 0; p < of_page.size(); ++p) {
-      for (const auto& [at, node] : of_page[p]) pools_[pages_[p].pool].accesses.push_back({at, node, p, 0});
+      for (const auto& [at, node] : of_page[p]) pools_[pages_[p].pool].accesses.push_back({at, node, p});
     }
     for (Pool& pool : pools_) {
       std::sort(pool.accesses.begin(), pool.accesses.end(), [](const Access& a, const Access& b) { return std::pair(a.at, a.page) < std::pair(b.at, b.page); });
@@ -293,21 +295,23 @@ class Offloading {
 
   /// A page need not leave where at no access between fewer places than the window has are taken; those with the shortest way are looked at first.
   void fill_places(Pool& pool) const {
-    std::vector<std::uint32_t> taken(pool.accesses.size(), 0);  // at an access: pages that are there or come
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;  // the access before, the one that returns
+    std::vector<std::uint32_t> taken(pool.accesses.size() + 1, 0);  // at an access: pages that are there or come; first by how many more than at the one before
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> away;      // the access before, the one that returns
+    const auto stays = [&](std::uint32_t first, std::uint32_t end) {
+      ++taken[first];
+      --taken[end];
+    };
     llvm::DenseMap<std::uint32_t, std::uint32_t> before;
     for (std::uint32_t a = 0; a < pool.accesses.size(); ++a) {
       const Access& access = pool.accesses[a];
       const auto [last, fresh] = before.try_emplace(access.page, a);
-      ++taken[a];
-      if (!fresh && access.returns) {
-        away.emplace_back(last->second, a);
-        if (last->second + 1 < a) ++taken[a - 1];  // it is fetched while that runs
-      } else if (!fresh) {
-        for (std::uint32_t between = last->second + 1; between < a; ++between) ++taken[between];
-      }
-      last->second = a;
+      const std::uint32_t since = std::exchange(last->second, a);
+      if (access.returns) away.emplace_back(since, a);
+      // What returns is fetched while the access before runs.
+      const std::uint32_t first = fresh ? a : access.returns ? std::max(since + 1, a - 1) : since + 1;
+      stays(first, a + 1);
     }
+    std::partial_sum(taken.begin(), taken.end(), taken.begin());
     std::stable_sort(away.begin(), away.end(), [](const auto& x, const auto& y) { return x.second - x.first < y.second - y.first; });
     for (const auto& [left, returns] : away) {
       const auto begin = taken.begin() + left + 1, end = taken.begin() + returns - 1;
@@ -447,10 +451,11 @@ class Offloading {
 }  // namespace
 
 bool offload(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) {
-  const bool any = std::any_of(strategy.directives.begin(), strategy.directives.end(), [](const directive::Directive& line) { return std::holds_alternative<directive::Offload>(line); });
+  const auto is_offload = [](const directive::Directive& line) { return std::holds_alternative<directive::Offload>(line); };
+  if (std::none_of(strategy.directives.begin(), strategy.directives.end(), is_offload)) return true;
   // A text of this level may have its copies already.
   const bool done = std::any_of(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return copies_to_or_from_host(node.kind); });
-  return !any || done || Offloading(dag, strategy, sink).run();
+  return done || Offloading(dag, strategy, sink).run();
 }
 
 }  // namespace piper::passes

@@ -102,16 +102,13 @@ std::vector<std::vector<Saving>> savings(const tensor::Graph& model, const direc
   return savings;
 }
 
-/// The program with gathers at most so far ahead; false where none is farther.
-bool limit_prefetch(directive::Strategy& strategy, std::uint32_t most) {
-  bool any = false;
+/// The program with gathers at most so far ahead.
+directive::Strategy with_prefetch(directive::Strategy strategy, std::uint32_t most) {
   for (directive::Directive& line : strategy.directives) {
     auto* replicate = std::get_if<directive::Replicate>(&line);
-    if (replicate == nullptr || replicate->prefetch.value_or(0) <= most) continue;
-    replicate->prefetch = most;
-    any = true;
+    if (replicate != nullptr && replicate->prefetch.value_or(0) > most) replicate->prefetch = most;
   }
-  return any;
+  return strategy;
 }
 
 class Advice {
@@ -156,9 +153,7 @@ class Advice {
   }
 
   bool fits(std::uint32_t prefetch) {
-    directive::Strategy limited = strategy_;
-    limit_prefetch(limited, prefetch);
-    const std::optional<std::int64_t> bytes = peak(limited);
+    const std::optional<std::int64_t> bytes = peak(with_prefetch(strategy_, prefetch));
     return bytes && std::all_of(bounds_.begin(), bounds_.end(), [&](const directive::Require& bound) { return directive::holds(static_cast<double>(*bytes), bound.compare, bound.bound); });
   }
 

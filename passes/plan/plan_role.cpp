@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 constexpr std::uint32_t kState = kNone - 1;  // no value of the step
+constexpr std::int64_t kHost = std::int64_t{1} << 60;  // where waits are found, the arena on the host counts on, far behind that of the device
 constexpr std::int64_t kScalarBytes = 64;  // PiperScalars of runtime/abi.h
 
 /// A value of this step that lies in the arena.
@@ -452,8 +453,7 @@ class RoleProjection {
       return entry->second;
     };
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      // The arena on the host counts on, far behind that of the device.
-      const std::int64_t begin = lifetimes_[v].offset + (is_on_host(values_[v].cls) ? std::int64_t{1} << 60 : 0);
+      const std::int64_t begin = lifetimes_[v].offset + (is_on_host(values_[v].cls) ? kHost : 0);
       first_cell_[v] = cut(begin);
       end_cell_[v] = cut(begin + aligned(lifetimes_[v].bytes));
     }
