@@ -12,13 +12,15 @@ namespace {
 
 std::string bytes(std::int64_t count) { return passes::bytes_text(static_cast<double>(count)); }
 
-/// `zero: 3 over dp`, `zero: 0`.
-std::string cut_text(const dag::Dag& dag, dag::Cut cut, AxisMask flat) {
-  std::string text = "zero: " + std::to_string(static_cast<int>(cut)), axes;
+/// `zero: 3 over dp`, `zero: 0`, `zero: 3 over dp, frozen`, `frozen`.
+template <typename Share>
+std::string cut_text(const dag::Dag& dag, const Share& share) {
+  if (share.frozen && share.flat == 0) return "frozen";
+  std::string text = "zero: " + std::to_string(static_cast<int>(share.cut)), axes;
   for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
-    if ((flat >> a & 1) != 0) axes += (axes.empty() ? " over " : ", ") + std::string(dag.context->text(dag.mesh.axes[a].name));
+    if ((share.flat >> a & 1) != 0) axes += (axes.empty() ? " over " : ", ") + std::string(dag.context->text(dag.mesh.axes[a].name));
   }
-  return text + axes;
+  return text + axes + (share.frozen ? ", frozen" : "");
 }
 
 /// `3`, `2.5`.
@@ -36,7 +38,7 @@ std::string state_shares_text(const dag::Dag& dag) {
   std::vector<std::vector<std::string>> table = {{"role", "cut", "k", "psi", "parameters", "planned", "gradients", "planned", "optimizer", "planned"}};
   for (const passes::StateShare& share : shares) {
     std::vector<std::string>& line = table.emplace_back();
-    line = {share.role, share.frozen ? "frozen" : cut_text(dag, share.cut, share.flat), std::to_string(share.members), bytes(share.parameters)};
+    line = {share.role, cut_text(dag, share), std::to_string(share.members), bytes(share.parameters)};
     for (std::size_t part = 0; part < share.formula.size(); ++part) {
       line.push_back(bytes(share.formula[part]));
       line.push_back(bytes(share.planned[part]));
@@ -50,7 +52,7 @@ std::string traffic_shares_text(const dag::Dag& dag) {
   if (shares.empty()) return "";
   std::vector<std::vector<std::string>> table = {{"cut", "k", "rings", "psi", "reduced", "sums", "planned", "gathered", "gathers", "planned"}};
   for (const passes::TrafficShare& share : shares) {
-    table.push_back({cut_text(dag, share.cut, share.flat), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), std::to_string(share.rings), bytes(share.parameters), times(share.sums) + " x",
+    table.push_back({cut_text(dag, share), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), std::to_string(share.rings), bytes(share.parameters), times(share.sums) + " x",
                      bytes(share.formula[0]), bytes(share.planned[0]), times(share.gathers) + " x", bytes(share.formula[1]), bytes(share.planned[1])});
   }
   return "\nbuckets by formula: a ring of k sends psi (k - 1) to scatter a sum or to gather, twice that to add; sums of blocks over other axes are added; planned bytes have padding\n" + text_table(table, {true});

@@ -108,12 +108,12 @@ struct Comm {
 enum class Cut : std::uint8_t { nothing, state, gradients, parameters };
 std::string_view cut_name(Cut cut);
 
-/// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes; or frozen ones, which are neither. Those come last.
+/// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes; or frozen ones, which are neither, and may be cut as parameters. Those come last.
 struct Bucket {
   std::vector<tensor::ParamId> params;
   std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
   AxisMask reduce = 0;             // axes whose devices hold different gradients
-  AxisMask flat = 0;               // of these the axes that cut it, laid end to end, into equal blocks
+  AxisMask flat = 0;               // of these (of frozen ones: of those that divide the samples) the axes that cut it, laid end to end, into equal blocks
   Cut cut = Cut::nothing;          // what of it; the optimizer state at least where there are flat axes
   directive::Reduce reduced = directive::Reduce::step;  // of gradients that are cut: when
   std::uint32_t prefetch = 0;      // of parameters that are cut: how many runs before its first use a gather stands

@@ -281,15 +281,15 @@ class Completeness {
     return true;
   }
 
-  /// Nothing is reduced, cut, summed or gathered of what stays as it starts, and all of it does.
+  /// Nothing is reduced or summed of what stays as it starts, and all of it does; devices may keep a block of it, and gather it.
   void frozen_bucket(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
     if (dag_.frozen(bucket) && b + 1 < dag_.buckets.size() && !dag_.frozen(dag_.buckets[b + 1])) {
       facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` is frozen, and `{}` behind it is not; frozen ones stand last", facts_.text(bucket.name), facts_.text(dag_.buckets[b + 1].name));
     }
     const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
-    const bool alone = reduce_of_[b].empty() && scatter_of_[b].empty() && gather_of_[b].empty() && sums_of_[b].empty();
-    if (all && alone && bucket.reduce == 0 && bucket.flat == 0) return;
+    const bool alone = reduce_of_[b].empty() && scatter_of_[b].empty() && sums_of_[b].empty() && (gather_of_[b].empty() || kept_in_blocks(b));
+    if (all && alone && bucket.reduce == 0 && (bucket.flat == 0 || bucket.cut == dag::Cut::parameters)) return;
     facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : !alone ? "has nodes that reduce, sum or gather it" : "says axes of a reduction");
   }
 

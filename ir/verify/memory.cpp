@@ -478,10 +478,10 @@ class RoleMemoryCheck {
     write_output(a, made);
   }
 
-  /// The output of an update that a parameter is: a gather passes on what it takes.
+  /// The output of an update that a parameter is: a gather passes on what it takes, but for a copy of parameters that are cut.
   std::uint32_t left_by(std::uint32_t output) const {
     const Port port = facts_.port(output);
-    if (!unites_blocks(facts_.kind[port.node.index()])) return output;
+    if (!unites_blocks(facts_.kind[port.node.index()]) || dag_.cuts_parameters(dag_.buckets[facts_.node(port.node).subject.bucket().index()])) return output;
     return facts_.output(dag_.inputs_of(facts_.node(port.node))[port.index].source);
   }
 

@@ -74,12 +74,13 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     ++(gathers ? own.gathers : scatters_members(front.kind) ? own.scatters : own.sums);
     own.bytes[gathers ? 1 : 0] += bytes_sent(dag, comm);
   }
-  std::map<std::tuple<AxisMask, AxisMask, Cut>, TrafficShare> by_kind;
+  std::map<std::tuple<bool, AxisMask, AxisMask, Cut>, TrafficShare> by_kind;
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     const Bucket& bucket = dag.buckets[b];
-    if (dag.frozen(bucket) || (bucket.reduce == 0 && bucket.homes.size() < 2)) continue;
-    TrafficShare& share = by_kind[{bucket.flat, bucket.reduce, bucket.cut}];
+    if (bucket.flat == 0 && (dag.frozen(bucket) || (bucket.reduce == 0 && bucket.homes.size() < 2))) continue;
+    TrafficShare& share = by_kind[{dag.frozen(bucket), bucket.flat, bucket.reduce, bucket.cut}];
     share.cut = bucket.cut;
+    share.frozen = dag.frozen(bucket);
     share.flat = bucket.flat;
     share.reduce = bucket.reduce;
     const std::int64_t bytes = parameter_bytes(dag, bucket), homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);

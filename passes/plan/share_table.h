@@ -30,6 +30,7 @@ struct StateShare {
 struct TrafficShare {
   dag::Cut cut = dag::Cut::nothing;
   AxisMask flat = 0, reduce = 0;
+  bool frozen = false;                  // gathered alone
   std::int64_t parameters = 0;          // of the buckets, at one home each
   std::int64_t rings = 0;               // of k devices that move a bucket, at all homes; of a bucket that has most of them
   double sums = 0, gathers = 0;         // how often a bucket is reduced and gathered at one home, on average over the bytes

@@ -117,15 +117,19 @@ void make_buckets(Dag& dag) {
 
 bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink) {
   const std::vector<std::vector<Use>> uses = uses_of(dag);
-  const auto flat = [&](const Use& use) { return use.cut & rules[use.chunk.index()].flat; };
-  const auto cut_alike = [&](const Use& a, const Use& b) {
+  // What is frozen has no state but itself.
+  const auto flat = [&](const Use& use, bool frozen) {
+    const BucketRules& rule = rules[use.chunk.index()];
+    return frozen && rule.cut != Cut::parameters ? 0 : use.cut & rule.flat;
+  };
+  const auto cut_alike = [&](const Use& a, const Use& b, bool frozen) {
     const BucketRules &x = rules[a.chunk.index()], &y = rules[b.chunk.index()];
-    return flat(a) == flat(b) && (flat(a) == 0 || (x.cut == y.cut && x.reduced == y.reduced && x.prefetch == y.prefetch));
+    return flat(a, frozen) == flat(b, frozen) && (flat(a, frozen) == 0 || (x.cut == y.cut && x.reduced == y.reduced && x.prefetch == y.prefetch));
   };
   BucketFiller filler(dag);
   for (const std::size_t p : frozen_last(dag)) {
     if (uses[p].empty()) continue;
-    const bool frozen = dag.params[p].frozen;  // it is neither reduced nor cut
+    const bool frozen = dag.params[p].frozen;  // its gradient is never made
     const std::string_view name = dag.context->text(dag.params[p].name);
     const LocId loc = dag.params[p].loc;
     Bucket like;
@@ -152,7 +156,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
             .hint("replicate both regions over the same axes");
         fits = false;
       }
-      if (!cut_alike(use, uses[p].front()) && fits && !frozen) {
+      if (!cut_alike(use, uses[p].front(), frozen) && fits) {
         const Use& first = uses[p].front();
         sink.report(Code::state_cut_differently, loc, "`{}` and `{}` use weight `{}`, which they cut in different ways: `zero`, or another setting of its line, differs", region_text(dag, first.chunk),
                     region_text(dag, use.chunk), name)
@@ -169,7 +173,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
     like.reduce = frozen ? 0 : uses[p].front().cut;
-    like.flat = frozen ? 0 : flat(uses[p].front());
+    like.flat = flat(uses[p].front(), frozen);
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
     if (like.flat != 0) {
       like.cut = rule.cut;
@@ -178,13 +182,13 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
-    const bool reduced = !frozen && (like.reduce != 0 || like.homes.size() > 1);
+    const bool reduced = !frozen && (like.reduce != 0 || like.homes.size() > 1), travels = reduced || like.flat != 0;
     std::vector<std::uint32_t> key{frozen,     like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value(), static_cast<std::uint32_t>(like.cut), static_cast<std::uint32_t>(like.reduced),
                                    like.prefetch};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
     if (like.cut > Cut::state) add_users(uses[p], key);
-    filler.add(tensor::ParamId::at(p), key, like, user, reduced ? rules[user.index()].bytes : kNoLimit);
+    filler.add(tensor::ParamId::at(p), key, like, user, travels ? rules[user.index()].bytes : kNoLimit);
   }
   return true;
 }

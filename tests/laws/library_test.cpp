@@ -81,6 +81,15 @@ TEST_P(Library, ComputesWhatOneDeviceDoes) {
   expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, prefetch: 1"), run);
 }
 
+TEST_P(Library, ComputesItWhereValuesAndStateWaitOnTheHost) {
+  for (const char* window : {"1", "2"}) {
+    LibraryCase lean = GetParam();
+    lean.call += std::string("\n    recompute block[3].attention\n    offload block with window: ") + window + "\n    offload model with what: optimizer";
+    LawRun run;
+    expect_values_of_one_device(gpt_source(lean, "zero: 3"), run);
+  }
+}
+
 TEST_P(Library, KeepsAllBitsInF32) {
   LawRun run;
   expect_values_of_one_device(gpt_source(GetParam()), run, tensor::DType::f32);

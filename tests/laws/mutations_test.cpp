@@ -74,6 +74,14 @@ TEST(LawMutations, RunAgainAndFrozen) {
   expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 12, .dim = 2, .hidden = 3}), build.strategy()), 250);
 }
 
+TEST(LawMutations, FrozenInShares) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+  build.line(2, 2).one_f_one_b(2, 2, true).replicate({"dp"}, 256, {}, 3);
+  build.add(directive::Freeze{{build.selector({{"layer", 2}})}, build.next_line()});
+  expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 2, .hidden = 3}), build.strategy()), 250);
+}
+
 TEST(LawMutations, Offloaded) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
+#include "ir/dag/bucket_layout.h"
 #include "tests/laws/law_runs.h"
 #include "tests/support/random_programs.h"
 
@@ -99,7 +101,11 @@ TEST(Recompute, WholeStagesAndSomeMicrobatchesToo) {
 
 /// The most instances of which something that a backward reads lies on the device at one action.
 std::size_t most_kept(const dag::Dag& dag, const dag::Role& role) {
-  std::vector<std::pair<std::size_t, std::size_t>> spans;  // from what makes or fetches it to the last that reads it
+  struct Span {
+    std::pair<dag::ChunkId, dag::Instance> of;
+    std::size_t first, last;
+  };
+  std::vector<Span> spans;  // from what makes or fetches it to the last that reads it
   const auto backward_reads = [&](dag::Port port) {
     for (const dag::Action& action : role.actions) {
       const dag::Node& node = dag.node(action.node);
@@ -121,18 +127,22 @@ std::size_t most_kept(const dag::Dag& dag, const dag::Role& role) {
   };
   for (std::size_t a = 0; a < role.actions.size(); ++a) {
     const dag::Node& node = dag.node(role.actions[a].node);
-    const bool forward = runs_body(node.kind) && node.pass == Pass::F;
+    const bool forward = runs_body(node.kind) && !is_backward(node.pass);
     if (!forward && !returns_to_device(node.kind)) continue;
     std::size_t end = a;
     for (std::uint32_t i = 0; i < node.num_outputs; ++i) {
       const dag::Port port{role.actions[a].node, i};
       if (returns_to_device(node.kind) || backward_reads(port)) end = std::max(end, last_use(port));
     }
-    if (end > a) spans.emplace_back(a, end);
+    if (end > a) spans.push_back({{node.chunk, node.instance}, a, end});
   }
   std::size_t most = 0;
   for (std::size_t a = 0; a < role.actions.size(); ++a) {
-    most = std::max(most, static_cast<std::size_t>(std::count_if(spans.begin(), spans.end(), [&](const auto& span) { return span.first <= a && a <= span.second; })));
+    std::set<std::pair<dag::ChunkId, dag::Instance>> here;
+    for (const Span& span : spans) {
+      if (span.first <= a && a <= span.last) here.insert(span.of);
+    }
+    most = std::max(most, here.size());
   }
   return most;
 }
@@ -175,6 +185,20 @@ TEST(Offload, AsManyInstancesStayAsTheWindowSays) {
   }
 }
 
+TEST(Offload, WhatRunsAgainIsInTheWindowToo) {
+  for (const std::uint32_t window : {1u, 2u, 3u}) {
+    SCOPED_TRACE(window);
+    std::string text = six_layers("    recompute stage\n    offload stage with window: " + std::to_string(window) + "\n");
+    for (std::size_t at; (at = text.find("one_f_one_b")) != std::string::npos;) text.replace(at, std::string("one_f_one_b").size(), "zb_h1");
+    Context context;
+    RandomProgram read = read_program(context, text);
+    LawProgram program(context, read.model, read.strategy);
+    ASSERT_TRUE(program);
+    for (const dag::Role& role : program.dag().plan->roles) EXPECT_LE(most_kept(program.dag(), role), window);
+    EXPECT_EQ(first_bit_difference(program.run({}), program.run_sequential()), "");
+  }
+}
+
 TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
   Compiled frozen("    freeze layer[0..2], stage[1]\n");
   ASSERT_TRUE(frozen.program);
@@ -198,6 +222,42 @@ TEST(Freeze, WeightsStayAndTheOthersTrainAsIfTheyWereConstant) {
   for (const dag::Chunk& chunk : dag.chunks) {
     const dag::Body& backward = dag.bodies[chunk.bodies[static_cast<std::size_t>(Pass::B)].index()];
     EXPECT_EQ(std::count_if(backward.outputs.begin(), backward.outputs.end(), [](const dag::BodyPort& port) { return port.kind == dag::PortKind::data; }), chunk.name == dag.chunks.back().name) << dag.context->text(chunk.name);
+  }
+}
+
+/// With `zero: 3` a device keeps a block of what is frozen, too, and gathers it where work reads it; else it keeps all of it.
+TEST(Freeze, WeightsAreCutAsParametersAre) {
+  for (std::uint32_t zero = 0; zero <= 3; ++zero) {
+    SCOPED_TRACE(zero);
+    std::string text = six_layers("    freeze layer[0..2], stage[1]\n    replicate model over dp with zero: " + std::to_string(zero) + "\n");
+    text.replace(text.find("pp: 2"), std::string("pp: 2").size(), "pp: 2, dp: 2");
+    Context context;
+    RandomProgram read = read_program(context, text);
+    LawProgram program(context, read.model, read.strategy);
+    ASSERT_TRUE(program);
+    const LawRun run = program.run({});
+    EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+    const dag::Dag& dag = program.dag();
+    std::int64_t kept = 0, of_all = 0;
+    std::size_t gathers = 0;
+    for (const dag::Role& role : dag.plan->roles) {
+      for (const dag::Buffer& buffer : role.buffers) {
+        if (!buffer.bucket.valid() || !dag.frozen(dag.buckets[buffer.bucket.index()])) continue;
+        EXPECT_EQ(buffer.cls, dag::BufferClass::parameters);
+        kept += buffer.bytes;
+        of_all += dag::bucket_layout(dag, dag.buckets[buffer.bucket.index()]).bytes;
+      }
+      for (const dag::Action& action : role.actions) {
+        const dag::BucketId bucket = dag.node(action.node).subject.bucket();
+        gathers += unites_blocks(dag.node(action.node).kind) && dag.frozen(dag.buckets[bucket.index()]);
+      }
+    }
+    EXPECT_GT(of_all, 0);
+    EXPECT_EQ(kept, zero == 3 ? of_all / 2 : of_all);
+    EXPECT_EQ(gathers > 0, zero == 3);
+    for (const auto& [name, values] : run.parameters) {
+      EXPECT_EQ(values.back() == run.initial.at(name), run.gradients.find(name) == run.gradients.end()) << name;
+    }
   }
 }
 

@@ -22,6 +22,7 @@ TEST(Mutations, ReplicasWithASplitBackward) { expect_all_refused("replicated", 4
 TEST(Mutations, OptimizerStateInShares) { expect_all_refused("state_in_shares", 700); }
 TEST(Mutations, GradientsInShares) { expect_all_refused("cut_gradients", 700); }
 TEST(Mutations, ParametersInShares) { expect_all_refused("cut_parameters", 700); }
+TEST(Mutations, FrozenParametersInShares) { expect_all_refused("frozen_shares", 700); }
 TEST(Mutations, AMaskedLossAndItsCount) { expect_all_refused("masked_planned", 300); }
 TEST(Mutations, ASendThatAnOrderNames) { expect_all_refused("named_send", 500); }
 TEST(Mutations, ChunksThatShareABody) { expect_all_refused("shared_bodies", 1000); }

@@ -1,0 +1,235 @@
+// Three regions on two replicas, parameters in shares: those of the second region are frozen, gathered and never reduced.
+pir 1 planned
+train small loc("small.pipe":18:7-18:12) {
+  steps 3
+  dtype f32
+  seed 0
+  data synthetic(classes: 0, batch: 8, dim: 5) loc("small.pipe":19:12-19:39)
+  optim sgd(lr: constant(0.1, warmup: 0, floor: 0), momentum: 0, weight_decay: 0) loc("small.pipe":20:12-20:24)
+}
+mesh grid(dp: 2) loc("small.pipe":17:1-17:17)
+split batch into mb: 2 loc("small.pipe":24:5-24:27)
+param first.0.w: f32[dim: 5, e: 5] = normal(0.2) loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+param middle.0.w: f32[dim: 5, e: 5] = normal(0.2) frozen loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+param last.0.gain: f32[dim: 5] = ones(1) loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+input x: f32[batch: 8*, dim: 5] loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
+loss loss.0: 40 loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
+chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+chunk middle0 of middle[0] F @middle0.F B @middle0.B loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+chunk last0 of last[0] F @last0.F B @last0.B loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+chunk model of model F @model.F B @model.B loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+bucket first0.0 (first.0.w) on grid[] over dp flat dp cut parameters by run prefetch 1 loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+bucket last0.0 (last.0.gain) on grid[] over dp flat dp cut parameters by run prefetch 1 loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+bucket middle0.0 (middle.0.w) on grid[] flat dp cut parameters by run prefetch 1 loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+stream compute
+stream reduce.grid
+stream sum.grid
+stream gather.grid
+body @first0.F(%x: data f32[batch: 2*, dim: 5] input x,
+    %first.0.w: param f32[dim: 5, e: 5] param first.0.w)
+    -> (%first.0.rename.1: data f32[batch: 2*, dim: 5]) {
+  %x = port f32[batch: 2*, dim: 5]
+  %first.0.w = port f32[dim: 5, e: 5]
+  %first.0.contract = contract(%x, %first.0.w) {dims: [dim]} : f32[batch: 2*, e: 5] @F loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  %first.0.rename = rename(%first.0.contract) {dims: [e], dims2: [dim]} : f32[batch: 2*, dim: 5] @F loc("small.pipe":7:12-7:33 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  %first.0.rename.1 = broadcast(%first.0.rename) {shape: f32[batch: 2*, dim: 5]} : f32[batch: 2*, dim: 5] @F
+}
+body @first0.B(%x: data f32[batch: 2*, dim: 5] input x,
+    %d.first.0.rename.contract: data f32[batch: 2*, dim: 5])
+    -> (%d.first.0.w.contract: grad f32[dim: 5, e: 5] param first.0.w as first.0.w) {
+  %x = port f32[batch: 2*, dim: 5]
+  %d.first.0.rename.contract = port f32[batch: 2*, dim: 5]
+  %d.first.0.contract.rename = rename(%d.first.0.rename.contract) {dims: [dim], dims2: [e]} : f32[batch: 2*, e: 5] @BI loc("small.pipe":7:12-7:33 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  %d.first.0.w.contract = contract(%x, %d.first.0.contract.rename) {dims: [batch]} : f32[dim: 5, e: 5] @BW loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+}
+body @middle0.F(%first.0.rename: data f32[batch: 2*, dim: 5] as first.0.rename.1,
+    %middle.0.w: param f32[dim: 5, e: 5] param middle.0.w)
+    -> (%middle.0.rename.1: data f32[batch: 2*, dim: 5]) {
+  %first.0.rename = port f32[batch: 2*, dim: 5]
+  %middle.0.w = port f32[dim: 5, e: 5]
+  %middle.0.contract = contract(%first.0.rename, %middle.0.w) {dims: [dim]} : f32[batch: 2*, e: 5] @F loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  %middle.0.rename = rename(%middle.0.contract) {dims: [e], dims2: [dim]} : f32[batch: 2*, dim: 5] @F loc("small.pipe":11:12-11:33 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  %middle.0.rename.1 = broadcast(%middle.0.rename) {shape: f32[batch: 2*, dim: 5]} : f32[batch: 2*, dim: 5] @F
+}
+body @middle0.B(%d.middle.0.rename.mul: data f32[batch: 2*, dim: 5],
+    %middle.0.w: param f32[dim: 5, e: 5] param middle.0.w)
+    -> (%d.first.0.rename.contract: data f32[batch: 2*, dim: 5]) {
+  %d.middle.0.rename.mul = port f32[batch: 2*, dim: 5]
+  %middle.0.w = port f32[dim: 5, e: 5]
+  %d.middle.0.contract.rename = rename(%d.middle.0.rename.mul) {dims: [dim], dims2: [e]} : f32[batch: 2*, e: 5] @BI loc("small.pipe":11:12-11:33 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  %d.first.0.rename.contract = contract(%d.middle.0.contract.rename, %middle.0.w) {dims: [e]} : f32[batch: 2*, dim: 5] @BI loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+}
+body @last0.F(%middle.0.rename: data f32[batch: 2*, dim: 5] as middle.0.rename.1,
+    %last.0.gain: param f32[dim: 5] param last.0.gain)
+    -> (%last.0.mul: data f32[batch: 2*, dim: 5]) {
+  %middle.0.rename = port f32[batch: 2*, dim: 5]
+  %last.0.gain = port f32[dim: 5]
+  %last.0.mul = mul(%middle.0.rename, %last.0.gain) : f32[batch: 2*, dim: 5] @F loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+}
+body @last0.B(%middle.0.rename: saved f32[batch: 2*, dim: 5] as middle.0.rename.1,
+    %d.last.0.mul.mul: data f32[batch: 2*, dim: 5],
+    %last.0.gain: param f32[dim: 5] param last.0.gain)
+    -> (%d.middle.0.rename.mul: data f32[batch: 2*, dim: 5],
+    %d.last.0.gain.sum: grad f32[dim: 5] param last.0.gain as last.0.gain) {
+  %middle.0.rename = port f32[batch: 2*, dim: 5]
+  %d.last.0.mul.mul = port f32[batch: 2*, dim: 5]
+  %last.0.gain = port f32[dim: 5]
+  %d.middle.0.rename.mul = mul(%d.last.0.mul.mul, %last.0.gain) : f32[batch: 2*, dim: 5] @BI loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  %d.last.0.gain.mul = mul(%d.last.0.mul.mul, %middle.0.rename) : f32[batch: 2*, dim: 5] @BW loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  %d.last.0.gain.sum = sum(%d.last.0.gain.mul) {dims: [batch]} : f32[dim: 5] @BW loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+}
+body @model.F(%last.0.mul: data f32[batch: 2*, dim: 5])
+    -> (%sum: loss_sum f32[] loss loss.0) {
+  %last.0.mul = port f32[batch: 2*, dim: 5]
+  %square = square(%last.0.mul) : f32[batch: 2*, dim: 5] @F loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+  %sum = sum(%square) {dims: [batch, dim]} : f32[] @F loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
+}
+body @model.B(%last.0.mul: saved f32[batch: 2*, dim: 5])
+    -> (%d.last.0.mul.mul: data f32[batch: 2*, dim: 5]) {
+  %last.0.mul = port f32[batch: 2*, dim: 5]
+  %d.square.fill = fill() {scalar: 0.025, shape: f32[batch: 2*, dim: 5]} : f32[batch: 2*, dim: 5] @BI loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
+  %d.last.0.mul.scale = scale(%d.square.fill) {scalar: 2} : f32[batch: 2*, dim: 5] @BI loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+  %d.last.0.mul.mul = mul(%d.last.0.mul.scale, %last.0.mul) : f32[batch: 2*, dim: 5] @BI loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+}
+graph {
+  gather.first0.0.F.first0.mb0 = gather bucket first0.0 F first0 [mb: 0] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  load.x.mb0.grid = load x [mb: 0] on grid[] cut dp stream compute loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
+  gather.middle0.0.F.middle0.mb0 = gather bucket middle0.0 F middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.grid, gather.first0.0.F.first0.mb0) on grid[] cut dp stream compute loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  gather.last0.0.F.last0.mb0 = gather bucket last0.0 F last0 [mb: 0] (param update.last0.0) over dp on grid[] stream gather.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  F.middle0.mb0 = F middle0 [mb: 0] @middle0.F (F.first0.mb0, gather.middle0.0.F.middle0.mb0) on grid[] cut dp stream compute after F.first0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.last0.mb0 = F last0 [mb: 0] @last0.F (F.middle0.mb0, gather.last0.0.F.last0.mb0) on grid[] cut dp stream compute after F.middle0.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  F.model.mb0 = F model [mb: 0] @model.F (F.last0.mb0) on grid[] cut dp stream compute after F.last0.mb0 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+  B.model.mb0 = B model [mb: 0] @model.B (F.last0.mb0) on grid[] cut dp stream compute after F.model.mb0 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+  gather.middle0.0.B.middle0.mb0 = gather bucket middle0.0 B middle0 [mb: 0] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.last0.mb0 = B last0 [mb: 0] @last0.B (F.middle0.mb0, B.model.mb0, gather.last0.0.F.last0.mb0) on grid[] cut dp stream compute after B.model.mb0 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  reduce_scatter.last0.0.B.last0.mb0 = reduce_scatter bucket last0.0 B last0 [mb: 0] (grad B.last0.mb0:1) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  gather.first0.0.F.first0.mb1 = gather bucket first0.0 F first0 [mb: 1] (param update.first0.0) over dp on grid[] stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  B.middle0.mb0 = B middle0 [mb: 0] @middle0.B (B.last0.mb0, gather.middle0.0.B.middle0.mb0) on grid[] cut dp stream compute after B.last0.mb0 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.grid, B.middle0.mb0) on grid[] cut dp stream compute after B.middle0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  reduce_scatter.first0.0.B.first0.mb0 = reduce_scatter bucket first0.0 B first0 [mb: 0] (grad B.first0.mb0) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  load.x.mb1.grid = load x [mb: 1] on grid[] cut dp stream compute loc("small.pipe":2:5-2:32 from "small.pipe":18:15-18:20)
+  gather.middle0.0.F.middle0.mb1 = gather bucket middle0.0 F middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.grid, gather.first0.0.F.first0.mb1) on grid[] cut dp stream compute after B.first0.mb0 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  gather.last0.0.F.last0.mb1 = gather bucket last0.0 F last0 [mb: 1] (param update.last0.0) over dp on grid[] stream gather.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  F.middle0.mb1 = F middle0 [mb: 1] @middle0.F (F.first0.mb1, gather.middle0.0.F.middle0.mb1) on grid[] cut dp stream compute after F.first0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  F.last0.mb1 = F last0 [mb: 1] @last0.F (F.middle0.mb1, gather.last0.0.F.last0.mb1) on grid[] cut dp stream compute after F.middle0.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  F.model.mb1 = F model [mb: 1] @model.F (F.last0.mb1) on grid[] cut dp stream compute after F.last0.mb1 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+  all_reduce.loss.0.grid = all_reduce loss loss.0 (F.model.mb0, F.model.mb1) over dp on grid[] stream sum.grid loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
+  B.model.mb1 = B model [mb: 1] @model.B (F.last0.mb1) on grid[] cut dp stream compute after F.model.mb1 loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
+  gather.middle0.0.B.middle0.mb1 = gather bucket middle0.0 B middle0 [mb: 1] (param _:0) over dp on grid[] stream gather.grid loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.last0.mb1 = B last0 [mb: 1] @last0.B (F.middle0.mb1, B.model.mb1, gather.last0.0.F.last0.mb1) on grid[] cut dp stream compute after B.model.mb1 loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  reduce_scatter.last0.0.B.last0.mb1 = reduce_scatter bucket last0.0 B last0 [mb: 1] (grad B.last0.mb1:1) over dp on grid[] stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  B.middle0.mb1 = B middle0 [mb: 1] @middle0.B (B.last0.mb1, gather.middle0.0.B.middle0.mb1) on grid[] cut dp stream compute after B.last0.mb1 loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.grid, B.middle0.mb1) on grid[] cut dp stream compute after B.middle0.mb1 loc("small.pipe":7:19-7:24 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  reduce_scatter.first0.0.B.first0.mb1 = reduce_scatter bucket first0.0 B first0 [mb: 1] (grad B.first0.mb1) over dp on grid[] stream reduce.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  sum_squares.last0.0 = sum_squares bucket last0.0 (grad reduce_scatter.last0.0.B.last0.mb0 + reduce_scatter.last0.0.B.last0.mb1) on grid[] stream compute loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  update.last0.0 = update bucket last0.0 (grad reduce_scatter.last0.0.B.last0.mb0 + reduce_scatter.last0.0.B.last0.mb1) on grid[] stream compute loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+  report.loss.0 = report loss loss.0 (all_reduce.loss.0.grid, all_reduce.loss.0.grid:1) on grid[] stream compute loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20)
+  sum_squares.first0.0 = sum_squares bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0 + reduce_scatter.first0.0.B.first0.mb1) on grid[] stream compute loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  update.first0.0 = update bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb0 + reduce_scatter.first0.0.B.first0.mb1) on grid[] stream compute loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+  all_reduce.norm.dp.grid = all_reduce (sum_squares.first0.0, sum_squares.last0.0) over dp on grid[] stream sum.grid loc("small.pipe":20:12-20:24)
+  norm.grid = norm (all_reduce.norm.dp.grid, all_reduce.norm.dp.grid:1) on grid[] stream compute loc("small.pipe":20:12-20:24)
+  report.norm = report norm (norm.grid) on grid[] stream compute loc("small.pipe":20:12-20:24)
+}
+communicator group.grid group (grid[]) over dp stream reduce.grid loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20) {
+  reduce_scatter.last0.0.B.last0.mb0
+  reduce_scatter.first0.0.B.first0.mb0
+  reduce_scatter.last0.0.B.last0.mb1
+  reduce_scatter.first0.0.B.first0.mb1
+}
+communicator group.grid.no2 group (grid[]) over dp stream sum.grid loc("small.pipe":3:5-3:40 from "small.pipe":18:15-18:20) {
+  all_reduce.loss.0.grid
+  all_reduce.norm.dp.grid
+}
+communicator group.grid.no3 group (grid[]) over dp stream gather.grid loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20) {
+  gather.first0.0.F.first0.mb0
+  gather.middle0.0.F.middle0.mb0
+  gather.last0.0.F.last0.mb0
+  gather.middle0.0.B.middle0.mb0
+  gather.first0.0.F.first0.mb1
+  gather.middle0.0.F.middle0.mb1
+  gather.last0.0.F.last0.mb1
+  gather.middle0.0.B.middle0.mb1
+}
+role grid at grid[] arena 1152 live 1152 {
+  buffer %parameters.first0.0 = parameters bucket first0.0 at 0 bytes 64
+  buffer %gradients.first0.0 = gradients bucket first0.0 at 64 bytes 64
+  buffer %parameters.last0.0 = parameters bucket last0.0 at 128 bytes 64
+  buffer %gradients.last0.0 = gradients bucket last0.0 at 192 bytes 64
+  buffer %parameters.middle0.0 = parameters bucket middle0.0 at 256 bytes 64
+  buffer %scalars = scalars at 320 bytes 64
+  buffer %gather.first0.0.F.first0.mb0:0 = gathered at 384 bytes 128
+  buffer %load.x.mb0.grid:0 = activations at 512 bytes 40
+  buffer %gather.middle0.0.F.middle0.mb0:0 = gathered at 576 bytes 128
+  buffer %F.first0.mb0:0 = activations at 704 bytes 40
+  buffer %workspace = workspace at 768 bytes 64
+  buffer %gather.last0.0.F.last0.mb0:0 = gathered at 384 bytes 128
+  buffer %F.middle0.mb0:0 = activations at 768 bytes 40
+  buffer %workspace#2 = workspace at 832 bytes 64
+  buffer %F.last0.mb0:0 = activations at 832 bytes 40
+  buffer %F.model.mb0:0 = activations at 576 bytes 4
+  buffer %B.model.mb0:0 = activations at 640 bytes 40
+  buffer %gather.middle0.0.B.middle0.mb0:0 = gathered at 832 bytes 128
+  buffer %B.last0.mb0:0 = activations at 704 bytes 40
+  buffer %reduce_scatter.last0.0.B.last0.mb0:0 = unreduced at 960 bytes 128
+  buffer %gather.first0.0.F.first0.mb1:0 = gathered at 384 bytes 128
+  buffer %B.middle0.mb0:0 = activations at 640 bytes 40
+  buffer %reduce_scatter.first0.0.B.first0.mb0:0 = unreduced at 704 bytes 128
+  buffer %load.x.mb1.grid:0 = activations at 512 bytes 40
+  buffer %gather.middle0.0.F.middle0.mb1:0 = gathered at 640 bytes 128
+  buffer %F.first0.mb1:0 = activations at 768 bytes 40
+  buffer %gather.last0.0.F.last0.mb1:0 = gathered at 384 bytes 128
+  buffer %F.middle0.mb1:0 = activations at 832 bytes 40
+  buffer %workspace#3 = workspace at 896 bytes 64
+  buffer %F.last0.mb1:0 = activations at 640 bytes 40
+  buffer %F.model.mb1:0 = activations at 704 bytes 4
+  buffer %B.model.mb1:0 = activations at 768 bytes 40
+  buffer %gather.middle0.0.B.middle0.mb1:0 = gathered at 896 bytes 128
+  buffer %B.last0.mb1:0 = activations at 640 bytes 40
+  buffer %reduce_scatter.last0.0.B.last0.mb1:0 = unreduced at 1024 bytes 128
+  buffer %B.middle0.mb1:0 = activations at 384 bytes 40
+  buffer %reduce_scatter.first0.0.B.first0.mb1:0 = unreduced at 768 bytes 128
+  buffer %sum_squares.last0.0:0 = activations at 640 bytes 8
+  buffer %sum_squares.first0.0:0 = activations at 384 bytes 8
+  buffer %norm.grid:0 = activations at 448 bytes 16
+  gather.first0.0.F.first0.mb0 on gather.grid via group.grid.no3 after previous report.norm reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb0:0)
+  load.x.mb0.grid on compute writes (%load.x.mb0.grid:0)
+  gather.middle0.0.F.middle0.mb0 on gather.grid via group.grid.no3 reads (%parameters.middle0.0) writes (%gather.middle0.0.F.middle0.mb0:0)
+  F.first0.mb0 on compute after gather.first0.0.F.first0.mb0 reads (%load.x.mb0.grid:0, %gather.first0.0.F.first0.mb0:0) writes (%F.first0.mb0:0) uses (%workspace)
+  gather.last0.0.F.last0.mb0 on gather.grid via group.grid.no3 after F.first0.mb0 reads (%parameters.last0.0) writes (%gather.last0.0.F.last0.mb0:0)
+  F.middle0.mb0 on compute after gather.middle0.0.F.middle0.mb0 reads (%F.first0.mb0:0, %gather.middle0.0.F.middle0.mb0:0) writes (%F.middle0.mb0:0) uses (%workspace#2)
+  F.last0.mb0 on compute after gather.last0.0.F.last0.mb0 reads (%F.middle0.mb0:0, %gather.last0.0.F.last0.mb0:0) writes (%F.last0.mb0:0)
+  F.model.mb0 on compute reads (%F.last0.mb0:0) writes (%F.model.mb0:0)
+  B.model.mb0 on compute reads (%F.last0.mb0:0) writes (%B.model.mb0:0)
+  gather.middle0.0.B.middle0.mb0 on gather.grid via group.grid.no3 after B.model.mb0 reads (%parameters.middle0.0) writes (%gather.middle0.0.B.middle0.mb0:0)
+  B.last0.mb0 on compute reads (%F.middle0.mb0:0, %B.model.mb0:0, %gather.last0.0.F.last0.mb0:0) writes (%B.last0.mb0:0, %reduce_scatter.last0.0.B.last0.mb0:0)
+  reduce_scatter.last0.0.B.last0.mb0 on reduce.grid via group.grid after B.last0.mb0 reads (%reduce_scatter.last0.0.B.last0.mb0:0) writes (%gradients.last0.0)
+  gather.first0.0.F.first0.mb1 on gather.grid via group.grid.no3 after B.last0.mb0 reads (%parameters.first0.0) writes (%gather.first0.0.F.first0.mb1:0)
+  B.middle0.mb0 on compute after gather.middle0.0.B.middle0.mb0 reads (%B.last0.mb0:0, %gather.middle0.0.B.middle0.mb0:0) writes (%B.middle0.mb0:0)
+  B.first0.mb0 on compute reads (%load.x.mb0.grid:0, %B.middle0.mb0:0) writes (%reduce_scatter.first0.0.B.first0.mb0:0)
+  reduce_scatter.first0.0.B.first0.mb0 on reduce.grid via group.grid after B.first0.mb0 reads (%reduce_scatter.first0.0.B.first0.mb0:0) writes (%gradients.first0.0)
+  load.x.mb1.grid on compute writes (%load.x.mb1.grid:0)
+  gather.middle0.0.F.middle0.mb1 on gather.grid via group.grid.no3 after reduce_scatter.first0.0.B.first0.mb0 reads (%parameters.middle0.0) writes (%gather.middle0.0.F.middle0.mb1:0)
+  F.first0.mb1 on compute after reduce_scatter.first0.0.B.first0.mb0, gather.first0.0.F.first0.mb1 reads (%load.x.mb1.grid:0, %gather.first0.0.F.first0.mb1:0) writes (%F.first0.mb1:0) uses (%workspace#2)
+  gather.last0.0.F.last0.mb1 on gather.grid via group.grid.no3 after F.first0.mb1 reads (%parameters.last0.0) writes (%gather.last0.0.F.last0.mb1:0)
+  F.middle0.mb1 on compute after gather.middle0.0.F.middle0.mb1 reads (%F.first0.mb1:0, %gather.middle0.0.F.middle0.mb1:0) writes (%F.middle0.mb1:0) uses (%workspace#3)
+  F.last0.mb1 on compute after gather.last0.0.F.last0.mb1 reads (%F.middle0.mb1:0, %gather.last0.0.F.last0.mb1:0) writes (%F.last0.mb1:0)
+  F.model.mb1 on compute reads (%F.last0.mb1:0) writes (%F.model.mb1:0)
+  all_reduce.loss.0.grid on sum.grid via group.grid.no2 after F.model.mb1 reads (%F.model.mb0:0, %F.model.mb1:0) writes (%F.model.mb0:0, %F.model.mb1:0)
+  B.model.mb1 on compute reads (%F.last0.mb1:0) writes (%B.model.mb1:0)
+  gather.middle0.0.B.middle0.mb1 on gather.grid via group.grid.no3 after F.middle0.mb1 reads (%parameters.middle0.0) writes (%gather.middle0.0.B.middle0.mb1:0)
+  B.last0.mb1 on compute reads (%F.middle0.mb1:0, %B.model.mb1:0, %gather.last0.0.F.last0.mb1:0) writes (%B.last0.mb1:0, %reduce_scatter.last0.0.B.last0.mb1:0)
+  reduce_scatter.last0.0.B.last0.mb1 on reduce.grid via group.grid after B.last0.mb1 reads (%reduce_scatter.last0.0.B.last0.mb1:0) writes (+%gradients.last0.0)
+  B.middle0.mb1 on compute after gather.middle0.0.B.middle0.mb1 reads (%B.last0.mb1:0, %gather.middle0.0.B.middle0.mb1:0) writes (%B.middle0.mb1:0)
+  B.first0.mb1 on compute reads (%load.x.mb1.grid:0, %B.middle0.mb1:0) writes (%reduce_scatter.first0.0.B.first0.mb1:0)
+  reduce_scatter.first0.0.B.first0.mb1 on reduce.grid via group.grid after B.first0.mb1 reads (%reduce_scatter.first0.0.B.first0.mb1:0) writes (+%gradients.first0.0)
+  sum_squares.last0.0 on compute after reduce_scatter.last0.0.B.last0.mb1 reads (%gradients.last0.0) writes (%sum_squares.last0.0:0)
+  update.last0.0 on compute reads (%gradients.last0.0) writes (%parameters.last0.0)
+  report.loss.0 on compute after all_reduce.loss.0.grid reads (%F.model.mb0:0, %F.model.mb1:0)
+  sum_squares.first0.0 on compute after reduce_scatter.first0.0.B.first0.mb1 reads (%gradients.first0.0) writes (%sum_squares.first0.0:0)
+  update.first0.0 on compute reads (%gradients.first0.0) writes (%parameters.first0.0)
+  all_reduce.norm.dp.grid on sum.grid via group.grid.no2 after sum_squares.first0.0 reads (%sum_squares.first0.0:0, %sum_squares.last0.0:0) writes (%sum_squares.first0.0:0, %sum_squares.last0.0:0)
+  norm.grid on compute after all_reduce.norm.dp.grid reads (%sum_squares.first0.0:0, %sum_squares.last0.0:0) writes (%norm.grid:0)
+  report.norm on compute reads (%norm.grid:0)
+}
