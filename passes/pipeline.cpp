@@ -30,27 +30,27 @@ using namespace dag;
 
 namespace {
 
-/// A rewrite of a DAG at a level: it gives the next one, or what the rewrite after it takes.
+/// A rewrite of a DAG at a level: it gives the next one, or what the rewrites after it take.
 struct Rewrite {
   std::string_view name;
-  Level from;
+  Level from, to;
   bool (*run)(Dag& dag, const directive::Strategy& strategy, const Options& options, DiagnosticSink& sink);
   bool forward_only = false;  // for held-out programs alone
 };
 
 constexpr Rewrite kRewrites[] = {
-    {"split", Level::built, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
-    {"place", Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
+    {"split", Level::built, Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
+    {"place", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
     // Replication speaks of the axes that placement leaves whole.
-    {"replicate", Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
+    {"replicate", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
     // The homes of parameters are those of training: a forward-only program reads them where training updates them.
-    {"drop_backward", Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
-    {"communicate", Level::placed, [](Dag& dag, const auto&, const auto&, auto& sink) { return communicate(dag, sink); }},
-    {"order", Level::communicating, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
+    {"drop_backward", Level::placed, Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},
+    {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto&, const auto&, auto& sink) { return communicate(dag, sink); }},
+    {"order", Level::communicating, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
     // Runs of work follow from its order.
-    {"rounds", Level::ordered, [](Dag& dag, const auto&, const auto&, auto&) { return make_rounds(dag), true; }},
-    {"offload", Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return offload(dag, strategy, sink); }},
-    {"plan", Level::ordered, [](Dag& dag, const auto&, const auto& options, auto& sink) {
+    {"rounds", Level::ordered, Level::ordered, [](Dag& dag, const auto&, const auto&, auto&) { return make_rounds(dag), true; }},
+    {"offload", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return offload(dag, strategy, sink); }},
+    {"plan", Level::ordered, Level::planned, [](Dag& dag, const auto&, const auto& options, auto& sink) {
        plan(dag, options.workspace_bytes);
        return check_requirements(dag, sink, options.memory_advice);
      }},
@@ -78,7 +78,7 @@ bool rewrite(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink
   const std::size_t errors = sink.error_count();
   for (const Rewrite& rewrite : kRewrites) {
     if (rewrite.from < start || (rewrite.forward_only && !options.forward_only)) continue;
-    if (rewrite.from >= options.stop_at) break;
+    if (rewrite.to > options.stop_at) break;
     if (!rewrite.run(dag, strategy, options, sink) || sink.error_count() > errors || !look_at(rewrite.name, dag, options, sink)) return false;
   }
   complete(dag);

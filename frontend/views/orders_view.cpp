@@ -32,12 +32,20 @@ class Labels {
  public:
   explicit Labels(const passes::OrdersTable& table) : rows_(cells_of(table)), labels_(rows_) {}
   std::string of(std::size_t row, const Op& op) const { return labels_.of(row, {op.pass, op.region, op.part_of_stage ? std::nullopt : op.stage, op.mb, op.slice, op.part}); }
+  /// With marks where values wait on the host.
+  std::string marked(std::size_t row, const Op& op) const { return (op.fetches ? "<" : "") + of(row, op) + (op.offloads ? ">" : ""); }
   std::string legend() const { return labels_.legend(rows_); }
 
  private:
   const pictures::CellRows rows_;
   const pictures::CellLabels labels_;
 };
+
+/// Where copies to the host are marked: what the marks mean.
+std::string copies_legend(const passes::OrdersTable& table) {
+  const bool any = std::any_of(table.rows.begin(), table.rows.end(), [](const Row& row) { return std::any_of(row.ops.begin(), row.ops.end(), [](const Op& op) { return op.offloads || op.fetches; }); });
+  return any ? "> behind an operation: what backwards read of it goes to the memory of the host; < before one: it reads what comes back\n" : "";
+}
 
 }  // namespace
 
@@ -49,12 +57,12 @@ std::string orders_text(const passes::OrdersTable& table) {
     const Op* before = nullptr;
     for (const Op& op : table.rows[r].ops) {
       text += before && op.group && before->group == op.group ? "&" : " ";
-      text += labels.of(r, op);
+      text += labels.marked(r, op);
       before = &op;
     }
     text += "\n";
   }
-  return text + labels.legend();
+  return text + labels.legend() + copies_legend(table);
 }
 
 std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& table) {
@@ -77,6 +85,8 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
       if (op.copy) object["copy"] = op.copy;
       if (op.slice) object["slice"] = op.slice;
       if (op.part) object["part"] = *op.part;
+      if (op.offloads) object["offloads"] = true;
+      if (op.fetches) object["fetches"] = true;
       if (op.group) object["group"] = *op.group;
       if (table.placement.empty()) {
         Array devices;
@@ -122,7 +132,7 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
     std::map<std::string_view, std::size_t> regions;  // in the order in which the rank meets them
     for (const Op& op : ops) {
       const bool joined = &op != &ops.front() && op.group && (&op - 1)->group == op.group;
-      row.cells.push_back({start(op), end(op), labels.of(r, op), joined});
+      row.cells.push_back({start(op), end(op), labels.marked(r, op), joined});
       const std::size_t region = regions.emplace(op.region, regions.size()).first->second;
       const pictures::ShadeRow& shade = pictures::row_of(pictures::shade_of(op.pass));
       row.colours.push_back(region % 2 == 0 ? shade.terminal : shade.terminal_other);
@@ -134,7 +144,7 @@ std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const
 }  // namespace
 
 std::string grid_text(const passes::OrdersTable& table, const dag::Dag& dag, const pictures::Screen& screen) {
-  return pictures::grid_text(grid_rows(table, dag), screen) + Labels(table).legend();
+  return pictures::grid_text(grid_rows(table, dag), screen) + Labels(table).legend() + copies_legend(table);
 }
 
 }  // namespace piper::views

@@ -40,6 +40,7 @@ class Table {
     out_.microbatches = per_copy * copies;
     std::vector<Instance> last_instance(out_.rows.size());
     placed_.assign(copies, {});
+    find_copies();
     for (const NodeId id : dag_.order) {
       const Node& node = dag_.node(id);
       if (!runs_body(node.kind)) continue;
@@ -53,6 +54,8 @@ class Table {
       op.devices = node.devices;
       op.loc = node.loc;
       op.first = op.last = id;
+      op.offloads = leaves_[id.index()];
+      op.fetches = returns_[id.index()];
       if (!dag_.group.empty() && dag_.group[id.index()] != Dag::kNoGroup) op.group = dag_.group[id.index()];
       for (const std::uint32_t row : rows_of_[node.devices.index()]) {
         std::vector<OrdersTable::Op>& ops = out_.rows[row].ops;
@@ -63,6 +66,8 @@ class Table {
         if (joins) {
           ++ops.back().num_nodes;
           ops.back().last = id;
+          ops.back().offloads |= op.offloads;
+          ops.back().fetches |= op.fetches;
           ops.back().region = stage_text(*op.stage);
           ops.back().part_of_stage = false;
           continue;
@@ -84,6 +89,21 @@ class Table {
   }
 
  private:
+  /// Work whose values are copied to the host, and work that reads what comes back.
+  void find_copies() {
+    leaves_.assign(dag_.nodes.size(), false);
+    returns_.assign(dag_.nodes.size(), false);
+    for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
+      const Node& node = dag_.nodes[n];
+      if (!leaves_device(node.kind) && !runs_body(node.kind)) continue;
+      for (const Input& input : dag_.inputs_of(node)) {
+        if (!input.source.node.valid()) continue;
+        if (leaves_device(node.kind)) leaves_[input.source.node.index()] = true;
+        if (returns_to_device(dag_.node(input.source.node).kind)) returns_[n] = true;
+      }
+    }
+  }
+
   std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(partition_)) + "[" + std::to_string(stage) + "]"; }
 
   /// Claimed ranks, then the smallest sets with chunks that no claim meets.
@@ -178,6 +198,7 @@ class Table {
   Dims dims_;
   const PieceTexts texts_;
   OrdersTable out_;
+  std::vector<bool> leaves_, returns_;               // per node: copies of what it makes, and of what it reads
   std::vector<std::vector<std::uint32_t>> rows_of_;  // per device set with chunks: the rows that it holds
   std::vector<std::vector<std::uint32_t>> placed_;   // per copy: the row of each stage
   bool single_ = true;

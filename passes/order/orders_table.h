@@ -23,6 +23,7 @@ struct OrdersTable {
     std::uint32_t mb = 0;                 // over the whole batch: copy 1 continues where copy 0 ends
     std::uint32_t copy = 0, slice = 0;
     std::optional<std::uint32_t> part;    // where the row has several of this name, pass and instance (a region runs in pieces, or as two calls): its number among them
+    bool offloads = false, fetches = false;  // values that it makes go to the memory of the host behind it; values that it reads come back from there
     std::optional<std::uint32_t> group;   // overlap group, numbered per rank from 0; members stand in text order
     DeviceSetId devices;
     LocId loc;
