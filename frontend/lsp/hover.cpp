@@ -76,7 +76,7 @@ std::string about_item(const ast::Item& item) {
 
 /// What a plan of it comes to, with its grid: at the sizes of a check. Nothing where it has none, or one that takes long.
 std::string about_plan(Request& request, const std::string& name) {
-  constexpr std::size_t kWidest = 100, kMostRows = 8;
+  constexpr std::size_t kWidest = 160, kMostRows = 8;
   try {
     const Subject subject = subject_called(request, name);
     if (!is_small(request, subject)) return {};

@@ -57,13 +57,14 @@ struct RegionCost {
 
 /// Of the forward of each region of that name.
 std::map<RegionId, RegionCost> costs_of(const tensor::Graph& model, std::string_view region) {
+  const bool all = region == "model" || region == model.name;
   const Symbol name = model.context().symbol(region);
   std::unordered_map<std::uint32_t, std::size_t> params;
   for (std::size_t i = 0; i < model.params.size(); ++i) params.emplace(model.params[i].value.value(), i);
   std::map<RegionId, RegionCost> costs;
   for (const tensor::Node& node : model.nodes()) {
     if (node.pass != Pass::F) continue;
-    const std::optional<RegionId> instance = region == "model" ? RegionId() : instance_of(model.regions, node.region, name);
+    const std::optional<RegionId> instance = all ? RegionId() : instance_of(model.regions, node.region, name);
     if (!instance) continue;
     RegionCost& cost = costs[*instance];
     std::vector<tensor::Type> operands, results;
