@@ -146,7 +146,8 @@ std::string region_text(Request& request, const Subject& train, std::string_view
   const auto words = [&](const RegionCost& cost) {
     double elements = 0;
     for (const std::size_t param : cost.params) elements += static_cast<double>(model->type(model->params[param].value).elements());
-    return scaled(cost.flops) + "flop in a forward of the batch, " + scaled(elements) + "parameters";
+    const std::string params = scaled(elements);
+    return scaled(cost.flops) + "flop in a forward of the batch, " + params + (params.ends_with(' ') ? "" : " ") + "parameters";
   };
   // Instances of one name are alike more often than not.
   std::vector<std::string> different;
