@@ -71,7 +71,10 @@ void end_guard(const Command& command) {
 /// The beginning and the end of a text that may be long.
 class Words {
  public:
+  explicit Words(const std::function<void(std::string_view)>& listener) : listener_(listener) {}
+
   void add(const char* text, std::size_t size) {
+    if (listener_) listener_({text, size});
     said_ += size;
     const std::size_t to_head = std::min(size, kKeptWords - head_.size());
     head_.append(text, to_head);
@@ -85,6 +88,7 @@ class Words {
   }
 
  private:
+  const std::function<void(std::string_view)>& listener_;
   std::string head_;
   std::deque<char> tail_;
   std::size_t said_ = 0;
@@ -161,13 +165,13 @@ Command start(const std::vector<std::string>& words) {
   return command;
 }
 
-CommandEnd finish(const Command& command, int stop) {
+CommandEnd finish(const Command& command, int stop, const std::function<void(std::string_view)>& said) {
   CommandEnd end{.status = -1};
   if (command.error == 0) {
     // An old kernel has no such file: there one looks now and then.
     const int process = static_cast<int>(syscall(SYS_pidfd_open, command.pid, 0));
     pollfd files[] = {{process, POLLIN, 0}, {command.words, POLLIN, 0}, {stop, POLLIN, 0}};
-    Words words;
+    Words words(said);
     Ending ending(command.guard);
     while (!has_ended(command.pid)) {
       poll(files, 3, process >= 0 && !ending.asked() ? -1 : 50);

@@ -9,7 +9,9 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace piper::backend {
@@ -38,7 +40,8 @@ struct CommandEnd {
 inline constexpr std::size_t kKeptWords = 64 << 10, kMostWords = 64 << 20;
 
 /// Waits for the end of a command, which comes soon once `stop` can be read: then it is asked to end, and made to if it does not. -1: nobody stops it.
-CommandEnd finish(const Command& command, int stop);
+/// `said` gets what the command says, as it comes.
+CommandEnd finish(const Command& command, int stop, const std::function<void(std::string_view)>& said = {});
 
 /// Whether the file can be read.
 bool can_be_read(int file);

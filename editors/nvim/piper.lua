@@ -4,7 +4,7 @@ vim.lsp.config("piper", {
   cmd = { "piper", "lsp" },
   filetypes = { "pipe" },
   root_markers = { ".git" },
-  settings = { piper = { values = vim.empty_dict() } }, -- such as { layers = 4 }, as `-D` gives them
+  settings = { piper = { values = vim.empty_dict(), train = "" } }, -- such as { layers = 4 }, as `-D` gives them; the train whose values are shown
 })
 vim.lsp.enable("piper")
 

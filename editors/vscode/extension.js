@@ -19,6 +19,7 @@ async function activate(context) {
       middleware: {
         // The grid of a train or schedule in an editor of its own, and not in a file.
         async executeCommand(name, args, next) {
+          if (name === "piper.open") return panel.show();
           const result = await next(name, args);
           if (name === "piper.grid" && result) {
             const document = await vscode.workspace.openTextDocument({ content: result.text, language: "plaintext" });

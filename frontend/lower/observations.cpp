@@ -36,6 +36,8 @@ void Observations::note(SourceRange range, const Value& value, const directive::
     seen.more = true;
   } else {
     seen.values.push_back(std::move(words));
+    const auto* tensor = value.get<TensorValue>();
+    if (tensor != nullptr && model != nullptr) seen.bytes.push_back(model->value(tensor->id).type.bytes());
   }
 }
 

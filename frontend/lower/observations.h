@@ -26,6 +26,7 @@ class Observations {
 
   struct Seen {
     std::vector<std::string> values;
+    std::vector<std::int64_t> bytes;  // of each value that is a tensor
     bool more = false;
     std::uint32_t looked_at = 0;
   };

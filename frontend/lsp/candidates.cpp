@@ -360,20 +360,8 @@ class Completer : CandidateNames {
   }
 
   void settings_of(std::string_view first) {
-    if (first == "partition") name_of_pair("sizes", "[int]: units in each part");
-    if (first == "replicate") {
-      name_of_pair("bucket", "bytes: gradients that are reduced together");
-      name_of_pair("prefetch", "int: how many runs of work ahead cut parameters are gathered");
-      name_of_pair("reduce", "step, each or run: when gradients are summed over the replicas");
-      name_of_pair("zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too");
-    }
-    if (first == "offload") {
-      name_of_pair("what", "activations, which backwards read, or optimizer: its state");
-      name_of_pair("window", "int: of how many instances, or buckets, each device keeps it");
-    }
-    if (first == "stream") {
-      name_of_pair("priority", "high or normal");
-      name_of_pair("window", "int: how many may be under way");
+    for (const DirectiveSetting& setting : directive_settings()) {
+      if (setting.directive == first) name_of_pair(setting.name, setting.meaning);
     }
   }
 

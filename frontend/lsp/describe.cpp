@@ -61,12 +61,25 @@ constexpr Word kWords[] = {
     {"var", "a name whose value changes"},
     {"weight", "parameters of the model, with their dimensions and how they begin"},
     {"with", "settings of a directive: `with bucket: 25MiB`"},
+    {"all", "every device of the machine's mesh"},
     {"data", "where the samples come from: `bytes`, `arrays` or `synthetic`"},
     {"dtype", "the type of the elements: `f32` or `f64`"},
     {"held_out", "data to evaluate at the end"},
     {"optim", "the optimizer: `sgd` or `adamw`"},
     {"seed", "the number that all random values come from"},
     {"steps", "how many steps are trained"},
+};
+
+constexpr DirectiveSetting kSettings[] = {
+    {"offload", "what", "activations, which backwards read, or optimizer: its state"},
+    {"offload", "window", "int: of how many instances, or buckets, each device keeps it"},
+    {"partition", "sizes", "[int]: units in each part"},
+    {"replicate", "bucket", "bytes: gradients that are reduced together"},
+    {"replicate", "prefetch", "int: how many runs of work ahead cut parameters are gathered"},
+    {"replicate", "reduce", "step, each or run: when gradients are summed over the replicas"},
+    {"replicate", "zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too"},
+    {"stream", "priority", "high or normal"},
+    {"stream", "window", "int: how many may be under way"},
 };
 
 std::string type_text(const ast::TypeRef* type) { return type != nullptr ? ast::source_text(*type) : std::string(); }
@@ -115,6 +128,8 @@ std::string_view meaning_of_word(std::string_view word) {
   }
   return {};
 }
+
+std::span<const DirectiveSetting> directive_settings() { return kSettings; }
 
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration) {
   const NodesAt nodes = nodes_at(module, declaration.begin);

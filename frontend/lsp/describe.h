@@ -2,6 +2,7 @@
 // Declarations, builtins and keywords in words, for hover, completion and signature help.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,12 @@ const ast::Item* item_named_at(const sema::Program& program, SourceRange name);
 
 /// What a keyword or a setting of a train does, in one line; empty: none that is known.
 std::string_view meaning_of_word(std::string_view word);
+
+/// `with bucket: 25MiB` of a directive.
+struct DirectiveSetting {
+  std::string_view directive, name, meaning;
+};
+std::span<const DirectiveSetting> directive_settings();
 
 /// What a local is, as it is declared: `let y: tensor`, `weight up[dim, hidden]`, `parameter p: axis`.
 std::string describe_local(Request& request, const ast::Module& module, SourceRange declaration);

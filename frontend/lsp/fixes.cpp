@@ -2,6 +2,7 @@
 
 #include "frontend/lsp/diagnostics.h"
 #include "frontend/lsp/methods.h"
+#include "frontend/lsp/order_fixes.h"
 
 namespace piper::lsp {
 
@@ -16,6 +17,17 @@ bool wants_fixes(const json::Object& context) {
   return false;
 }
 
+/// Where its code is one of orders.
+std::optional<json::Object> fix_of_order(Request& request, const json::Object* diagnostic) {
+  const auto written = diagnostic != nullptr ? diagnostic->getString("code") : std::nullopt;
+  const json::Object* range = diagnostic != nullptr ? diagnostic->getObject("range") : nullptr;
+  const std::optional<Code> code = written && range != nullptr ? parse_code(written->str()) : std::nullopt;
+  const std::optional<Fix> fix = code ? order_fix(request, *code, request.offset(range->get("start"))) : std::nullopt;
+  auto edit = fix ? workspace_edit(*fix, request.project(), request.files(), request.unit()) : std::nullopt;
+  if (!edit) return std::nullopt;
+  return json::Object{{"title", text(fix->title)}, {"kind", "quickfix"}, {"diagnostics", json::Array{json::Object(*diagnostic)}}, {"isPreferred", true}, {"edit", std::move(*edit)}};
+}
+
 }  // namespace
 
 json::Value code_action(Request& request) {
@@ -27,6 +39,7 @@ json::Value code_action(Request& request) {
   const std::optional<OpenFile> file = request.project().find(request.document().path());
   for (const json::Value& each : *diagnostics) {
     const json::Object* diagnostic = each.getAsObject();
+    if (auto action = fix_of_order(request, diagnostic)) actions.push_back(std::move(*action));
     const json::Object* data = diagnostic != nullptr ? diagnostic->getObject("data") : nullptr;
     const json::Array* fixes = data != nullptr ? data->getArray("fixes") : nullptr;
     // Edits are for the text that was checked.

@@ -6,8 +6,10 @@
 #include "frontend/lsp/describe.h"
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/names.h"
+#include "frontend/lsp/subjects.h"
 #include "frontend/parse/lexemes.h"
 #include "ir/diagnostics/counted.h"
+#include "passes/plan/requirements.h"
 
 namespace piper::lsp {
 
@@ -28,23 +30,34 @@ std::string page_of(Code code) {
   return page;
 }
 
-std::string with_value(std::string value) { return value.empty() ? "" : "\nvalue: `" + value + "`\n"; }
+std::string with_value(std::string value, std::span<const std::int64_t> bytes = {}) {
+  if (value.empty()) return {};
+  std::string text = "\nvalue: `" + value + "`";
+  for (const std::int64_t each : bytes) text += ", " + passes::bytes_text(static_cast<double>(each));
+  return text + "\n";
+}
 
 /// A value says nothing where it only names its type.
 bool tells(const std::string& value) { return !value.starts_with("a ") && !value.starts_with("an "); }
 
+/// What stands there came to that, in words; empty: nothing that says more than its type.
+std::string with_value_at(Request& request, SourceRange range) {
+  const std::string value = request.value_of(range);
+  return tells(value) ? with_value(value, request.bytes_of(range)) : std::string();
+}
+
 /// What the name came to: at its declaration or at any use.
-std::string value_of_name(Request& request, const Name& name) {
-  std::string value = request.value_of(name.range);
+std::string with_value_of_name(Request& request, const Name& name) {
+  std::string value = with_value_at(request, name.range);
   const NodesAt nodes = nodes_at(*request.module(), name.declaration.begin);
   const auto* let = llvm::dyn_cast_or_null<ast::LetStmt>(nodes.statement);
-  if (value.empty() && let != nullptr && let->names.size() == 1 && let->names[0].range == name.declaration) value = request.value_of(let->value->range);
-  if (const auto* param = llvm::dyn_cast_or_null<ast::ParamItem>(nodes.item); value.empty() && param != nullptr) value = request.value_of(param->value->range);
+  if (value.empty() && let != nullptr && let->names.size() == 1 && let->names[0].range == name.declaration) value = with_value_at(request, let->value->range);
+  if (const auto* param = llvm::dyn_cast_or_null<ast::ParamItem>(nodes.item); value.empty() && param != nullptr) value = with_value_at(request, param->value->range);
   for (const service::Use& use : request.uses()) {
     if (!value.empty()) break;
-    if (use.declaration == name.declaration) value = request.value_of(use.range);
+    if (use.declaration == name.declaration) value = with_value_at(request, use.range);
   }
-  return tells(value) ? value : std::string();
+  return value;
 }
 
 std::string about_item(const ast::Item& item) {
@@ -61,16 +74,69 @@ std::string about_item(const ast::Item& item) {
   return text;
 }
 
+/// What a plan of it comes to, with its grid: at the sizes of a check. Nothing where it has none, or one that takes long.
+std::string about_plan(Request& request, const std::string& name) {
+  constexpr std::size_t kWidest = 160, kMostRows = 8;
+  try {
+    const Subject subject = subject_called(request, name);
+    if (!is_small(request, subject)) return {};
+    const service::Plan& plan = plan_of(request, subject);
+    std::string text = "\n" + measures_text(subject, plan) + "\n";
+    const std::string grid = grid_of(request, subject, plan);
+    const bool fits = grid.find('\n') <= kWidest && std::count(grid.begin(), grid.end(), '\n') <= static_cast<std::ptrdiff_t>(kMostRows);
+    return fits ? text + "```text\n" + grid + "```\n" : text;
+  } catch (const Refusal&) {
+    return {};  // its diagnostics say why
+  }
+}
+
+/// The train whose regions are meant at a place: the one around it, or the chosen one, or the first.
+std::string train_at(Request& request, std::uint32_t at) {
+  const std::string chosen = request.project().chosen_train();
+  std::string first;
+  for (const service::Symbol& symbol : request.symbols()) {
+    if (symbol.kind != service::SymbolKind::train) continue;
+    if (touches(symbol.range, at)) return symbol.name;
+    if (first.empty() || symbol.name == chosen) first = symbol.name;
+  }
+  return first;
+}
+
+/// What the regions of that name cost; nothing where the file has no train with such.
+std::string about_region(Request& request, std::uint32_t at, std::string_view region) {
+  const std::string train = train_at(request, at);
+  if (train.empty()) return {};
+  try {
+    const std::string text = region_text(request, subject_called(request, train), region);
+    return text.empty() ? text : "\n" + text + "\n";
+  } catch (const Refusal&) {
+    return {};
+  }
+}
+
+std::string about_subject(Request& request, const ast::Item& item) {
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return about_plan(request, std::string(train->name.name));
+  const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item);
+  if (function == nullptr || function->sort != ast::FunctionSort::schedule) return {};
+  const std::string name(function->name.name);
+  if (!request.files().is_library(item.range.file)) return item.range.file == request.file() ? about_plan(request, name) : std::string();
+  Request of_library = request.about(request.project().document(Lane::answers, name));
+  return about_plan(of_library, name);
+}
+
 std::optional<Shown> about_name(Request& request, std::uint32_t at) {
   const std::optional<Name> name = name_at(request, at);
   if (!name) return std::nullopt;
   if (const ast::Item* item = item_named_at(*request.program(), name->declaration)) {
     std::string text = about_item(*item);
-    if (llvm::isa<ast::ParamItem>(item)) text += with_value(value_of_name(request, *name));
+    if (llvm::isa<ast::ParamItem>(item)) text += with_value_of_name(request, *name);
+    text += about_subject(request, *item);
+    const auto* function = llvm::dyn_cast<ast::FunctionItem>(item);
+    if (function != nullptr && function->sort == ast::FunctionSort::model) text += about_region(request, at, function->name.name);
     return Shown{text, name->range};
   }
   if (name->declaration.file != request.file()) return Shown{code_block(request.text(name->declaration)), name->range};
-  return Shown{code_block(describe_local(request, *request.module(), name->declaration)) + with_value(value_of_name(request, *name)), name->range};
+  return Shown{code_block(describe_local(request, *request.module(), name->declaration)) + with_value_of_name(request, *name), name->range};
 }
 
 std::optional<Shown> about_builtin(Request& request, std::uint32_t at) {
@@ -88,21 +154,48 @@ std::optional<Shown> about_builtin(Request& request, std::uint32_t at) {
   return std::nullopt;
 }
 
+/// Of the name before a `:` that no declaration gives: of a train, a machine or a directive.
+std::string_view meaning_of_setting(Request& request, SourceRange name) {
+  const ast::Stmt* stmt = nodes_at(*request.module(), name.begin).statement;
+  if (stmt == nullptr) return {};
+  const std::string_view word = request.text(name);
+  if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) return setting->setting.name.range == name ? meaning_of_word(word) : std::string_view();
+  if (!llvm::StringRef(request.text().substr(name.end)).ltrim().starts_with(":")) return {};
+  const std::string_view statement = request.text(stmt->range);
+  for (const DirectiveSetting& setting : directive_settings()) {
+    if (setting.name == word && statement.starts_with(setting.directive)) return setting.meaning;
+  }
+  return {};
+}
+
 std::optional<Shown> about_word(Request& request, std::uint32_t at) {
   for (const parse::Lexeme& lexeme : parse::lexemes(request.text())) {
     if (lexeme.begin > at) break;
     if (lexeme.end < at || (lexeme.kind != parse::LexemeKind::keyword && lexeme.kind != parse::LexemeKind::pass && lexeme.kind != parse::LexemeKind::name)) continue;
     const SourceRange range{request.file(), lexeme.begin, lexeme.end};
-    if (lexeme.kind == parse::LexemeKind::name) {
-      // A setting of a train, which no declaration gives.
-      const NodesAt nodes = nodes_at(*request.module(), at);
-      const auto* setting = llvm::dyn_cast_or_null<ast::SettingStmt>(nodes.statement);
-      if (setting == nullptr || setting->setting.name.range != range) continue;
-    }
-    const std::string_view meaning = meaning_of_word(request.text(range));
-    if (!meaning.empty()) return Shown{"**" + std::string(request.text(range)) + "**: " + std::string(meaning) + "\n", range};
+    const std::string_view word = request.text(range);
+    const std::string_view meaning = lexeme.kind == parse::LexemeKind::name ? meaning_of_setting(request, range) : meaning_of_word(word);
+    if (meaning.empty()) continue;
+    return Shown{"**" + std::string(word) + "**: " + std::string(meaning) + "\n" + (word == "model" ? about_region(request, at, word) : std::string()), range};
   }
   return std::nullopt;
+}
+
+/// `stage` in `place stage[s] on p[s]`, `region head { ... }`
+std::optional<Shown> about_label(Request& request, std::uint32_t at) {
+  const NodesAt nodes = nodes_at(*request.module(), at);
+  SourceRange range;
+  const auto consider = [&](const ast::Identifier& name) {
+    if (!name.missing() && touches(name.range, at)) range = name.range;
+  };
+  if (const auto* name = llvm::dyn_cast_or_null<ast::NameExpr>(nodes.expr); name != nullptr && name->referent == ast::Referent::label) range = name->range;
+  if (const auto* region = llvm::dyn_cast_or_null<ast::RegionStmt>(nodes.statement)) consider(region->name);
+  if (const auto* partition = llvm::dyn_cast_or_null<ast::PartitionStmt>(nodes.statement)) consider(partition->into.name);
+  if (!range.valid()) return std::nullopt;
+  const std::string_view name = request.text(range);
+  const std::string text = about_region(request, at, name);
+  if (text.empty()) return std::nullopt;
+  return Shown{code_block("region " + std::string(name)) + text, range};
 }
 
 std::optional<Shown> about_expr(Request& request, std::uint32_t at) {
@@ -113,7 +206,7 @@ std::optional<Shown> about_expr(Request& request, std::uint32_t at) {
   const bool known = !type.is_error() && type.kind != sema::TypeKind::none;
   if (!known && value.empty()) return std::nullopt;
   std::string text = code_block(ast::source_text(*expr) + (known ? ": " + std::string(sema::type_name(type)) : ""));
-  return Shown{text + (tells(value) ? with_value(value) : ""), expr->range};
+  return Shown{text + with_value_at(request, expr->range), expr->range};
 }
 
 }  // namespace
@@ -124,6 +217,7 @@ json::Value hover(Request& request) {
   std::optional<Shown> shown = about_builtin(request, at);
   if (!shown) shown = about_name(request, at);
   if (!shown) shown = about_word(request, at);
+  if (!shown) shown = about_label(request, at);
   if (!shown) shown = about_expr(request, at);
   for (const Found& found : request.project().found(request.document().path())) {
     const SourceRange range{request.file(), found.begin, found.end};

@@ -65,7 +65,7 @@ json::Object capabilities(ColumnUnit unit) {
       {"inlayHintProvider", true},
       {"semanticTokensProvider",
        json::Object{{"legend", json::Object{{"tokenTypes", names(semantic_token_types())}, {"tokenModifiers", names(semantic_token_modifiers())}}}, {"full", true}}},
-      {"executeCommandProvider", json::Object{{"commands", json::Array{"piper.grid", "piper.page"}}}},
+      {"executeCommandProvider", json::Object{{"commands", command_names()}}},
   };
 }
 

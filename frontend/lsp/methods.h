@@ -40,7 +40,9 @@ json::Value inlay_hint(Request& request);
 // lenses.cpp
 json::Value code_lens(Request& request);
 json::Value code_lens_resolve(Request& request);
+// commands.cpp
 json::Value execute_command(Request& request);
+json::Array command_names();
 // outline.cpp
 json::Value document_symbol(Request& request);
 json::Value workspace_symbol(Request& request);

@@ -65,9 +65,15 @@ void Project::changed_on_disk(std::string_view uri) {
   for (service::Workspace& lane : lanes_) lane.changed_on_disk(path);
 }
 
-void Project::set_values(std::vector<lower::Override> values) {
+void Project::choose(service::Choices choices) {
   const std::lock_guard lock(mutex_);
-  for (service::Workspace& lane : lanes_) lane.set_values(values);
+  for (service::Workspace& lane : lanes_) lane.choose(choices);
+  chosen_train_ = std::move(choices.train);
+}
+
+std::string Project::chosen_train() const {
+  const std::lock_guard lock(mutex_);
+  return chosen_train_;
 }
 
 void Project::set_folders(std::vector<std::string> folders) {

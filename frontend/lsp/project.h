@@ -32,7 +32,7 @@ struct Found {
 class Project {
  public:
   /// Library files that an editor shows are written below `cache_folder`. The disk must outlive the project.
-  Project(const source::FileSystem& disk, std::string cache_folder) : lanes_{service::Workspace(disk), service::Workspace(disk)}, cache_folder_(std::move(cache_folder)) {}
+  Project(const source::FileSystem& disk, std::string cache_folder) : Project(disk, std::move(cache_folder), std::make_shared<service::CleanChecks>()) {}
 
   void open(std::string_view uri, std::int64_t version, std::string text);
   /// False for a file that is not open.
@@ -40,7 +40,9 @@ class Project {
   bool edit(std::string_view uri, std::int64_t version, std::string text);
   bool close(std::string_view uri);
   void changed_on_disk(std::string_view uri);
-  void set_values(std::vector<lower::Override> values);
+  void choose(service::Choices choices);
+  /// The train that the settings name; empty: none.
+  std::string chosen_train() const;
   void set_folders(std::vector<std::string> folders);
 
   std::vector<OpenFile> open_files() const;
@@ -64,6 +66,8 @@ class Project {
   std::string show(const std::string& name, const std::string& text) const;
 
  private:
+  Project(const source::FileSystem& disk, std::string cache_folder, const std::shared_ptr<service::CleanChecks>& clean)
+      : lanes_{service::Workspace(disk, clean), service::Workspace(disk, clean)}, cache_folder_(std::move(cache_folder)) {}
   std::string write(const std::string& name, std::string_view text, bool once) const;
 
   mutable std::mutex mutex_;
@@ -71,6 +75,7 @@ class Project {
   std::map<std::string, OpenFile, std::less<>> open_;  // by path
   std::map<std::string, std::vector<Found>, std::less<>> found_;
   std::vector<std::string> folders_;
+  std::string chosen_train_;
   const std::string cache_folder_;
 };
 

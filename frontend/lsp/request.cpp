@@ -57,6 +57,12 @@ std::string Request::value_of(SourceRange expr) {
   return seen->more ? list + ", ..." : list;
 }
 
+std::vector<std::int64_t> Request::bytes_of(SourceRange expr) {
+  const auto* all = taken(document_->observations(&cancellation_));
+  const lower::Observations::Seen* seen = all != nullptr ? all->of(expr) : nullptr;
+  return seen != nullptr ? seen->bytes : std::vector<std::int64_t>();
+}
+
 json::Object Request::json(SourceRange range) { return to_json(files(), range, unit_); }
 
 std::optional<json::Object> Request::location(const SourceTable& files, SourceRange range) {

@@ -12,18 +12,25 @@
 #include <optional>
 #include <vector>
 
+#include "frontend/lsp/editor.h"
 #include "frontend/lsp/project.h"
 #include "frontend/lsp/protocol.h"
+#include "frontend/lsp/trains.h"
 
 namespace piper::lsp {
 
 class Request {
  public:
-  Request(Project& project, std::shared_ptr<service::Document> document, const json::Object& params, ColumnUnit unit, const Cancellation& cancellation)
-      : project_(project), document_(std::move(document)), params_(params), unit_(unit), cancellation_(cancellation) {}
+  Request(Project& project, Editor& editor, Trains& trains, std::shared_ptr<service::Document> document, const json::Object& params, ColumnUnit unit,
+          const Cancellation& cancellation)
+      : project_(project), editor_(editor), trains_(trains), document_(std::move(document)), params_(params), unit_(unit), cancellation_(cancellation) {}
 
   Project& project() { return project_; }
+  Editor& editor() { return editor_; }
+  Trains& trains() { return trains_; }
   service::Document& document() { return *document_; }
+  /// The same about another file.
+  Request about(std::shared_ptr<service::Document> document) { return {project_, editor_, trains_, std::move(document), params_, unit_, cancellation_}; }
   const json::Object& params() const { return params_; }
   ColumnUnit unit() const { return unit_; }
   const Cancellation& cancellation() const { return cancellation_; }
@@ -44,6 +51,8 @@ class Request {
   const std::vector<service::Symbol>& symbols();
   /// What an expression came to at the sizes of a check, such as `0, 1, 2, ...`; empty: nothing is known.
   std::string value_of(SourceRange expr);
+  /// Of each tensor that it came to.
+  std::vector<std::int64_t> bytes_of(SourceRange expr);
 
   json::Object json(SourceRange range);
   /// `{"uri":..,"range":..}`; nothing for a place that no editor can show.
@@ -59,6 +68,8 @@ class Request {
   }
 
   Project& project_;
+  Editor& editor_;
+  Trains& trains_;
   std::shared_ptr<service::Document> document_;
   const json::Object& params_;
   const ColumnUnit unit_;

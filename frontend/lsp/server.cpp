@@ -24,12 +24,6 @@ ColumnUnit unit_of(const json::Object& params) {
   return ColumnUnit::utf16;
 }
 
-bool client_has(const json::Object& params, std::string_view group, std::string_view capability) {
-  const json::Object* capabilities = params.getObject("capabilities");
-  const json::Object* found = capabilities != nullptr ? capabilities->getObject(group) : nullptr;
-  return found != nullptr && found->getBoolean(capability).value_or(false);
-}
-
 std::vector<std::string> folders_of(const json::Object& params) {
   std::vector<std::string> folders;
   if (const json::Array* list = params.getArray("workspaceFolders")) {
@@ -74,7 +68,7 @@ json::Object object_of(const json::Value* value) {
 
 }  // namespace
 
-Server::Server(ServerOptions options, const source::FileSystem& disk) : options_(std::move(options)), project_(disk, options_.cache_folder) {}
+Server::Server(ServerOptions options, const source::FileSystem& disk) : options_(std::move(options)), project_(disk, options_.cache_folder), trains_(options_.program) {}
 
 Server::~Server() { stop(); }
 
@@ -109,6 +103,7 @@ void Server::stop() {
   work_.notify_all();
   if (answering_.joinable()) answering_.join();
   if (checking_thread_.joinable()) checking_thread_.join();
+  trains_.end_all();
 }
 
 bool Server::handle(const json::Object& message) {
@@ -164,7 +159,7 @@ void Server::initialize(const json::Value& id, const json::Object& params) {
   if (phase_ != Phase::fresh) return refuse(id, ErrorCode::invalid_request, "`initialize` is sent once");
   phase_ = Phase::serving;
   unit_ = unit_of(params);
-  asks_for_settings_ = client_has(params, "workspace", "configuration");
+  editor_.connect(*transport_, params);
   project_.set_folders(folders_of(params));
   take_settings(params.get("initializationOptions"));
   respond(id, json::Object{{"capabilities", capabilities(unit_)}, {"serverInfo", json::Object{{"name", "piper"}, {"version", text(options_.version)}}}});
@@ -172,7 +167,7 @@ void Server::initialize(const json::Value& id, const json::Object& params) {
 
 void Server::notify(llvm::StringRef method, const json::Object& params) {
   if (phase_ != Phase::serving) return;
-  if (method == "initialized") return ask_for_settings();
+  if (method == "initialized") return editor_.ask_for_settings();
   if (method == "$/cancelRequest") return cancel(params.get("id"));
   if (method == "textDocument/didOpen") return did_open(params);
   if (method == "textDocument/didChange") return did_change(params);
@@ -180,7 +175,7 @@ void Server::notify(llvm::StringRef method, const json::Object& params) {
   if (method == "workspace/didChangeConfiguration") {
     const json::Object* settings = params.getObject("settings");
     const json::Value* ours = settings != nullptr ? settings->get("piper") : nullptr;
-    if (ours == nullptr) return ask_for_settings();
+    if (ours == nullptr) return editor_.ask_for_settings();
     return take_settings(ours);
   }
   if (method == "workspace/didChangeWatchedFiles") {
@@ -196,30 +191,25 @@ void Server::notify(llvm::StringRef method, const json::Object& params) {
   }
 }
 
-void Server::ask_for_settings() {
-  if (!asks_for_settings_) return;
-  transport_->write(json::Object{{"jsonrpc", "2.0"},
-                                 {"id", "settings-" + std::to_string(++own_requests_)},
-                                 {"method", "workspace/configuration"},
-                                 {"params", json::Object{{"items", json::Array{json::Object{{"section", "piper"}}}}}}});
-}
-
 void Server::take_settings(const json::Value* settings) {
   const json::Object* object = settings != nullptr ? settings->getAsObject() : nullptr;
-  const json::Object* values = object != nullptr ? object->getObject("values") : nullptr;
-  if (values == nullptr) return;
-  std::vector<lower::Override> list;
-  for (const auto& [name, value] : *values) {
+  if (object == nullptr) return;
+  const json::Object* values = object->getObject("values");
+  const auto train = object->getString("train");
+  if (values == nullptr && !train) return;
+  service::Choices choices;
+  if (train) choices.train = train->str();
+  for (const auto& [name, value] : values != nullptr ? *values : json::Object()) {
     std::string written;
     if (const auto string = value.getAsString()) {
       written = string->str();
     } else {
       llvm::raw_string_ostream(written) << value;
     }
-    list.push_back({name.str(), written});
+    choices.values.push_back({name.str(), written});
   }
-  std::sort(list.begin(), list.end(), [](const lower::Override& a, const lower::Override& b) { return a.name < b.name; });
-  project_.set_values(std::move(list));
+  std::sort(choices.values.begin(), choices.values.end(), [](const lower::Override& a, const lower::Override& b) { return a.name < b.name; });
+  project_.choose(std::move(choices));
   for (const OpenFile& file : project_.open_files()) changed(file.path);
 }
 

@@ -19,8 +19,10 @@
 #include <thread>
 #include <vector>
 
+#include "frontend/lsp/editor.h"
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/project.h"
+#include "frontend/lsp/trains.h"
 #include "frontend/lsp/transport.h"
 
 namespace piper::lsp {
@@ -28,6 +30,7 @@ namespace piper::lsp {
 struct ServerOptions {
   std::string version;
   std::string cache_folder;  // library files are written there for the editor to show; empty: they are not shown
+  std::string program = {};  // runs trains; empty: nothing is run
 };
 
 class Server {
@@ -58,7 +61,6 @@ class Server {
   void notify(llvm::StringRef method, const json::Object& params);
   void initialize(const json::Value& id, const json::Object& params);
   void take_settings(const json::Value* settings);
-  void ask_for_settings();
   void did_open(const json::Object& params);
   void did_change(const json::Object& params);
   void did_close(const json::Object& params);
@@ -91,8 +93,8 @@ class Server {
   Transport* transport_ = nullptr;
   Phase phase_ = Phase::fresh;
   ColumnUnit unit_ = ColumnUnit::utf16;
-  bool asks_for_settings_ = false;  // the client answers `workspace/configuration`
-  std::int64_t own_requests_ = 0;
+  Editor editor_;
+  Trains trains_;
 
   std::mutex mutex_;
   std::condition_variable work_, idle_;  // there is something to do; a thread has nothing to do

@@ -51,7 +51,7 @@ void Server::answer(Job& job) {
   };
   if (dropped()) return;
   try {
-    Request request(project_, job.document, job.params, unit_, job.cancellation);
+    Request request(project_, editor_, trains_, job.document, job.params, unit_, job.cancellation);
     json::Value result = job.method.answer(request);
     if (!dropped()) respond(job.id, std::move(result));
   } catch (const Cancelled&) {

@@ -6,6 +6,7 @@
 #include "backend/device_program/device_program.h"
 #include "frontend/service/compilation.h"
 #include "ir/diagnostics/forward.h"
+#include "ir/diagnostics/report_again.h"
 #include "ir/verify/verify.h"
 
 namespace piper::service {
@@ -116,13 +117,15 @@ std::vector<lower::Override> Compilation::default_values(std::string_view name) 
   return values_of_params();
 }
 
-lower::Observations Compilation::observe() {
+lower::Observations Compilation::observe(std::string_view chosen_train) {
   lower::Observations seen(program_->modules.front()->syntax.file);
   DiagnosticSink unread(context_.locations);
   const std::vector<lower::Override> values = values_of_params();
+  const sema::TrainId chosen = program_->find_train(chosen_train);
   for (std::size_t i = 0; i < program_->trains.size(); ++i) {
     context_.poll();
     const sema::Train& train = program_->trains[i];
+    if (chosen.valid() && chosen != sema::TrainId::at(i)) continue;
     std::optional<lower::Lowered> remains;
     if (train.module.index() == 0 && train.runnable) lower::lower_train(*program_, sema::TrainId::at(i), values, context_, unread, {}, &remains, &seen);
   }
@@ -144,6 +147,37 @@ std::vector<sema::FunctionId> Compilation::schedules_without_train() const {
   return schedules;
 }
 
+template <typename Work>
+std::optional<std::string> Compilation::check_unless_clean(const std::optional<DeclarationTexts>& texts, SourceRange declaration, std::span<const lower::Override> values,
+                                                           DiagnosticSink& sink, const Work& work) {
+  if (!texts) return work(sink);
+  const CleanChecks::Key key = texts->key_of(declaration, values);
+  if (auto known = clean_->find(key)) return known;
+  DiagnosticSink told(context_.locations);
+  auto sizes = work(told);
+  if (sizes && told.empty()) clean_->add(key, *sizes);
+  for (const Diagnostic& diagnostic : told.sorted()) report_again(diagnostic, sink);
+  return sizes;
+}
+
+void Compilation::check_trains(DiagnosticSink& sink) {
+  if (!library_schedule_.empty()) {
+    for (Subject& subject : subjects("", sink)) check(subject, {}, sink);
+    return;
+  }
+  const auto texts = clean_ != nullptr ? std::optional<DeclarationTexts>(std::in_place, *program_, context_.locations.files()) : std::nullopt;
+  for (std::size_t i = 0; i < program_->trains.size(); ++i) {
+    const sema::Train& train = program_->trains[i];
+    if (train.module.index() != 0) continue;
+    check_unless_clean(texts, train.syntax->range, overrides_, sink, [&](DiagnosticSink& told) -> std::optional<std::string> {
+      auto subject = lower(sema::TrainId::at(i), {}, overrides_, told);
+      if (!subject) return std::nullopt;
+      check(*subject, {}, told);
+      return "";
+    });
+  }
+}
+
 std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
   std::vector<CheckedSchedule> checked;
   if (!library_schedule_.empty()) return checked;
@@ -155,8 +189,14 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
     return !declares_param(*program_, override.name) && std::any_of(schedules.begin(), schedules.end(), takes);
   });
   if (program_->complete) lower::lower_declarations(*program_, overrides_, context_, sink);
+  const auto texts = clean_ != nullptr ? std::optional<DeclarationTexts>(std::in_place, *program_, context_.locations.files()) : std::nullopt;
   for (const sema::FunctionId schedule : schedules) {
-    if (auto compiled = check_schedule(schedule, given, sink)) checked.push_back(std::move(*compiled));
+    const sema::Function& function = program_->functions[schedule.index()];
+    const auto sizes = check_unless_clean(texts, function.syntax->range, given, sink, [&](DiagnosticSink& told) {
+      const auto compiled = check_schedule(schedule, given, told);
+      return compiled ? std::optional(compiled->sizes) : std::nullopt;
+    });
+    if (sizes) checked.push_back({std::string(function.name()), *sizes});
   }
   const auto stands_here = [](const auto& declared) { return declared.module.index() == 0; };
   const bool trains = std::any_of(program_->trains.begin(), program_->trains.end(), stands_here);

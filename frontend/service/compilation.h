@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "frontend/lower/lower.h"
+#include "frontend/service/clean_checks.h"
 #include "ir/dag/plan.h"
 #include "passes/pipeline.h"
 
@@ -85,11 +86,16 @@ class Compilation {
   /// What a file holds beside its trains: evaluates its params and meshes, those that no train uses too, and compiles each schedule that no train
   /// applies, at default sizes. Tells what was not compiled. Overrides of those schedules alone are no mistakes of the trains from here on.
   std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);
+  /// All that the phases say of the trains of a file, or of the library schedule that the input names.
+  void check_trains(DiagnosticSink& sink);
+  /// What was found clean is not checked again, in this and other compilations that are given the same ones.
+  void set_clean_checks(CleanChecks* clean) { clean_ = clean; }
   /// Of some values those that the file or a schedule of it takes.
   std::vector<lower::Override> values_taken(std::span<const lower::Override> values) const;
 
-  /// Lowers the trains and the schedules as a check does, and nothing more: what the expressions of the file come to.
-  lower::Observations observe();
+  /// Lowers the trains, or the one of that name where there is one, and the schedules as a check does, and nothing more: what the expressions of the file
+  /// come to.
+  lower::Observations observe(std::string_view chosen_train);
   /// The values that a schedule by itself is lowered with, or those of the overrides that a train takes.
   std::vector<lower::Override> default_values(std::string_view name);
   /// All that the phases say of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.
@@ -112,11 +118,16 @@ class Compilation {
   std::vector<sema::FunctionId> schedules_without_train() const;
   std::vector<lower::Override> values_of_params() const;
   std::vector<lower::Override> default_values(sema::FunctionId id, lower::Observations* seen);
+  /// Calls `work(sink)`, which checks the declaration and gives its sizes, unless that gave no diagnostic before.
+  template <typename Work>
+  std::optional<std::string> check_unless_clean(const std::optional<DeclarationTexts>& texts, SourceRange declaration, std::span<const lower::Override> values, DiagnosticSink& sink,
+                                                const Work& work);
   std::optional<CheckedSchedule> check_schedule(sema::FunctionId id, std::span<const lower::Override> all, DiagnosticSink& sink);
 
   const source::FileSystem& files_;
   std::vector<lower::Override> overrides_;  // while a file is checked without those of its schedules
   Context context_;
+  CleanChecks* clean_ = nullptr;
   std::string input_;
   std::optional<sema::Program> program_;
   std::string library_schedule_;  // when the input names one

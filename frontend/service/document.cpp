@@ -39,8 +39,10 @@ Answer<T> followed(Answer<const T*> answer) {
 
 }  // namespace
 
-Document::Document(std::string path, std::uint64_t version, OpenFiles files, std::vector<lower::Override> values)
-    : path_(std::move(path)), version_(version), files_(std::move(files)), values_(std::move(values)), compilation_(files_), analysis_(compilation_.context().locations) {}
+Document::Document(std::string path, std::uint64_t version, OpenFiles files, Choices choices, std::shared_ptr<CleanChecks> clean)
+    : path_(std::move(path)), version_(version), files_(std::move(files)), choices_(std::move(choices)), clean_(std::move(clean)), compilation_(files_), analysis_(compilation_.context().locations) {
+  compilation_.set_clean_checks(clean_.get());
+}
 
 template <typename T, typename Work>
 Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work) {
@@ -153,9 +155,9 @@ Answer<std::vector<CheckedSchedule>> Document::check(const Cancellation* cancell
     sink = analysis_;
     if (compilation_.pir() != nullptr && usable_) verify::lint(*compilation_.pir(), sink);
     if (compilation_.program() == nullptr) return std::vector<CheckedSchedule>();
-    compilation_.set_overrides(compilation_.values_taken(values_));
+    compilation_.set_overrides(compilation_.values_taken(choices_.values));
     std::vector<CheckedSchedule> schedules = compilation_.check_file(sink);
-    for (Subject& subject : compilation_.subjects("", sink)) compilation_.check(subject, {}, sink);
+    compilation_.check_trains(sink);
     return schedules;
   });
 }
@@ -175,7 +177,7 @@ std::vector<lower::Override> Document::default_values(const std::string& name, c
   const auto found = answer(kept, cancellation, [&](DiagnosticSink&) -> std::optional<std::vector<lower::Override>> {
     analysed();
     if (compilation_.program() == nullptr) return std::nullopt;
-    compilation_.set_overrides(compilation_.values_taken(values_));
+    compilation_.set_overrides(compilation_.values_taken(choices_.values));
     return compilation_.default_values(name);
   });
   return found.value != nullptr ? *found.value : std::vector<lower::Override>();
@@ -185,8 +187,8 @@ Answer<lower::Observations> Document::observations(const Cancellation* cancellat
   return answer(observations_, cancellation, [&](DiagnosticSink&) -> std::optional<lower::Observations> {
     analysed();
     if (compilation_.program() == nullptr) return std::nullopt;
-    compilation_.set_overrides(compilation_.values_taken(values_));
-    return compilation_.observe();
+    compilation_.set_overrides(compilation_.values_taken(choices_.values));
+    return compilation_.observe(choices_.train);
   });
 }
 

@@ -51,10 +51,16 @@ struct Plan {
   dag::Dag dag;
 };
 
+/// What somebody chose for all files.
+struct Choices {
+  std::vector<lower::Override> values;  // of params and of parameters of schedules that no train applies, where a file has such
+  std::string train;                    // the one whose values are shown, in files that have it; empty: all
+};
+
 class Document {
  public:
-  /// `values` stand for params and for parameters of schedules that no train applies, where the file has such.
-  Document(std::string path, std::uint64_t version, OpenFiles files, std::vector<lower::Override> values = {});
+  /// `clean`: of other versions; none: everything is checked.
+  Document(std::string path, std::uint64_t version, OpenFiles files, Choices choices = {}, std::shared_ptr<CleanChecks> clean = nullptr);
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
@@ -94,7 +100,7 @@ class Document {
     std::vector<Diagnostic> diagnostics;
   };
   Done during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work);
-  /// What the expressions of the file come to, in its trains and in the schedules that a check compiles. Of a `.pir` file there is none.
+  /// What the expressions of the file come to, in its trains, or the chosen one, and in the schedules that a check compiles. Of a `.pir` file there is none.
   Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr);
 
   /// Whether the answers may depend on that file.
@@ -116,7 +122,8 @@ class Document {
   const std::string path_;
   const std::uint64_t version_;
   OpenFiles files_;
-  const std::vector<lower::Override> values_;
+  const Choices choices_;
+  const std::shared_ptr<CleanChecks> clean_;
   Compilation compilation_;
   bool opened_ = false;
   bool usable_ = false;

@@ -54,8 +54,8 @@ bool Workspace::close(std::string_view path) {
   return true;
 }
 
-void Workspace::set_values(std::vector<lower::Override> values) {
-  values_ = std::move(values);
+void Workspace::choose(Choices choices) {
+  choices_ = std::move(choices);
   documents_.clear();
 }
 
@@ -65,7 +65,7 @@ void Workspace::forget(const std::string& normal) {
 
 std::shared_ptr<Document> Workspace::document(std::string_view path) {
   std::shared_ptr<Document>& document = documents_[std::string(path)];
-  if (document == nullptr) document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_), values_);
+  if (document == nullptr) document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_), choices_, clean_);
   return document;
 }
 

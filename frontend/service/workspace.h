@@ -34,8 +34,8 @@ std::string apply_fix(std::string_view text, FileId file, const Fix& fix);
 
 class Workspace {
  public:
-  /// The disk must outlive the workspace and its documents.
-  explicit Workspace(const source::FileSystem& disk) : disk_(disk) {}
+  /// The disk must outlive the workspace and its documents. `clean` may be shared with other workspaces.
+  explicit Workspace(const source::FileSystem& disk, std::shared_ptr<CleanChecks> clean = std::make_shared<CleanChecks>()) : disk_(disk), clean_(std::move(clean)) {}
 
   /// From here on the text stands for the file, saved or not.
   void open(std::string_view path, std::string text);
@@ -45,8 +45,7 @@ class Workspace {
   bool edit(std::string_view path, std::span<const TextEdit> edits, ColumnUnit unit);
   /// The disk holds the text again; false for a path that is not open.
   bool close(std::string_view path);
-  /// Values that stand for params and parameters of schedules, in every file that has such.
-  void set_values(std::vector<lower::Override> values);
+  void choose(Choices choices);
   /// What somebody else wrote to the disk.
   void changed_on_disk(std::string_view path) { forget(normal_path(path)); }
 
@@ -60,7 +59,8 @@ class Workspace {
   const source::FileSystem& disk_;
   OpenTexts texts_;
   std::map<std::string, std::shared_ptr<Document>> documents_;  // by path as it was asked for
-  std::vector<lower::Override> values_;
+  Choices choices_;
+  std::shared_ptr<CleanChecks> clean_;
   std::uint64_t versions_ = 0;
 };
 

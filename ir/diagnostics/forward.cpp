@@ -2,9 +2,19 @@
 
 #include <map>
 
+#include "ir/diagnostics/report_again.h"
+
 namespace piper {
 
 static constexpr std::size_t kShownPerPlace = 1;
+
+DiagnosticBuilder report_again(const Diagnostic& diagnostic, DiagnosticSink& to) {
+  DiagnosticBuilder builder = to.report(diagnostic.code, diagnostic.range, "{}", diagnostic.message);
+  for (const Related& related : diagnostic.related) builder.related(related.range, "{}", related.message);
+  if (!diagnostic.hint.empty()) builder.hint("{}", diagnostic.hint);
+  for (const Fix& fix : diagnostic.fixes) builder.fix(fix);
+  return builder;
+}
 
 void forward(const DiagnosticSink& from, DiagnosticSink& to) {
   if (from.empty()) return;
@@ -30,11 +40,8 @@ void forward(const DiagnosticSink& from, DiagnosticSink& to) {
       continue;
     }
     shown += error;
-    DiagnosticBuilder builder = to.report(diagnostic.code, diagnostic.range, "{}", diagnostic.message);
-    for (const Related& related : diagnostic.related) builder.related(related.range, "{}", related.message);
+    DiagnosticBuilder builder = report_again(diagnostic, to);
     if (more > 0) builder.related(diagnostic.range, "and {} more of this kind from the same line", more);
-    if (!diagnostic.hint.empty()) builder.hint("{}", diagnostic.hint);
-    for (const Fix& fix : diagnostic.fixes) builder.fix(fix);
   }
   report_not_shown(to, last_hidden, hidden, "train or schedule");
 }

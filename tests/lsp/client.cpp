@@ -34,8 +34,8 @@ Pipe::int_type Pipe::underflow() {
   return traits_type::to_int_type(reading_[0]);
 }
 
-Client::Client(const source::FileSystem& disk, json::Object options, bool initialize, std::string cache_folder)
-    : server_({"test", std::move(cache_folder)}, disk), thread_([this] {
+Client::Client(const source::FileSystem& disk, json::Object options, bool initialize, std::string cache_folder, std::string program)
+    : server_({"test", std::move(cache_folder), std::move(program)}, disk), thread_([this] {
         code_ = server_.run(server_in_, server_out_);
         from_.close();
       }) {

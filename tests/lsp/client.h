@@ -43,7 +43,7 @@ class Pipe : public std::streambuf {
 class Client {
  public:
   /// Sends `initialize`, unless it is told not to.
-  explicit Client(const source::FileSystem& disk, json::Object options = {}, bool initialize = true, std::string cache_folder = {});
+  explicit Client(const source::FileSystem& disk, json::Object options = {}, bool initialize = true, std::string cache_folder = {}, std::string program = {});
   ~Client();
 
   void send(const std::string& bytes);

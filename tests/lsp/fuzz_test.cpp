@@ -1,4 +1,5 @@
 // Random edits and requests: no crash, an answer to each request, and after the last edit the answers of a server that knows only the last text.
+// `lsp_test --gtest_filter='Fuzz.*' --cases=400` sends 100,000.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +62,8 @@ json::Object params_of(Random& random, Client& client, std::string_view method) 
   params["newName"] = random.chance(0.5) ? "renamed" : "p";
   params["context"] = json::Object{{"diagnostics", json::Array()}, {"includeDeclaration", true}};
   params["query"] = "s";
-  params["command"] = random.chance(0.5) ? "piper.grid" : "piper.page";
+  static const std::vector<std::string> commands = {"piper.check", "piper.grid", "piper.open", "piper.page", "piper.stop", "piper.train", "piper.none"};
+  params["command"] = random.pick(commands);
   params["item"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"selectionRange", json::Object{{"start", place()}}}};
   params["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", random.chance(0.5) ? "plain" : "t"}};
   json::Array arguments;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -82,6 +83,12 @@ TEST(Requests, EachAnswersWithWhatIsThere) {
       {"hover", "F^ a }\n            repeat left(F", "the forward of a chunk"},
       {"hover", "= ml^p(", "model mlp("},
       {"hover", "last ^- r", "value: `1, 0`"},
+      {"hover", "schedule pl^ain", "bubble 27.3%"},
+      {"hover", "schedule pl^ain", "rank 0  F0 F1"},
+      {"hover", "train ne^t", "bubble 20.0%"},
+      {"hover", "= ml^p(", "parameters"},
+      {"hover", "replicate mod^el over", "flop in a forward of the batch"},
+      {"hover", "place st^age[s]", "region stage"},
       {"definition", "plain(p^p, 4)", R"("line":5)"},
       {"definition", "hidden: wid^th", R"("line":4)"},
       {"definition", "pl^ain(pp", R"("line":8)"},
@@ -109,6 +116,9 @@ TEST(Requests, EachAnswersWithWhatIsThere) {
       {"foldingRange", "^", R"("kind":"imports")"},
       {"documentSymbol", "^", R"("name":"plain")"},
       {"codeLens", "^", "show grid"},
+      {"codeLens", "^", "piper.open"},
+      {"codeLens", "^", "piper.check"},
+      {"codeLens", "^", "piper.train"},
       {"semanticTokens/full", "^", R"("data":[0,0,3,0,0,0,4,3,5,0)"},
       {"selectionRange", "^", R"("parent")", json::Object{{"positions", json::Array{json::Object{{"line", 16}, {"character", 24}}}}}},
       {"inlayHint", "^", R"("label":" = 1")",
@@ -138,6 +148,89 @@ TEST(Requests, LensesTellBubbleAndPeakAndShowTheGrid) {
   EXPECT_NE(grid.find("rank 0  F0 F1"), std::string::npos) << grid;
   client.replace(kPath, "train");
   EXPECT_NE(line(client.request("codeLens/resolve", json::Object{{"data", json::Object(subject)}})).find("no plan"), std::string::npos);
+}
+
+json::Value execute(Client& client, const char* command, const std::string& path, const char* name) {
+  json::Array arguments;
+  arguments.push_back(json::Object{{"uri", lsp::uri_of(path)}, {"name", name}});
+  return client.request("workspace/executeCommand", json::Object{{"command", command}, {"arguments", std::move(arguments)}});
+}
+
+TEST(Requests, CommandsCheckAndShowPages) {
+  const TemporaryFolder cache;
+  const source::MemoryFileSystem disk;
+  json::Object capabilities{{"window", json::Object{{"showDocument", json::Object{{"support", true}}}}}};
+  Client client(disk, json::Object{{"capabilities", std::move(capabilities)}}, true, cache.path().string());
+  client.open(kPath, kNet);
+  const std::string opened = line(execute(client, "piper.open", kPath, "net"));
+  EXPECT_NE(opened.find("net.html"), std::string::npos) << opened;
+  const std::string asked = line(client.next());
+  EXPECT_NE(asked.find("window/showDocument"), std::string::npos) << asked;
+  EXPECT_NE(line(execute(client, "piper.check", kPath, "net")).find("\"errors\":0"), std::string::npos);
+  EXPECT_NE(line(client.next()).find("no mistake in `net.pipe`"), std::string::npos);
+  client.edit(kPath, "hidden: width", "hidden: widt");
+  EXPECT_NE(line(execute(client, "piper.check", kPath, "net")).find("P2010"), std::string::npos);
+  EXPECT_NE(line(execute(client, "piper.train", kPath, "net")).find("save the file first"), std::string::npos);
+  EXPECT_NE(line(execute(client, "piper.train", kPath, "plain")).find("no train named"), std::string::npos);
+  EXPECT_NE(line(execute(client, "piper.stop", kPath, "net")).find("false"), std::string::npos);
+  EXPECT_NE(line(execute(client, "piper.dance", kPath, "net")).find("no command"), std::string::npos);
+}
+
+TEST(Requests, TrainsRunAsChildren) {
+  const TemporaryFolder folder;
+  const std::string script = folder.write("trainer", "#!/bin/sh\necho \"runs $1 $3\"\n[ \"$3\" = net ] && exit 3\nsleep 100\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const std::string path = folder.write("net.pipe", kNet + kNet.substr(kNet.find("train net")).replace(6, 3, "two"));
+  const source::RealFileSystem disk;
+  Client client(disk, {}, true, folder.path().string(), script);
+  client.open(path, *disk.read(path, 1 << 20).text);
+  const auto until = [&](const std::string& words) {
+    for (std::string seen; seen.find(words) == std::string::npos;) seen = line(client.next());
+  };
+  EXPECT_NE(line(execute(client, "piper.train", path, "net")).find("true"), std::string::npos);
+  until("net: runs train net");
+  until("ended with exit code 3");
+  EXPECT_NE(line(execute(client, "piper.train", path, "two")).find("true"), std::string::npos);
+  until("two: runs train two");
+  EXPECT_NE(line(execute(client, "piper.train", path, "two")).find("is being trained"), std::string::npos);
+  EXPECT_NE(line(execute(client, "piper.stop", path, "two")).find("true"), std::string::npos);
+  until("ended with exit code");
+  // One that runs when the client leaves ends with the server.
+  EXPECT_NE(line(execute(client, "piper.train", path, "two")).find("true"), std::string::npos);
+}
+
+TEST(Requests, FixesOfOrdersAreTried) {
+  const source::MemoryFileSystem disk;
+  struct OrderRow {
+    const char *right, *wrong, *code, *edit;
+  };
+  for (const OrderRow& row : {OrderRow{"{ F a; B a }", "{ B a; F a }", "P3108", R"("newText":"F a; B a")"},
+                              OrderRow{"repeat left(B a) { B a }", "repeat left(B a) { BI a }", "P3210", "repeat left(BW) { BW }"}}) {
+    Client client(disk);
+    client.open(kPath, kNet);
+    client.edit(kPath, row.right, row.wrong);
+    std::string offered;
+    for (const json::Value& diagnostic : client.raw_diagnostics(kPath)) {
+      if (diagnostic.getAsObject()->getString("code") != llvm::StringRef(row.code)) continue;
+      json::Object params = client.file(kPath);
+      params["range"] = *diagnostic.getAsObject()->get("range");
+      params["context"] = json::Object{{"diagnostics", json::Array{diagnostic}}};
+      offered += line(client.request("textDocument/codeAction", std::move(params)));
+    }
+    EXPECT_NE(offered.find(row.edit), std::string::npos) << row.code << "\n" << offered << client.diagnostics(kPath);
+  }
+}
+
+TEST(Requests, ValuesAreThoseOfTheChosenTrain) {
+  const source::MemoryFileSystem disk;
+  const std::string text = kNet + "train wide = mlp(layers: 2, features: 4, hidden: width, classes: 3) on pair {\n    data:  synthetic(batch: 8, classes: 3)\n"
+                                  "    optim: sgd(lr: 0.1)\n    steps: 3\n    plain(dp, 8)\n    place model on pp[0]\n}\n";
+  for (const auto& [train, value] : {std::pair{"", "value: `4, 8`"}, {"net", "value: `4`"}, {"wide", "value: `8`"}, {"none", "value: `4, 8`"}}) {
+    Client client(disk, json::Object{{"initializationOptions", json::Object{{"train", train}}}});
+    client.open(kPath, text);
+    const std::string answer = line(client.request("textDocument/hover", client.at(kPath, "into mb: ^m")));
+    EXPECT_NE(answer.find(value), std::string::npos) << train << "\n" << answer;
+  }
 }
 
 TEST(Requests, ThePageIsOfWhatTheCursorIsIn) {

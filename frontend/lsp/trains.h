@@ -1,0 +1,46 @@
+#pragma once
+// Trains that run as children of the server: what they say goes on line by line, and they end with it.
+//
+//   Trains trains("/usr/bin/piper");
+//   trains.start("/a/net.pipe net", {"train", "/a/net.pipe", "net"}, [&](std::string_view line) { editor.log(line); }, [&](int code) { ... });
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace piper::lsp {
+
+class Trains {
+ public:
+  /// Empty: nothing can be run.
+  explicit Trains(std::string program) : program_(std::move(program)) {}
+  ~Trains() { end_all(); }
+  Trains(const Trains&) = delete;
+  Trains& operator=(const Trains&) = delete;
+
+  enum class Start : std::uint8_t { started, runs_already, failed };
+  /// Runs the program with these words. `ended` gets the exit code, 128 and more for a signal. Both are called by a thread of their own.
+  Start start(const std::string& key, const std::vector<std::string>& words, std::function<void(std::string_view line)> said, std::function<void(int code)> ended);
+  /// Asks it to end, which it does soon; false where none of that key runs.
+  bool stop(const std::string& key);
+  void end_all();
+
+ private:
+  struct Run {
+    std::thread thread;
+    int stop[2] = {-1, -1};  // a pipe
+    bool over = false;       // under `mutex_`
+    ~Run();
+  };
+
+  const std::string program_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Run>> runs_;
+};
+
+}  // namespace piper::lsp

@@ -1,0 +1,130 @@
+#include "frontend/service/clean_checks.h"
+
+#include <algorithm>
+#include <set>
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
+namespace piper::service {
+
+namespace {
+
+constexpr std::size_t kMostKept = 4096;
+
+std::string_view name_of(const ast::Item& item) {
+  if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return function->name.name;
+  if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return train->name.name;
+  return {};
+}
+
+/// Calls `each` with the words of a text, those of comments too: one too many only means that more is checked.
+template <typename Each>
+void for_each_word(std::string_view text, const Each& each) {
+  const auto of_word = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (std::size_t at = 0; at < text.size();) {
+    if (!of_word(text[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < text.size() && of_word(text[at])) ++at;
+    each(text.substr(begin, at - begin));
+  }
+}
+
+/// What the analysis knows of a declaration beside its text: it may use something unsound, and what follows a mistake may be parsed differently.
+std::string state_of(const sema::Program& program, const ast::Item& item) {
+  std::string state;
+  const auto flags = [&](const auto& declared) {
+    if (declared.syntax == &item) state += std::string(declared.sound ? "sound" : "unsound") + (declared.runnable ? " " : " refused ");
+  };
+  for (const sema::Function& function : program.functions) flags(function);
+  for (const sema::Train& train : program.trains) flags(train);
+  for (const std::uint32_t fault : program.modules.front()->syntax.faults) {
+    if (fault >= item.range.begin && fault <= item.range.end) state += std::to_string(fault - item.range.begin) + " ";
+  }
+  return state;
+}
+
+/// With its length, so that two texts behind each other are told from two others.
+void append(std::string& all, std::string_view text) {
+  all += std::to_string(text.size()) + ":";
+  all += text;
+}
+
+}  // namespace
+
+std::optional<std::string> CleanChecks::find(const Key& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(key);
+  return found != known_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+void CleanChecks::add(const Key& key, std::string sizes) {
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMostKept) known_.clear();
+  known_[key] = std::move(sizes);
+}
+
+DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTable& files) {
+  std::map<std::string_view, std::vector<std::size_t>> by_name;
+  for (const auto& module : program.modules) {
+    const FileId file = module->syntax.file;
+    if (&module != &program.modules.front()) {
+      append(read_by_all_, files.name(file));
+      append(read_by_all_, files.text(file));
+      continue;
+    }
+    for (const ast::Item* item : module->syntax.items) {
+      const std::string_view text = files.text(file).substr(item->range.begin, item->range.end - item->range.begin);
+      const std::string_view name = name_of(*item);
+      if (name.empty()) {
+        // Of what did not parse nothing can be read.
+        if (item->kind != ast::ItemKind::error) append(read_by_all_, text);
+        continue;
+      }
+      by_name[name].push_back(declarations_.size());
+      declarations_.push_back({item->range.begin, text, state_of(program, *item), {}});
+    }
+  }
+  append(read_by_all_, program.complete ? "complete" : "incomplete");
+  for (Declaration& declaration : declarations_) {
+    for_each_word(declaration.text, [&](std::string_view word) {
+      const auto found = by_name.find(word);
+      if (found == by_name.end()) return;
+      for (const std::size_t named : found->second) {
+        if (std::find(declaration.named.begin(), declaration.named.end(), named) == declaration.named.end()) declaration.named.push_back(named);
+      }
+    });
+  }
+}
+
+CleanChecks::Key DeclarationTexts::key_of(SourceRange range, std::span<const lower::Override> values) const {
+  std::string all = read_by_all_;
+  for (const lower::Override& value : values) {
+    append(all, value.name);
+    append(all, value.value);
+  }
+  // In the order of the file, whatever names them first: an order of declarations means nothing, but it costs nothing to keep it.
+  std::set<std::size_t> read;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < declarations_.size(); ++i) {
+    if (declarations_[i].begin == range.begin) open.push_back(i);
+  }
+  if (!open.empty()) append(all, declarations_[open.front()].text);  // which one it is that is checked
+  while (!open.empty()) {
+    const std::size_t next = open.back();
+    open.pop_back();
+    if (!read.insert(next).second) continue;
+    open.insert(open.end(), declarations_[next].named.begin(), declarations_[next].named.end());
+  }
+  for (const std::size_t each : read) {
+    append(all, declarations_[each].text);
+    append(all, declarations_[each].state);
+  }
+  const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(all.data()), all.size()));
+  return {hash.high64, hash.low64};
+}
+
+}  // namespace piper::service
