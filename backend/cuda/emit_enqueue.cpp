@@ -100,7 +100,7 @@ class Emission {
     for (const BufferIndex index : call.operands) arguments += ", " + name(index);
     for (const BufferIndex index : call.results) arguments += ", " + name(index);
     if (call.kind == PIPER_CALL_GEMM) {
-      arguments += body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0]) : ", 0";
+      arguments += call.accumulates ? ", 1" : body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0]) : ", 0";
     } else {
       const KernelBuffer& workspace = body.buffers[call.workspace];
       arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());

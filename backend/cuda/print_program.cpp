@@ -108,7 +108,7 @@ class CallPrinter {
       const auto matrix = [&](const char* name, std::int64_t rows, std::int64_t columns, bool transposed) {
         return name + batch + "[" + std::to_string(transposed ? columns : rows) + "][" + std::to_string(transposed ? rows : columns) + "]" + (transposed ? "^T" : "");
       };
-      out_ += line("cublasLt", matrix("c", g.m, g.n, false) + (adds(call.results[0]) ? " += " : " = ") + matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
+      out_ += line("cublasLt", matrix("c", g.m, g.n, false) + (call.accumulates || adds(call.results[0]) ? " += " : " = ") + matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
                                    matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) + ": (" + operands + ") -> " + results);
       return;
     }

@@ -23,6 +23,7 @@ struct JobOptions {
   JitOptions jit = {};
   cuda::KernelSet* kernels = nullptr;    // on CUDA: to which those of the job are added, which outlives it; null: a set of its own
   std::uint64_t first_step = 0;          // of training: a resumed run begins later
+  std::string products = {};             // which library takes which matrix product, in words: part of the programs' hashes, as results depend on it
   std::optional<std::uint64_t> steps = {};  // to run; by default those of the train behind `first_step`
 };
 

@@ -8,6 +8,8 @@
 #include "backend/emit_cpp/emit_program.h"
 #include "backend/interpret/interpret.h"
 #include "backend/interpret/interpret_enqueue.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA1.h"
 
 namespace piper::backend {
 
@@ -25,6 +27,15 @@ struct Phase {
   std::deque<InterpretedEnqueue> walks;
   std::vector<const PiperEnqueue*> enqueue;        // per role
 };
+
+/// The hash of a program whose products are taken so.
+std::string with_products(const std::string& hash, const std::string& products) {
+  if (products.empty()) return hash;
+  llvm::SHA1 sha;
+  sha.update(llvm::StringRef(hash));
+  sha.update(llvm::StringRef(products));
+  return llvm::toHex(sha.final(), /*LowerCase=*/true).substr(0, 32);
+}
 
 }  // namespace
 
@@ -181,6 +192,7 @@ std::unique_ptr<Job> make_job(const dag::Dag& training, const dag::Dag* evaluati
   std::uint32_t next_id = 0;
   const auto prepare = [&](const dag::Dag& dag, Phase& phase) {
     phase.set = make_programs(dag, options.target);
+    for (DeviceProgram& role : phase.set.roles) role.hash = with_products(role.hash, options.products);
     add_rank_tables(dag, next_id, next_id, phase);
     if (options.target == Target::cpu) return;
     for (const KernelBody& body : phase.set.bodies) phase.steps.push_back(parts->kernels->add(body));

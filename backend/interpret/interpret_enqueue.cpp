@@ -117,7 +117,7 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
         for (const BufferIndex index : call.operands) at[n++] = address(index);
         for (const BufferIndex index : call.results) at[n++] = address(index);
         if (call.kind == PIPER_CALL_GEMM) {
-          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], adds(call.results[0]));
+          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], call.accumulates ? 1 : adds(call.results[0]));
           break;
         }
         void* const workspace = address(call.workspace);

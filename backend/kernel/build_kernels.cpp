@@ -125,6 +125,7 @@ BufferIndex Builder::scratch(DType dtype, std::int64_t elements, std::string_vie
 }
 
 BufferIndex Builder::buffer_of(ValueId memory) {
+  while (fusion_.into[memory.index()].valid()) memory = fusion_.into[memory.index()];
   if (const auto found = buffers_.find(memory); found != buffers_.end()) return found->second;
   const tensor::Type& type = graph_.type(memory);
   return buffers_[memory] = scratch(type.dtype, type.elements(), text(memory), tensor::print(type, graph_.context().symbols));
@@ -160,14 +161,16 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
 LibraryCall Builder::library_call(const Node& node) {
   LibraryCall call;
   call.value = text(graph_.result(node));
+  call.accumulates = node.op == Op::contract_add;
   for (ValueId operand : graph_.operands(node)) call.operands.push_back(buffer_of(axes_.memory(operand)));
+  if (call.accumulates) call.operands.pop_back();  // what it adds to lies in its result
   for (std::size_t r = 0; r < node.num_results; ++r) call.results.push_back(buffer_of(graph_.result(node, r)));
   const auto product = [](std::span<const tensor::Dim> dims) {
     return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, [](std::int64_t n, const tensor::Dim& dim) { return n * dim.extent; });
   };
   const auto operands = graph_.operands(node);
   const tensor::Type& first = graph_.type(operands[0]);
-  if (node.op == Op::contract) {
+  if (node.op == Op::contract || node.op == Op::contract_add) {
     const tensor::GemmForm form = tensor::gemm_form(first, graph_.type(operands[1]), node.attrs.dims);
     call.kind = PIPER_CALL_GEMM;
     call.gemm.batch = product(form.batched);
@@ -267,6 +270,7 @@ std::pair<std::set<BufferIndex>, std::set<BufferIndex>> traffic(const KernelStep
     const auto& call = std::get<LibraryCall>(step);
     reads.insert(call.operands.begin(), call.operands.end());
     writes.insert(call.results.begin(), call.results.end());
+    if (call.accumulates) reads.insert(call.results[0]);
   }
   return {std::move(reads), std::move(writes)};
 }

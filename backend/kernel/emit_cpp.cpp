@@ -213,7 +213,7 @@ std::string CppBodies::add(const KernelBody& body) {
     for (BufferIndex i : call.operands) arguments += ", " + name(i);
     for (BufferIndex i : call.results) arguments += ", " + name(i);
     if (call.kind == PIPER_CALL_GEMM) {
-      arguments += body.buffers[call.results[0]].accumulates ? ", at->" + name(call.results[0]) + "_adds" : ", 0";
+      arguments += call.accumulates ? ", 1" : body.buffers[call.results[0]].accumulates ? ", at->" + name(call.results[0]) + "_adds" : ", 0";
     } else {
       const KernelBuffer& workspace = body.buffers[call.workspace];
       arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());

@@ -107,7 +107,7 @@ int Machine::library(const LibraryCall& call) {
   const auto out = [&](std::size_t i) { return memory(call.results[i]); };
   switch (call.kind) {
     case PIPER_CALL_GEMM:
-      return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), adds(call.results[0]) ? 1 : 0);
+      return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), call.accumulates || adds(call.results[0]) ? 1 : 0);
     case PIPER_CALL_ATTEND:
       return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1), memory(call.workspace), piper_attend_workspace(&call.attend));
     case PIPER_CALL_ATTEND_GRAD:

@@ -24,6 +24,7 @@ struct Item {
     gather,     // lookup
     scatter,    // lookup_grad
     moved,      // reads its operands at other places than its own
+    addend,     // puts what a product is added to where the product adds
   } kind = Kind::pointwise;
   tensor::NodeId node;      // invalid: a copy to `port`
   tensor::ValueId result;   // invalid for copies to a port
@@ -56,6 +57,7 @@ struct Fusion {
   std::vector<LibraryNode> calls;
   std::vector<FusedStep> steps;  // in execution order
   std::vector<int> home;         // per value: the output port in which it is made, or -1
+  std::vector<tensor::ValueId> into;  // per value: the one in whose memory it is made, as only the product that it is added to by reads it; or invalid
 };
 
 Fusion fuse(const dag::Body& body, const Axes& axes);

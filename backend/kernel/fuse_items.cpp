@@ -29,6 +29,7 @@ class Items {
   /// What the item does, and over which axes.
   void set_kind(Item& item);
   void add_copy(int port);
+  void add_addend(NodeId id);
   void read(Item& item, ValueId operand);
   void read_memory(Item& item, ValueId operand);
   bool leaf(ValueId value) const { return !graph_.value(value).def.valid(); }
@@ -91,7 +92,7 @@ void Items::find_homes() {
       continue;
     }
     const bool direct = port.kind == dag::PortKind::grad && !leaf(value) && ports[value.index()] == 1 && uses[value.index()] == 0 &&
-                        op_of(value) != Op::attend && op_of(value) != Op::attend_grad;
+                        op_of(value) != Op::attend && op_of(value) != Op::attend_grad && op_of(value) != Op::contract_add;
     if (direct) {
       out_.home[value.index()] = number;
       need_memory(value);
@@ -100,13 +101,23 @@ void Items::find_homes() {
     }
   }
 
+  // What a product is added to is made where the sum will be, if it is a product that nothing else reads (each reader of a value's own memory counts twice).
+  out_.into.assign(count, ValueId());
+  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (!live_[i] || node.op != Op::contract_add) continue;
+    const ValueId addend = axes_.memory(graph_.operands(node)[2]);
+    const bool product = !leaf(addend) && (op_of(addend) == Op::contract || op_of(addend) == Op::contract_add);
+    if (product && uses[addend.index()] == 2 && ports[addend.index()] == 0) out_.into[addend.index()] = graph_.result(node);
+  }
+
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const Node& node = graph_.nodes()[i];
     if (!live_[i]) continue;
     const auto operands = graph_.operands(node);
     const auto code = tensor::info(node.op).code_class;
     if (code == CodeClass::library) {
-      for (ValueId operand : operands) need_memory(operand);
+      for (ValueId operand : operands.first(node.op == Op::contract_add ? 2 : operands.size())) need_memory(operand);
     }
     for (std::size_t o = 0; o < operands.size(); ++o) {
       if (reads_elsewhere(node.op, o)) need_memory(operands[o]);
@@ -136,7 +147,13 @@ void Items::read_memory(Item& item, ValueId operand) {
 void Items::add_call(NodeId id) {
   const Node& node = graph_.node(id);
   LibraryNode call{id, {}, {}};
-  for (ValueId operand : graph_.operands(node)) {
+  auto operands = graph_.operands(node);
+  if (node.op == Op::contract_add && !out_.into[axes_.memory(operands[2]).index()].valid()) {
+    call.items.push_back(static_cast<int>(out_.items.size()));
+    add_addend(id);
+    operands = operands.first(2);
+  }
+  for (ValueId operand : operands) {
     const ValueId memory = axes_.memory(operand);
     if (const int maker = item_of_[memory.index()]; maker >= 0) call.items.push_back(maker);
     if (const int maker = call_of_[memory.index()]; maker >= 0) call.calls.push_back(maker);
@@ -144,6 +161,16 @@ void Items::add_call(NodeId id) {
   const int number = static_cast<int>(out_.calls.size());
   for (std::size_t r = 0; r < node.num_results; ++r) call_of_[graph_.result(node, r).index()] = number;
   out_.calls.push_back(std::move(call));
+}
+
+void Items::add_addend(NodeId id) {
+  Item item;
+  item.kind = Item::Kind::addend;
+  item.node = id;
+  item.result = graph_.result(graph_.node(id));
+  item.space = axes_.space(item.result);
+  read(item, graph_.operands(graph_.node(id))[2]);
+  out_.items.push_back(std::move(item));
 }
 
 void Items::add_node(NodeId id) {

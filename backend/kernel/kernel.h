@@ -149,13 +149,14 @@ struct Kernel {
   std::string part;                   // of a nest that was divided: `sum`, `join`, `scatter`; empty: all of it, or what the others do not do
 };
 
-/// One call through PiperApi. gemm: operands {a, b}, results {c}. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
+/// One call through PiperApi. gemm: operands {a, b}, results {c}, which it adds to where it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
 struct LibraryCall {
   PiperLibraryKind kind = PIPER_CALL_GEMM;
   PiperGemm gemm{};
   PiperAttend attend{};
   std::vector<BufferIndex> operands, results;
   BufferIndex workspace = 0;  // attend, attend_grad
+  bool accumulates = false;   // gemm: adds to what an earlier step wrote, whatever the call of the body says
   std::string value;          // what it defines
 };
 

@@ -201,7 +201,8 @@ Lowering::Id Lowering::pointwise(const Item& item) {
     case Op::sum: return ids[0];  // over nothing
     case Op::fill: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
     case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy: case Op::cross_entropy_grad:
-    case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::contract: case Op::attend: case Op::attend_grad: break;
+    case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary: case Op::contract: case Op::contract_add:
+    case Op::attend: case Op::attend_grad: break;
   }
   llvm_unreachable("no pointwise operation");
 }
@@ -343,7 +344,7 @@ void Lowering::lower(const Item& item) {
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
     return store(buffers_.port(item.port), axes_.of(port.value), value(port.value), graph_.type(port.value).dtype);
   }
-  kernel_.ops.emplace_back(tensor::info(graph_.node(item.node).op).name);
+  kernel_.ops.emplace_back(item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);
   kernel_.places.push_back(place(graph_.node(item.node)));
   kernel_.values.push_back(std::string(graph_.context().text(graph_.value(item.result).name)));
   switch (item.kind) {
@@ -353,6 +354,8 @@ void Lowering::lower(const Item& item) {
     case Item::Kind::gather: return gather(item);
     case Item::Kind::moved: return moved(item);
     case Item::Kind::scatter: return scatter(item);
+    case Item::Kind::addend:
+      return store(buffers_.of(item.result), axes_.of(item.result), value(graph_.operands(graph_.node(item.node))[2]), graph_.type(item.result).dtype);
   }
 }
 

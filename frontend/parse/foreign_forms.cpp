@@ -68,6 +68,8 @@ constexpr ForeignForm kForms[] = {
     {"function", Where::item, "def", "write `def`", "function f() -> int { return 1 }"},
     {"import", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "import std.schedules.zbv"},
     {"from", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "from std.schedules import zbv"},
+    {"include", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "include \"lib/mine.pipe\""},
+    {"using", Where::item, "use", "write `use $path`, which names one `.pipe` file: a path from here, or one of `std`", "using std.schedules.zbv"},
 };
 
 bool ends_operand(std::size_t type) {
@@ -190,7 +192,7 @@ class Replacer {
     if (!stands_on_line(behind)) behind = nullptr;
     switch (form.where) {
       case Where::anywhere: return !is_word(form.text) || takes_parameters(behind, at(next_ + count + 1));
-      case Where::item: return depth_ == 0 && at_statement() && behind != nullptr && behind->type == Lexer::NAME;
+      case Where::item: return depth_ == 0 && at_statement() && behind != nullptr && (behind->type == Lexer::NAME || names_file(form, behind));
       case Where::statement: {
         if (!at_statement() || behind == nullptr || behind->type != Lexer::NAME) return false;
         const RawToken* further = at(next_ + count + 1);
@@ -208,6 +210,9 @@ class Replacer {
     }
     return false;
   }
+
+  /// `import "lib/mine.pipe"`.
+  static bool names_file(const ForeignForm& form, const RawToken* behind) { return form.where == Where::item && form.instead == "use" && behind != nullptr && behind->type == Lexer::STRING; }
 
   /// `x:` or `x, y:`.
   static bool takes_parameters(const RawToken* behind, const RawToken* further) {
@@ -238,9 +243,21 @@ class Replacer {
   std::string path(std::size_t position) const {
     std::string path;
     std::size_t i = position;
+    if (stands_on_line(at(i)) && tokens_[i].type == Lexer::STRING) return path_of_file(text(tokens_[i]));
     for (; stands_on_line(at(i)) && tokens_[i].type == (path.empty() || path.back() == '.' ? Lexer::NAME : Lexer::DOT); ++i) path += text(tokens_[i]);
     const bool imports = path.starts_with("std.") && stands_on_line(at(i + 1)) && text(tokens_[i]) == "import" && tokens_[i + 1].type == Lexer::NAME;
     return imports ? path + "." + std::string(text(tokens_[i + 1])) : path.empty() ? "lib.mine" : path;
+  }
+
+  /// `"lib/mine.pipe"` as `lib.mine`, where that is one.
+  static std::string path_of_file(std::string_view file) {
+    file = file.substr(1, file.size() - 2);
+    if (file.ends_with(".pipe")) file.remove_suffix(5);
+    if (file.starts_with("./")) file.remove_prefix(2);
+    std::string path(file);
+    std::replace(path.begin(), path.end(), '/', '.');
+    const bool named = !path.empty() && std::all_of(path.begin(), path.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+    return named ? path : "lib.mine";
   }
 
   /// The part of an index behind the form.
@@ -342,10 +359,16 @@ class Replacer {
     token.first_on_line = false;
   }
 
-  /// `(int i = 0; i < n; i++)` behind `for`; gives the number of its tokens.
+  /// `(int i = 0; i < n; i++)` and `(i in 0..n)` behind `for`; gives the number of its tokens.
   std::size_t replace_head_of_for() {
     if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 || statement_type() != Lexer::FOR) return 0;
     const std::size_t close = closing(next_);
+    if (close > next_ + 3 && tokens_[next_ + 1].type == Lexer::NAME && tokens_[next_ + 2].type == Lexer::IN) {
+      sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "the head of a loop has no brackets")
+          .hint("write `for {} { ... }`", source(next_ + 1, close));
+      result_.insert(result_.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(next_ + 1), tokens_.begin() + static_cast<std::ptrdiff_t>(close));
+      return close + 1 - next_;
+    }
     const std::vector<std::size_t> ends = close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::SEMI);
     if (ends.size() != 2) return 0;
     std::size_t is = next_ + 1;
@@ -425,6 +448,7 @@ class Replacer {
         DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, begin, end}, "`{}` is written differently here", form.text);
         builder.hint("{}", advice).fix(edits(form, count, advice));
       }
+      if (names_file(form, at(next_ + count))) return count + 1;  // what remains is no `use`
       bool first = tokens_[next_].first_on_line;
       for (const std::size_t type : types_of(step_of_range ? "by" : form.instead)) {
         RawToken& token = result_.emplace_back();

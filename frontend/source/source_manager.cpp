@@ -1,5 +1,8 @@
 #include "frontend/source/source_manager.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +21,12 @@ std::string reason(int number) {
 }  // namespace
 
 ReadResult RealFileSystem::read(std::string_view path, std::uint64_t limit) const {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(std::string(path).c_str(), "rb"), std::fclose);
+  const std::string name(path);
+  // What is called a file is not waited for; the log of the kernel is called one. A pipe is.
+  struct stat status {};
+  const bool waits = stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
   if (file == nullptr) return {std::nullopt, reason(errno), 0};
   // Read until the end instead of asking for the size: pipes and /proc have none.
   std::string text;
@@ -28,7 +36,7 @@ ReadResult RealFileSystem::read(std::string_view path, std::uint64_t limit) cons
     text.append(buffer, count);
     if (text.size() > limit) return {std::nullopt, "", text.size()};
   }
-  if (std::ferror(file.get()) != 0) return {std::nullopt, reason(errno), 0};
+  if (std::ferror(file.get()) != 0) return {std::nullopt, errno == EAGAIN ? "it gives its bytes only as they come, and has no end" : reason(errno), 0};
   return {std::move(text), "", 0};
 }
 

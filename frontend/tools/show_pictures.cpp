@@ -1,5 +1,8 @@
 #include "frontend/tools/show_pictures.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "frontend/pictures/memory_view.h"
 #include "frontend/pictures/metrics.h"
 #include "frontend/pictures/timeline_json.h"
@@ -55,8 +58,10 @@ std::optional<std::string> timeline_picture(Session& session, const dag::Dag& da
 int show_metrics(Session& session, const std::string& folder) {
   // A file of metrics may be named too: those of an earlier run are kept beside it.
   std::string path = folder + "/metrics.jsonl";
-  source::ReadResult read = session.console().files.read(path, kMostBytes);
-  if (!read.text) {
+  std::error_code error;
+  const bool pipe = std::filesystem::is_fifo(path, error);  // in a folder of a run nobody writes to it
+  source::ReadResult read = pipe ? source::ReadResult{std::nullopt, "it is no plain file", 0} : session.console().files.read(path, kMostBytes);
+  if (!read.text && !pipe) {
     source::ReadResult file = session.console().files.read(folder, kMostBytes);
     if (file.text) path = folder, read = std::move(file);
   }

@@ -8,6 +8,7 @@
 #include "ir/verify/verify.h"
 #include "runtime/data/file_text.h"
 #include "runtime/data/table.h"
+#include "runtime/device/product_choice.h"
 #include "runtime/executor/device_limit.h"
 #include "runtime/trace/flight.h"
 
@@ -157,6 +158,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   job_options.target = cuda != nullptr ? backend::Target::cuda : backend::Target::cpu;
   job_options.engine = session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
   job_options.steps = session.arguments().steps;
+  if (cuda == nullptr) job_options.products = std::string(runtime::rule_of_products(options.math, runtime::this_processor())) + ", threads: " + std::to_string(options.threads);
   job_options.jit = jit_options(session.console().environment);
   if (interrupt != nullptr) job_options.jit.stop = interrupt->file();
   made->job = backend::make_job(made->training, made->evaluation ? &*made->evaluation : nullptr, job_options, session.sink());

@@ -29,7 +29,7 @@ double flops_per_element(Op op) {
     case Op::dropout: return 12;
     case Op::softmax: case Op::log_softmax: case Op::log_softmax_grad: return 14;
     case Op::cross_entropy: case Op::cross_entropy_grad: return 12;
-    case Op::contract: case Op::attend: case Op::attend_grad: return 0;  // counted by their products
+    case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: return 0;  // counted by their products
   }
   return 0;
 }
@@ -53,7 +53,7 @@ Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, 
     cost.bytes = 2.0 * static_cast<double>(results[0].bytes());
   } else if (op == Op::lookup_grad) {
     cost.flops = static_cast<double>(operands[1].elements());
-  } else if (op == Op::contract) {
+  } else if (op == Op::contract || op == Op::contract_add) {
     double summed = 1;
     for (Symbol name : attrs.dims) summed *= static_cast<double>(operands[0].dims[*operands[0].find(name)].extent);
     cost.flops = 2.0 * static_cast<double>(results[0].elements()) * summed;

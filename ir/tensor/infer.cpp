@@ -124,6 +124,7 @@ Inferred ShapeRule::run() {
     case Op::broadcast: return broadcast();
     case Op::permute: return permute();
     case Op::contract: return contract();
+    case Op::contract_add: return contract_add();
     case Op::attend: return attend();
     case Op::attend_grad: return attend_grad();
   }

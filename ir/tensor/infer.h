@@ -62,6 +62,7 @@ class ShapeRule {
   Inferred broadcast();
   Inferred permute();
   Inferred contract();
+  Inferred contract_add();
   Inferred attend();
   Inferred attend_grad();
 

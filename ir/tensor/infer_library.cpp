@@ -30,6 +30,13 @@ Inferred ShapeRule::contract() {
   return ok(std::move(result));
 }
 
+Inferred ShapeRule::contract_add() {
+  Inferred product = contract();
+  if (!product.error.empty()) return product;
+  if (operands[2] != product.types[0]) return fail("`contract_add` adds " + show(product.types[0]) + " to " + show(operands[2]) + ", which is of another type");
+  return product;
+}
+
 GemmForm gemm_form(const Type& a, const Type& b, std::span<const Symbol> summed) {
   GemmForm form;
   const auto is_summed = [&](Symbol name) { return std::find(summed.begin(), summed.end(), name) != summed.end(); };

@@ -75,6 +75,9 @@ std::optional<ResultLayout> layout(Op op, std::span<const Type> operands, std::s
     case Op::contract:
       if (contains(attrs.dims, dim)) return cut[0] == dim && cut[1] == dim ? partial() : std::nullopt;
       break;
+    case Op::contract_add:
+      if (contains(attrs.dims, dim)) return std::nullopt;  // each part would add all of c
+      break;
     case Op::sum:
       if (contains(attrs.dims, dim)) return partial();
       break;
@@ -125,7 +128,7 @@ bool is_samplewise(Op op, std::span<const Type> operands, const Attrs& attrs) {
 
 bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs) {
   if (op == Op::lookup_grad) return std::any_of(operands[0].dims.begin(), operands[0].dims.end(), [](const Dim& dim) { return dim.sampled; });
-  if (op != Op::sum && op != Op::contract) return false;
+  if (op != Op::sum && op != Op::contract && op != Op::contract_add) return false;
   return std::any_of(operands[0].dims.begin(), operands[0].dims.end(), [&](const Dim& dim) { return dim.sampled && contains(attrs.dims, dim.name); });
 }
 

@@ -31,6 +31,8 @@ class Differentiator {
   bool differentiate_op(NodeId forward, std::span<const ValueId> dy);
   void give(ValueId value, ValueId adjoint, NodeId use, bool own);
   ValueId total(ValueId value);
+  bool multiplies_weight(NodeId forward, ValueId value) const;
+  ValueId take_product(ValueId value, NodeId use);
   ValueId seed(Loss loss, NodeId forward);
   ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of);
 
@@ -141,6 +143,29 @@ ValueId Differentiator::total(ValueId value) {
   return sum;
 }
 
+/// `x @ w` or `w @ x` with a weight or an input: all such uses of x in one region wait for the same, and stand in one piece of any strategy.
+bool Differentiator::multiplies_weight(NodeId forward, ValueId value) const {
+  const Node& node = graph_.node(forward);
+  if (node.op != Op::contract) return false;
+  const auto operands = graph_.operands(node);
+  if (operands[0] == operands[1] || (operands[0] != value && operands[1] != value)) return false;
+  return !graph_.value(operands[0] == value ? operands[1] : operands[0]).def.valid();
+}
+
+/// The last adjoint of a value, taken out of its contributions, where the product that the adjoint of `use` is can be added to it; else invalid.
+ValueId Differentiator::take_product(ValueId value, NodeId use) {
+  std::vector<ValueId>& parts = contributions_[value.index()];
+  if (parts.empty() || !multiplies_weight(use, value)) return {};
+  const NodeId def = graph_.value(parts.back()).def;
+  if (!def.valid()) return {};
+  const Node& last = graph_.node(def);
+  const bool product = (last.op == Op::contract || last.op == Op::contract_add) && last.pass == Pass::BI;
+  if (!product || !multiplies_weight(last.origin, value) || graph_.node(last.origin).region != graph_.node(use).region) return {};
+  const ValueId taken = parts.back();
+  parts.pop_back();
+  return taken;
+}
+
 bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> dy) {
   const Node node = graph_.node(forward);  // a copy: the graph grows
   const auto span = graph_.operands(node);
@@ -155,6 +180,12 @@ bool Differentiator::differentiate_op(NodeId forward, std::span<const ValueId> d
   const std::size_t first_new = graph_.nodes().size();
   const Emit emit = [&](Op op, std::vector<ValueId> values, Attrs attrs, std::size_t for_operand, std::size_t result) {
     const ValueId value = operands[for_operand];
+    if (op == Op::contract && pass_of(value) == Pass::BI) {
+      if (const ValueId sum = take_product(value, forward); sum.valid()) {
+        values.push_back(sum);
+        op = Op::contract_add;
+      }
+    }
     const ValueId made = append(op, values, std::move(attrs), pass_of(value), forward, op == Op::attend_grad ? graph_.result(node) : value);
     return ValueId(made.value() + static_cast<std::uint32_t>(result));
   };

@@ -4,7 +4,8 @@
 // Guarantees: each adjoint op stands in the region of its forward op and names it as origin. An op that computes the adjoint of a parameter,
 // or of a value that no data flows into (a weight times two), and whatever only such ops need, is `BW`; all else is `BI`, and no BI
 // op reads what a BW op made. The tags look at single ops, so a partition may cut the graph anywhere afterwards. An adjoint of a value
-// used several times is a chain of `add` in the value's own region, BW where only BW ops of that region read it. `grads` has one entry per use of a parameter, made where the use
+// used several times is a chain of `add` in the value's own region, BW where only BW ops of that region read it; products with weights that stand in one region
+// are added by the products (`contract_add`), the last use first. `grads` has one entry per use of a parameter, made where the use
 // stands and used by nothing else. Nothing is computed for integers and frozen parameters, where nothing trainable lies upstream, or that nothing reads.
 //
 //   %y = contract(%x, %w) @F             %d.elements = fill() {scalar: 1/count} @BI of %sum

@@ -15,6 +15,9 @@ constexpr std::int64_t kLeastWork = 128 * 128 * 128;
 constexpr std::int64_t kPanelRows = 256;
 constexpr std::int64_t kPanelBytes = 1 << 20;
 
+/// MKL is the faster one everywhere, or the only one.
+bool takes_mkl_alone(const Processor& processor) { return processor.intel || !processor.avx512; }
+
 }  // namespace
 
 Processor this_processor() {
@@ -29,7 +32,7 @@ Processor this_processor() {
 ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor& processor) {
   if (call.dtype != PIPER_F32) return ProductLibrary::mkl;  // oneDNN has no other that we use
   if (math != Math::automatic) return math == Math::onednn ? ProductLibrary::onednn : ProductLibrary::mkl;
-  if (processor.intel || !processor.avx512) return ProductLibrary::mkl;
+  if (takes_mkl_alone(processor)) return ProductLibrary::mkl;
   const std::int64_t least = std::min({call.m, call.n, call.k});
   const bool large = least >= kLeastExtent && call.batch * call.m * call.n * call.k >= kLeastWork;
   return large ? ProductLibrary::onednn : ProductLibrary::mkl;
@@ -39,6 +42,16 @@ std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads) {
   const auto bytes = static_cast<std::int64_t>(element_bytes(call.dtype));
   const bool whole = threads > 1 || call.batch != 1 || call.transpose_a || call.n > kPanelBytes / (kPanelRows * bytes);
   return whole ? call.m : std::min(call.m, kPanelRows);
+}
+
+const char* rule_of_products(Math math, const Processor& processor) {
+  switch (math) {
+    case Math::builtin: return "built in";
+    case Math::onednn: return "f32 by oneDNN";
+    case Math::mkl: return "MKL";
+    case Math::automatic: break;
+  }
+  return takes_mkl_alone(processor) ? "MKL" : "large f32 by oneDNN";
 }
 
 const char* name_of(ProductLibrary library) { return library == ProductLibrary::onednn ? "oneDNN" : "MKL"; }

@@ -29,6 +29,9 @@ ProductLibrary choose_product(const PiperGemm& call, Math math, const Processor&
 /// threads share the rows themselves and would wait for each other after every call (measured in tests/bench/README.md).
 std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads);
 
+/// The rule in a few words, for the hash of a program: equal where `choose_product` gives equal libraries.
+const char* rule_of_products(Math math, const Processor& processor);
+
 /// `MKL`, `oneDNN`.
 const char* name_of(ProductLibrary library);
 

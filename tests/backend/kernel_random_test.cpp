@@ -289,7 +289,15 @@ ValueId RandomGraph::library() {
     if (!graph_.type(b).find(dim)) continue;
     Attrs attrs;
     attrs.dims = {dim};
-    if (const ValueId made = op(Op::contract, {op(Op::tanh, {a}), op(Op::tanh, {b})}, attrs); made.valid()) return made;
+    const ValueId made = op(Op::contract, {op(Op::tanh, {a}), op(Op::tanh, {b})}, attrs);
+    if (!made.valid()) continue;
+    if (random_.chance(0.5)) return made;
+    // Added to what else has its type, or to a product, which often nothing else reads.
+    const auto factors = graph_.operands(graph_.node(graph_.value(made).def));
+    const ValueId x = factors[0], y = factors[1];
+    const ValueId sum = random_.chance(0.5) ? partner(made) : made;
+    const ValueId longer = op(Op::contract_add, {op(Op::sin, {x}), y, sum}, attrs);
+    return random_.chance(0.5) ? longer : op(Op::contract_add, {x, op(Op::cos, {y}), longer}, attrs);
   }
   return {};
 }

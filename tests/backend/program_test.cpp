@@ -131,6 +131,22 @@ TEST(DeviceProgram, MoreReplicasGiveTheSameProgram) {
   EXPECT_NE(two, hash(2, 16));
 }
 
+// The results depend on whose products they are, so ranks that choose otherwise do not run one program.
+TEST(DeviceProgram, WhoseProductsIsPartOfTheHash) {
+  Context context;
+  StrategyBuilder build(context, {{"pp", 2}});
+  build.line(2, 1);
+  TestProgram program(context, mlp_chain(context, {.layers = 2}), build.strategy());
+  const auto hash = [&](const char* products) {
+    DiagnosticSink sink(context.locations);
+    const auto job = backend::make_job(program.training(), nullptr, {.engine = backend::Engine::interpreter, .products = products}, sink);
+    return std::string(job->tables().ranks[0].program->hash);
+  };
+  EXPECT_EQ(hash("MKL").size(), 32u);
+  EXPECT_EQ(hash("MKL"), hash("MKL"));
+  EXPECT_NE(hash("MKL"), hash("large f32 by oneDNN"));
+}
+
 TEST(DeviceProgram, PrintsAndEmitsAsGoldens) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}});

@@ -49,16 +49,21 @@ void products(benchmark::internal::Benchmark* bench) {
     }
   }
   for (const std::int64_t n : {16, 32, 64, 96, 128, 256, 512}) bench->Args({1, n, n, n, nn});
+  // q, k, v as one product, and the sum of their adjoints as one: beside three of 256.
+  for (const std::int64_t rows : {256, 512, 4096}) bench->Args({1, rows, 768, 256, nn})->Args({1, rows, 256, 768, nt})->Args({1, 256, 768, rows, tn});
+  // Attention as products: 4 x 8 heads at 128 positions, 1 x 8 at longer sequences.
   bench->Args({32, 128, 128, 32, nt})->Args({32, 128, 32, 128, nn})->Args({32, 128, 32, 128, tn});
+  for (const std::int64_t seq : {512, 1024}) bench->Args({8, seq, seq, 32, nt})->Args({8, seq, 32, seq, nn})->Args({8, seq, 32, seq, tn});
   bench->ArgNames({"batch", "m", "n", "k", "form"})->Unit(benchmark::kMicrosecond);
 }
 
 template <typename T>
 void BM_Attend(benchmark::State& state) {
   if (!torch()) return state.SkipWithError("no plugin");
-  const PiperAttend call{.batch = state.range(0), .seq = 128, .keys = 128, .heads = 8, .kv_heads = 8, .width = 32, .value_width = 32, .scale = 0.18,
+  const std::int64_t seq = state.range(1);
+  const PiperAttend call{.batch = state.range(0), .seq = seq, .keys = seq, .heads = 8, .kv_heads = 8, .width = 32, .value_width = 32, .scale = 0.18,
                          .causal = 1, .dtype = sizeof(T) == 8 ? PIPER_F64 : PIPER_F32};
-  const std::size_t elements = static_cast<std::size_t>(call.batch) * 128 * 8 * 32;
+  const std::size_t elements = static_cast<std::size_t>(call.batch * seq) * 8 * 32;
   std::vector<T> q(elements, T(0.1)), k(elements, T(0.2)), v(elements, T(0.3)), out(elements), lse(elements), dq(elements), dk(elements), dv(elements);
   std::vector<unsigned char> workspace(piper_attend_workspace(&call));
   LibraryReport report;
@@ -71,8 +76,8 @@ void BM_Attend(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(BM_Gemm, mkl, Math::mkl)->Apply(products);
 BENCHMARK_CAPTURE(BM_Gemm, onednn, Math::onednn)->Apply(products);
-BENCHMARK(BM_Attend<float>)->Arg(1)->Arg(4)->Unit(benchmark::kMicrosecond);
-BENCHMARK(BM_Attend<double>)->Arg(4)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_Attend<float>)->ArgNames({"batch", "seq"})->Args({1, 128})->Args({4, 128})->Args({1, 512})->Args({1, 1024})->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_Attend<double>)->ArgNames({"batch", "seq"})->Args({4, 128})->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace piper::runtime

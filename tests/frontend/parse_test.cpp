@@ -78,6 +78,7 @@ TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
       {"F(stage[0], mb[f(1, 2)], copy[0]) & B stage[1] mb[0]", "write `F stage[0] mb[f(1, 2)] copy[0]`"},
       {"for (int i = 0; i < n; i++) { F a }", "write `for i in 0..n { ... }`"},
       {"for (i = 1; i <= len(a); ++i) { F a }", "write `for i in 1..len(a) + 1 { ... }`"},
+      {"for (i in 0..len(a)) { F a }", "write `for i in 0..len(a) { ... }`"},
   };
   for (const auto& [statement, hint] : kCases) {
     SCOPED_TRACE(statement);

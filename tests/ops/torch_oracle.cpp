@@ -189,6 +189,7 @@ std::vector<at::Tensor> forward(Op op, const std::vector<Named>& in, const std::
     case Op::broadcast: return {x(0).expand(sizes(attrs.shape))};
     case Op::permute: return {raw(0).permute(in[0].positions(attrs.dims))};
     case Op::contract: return {einsum(in[0], in[1], results[0])};
+    case Op::contract_add: return {raw(2) + einsum(in[0], in[1], results[0])};
     case Op::attend: return attend(in, attrs);
     case Op::attend_grad: return derivative(Op::attend, {in[0], in[1], in[2]}, {in[3].type, in[4].type}, attrs, raw(5), {0, 1, 2});
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,14 @@ TEST(ProductChoice, FollowsTheProcessorAndTheShape) {
       EXPECT_EQ(choose_product(call, Math::onednn, kIntel), row.dtype == PIPER_F32 ? onednn : mkl);
     }
   }
+}
+
+TEST(ProductChoice, TheRuleInWordsTellsDifferentChoicesApart) {
+  constexpr Processor kIntel{.intel = true, .avx512 = true}, kOther{.intel = false, .avx512 = true}, kPlain{};
+  const auto words = [](Math math, const Processor& processor) { return std::string(rule_of_products(math, processor)); };
+  for (const Processor& processor : {kIntel, kPlain}) EXPECT_EQ(words(Math::automatic, processor), words(Math::mkl, processor));
+  const std::set<std::string> different = {words(Math::automatic, kOther), words(Math::mkl, kOther), words(Math::onednn, kOther), words(Math::builtin, kOther)};
+  EXPECT_EQ(different.size(), 4u);
 }
 
 TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {

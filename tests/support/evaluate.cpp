@@ -92,7 +92,7 @@ double pointwise(Op op, const std::vector<double>& x, const Attrs& attrs) {
     case Op::dropout: case Op::iota: case Op::sum: case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax:
     case Op::log_softmax_grad: case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad: case Op::cross_entropy:
     case Op::cross_entropy_grad: case Op::lookup: case Op::lookup_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
-    case Op::rename: case Op::contract: case Op::attend: case Op::attend_grad: break;
+    case Op::rename: case Op::contract: case Op::contract_add: case Op::attend: case Op::attend_grad: break;
   }
   assert(false && "no pointwise op");
   return 0;
@@ -312,6 +312,7 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       break;
     case Op::rotary: rotary(in, y, attrs.dims[0]); break;
     case Op::rename: y.data = in[0].data; break;
+    case Op::contract_add: y.data = in[2].data; [[fallthrough]];
     case Op::contract:
       each_at(y.type.dims, {}, [&](const At& at) {
         each_at(pick(in[0].type, attrs.dims), at, [&](const At& inner) { write(y, at) += read(in[0], inner) * read(in[1], inner); });

@@ -186,6 +186,8 @@ constexpr Row kRows[] = {
     {Op::contract, "two summed", "f64[batch: 4*, heads: 2, width: 2]; f64[heads: 2, width: 2, dim: 6]", "dims: heads, width"},
     {Op::contract, "matrix and vector", "f64[batch: 4*, dim: 6]; f64[dim: 6]", "dims: dim"},
     {Op::contract, "row by row", "f64[batch: 4*, dim: 6]; f64[batch: 4*, dim: 6]", "dims: dim"},
+    {Op::contract_add, "weight", "f64[batch: 4*, seq: 2, hidden: 2]; f64[dim: 6, hidden: 2]; f64[batch: 4*, seq: 2, dim: 6]", "dims: hidden"},
+    {Op::contract_add, "batched", "f64[experts: 2, slot: 4, dim: 6]; f64[experts: 2, dim: 6, hidden: 2]; f64[experts: 2, slot: 4, hidden: 2]", "dims: dim"},
     {Op::attend, "causal", "f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]; f64[batch: 2*, seq: 4, heads: 2, width: 2]",
      "causal: true; scalar: 0.7071067811865476"},
     {Op::attend, "grouped heads", "f64[batch: 2*, seq: 4, heads: 4, width: 2]; f64[batch: 2*, seq: 4, kv_heads: 2, width: 2]; f64[batch: 2*, seq: 4, kv_heads: 2, width: 2]",

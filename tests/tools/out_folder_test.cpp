@@ -87,6 +87,10 @@ TEST(OutFolder, WhatIsNoFileIsRefused) {
     EXPECT_EQ(run.exit_code, 1) << name;
     EXPECT_THAT(run.err, HasSubstr(told));
   }
+  const TemporaryFolder folder;
+  const ProcessResult shown = shell(folder, "mkdir out; mkfifo out/metrics.jsonl; exec \"$0\" show metrics out");
+  EXPECT_EQ(shown.exit_code, 1);
+  EXPECT_THAT(shown.err, HasSubstr("the metrics `out/metrics.jsonl` cannot be read: it is no plain file"));
 }
 
 }  // namespace

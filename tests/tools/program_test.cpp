@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "llvm/Support/JSON.h"
@@ -107,6 +108,20 @@ TEST(Program, CheckSaysThatItDoesNotLookIntoAPipe) {
   const ProcessResult run = shell(folder, "mkfifo text; exec \"$0\" check text.pipe -D corpus=text");
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.err, HasSubstr("warning P6107: `text` is a pipe, which is not looked into"));
+}
+
+// A program may come from a pipe; nobody waits for what is called a file and has no end.
+TEST(Program, ASourceThatHasNoEndIsRefused) {
+  const TemporaryFolder folder;
+  folder.write("mesh.pipe", "mesh m(p: 2)\n");
+  const ProcessResult piped = shell(folder, "mkfifo text.pipe; cat mesh.pipe >text.pipe & exec \"$0\" show ast text.pipe");
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_THAT(piped.out, HasSubstr("mesh"));
+  std::filesystem::create_symlink("/proc/kmsg", folder.path() / "log.pipe");
+  if (!std::ifstream(folder.path() / "log.pipe")) GTEST_SKIP() << "the log of the kernel is not for this user";
+  const ProcessResult log = shell(folder, "exec \"$0\" check log.pipe");
+  EXPECT_EQ(log.exit_code, 1);
+  EXPECT_THAT(log.err, HasSubstr("error P1001: cannot read `log.pipe`: it gives its bytes only as they come, and has no end"));
 }
 
 // As with other tools, a reader that goes away ends a command quietly, by the signal.
