@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/support/fetched.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -37,7 +38,7 @@ static_assert(CUDA_ERROR_LAUNCH_FAILED == 719 && CUDA_ERROR_EXTERNAL_DEVICE == 9
 
 TEST(CudaDeclarations, OfTheDriver) {
   const std::string headers = std::string(PIPER_CUDA_HEADERS);
-  if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) GTEST_SKIP() << "there is no cuda.h in `" << headers << "`: the pinned wheel `nvidia-cuda-runtime` has it";
+  if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) PIPER_NOT_FETCHED("there is no cuda.h in `" + headers + "`: the pinned wheel `nvidia-cuda-runtime` has it");
   const TemporaryFolder folder;
   const std::string source = folder.write("compare.cpp", kComparison);
   const auto compiled = run_process({"g++", "-std=c++20", "-fsyntax-only", "-I.", "-isystem", headers, "-include", "cuda.h", source});

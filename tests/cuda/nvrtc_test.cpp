@@ -7,6 +7,7 @@
 #include "backend/cuda/kernel_set.h"
 #include "backend/cuda/nvrtc.h"
 #include "tests/cuda/programs.h"
+#include "tests/support/fetched.h"
 #include "tests/support/golden.h"
 
 namespace piper::test {
@@ -26,7 +27,7 @@ class NvrtcTest : public testing::Test {
  protected:
   void SetUp() override {
     nvrtc_ = Nvrtc::open({}, reason_);
-    if (!nvrtc_) GTEST_SKIP() << reason_ << ": `make test` fetches it";
+    if (!nvrtc_) PIPER_NOT_FETCHED(reason_);
   }
   std::shared_ptr<const Nvrtc> nvrtc_;
   std::string reason_;
