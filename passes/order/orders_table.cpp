@@ -93,6 +93,7 @@ class Table {
   void find_copies() {
     leaves_.assign(dag_.nodes.size(), false);
     returns_.assign(dag_.nodes.size(), false);
+    if (std::none_of(dag_.nodes.begin(), dag_.nodes.end(), [](const Node& node) { return copies_to_or_from_host(node.kind); })) return;
     for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
       const Node& node = dag_.nodes[n];
       if (!leaves_device(node.kind) && !runs_body(node.kind)) continue;
