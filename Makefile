@@ -41,7 +41,7 @@ build: build/release/build.ninja
 # The tests run on the debug preset: optimised (-O1), with assertions, quick to build.
 test: build/debug/build.ninja test-setup
 	@$(call ninja,debug,all)
-	@PIPER_TEST_SETUP=1 ctest --preset debug --parallel $(JOBS)
+	@TESTS_NEED_SETUP=1 ctest --preset debug --parallel $(JOBS)
 
 test-gpu: build/debug/build.ninja test-setup
 	@$(call ninja,debug,gpu_test)
@@ -52,13 +52,13 @@ test-editors: build
 
 asan: build/asan/build.ninja test-setup
 	@$(call ninja,asan,all)
-	@PIPER_TEST_SETUP=1 ctest --preset asan --parallel $(JOBS)
+	@TESTS_NEED_SETUP=1 ctest --preset asan --parallel $(JOBS)
 
 # The thread sanitizer of gcc 12 cannot start under wide address randomisation.
 fixed_addresses = $(shell setarch --addr-no-randomize true 2>/dev/null && echo setarch --addr-no-randomize)
 tsan: build/tsan/build.ninja test-setup
 	@$(call ninja,tsan,all)
-	@PIPER_TEST_SETUP=1 $(fixed_addresses) ctest --preset tsan --parallel $(JOBS)
+	@TESTS_NEED_SETUP=1 $(fixed_addresses) ctest --preset tsan --parallel $(JOBS)
 
 # Real text that every machine has after set-up: the headers inside the LibTorch wheel, split by file.
 demo: build

@@ -61,9 +61,11 @@ Trains::Start Trains::start(const std::string& key, const std::vector<std::strin
     Lines lines(said);
     const backend::CommandEnd end = backend::finish(command, run->stop[0], [&](std::string_view part) { lines.add(part); });
     lines.finish();
+    {
+      const std::lock_guard over(mutex_);
+      run->over = true;  // before anyone hears of it and starts it again
+    }
     ended(end.signal != 0 ? 128 + end.signal : end.status);
-    const std::lock_guard over(mutex_);
-    run->over = true;
   });
   runs_[key] = std::move(run);
   return Start::started;

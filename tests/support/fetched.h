@@ -1,6 +1,6 @@
 #pragma once
 // Tests of what the set-up fetches, NVRTC and the headers of CUDA. Where there was none they are skipped with the reason; behind `make test`, which says so by
-// `PIPER_TEST_SETUP`, what is missing is a failure.
+// `TESTS_NEED_SETUP`, what is missing is a failure.
 //
 //   if (!nvrtc) PIPER_NOT_FETCHED(reason);
 
@@ -8,8 +8,8 @@
 
 #include <cstdlib>
 
-#define PIPER_NOT_FETCHED(reason)                                          \
-  do {                                                                     \
-    if (std::getenv("PIPER_TEST_SETUP") != nullptr) FAIL() << (reason);    \
-    GTEST_SKIP() << (reason) << " (`make test` fetches it)";               \
+#define PIPER_NOT_FETCHED(reason)                                       \
+  do {                                                                  \
+    if (std::getenv("TESTS_NEED_SETUP") != nullptr) FAIL() << (reason); \
+    GTEST_SKIP() << (reason) << " (`make test` fetches it)";            \
   } while (false)
