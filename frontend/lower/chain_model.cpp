@@ -5,10 +5,11 @@
 
 namespace piper::lower {
 
-void build_chain_model(tensor::Graph& model, const directive::Strategy& strategy) {
+void build_chain_model(tensor::Graph& model, directive::Strategy& strategy) {
   Context& context = model.context();
   std::uint64_t links = 1;
   std::int64_t batch = 1;
+  bool runs_again = false;
   for (const directive::Directive& directive : strategy.directives) {
     if (const auto* partition = std::get_if<directive::Partition>(&directive)) {
       if (!partition->region.coordinates.empty()) continue;
@@ -18,7 +19,10 @@ void build_chain_model(tensor::Graph& model, const directive::Strategy& strategy
       for (const directive::NamedExtent& part : split->into) batch *= part.extent;
     } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {
       for (const Symbol axis : replicate->axes) batch *= strategy.mesh.axes[strategy.mesh.find(axis)].size;
+    } else if (const auto* offload = std::get_if<directive::Offload>(&directive)) {
+      if (offload->what == directive::Offload::What::optimizer) strategy.settings.optimizer.emplace().kind = directive::Optimizer::Kind::adamw;
     }
+    runs_again = runs_again || std::holds_alternative<directive::Recompute>(directive);
   }
   model.name = "chain";
   const LocId loc = strategy.settings.loc;
@@ -36,6 +40,7 @@ void build_chain_model(tensor::Graph& model, const directive::Strategy& strategy
     model.params.push_back({name, w, {tensor::Init::Kind::ones, 1}, loc});
     const tensor::ValueId operands[] = {x, w};
     x = model.result(model.node(model.add(tensor::Op::mul, operands, {}, Pass::F, region, loc)));
+    if (runs_again) x = model.result(model.node(model.add(tensor::Op::gelu, std::span(&x, 1), {}, Pass::F, region, loc)));
   }
   tensor::Attrs all;
   all.dims = {batch_dim, width};

@@ -7,6 +7,7 @@
 namespace piper::lower {
 
 /// As many links as the strategy's partition of the whole model has stages, or units where it gives their sizes; the batch has one sample per part of its splits. The region of link i is `link[i]`.
-void build_chain_model(tensor::Graph& model, const directive::Strategy& strategy);
+/// A link has what the lines of the strategy speak of: an activation that can run again, and an optimizer with state where a line offloads that.
+void build_chain_model(tensor::Graph& model, directive::Strategy& strategy);
 
 }  // namespace piper::lower

@@ -165,6 +165,13 @@ struct Dag {
   std::vector<Node> nodes;
   std::vector<Input> edges;                            // pool; a node's inputs are consecutive, ascending by port
   std::vector<std::pair<NodeId, NodeId>> temporal;     // (before, after): order asked for or chosen on one rank
+  /// A gather of cut parameters that an order places: in place of `whole` for `uses`, behind `after`.
+  struct PlacedGather {
+    NodeId whole;  // that of the whole step
+    std::vector<NodeId> uses, after;
+    LocId loc;
+  };
+  std::vector<PlacedGather> placed_gathers;            // from the orders to the rounds that follow from them, which make them; empty at the end of every level
   std::vector<Comm> comms;
   std::vector<NodeId> order;                           // ordered: the global linear order of all nodes
   std::vector<std::uint32_t> group;                    // ordered: overlap group per node (numbered per rank from 0), kNoGroup outside; empty: none

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <variant>
@@ -10,9 +11,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/wiring.h"
 #include "passes/order/data_order.h"
-#include "passes/order/linearise.h"
-#include "passes/order/list_schedule.h"
-#include "passes/order/order_cycle.h"
 #include "passes/order/order_reports.h"
 
 namespace piper::passes {
@@ -185,6 +183,8 @@ class Application {
     next_group_ = 0;
     repeated_.clear();
     named_.clear();
+    gathered_.clear();
+    gathers_before_ = out_.gathers.size();
     wider_told_ = false;
     const std::size_t errors = sink_.error_count(), edges = out_.edges.size(), named = out_.named.size(), waits = out_.waits.size();
     Units previous, last;
@@ -192,12 +192,14 @@ class Application {
       place(order_->steps[order_->children[rank.first_step + i]], previous, last);
       if (!last.empty()) previous.swap(last);
     }
+    if (sink_.error_count() == errors) join_gathers();
     if (sink_.error_count() == errors) {
       check_complete();
       return;
     }
     out_.edges.resize(edges);
     out_.named.resize(named);
+    out_.gathers.resize(std::min(out_.gathers.size(), gathers_before_));
     out_.waits.resize(waits);
   }
 
@@ -266,7 +268,9 @@ class Application {
   /// The pieces that one operation names follow each other in data order.
   void place_operation(const OrderStep& step, const Units& previous, Units& last) {
     work_.clear();
+    gathers_.reset();
     for (const OrderOp& op : ops_of(step)) place_op(op, previous);
+    if (gathers_) place_gathers({*order_, ops_of(step).front(), *rank_}, previous);
     if (step.count > 1 && work_.size() > 1) data_order_.sort_as_written(work_);
     insert_second_forwards();
     for (const NodeId node : work_) {
@@ -297,7 +301,7 @@ class Application {
     }
     nodes_.clear();
     if (!selection_.nodes(*order_, op, sink_, nodes_)) return;
-    if (op.part == Part::gather || op.part == Part::enter || op.part == Part::leave) {
+    if (op.part == Part::enter || op.part == Part::leave) {
       reports_.communication_unavailable(op);
       return;
     }
@@ -310,10 +314,8 @@ class Application {
       if (!wider) elsewhere_.insert(elsewhere);
       return;
     }
-    if (op.part != Part::none) {
-      place_communication(op, previous);
-      return;
-    }
+    if (op.part == Part::gather) return find_gathers();
+    if (op.part != Part::none) return place_communication(op, previous);
     if (nodes_.size() > 1) data_order_.sort(nodes_);
     for (const NodeId node : nodes_) take(node, op);
   }
@@ -375,6 +377,67 @@ class Application {
         out_.named.emplace_back(before, graph_.unit_of(one.comm));
         out_.waits.emplace_back(graph_.front(before), one.comm);
       }
+    }
+  }
+
+  /// Whose cut parameters a named gather brings: the work that its operation names and that stands behind it; with a backward what runs again before it.
+  void find_gathers() {
+    if (dag_.level < Level::communicating) return;
+    if (!gathers_) gathers_.emplace();
+    const auto find = [&](NodeId work) {
+      for (const Input& input : dag_.inputs_of(dag_.node(work))) {
+        if (!input.source.node.valid() || !gathers_for_work(dag_.node(input.source.node))) continue;
+        if (seen_in_[work.index()] == claim_) {
+          gathers_->late = work;
+          return;
+        }
+        std::vector<NodeId>& of = gathers_->uses[input.source.node];
+        if (of.empty() || of.back() != work) of.push_back(work);
+      }
+    };
+    for (const NodeId node : nodes_) {
+      if (const NodeId again = recomputes_ ? again_before(node) : NodeId(); again.valid()) find(again);
+      find(node);
+    }
+  }
+
+  /// Replicas, which may have orders of their own, gather together: what they name is one gather each.
+  void join_gathers() {
+    std::vector<Dag::PlacedGather> own(std::make_move_iterator(out_.gathers.begin() + static_cast<std::ptrdiff_t>(gathers_before_)), std::make_move_iterator(out_.gathers.end()));
+    out_.gathers.resize(gathers_before_);
+    for (Dag::PlacedGather& gather : own) {
+      const auto [known, fresh] = gather_of_.try_emplace({gather.whole, gather.uses.front()}, out_.gathers.size());
+      if (fresh) {
+        for (const NodeId use : gather.uses) {
+          if (const auto [other, alone] = gather_of_.try_emplace({gather.whole, use}, known->second); !alone && other->second != known->second) return reports_.gathered_differently(*rank_, gather, out_.gathers[other->second]);
+        }
+        out_.gathers.push_back(std::move(gather));
+      } else if (Dag::PlacedGather& first = out_.gathers[known->second]; first.uses == gather.uses) {
+        first.after.insert(first.after.end(), gather.after.begin(), gather.after.end());
+      } else {
+        return reports_.gathered_differently(*rank_, gather, first);
+      }
+    }
+  }
+
+  /// Of parameters that are cut, and not behind their update.
+  bool gathers_for_work(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
+
+  /// They stand behind the step before, and are for the work that they name up to the next gather that names it.
+  void place_gathers(const RankOp& at, const Units& previous) {
+    auto& [uses, late] = *gathers_;
+    if (uses.empty() && late.valid()) return reports_.gathered_late(at, late, out_.loc[late.index()]);
+    if (uses.empty()) return reports_.no_communication(at, nodes_.front());
+    for (auto& [whole, work] : uses) {
+      for (const NodeId use : work) {
+        const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
+        if (fresh) continue;
+        Dag::PlacedGather& before = out_.gathers[std::exchange(known->second, out_.gathers.size())];
+        std::erase(before.uses, use);
+        if (before.uses.empty()) return reports_.repeated_communication(at, before.loc);
+      }
+      out_.gathers.push_back({whole, std::move(work), {}, at.op.loc});
+      for (const std::uint32_t before : previous) out_.gathers.back().after.push_back(graph_.front(before));
     }
   }
 
@@ -455,6 +518,14 @@ class Application {
   llvm::DenseSet<NodeId> elsewhere_;         // named in the order of devices that do not run it; told
   std::vector<NodeId> repeated_;             // in the current rank
   std::map<Named, LocId> named_;             // in the current rank: the operation
+  struct Gathers {
+    std::map<NodeId, std::vector<NodeId>> uses;  // by the gather of the whole step: what it is for
+    NodeId late;                                 // work that stands before the step; invalid: none
+  };
+  std::size_t gathers_before_ = 0;           // of the current rank: where its gathers begin
+  std::map<std::pair<NodeId, NodeId>, std::size_t> gather_of_;  // as `gathered_`, in the ranks before
+  std::optional<Gathers> gathers_;           // that the current step names
+  std::map<std::pair<NodeId, NodeId>, std::size_t> gathered_;  // in the current rank: by the gather of the whole step and work that reads it, which of `out_.gathers` is for it
   std::vector<std::uint32_t> seen_in_;       // per node: the last claim that named it
   std::vector<std::vector<NodeId>> by_set_;
 };
@@ -474,91 +545,6 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy) {
 ClaimedOrder apply_orders(Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
                           DiagnosticSink& sink) {
   return Application(dag, strategy, graph, roles, selection, sink).run();
-}
-
-namespace {
-
-Adjacency asked_for(const ClaimedOrder& claimed, const WorkGraph& graph) {
-  std::vector<Adjacency::Pair> edges = claimed.edges;
-  edges.insert(edges.end(), claimed.named.begin(), claimed.named.end());
-  return Adjacency(graph.units(), edges);
-}
-
-std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const Adjacency& asked, DiagnosticSink& sink) {
-  std::vector<std::uint32_t> topological = topological_order(graph, asked);
-  if (topological.size() == graph.units()) return topological;
-  report_order_cycle(dag, claimed, graph, asked, topological, sink);
-  return std::nullopt;
-}
-
-/// Where no order speaks, what runs again is a part of the backward behind it.
-std::vector<bool> attached_units(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph) {
-  std::vector<bool> attached(graph.units());
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-    const NodeId node = graph.front(unit);
-    attached[unit] = runs_body(dag.node(node).kind) && dag.node(node).pass == Pass::R && !claimed.loc[node.index()].valid();
-  }
-  return attached;
-}
-
-}  // namespace
-
-std::optional<std::vector<std::uint32_t>> check_data_flow(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink) {
-  return check_data_flow(dag, claimed, graph, asked_for(claimed, graph), sink);
-}
-
-std::optional<ComputeOrder> compute_order(const Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles, DiagnosticSink& sink) {
-  const Adjacency asked = asked_for(claimed, graph);
-  std::optional<std::vector<std::uint32_t>> found = check_data_flow(dag, claimed, graph, asked, sink);
-  if (!found) return std::nullopt;
-  std::vector<std::uint32_t>& topological = *found;
-  const auto is_chunk = [&](std::uint32_t unit) { return graph.sort(unit) == WorkGraph::Sort::work; };
-  const auto on_unclaimed = [&](DeviceSetId devices) {
-    const auto roles_of = roles.roles_of(devices);
-    return std::any_of(roles_of.begin(), roles_of.end(), [&](std::uint32_t role) { return claimed.claim_of_role[role] == ClaimedOrder::kUnclaimed; });
-  };
-  bool any_unclaimed = false;
-  for (std::uint32_t unit = 0; unit < graph.units() && !any_unclaimed; ++unit) any_unclaimed = is_chunk(unit) && on_unclaimed(graph.devices(unit));
-
-  std::vector<NodeId> compute;
-  compute.reserve(dag.nodes.size());
-  const std::vector<bool> attached = any_unclaimed ? attached_units(dag, claimed, graph) : std::vector<bool>();
-  std::vector<Priority> priorities;
-  if (any_unclaimed) priorities = default_priorities(dag, graph, topological);
-  if (claimed.has_groups) {
-    // Ready first at op-table costs, then the longest remaining path, then text order.
-    const std::vector<std::int64_t> body_cost = body_costs(dag);
-    std::vector<std::int64_t> cost(graph.units(), 0);
-    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-      if (is_chunk(unit)) cost[unit] = body_cost[dag.node(graph.front(unit)).body.index()];
-    }
-    const std::vector<std::int64_t> path = remaining_paths(graph, asked, topological, cost);
-    std::int64_t longest = 0;
-    for (const std::int64_t length : path) longest = std::max(longest, length);
-    std::vector<Priority> by_path = any_unclaimed ? priorities : std::vector<Priority>(graph.units());
-    for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
-      const NodeId node = graph.front(unit);
-      if (is_chunk(unit) && claimed.loc[node.index()].valid()) by_path[unit] = {static_cast<std::uint64_t>(longest - path[unit]), claimed.text_position[node.index()]};
-    }
-    compute = list_schedule(dag, graph, asked, roles, cost, by_path, attached);
-  } else {
-    for (const std::uint32_t unit : topological) {
-      if (is_chunk(unit)) compute.push_back(graph.front(unit));
-    }
-  }
-  if (!any_unclaimed && !claimed.has_groups) return ComputeOrder{std::move(compute), std::move(topological)};
-  if (!any_unclaimed) return ComputeOrder{std::move(compute), {}};
-
-  // The rest at unit costs, with the claimed ranks as they are.
-  std::vector<NodeId> fixed;
-  for (const NodeId node : compute) {
-    if (claimed.loc[node.index()].valid()) fixed.push_back(node);
-  }
-  std::vector<Adjacency::Pair> kept = chains(graph, roles, fixed);
-  kept.insert(kept.end(), claimed.named.begin(), claimed.named.end());
-  std::vector<std::int64_t> cost(graph.units(), 0);
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) cost[unit] = unit_cost(dag.node(graph.front(unit)));
-  return ComputeOrder{list_schedule(dag, graph, Adjacency(graph.units(), kept), roles, cost, priorities, attached), {}};
 }
 
 }  // namespace piper::passes

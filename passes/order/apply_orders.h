@@ -1,11 +1,11 @@
 #pragma once
-// Application of `order` directives: operations become nodes, steps become edges, and what no order says is decided by list scheduling.
+// Application of `order` directives: operations become nodes, and steps become edges.
 //
 //   rank pp0: F stage[0] mb[0]; { F stage[0] mb[1] } & { B stage[0] mb[0] }
 //     ->   F.stage0.mb0 before F.stage0.mb1, F.stage0.mb0 before B.stage0.mb0, the last two in overlap group 0
 //
 // Checked (grammar/README.md section 7, items 7 and 8): each operation is work that the claimed devices hold; each chunk node stands once in every claimed
-// rank that holds it; no rank is claimed twice; members of a group do not need each other; the orders of all ranks agree with the data flow.
+// rank that holds it; no rank is claimed twice; members of a group do not need each other.
 
 #include <vector>
 
@@ -24,6 +24,7 @@ struct ClaimedOrder {
   std::vector<LocId> loc;                       // per node: the operation that names it (of communication, its member on that rank); invalid: none does
   std::vector<std::uint32_t> text_position;     // per node: its position in the text of its rank
   std::vector<std::uint32_t> claim_of_role;     // position in dag.claims, or kUnclaimed
+  std::vector<dag::Dag::PlacedGather> gathers;  // that operations name
   bool has_groups = false;
   // For messages, where replicas have orders of their own.
   struct Again {
@@ -46,18 +47,5 @@ std::vector<DeviceSetId> claimed_sets(const directive::Strategy& strategy);
 /// communicating the communication that it names is passed over.
 ClaimedOrder apply_orders(dag::Dag& dag, const directive::Strategy& strategy, const PendingWorkGraph& graph, const RoleTable& roles, Selection& selection,
                           DiagnosticSink& sink);
-
-/// All units in an order that agrees with the claimed ones and the data flow. Nothing after reporting that these contradict each other.
-std::optional<std::vector<std::uint32_t>> check_data_flow(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, DiagnosticSink& sink);
-
-/// All chunk nodes in an order that agrees with every rank's.
-struct ComputeOrder {
-  std::vector<dag::NodeId> nodes;
-  std::vector<std::uint32_t> topological;  // all units in an order that agrees with `nodes`, named communication and data flow; empty: not known
-};
-
-/// As claimed, and for the rest as list scheduling decides. Nothing after reporting that the orders and the data flow contradict each other.
-std::optional<ComputeOrder> compute_order(const dag::Dag& dag, const ClaimedOrder& claimed, const WorkGraph& graph, const RoleTable& roles,
-                                          DiagnosticSink& sink);
 
 }  // namespace piper::passes

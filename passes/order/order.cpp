@@ -5,6 +5,7 @@
 
 #include "ir/parallel.h"
 #include "passes/order/apply_orders.h"
+#include "passes/order/compute_order.h"
 #include "passes/order/linearise.h"
 #include "passes/order/streams.h"
 
@@ -87,6 +88,7 @@ class Ordering {
     dag_.temporal.reserve(after_.size() + claimed_.waits.size());
     for (const auto& [before, next] : after_) dag_.temporal.emplace_back(graph.front(before), graph.front(next));
     dag_.temporal.insert(dag_.temporal.end(), claimed_.waits.begin(), claimed_.waits.end());
+    dag_.placed_gathers = std::move(claimed_.gathers);
   }
 
   Dag& dag_;

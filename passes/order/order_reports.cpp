@@ -134,21 +134,34 @@ void OrderReports::members_dependent(const OrderStep& group, NamedNode x, NamedN
 }
 
 void OrderReports::communication_unavailable(const OrderOp& op) {
-  const bool gather = op.part == Part::gather;
-  sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: {}", directive::part_name(op.part),
-               gather ? "parameters are gathered behind their update, or before each run of work that reads them" : "there is no such communication")
-      .hint("`.send`, `.recv` and `.reduce` can be named{}", gather ? "; a `stream` line takes `.gather`, and `prefetch` of `replicate` says how far ahead it stands" : "");
+  sink_.report(Code::named_communication_unavailable, op.loc, "`.{}` has no place in an order: there is no such communication", directive::part_name(op.part))
+      .hint("`.send`, `.recv`, `.gather` and `.reduce` can be named");
+}
+
+void OrderReports::gathered_late(const RankOp& at, NodeId node, LocId where) {
+  auto report = sink_.report(Code::gather_misplaced, at.op.loc, "`{}` stands behind `{}`, which reads the parameters that it gathers", op_text(at, at.op.pass, Part::gather), work_text(dag_, node));
+  report.related(where, "they are read here");
+  report.hint("name the gather before that");
+}
+
+void OrderReports::gathered_differently(const RankSteps& rank, const Dag::PlacedGather& gather, const Dag::PlacedGather& other) {
+  auto report = sink_.report(Code::gather_misplaced, gather.loc, "on `{}` this gather is for {}, and on replicas, which gather together with it, one is for {}", dag_.text(rank.devices),
+                             list_text(dag_, gather.uses), list_text(dag_, other.uses));
+  report.related(other.loc, "the gather of the others");
+  report.hint("let the orders of replicas name the same gathers");
 }
 
 void OrderReports::no_communication(const RankOp& at, NodeId node) {
   const OrderOp& op = at.op;
-  const char* what = op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : "is reduced over devices";
+  const char* what = op.part == Part::send ? "is sent to other devices" : op.part == Part::recv ? "comes from other devices" : op.part == Part::gather ? "is gathered" : "is reduced over devices";
   auto report = sink_.report(Code::no_such_communication, op.loc, "`{}` has no `.{}` on `{}`: nothing of it {}", work_text(dag_, node),
                              directive::part_name(op.part), dag_.text(at.rank.devices), what);
   if (op.part == Part::reduce && op.pass != Pass::B && op.pass != Pass::BW) {
     const Node& work = dag_.node(node);
     const bool halves = selection_.work().at(work.chunk, Pass::BW, selection_.instances().position(work.instance)).valid();
     report.hint("gradients of weights come from `{}`: write `{}`", halves ? "BW" : "B", op_text(at, halves ? Pass::BW : Pass::B, Part::reduce, false));
+  } else if (op.part == Part::gather) {
+    report.hint("parameters are gathered before work that reads them where `replicate` cuts them, with `zero: 3`");
   } else {
     report.hint("leave the operation out");
   }
@@ -156,13 +169,15 @@ void OrderReports::no_communication(const RankOp& at, NodeId node) {
 
 void OrderReports::repeated_communication(const RankOp& at, LocId first) {
   const OrderOp& op = at.op;
-  const char* what = op.part == Part::send ? "send" : op.part == Part::recv ? "receive" : "reduction";
+  const char* what = op.part == Part::send ? "send" : op.part == Part::recv ? "receive" : op.part == Part::gather ? "gather" : "reduction";
   auto report = sink_.report(Code::order_repeats_work, op.loc, "the {} of `{}` stands twice in the order of `{}`", what, op_text(at, op.pass, Part::none),
                              dag_.text(at.rank.devices));
   report.related(first, "it stands here first");
   if (op.part == Part::reduce && !dag_.dims.empty()) {
     report.hint("what is named is the reduction after which all gradients of the batch are summed: name `{}` once, after the last `{}`", op_text(at, op.pass, op.part, false),
                 pass_name(op.pass));
+  } else if (op.part == Part::gather) {
+    report.hint("no work between the two reads what the first brings: leave one out");
   } else {
     report.hint("each operation runs once in a step");
   }

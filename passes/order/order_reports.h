@@ -49,6 +49,10 @@ class OrderReports {
   /// `node`, of the operation, has no such communication.
   void no_communication(const RankOp& at, dag::NodeId node);
   void repeated_communication(const RankOp& at, LocId first);
+  /// The gather of parameters that `node` reads stands behind it.
+  void gathered_late(const RankOp& at, dag::NodeId node, LocId where);
+  /// A gather of this rank is for some of the work of one in the order of replicas, and not for the same.
+  void gathered_differently(const directive::RankSteps& rank, const dag::Dag::PlacedGather& gather, const dag::Dag::PlacedGather& other);
 
  private:
   /// An operation as it is written, with its indices: `B stage[1].reduce mb[0]`.

@@ -34,6 +34,7 @@ struct Run {
   std::vector<NodeId> readers;        // none: the run before serves them
   std::uint32_t first = 0, last = 0;  // positions of the first and last reader
   NodeId before;                      // the work before which its gather stands; invalid: all of the step
+  const Dag::PlacedGather* placed = nullptr;  // or an order says where
 };
 
 struct Home {
@@ -47,6 +48,7 @@ class Rounds {
 
   void run() {
     if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_gradients(bucket); })) return;
+    find_placed();
     find_shares();
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
     find_work();
@@ -57,11 +59,18 @@ class Rounds {
     }
     add_up();
     insert();
+    dag_.placed_gathers.clear();
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
   }
 
  private:
   // ---- who uses what, and when
+
+  void find_placed() {
+    for (const Dag::PlacedGather& placed : dag_.placed_gathers) {
+      for (const NodeId use : placed.uses) placed_of_[{placed.whole.value(), use.value()}] = &placed;
+    }
+  }
 
   void find_shares() {
     for (std::size_t n = 0; n < dag_.nodes.size(); ++n) {
@@ -147,11 +156,11 @@ class Rounds {
       const std::size_t number = starts.size() - 1;
       if (number >= ahead) run.before = home.work[starts[number - ahead]];
       Run*& last = before[run.share];
-      if (last != nullptr && (number < ahead || starts[number - ahead] <= last->last)) {
+      if (run.placed == nullptr && last != nullptr && (number < ahead || starts[number - ahead] <= last->last)) {
         last->readers.insert(last->readers.end(), run.readers.begin(), run.readers.end());
-        last->last = run.last;
+        last->last = std::max(last->last, run.last);
         run.readers.clear();
-      } else {
+      } else if (last == nullptr || last->last < run.last) {
         last = &run;
       }
     }
@@ -160,17 +169,27 @@ class Rounds {
     }
   }
 
-  static std::vector<Run> runs_of(Home& home) {
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  std::vector<Run> runs_of(Home& home) const {
     std::vector<Run> runs;
+    std::map<const Dag::PlacedGather*, std::size_t> of_placed;
     for (Share& share : home.shares) {
-      bool open = false;
+      std::size_t open = kNone;
       for (std::size_t u = 0; u < share.uses.size() && share.gather.valid(); ++u) {
         const Use& use = share.uses[u];
-        if (begins_run(share, u)) open = false;
+        if (begins_run(share, u)) open = kNone;
         if (!use.reads) continue;
-        if (!std::exchange(open, true)) runs.push_back({&share, {}, use.at, use.at, {}});
-        runs.back().readers.push_back(use.node);
-        runs.back().last = use.at;
+        const auto named = placed_of_.find({share.gather.value(), use.node.value()});
+        const Dag::PlacedGather* placed = named != placed_of_.end() ? named->second : nullptr;
+        if (placed != nullptr) {
+          open = of_placed.try_emplace(placed, runs.size()).first->second;
+        } else if (open == kNone) {
+          open = runs.size();
+        }
+        if (open == runs.size()) runs.push_back({&share, {}, use.at, use.at, {}, placed});
+        runs[open].readers.push_back(use.node);
+        runs[open].last = use.at;
       }
     }
     std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
@@ -185,12 +204,24 @@ class Rounds {
         if (dag_.edges[e].source.node == whole) dag_.edges[e].source.node = id;
       }
     }
-    if (id == whole && named_.contains(whole.value())) return;
+    if (run.placed != nullptr) return place_as_ordered(id, *run.placed);
     if (run.before.valid()) {
       before_[run.before.value()].push_back(id);
     } else {
       at_start_.push_back(id);
     }
+  }
+
+  void place_as_ordered(NodeId id, const Dag::PlacedGather& placed) {
+    dag_.nodes[id.index()].loc = placed.loc;
+    if (placed.after.empty()) return at_start_.push_back(id);
+    if (position_.empty()) {
+      position_.resize(dag_.nodes.size());
+      for (std::size_t i = 0; i < dag_.order.size(); ++i) position_[dag_.order[i].index()] = i;
+    }
+    const auto last = std::max_element(placed.after.begin(), placed.after.end(), [&](NodeId a, NodeId b) { return position_[a.index()] < position_[b.index()]; });
+    after_[last->value()].push_back(id);
+    for (const NodeId before : placed.after) dag_.temporal.emplace_back(before, id);
   }
 
   // ---- reductions
@@ -283,6 +314,8 @@ class Rounds {
   llvm::DenseSet<std::uint32_t> placed_;             // collectives of the whole step that get another place in the order
   llvm::DenseSet<std::uint32_t> begun_;              // gathers of the whole step with a first round
   llvm::DenseSet<std::uint32_t> named_;              // what an order lets follow something
+  std::map<std::pair<std::uint32_t, std::uint32_t>, const Dag::PlacedGather*> placed_of_;  // by the gather of the whole step and a use
+  std::vector<std::size_t> position_;                // in the order, of nodes that are no rounds; empty: nobody asked
 };
 
 }  // namespace

@@ -96,7 +96,7 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
     sum.dtype = first.dtype;
     return &sum;
   };
-  switch (op) {
+  switch (static_cast<PiperCommOp>(op)) {
     case PIPER_ALL_REDUCE: {
       Sum* sum = sum_from(0);
       for (const Operation* member : members) sum->out.push_back(out(*member));
@@ -121,7 +121,8 @@ void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> mem
     }
     case PIPER_OFFLOAD: return copy(head.host + first.out, in(head), elements);
     case PIPER_FETCH: return copy(out(head), head.host + first.in, elements);
-    default: copy(out(*members[1]), in(head), elements);
+    case PIPER_SEND:
+    case PIPER_RECV: copy(out(*members[1]), in(head), elements);
   }
 }
 

@@ -154,7 +154,7 @@ class LocalTransport final : public Transport {
   void move_elements(Channel& channel, std::uint64_t first, std::uint64_t count) {
     const Operation& head = *channel.members[0];
     const std::uint64_t size = element_bytes(head.parts[channel.part].dtype);
-    switch (head.action->op) {
+    switch (static_cast<PiperCommOp>(head.action->op)) {
       case PIPER_ALL_REDUCE: {
         const auto all = [&](std::uint64_t at, std::uint64_t n) {
           for (const Operation* member : channel.members) std::memcpy(out(*member, channel.part) + at * size, sum_, n * size);
@@ -173,7 +173,8 @@ class LocalTransport final : public Transport {
       case PIPER_OFFLOAD: std::memcpy(head.host + head.parts[channel.part].out + first * size, in(head, channel.part) + first * size, count * size); return;
       case PIPER_FETCH: std::memcpy(out(head, channel.part) + first * size, head.host + head.parts[channel.part].in + first * size, count * size); return;
       case PIPER_ALL_GATHER: copy_to_all(channel, *contributor(channel.members, channel.part), first, count); return;
-      default: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
+      case PIPER_SEND:
+      case PIPER_RECV: std::memcpy(out(*channel.members[1], channel.part) + first * size, in(head, channel.part) + first * size, count * size);
     }
   }
 

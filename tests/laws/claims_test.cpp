@@ -23,7 +23,7 @@ const directive::Order* order_of(const directive::Strategy& strategy) {
 
 /// How many of the programs have what.
 struct Drawn {
-  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0, reduced = 0;
+  int programs = 0, ordered = 0, partial = 0, alone = 0, all_but_one = 0, finer = 0, replicated = 0, halves = 0, groups = 0, named = 0, reduced = 0, gathered = 0;
 
   void count(const directive::Order& order, const directive::Strategy& strategy, const std::string& source) {
     std::uint64_t claimed = 0, least = std::numeric_limits<std::uint64_t>::max();
@@ -45,6 +45,7 @@ struct Drawn {
     ++ordered;
     named += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::send; });
     reduced += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::reduce; });
+    gathered += std::any_of(order.ops.begin(), order.ops.end(), [](const directive::OrderOp& op) { return op.part == directive::Part::gather; });
     finer += fine;
     if (order.ranks.empty() || claimed == strategy.mesh.devices()) return;
     ++partial;
@@ -103,11 +104,13 @@ class RankWalk {
       }
       for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
         const dag::Node& each = dag_.nodes[i];
-        const bool named = part == directive::Part::send ? is_send(each.kind) : each.reduces_gradients();
-        const std::span<const dag::Input> inputs = dag_.inputs_of(each);
-        bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == node; });
+        const bool gathers = part == directive::Part::gather;
+        const bool named = part == directive::Part::send ? is_send(each.kind) : gathers ? unites_blocks(each.kind) : each.reduces_gradients();
+        const dag::NodeId maker = gathers ? dag::NodeId::at(i) : node;
+        const std::span<const dag::Input> inputs = dag_.inputs_of(gathers ? dag_.node(node) : each);
+        bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == maker; });
         // Of a tied weight the last round may be that of another user.
-        reads = reads || (named && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
+        reads = reads || (named && !gathers && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
         if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
       }
     }
@@ -146,13 +149,14 @@ TEST(Claims, RanksRunWhatTheirOrderSays) {
     RankWalk walk(*dag, *order, sink);
     for (const directive::RankSteps& rank : order->ranks) walk.expect_kept(program.strategy.device_sets[rank.devices], rank);
   });
-  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named << " name messages, " << drawn.reduced << " reductions and " << drawn.partial
+  std::cout << "of " << drawn.programs << " programs " << drawn.ordered << " have an order, of which " << drawn.finer << " tell replicas apart, " << drawn.named << " name messages, " << drawn.reduced << " reductions, " << drawn.gathered << " gathers and " << drawn.partial
             << " claim some ranks only: " << drawn.alone << " one, " << drawn.all_but_one << " all but one, " << drawn.replicated << " beside replicas, " << drawn.halves << " with BW, "
             << drawn.groups << " with overlap groups\n";
   if (case_options().count > 0) return;
   EXPECT_GE(drawn.finer, drawn.ordered / 10);
   EXPECT_GE(drawn.named, drawn.ordered / 12);
   EXPECT_GE(drawn.reduced, drawn.ordered / 20);
+  EXPECT_GE(drawn.gathered, drawn.ordered / 40);
   EXPECT_GE(drawn.partial, drawn.ordered / 6);
   for (const int share : {drawn.alone, drawn.all_but_one, drawn.replicated, drawn.halves, drawn.groups}) EXPECT_GE(share, drawn.partial / 8);
 }

@@ -1,7 +1,9 @@
 #include "tests/laws/library_cases.h"
 
+#include <algorithm>
 #include <ostream>
 #include <utility>
+#include <variant>
 
 #include "frontend/lower/lower.h"
 #include "passes/pipeline.h"
@@ -23,7 +25,7 @@ train small = gpt(layers: 6, dim: 8, heads: 2, vocab: 11, tied: true) on cluster
 )";
 }
 
-bool compiles(const std::string& text, std::string& why) {
+bool compiles(const std::string& text, std::string& why, bool* offloads) {
   source::MemoryFileSystem files;
   files.add("small.pipe", text);
   Context context;
@@ -32,6 +34,9 @@ bool compiles(const std::string& text, std::string& why) {
   const sema::Program analysed = sema::analyse(*file, files, context, sink);
   auto lowered = analysed.ok ? lower::lower_train(analysed, analysed.find_train("small"), {}, context, sink) : std::nullopt;
   const bool good = lowered && passes::compile(lowered->model, lowered->strategy, sink, {}).has_value();
+  if (good && offloads != nullptr) {
+    *offloads = std::any_of(lowered->strategy.directives.begin(), lowered->strategy.directives.end(), [](const directive::Directive& each) { return std::holds_alternative<directive::Offload>(each); });
+  }
   if (!good) why += text + render_text(sink.sorted(), context.locations.files());
   return good;
 }
@@ -42,12 +47,13 @@ std::vector<LibraryCase> library_cases() {
     LibraryCase each{schedule.name, "", 0};
     for (const auto& [devices, number] : {std::pair{3, 4}, {2, 4}, {2, 8}, {4, 8}, {4, 16}, {2, 3}}) {
       std::string arguments, why;
-      for (const LibraryParam& param : schedule.params) arguments += (arguments.empty() ? "" : ", ") + (param.axis ? std::string("pp") : std::to_string(number));
+      const char* axis = "pp";
+      for (const LibraryParam& param : schedule.params) arguments += (arguments.empty() ? "" : ", ") + (param.axis ? std::string(std::exchange(axis, "dp")) : std::to_string(number));
       each.call = schedule.name + "(" + arguments + ")";
       each.devices = devices;
-      if (compiles(gpt_source(each), why)) break;
+      if (compiles(gpt_source(each), why, &each.offloads)) break;
       each.replicates = true;
-      if (compiles(gpt_source(each), why)) break;
+      if (compiles(gpt_source(each), why, &each.offloads)) break;
       each.replicates = false;
       each.devices = 0;
     }

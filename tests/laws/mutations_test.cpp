@@ -82,6 +82,16 @@ TEST(LawMutations, FrozenInShares) {
   expect_all_refused(planned(context, mlp_chain(context, {.layers = 4, .batch = 8, .dim = 2, .hidden = 3}), build.strategy()), 250);
 }
 
+TEST(LawMutations, GathersThatAnOrderPlaces) {
+  Context context;
+  const RandomProgram read = read_program(context,
+                                          "use std.models.mlp\nmesh line(pp: 2, dp: 2)\ntrain t = mlp(layers: 4, features: 4, hidden: 4, classes: 2) on line {\n"
+                                          "    data: synthetic(batch: 8, classes: 2)\n    optim: adamw(lr: 1e-2)\n    steps: 1\n    dtype: f64\n"
+                                          "    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 2\n    replicate model over dp with zero: 3\n"
+                                          "    order { rank r in pp { F stage[r].gather; F stage[r] mb[0]; F stage[r] mb[1]; B stage[r].gather mb[0]; B stage[r] mb[0]; B stage[r] mb[1] } }\n}\n");
+  expect_all_refused(planned(context, read.model, read.strategy), 250);
+}
+
 TEST(LawMutations, Offloaded) {
   Context context;
   StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});

@@ -38,8 +38,18 @@ std::string six_layers(const std::string& lines) {
          lines + "}\n";
 }
 
+/// Every `from` of the text becomes `to`.
+std::string with_all(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  return text;
+}
+
 struct Compiled {
-  explicit Compiled(const std::string& lines) : read(read_program(context, six_layers(lines))), program(context, read.model, read.strategy) {}
+  struct Text {
+    std::string text;
+  };
+  explicit Compiled(const std::string& lines, const std::string& schedule = "one_f_one_b") : Compiled(Text{with_all(six_layers(lines), "one_f_one_b", schedule)}) {}
+  explicit Compiled(const Text& whole) : read(read_program(context, whole.text)), program(context, read.model, read.strategy) {}
   Context context;
   RandomProgram read;
   LawProgram program;
@@ -185,17 +195,96 @@ TEST(Offload, AsManyInstancesStayAsTheWindowSays) {
   }
 }
 
+int copies_to_host(const dag::Dag& dag, const dag::Role& role) {
+  return static_cast<int>(std::count_if(role.actions.begin(), role.actions.end(), [&](const dag::Action& action) { return leaves_device(dag.node(action.node).kind); }));
+}
+
+/// GPipe keeps all microbatches, and its backwards read them as the forwards made them: those made last leave, each once. With one place the last has to make room for the
+/// first, with two for the second, which comes back while the backward of the first runs.
+TEST(Offload, WhoIsReadLastLeaves) {
+  constexpr int kCopies[] = {0, 4, 3, 1, 0, 0};
+  for (std::uint32_t window = 1; window <= 5; ++window) {
+    SCOPED_TRACE(window);
+    Compiled out("    offload stage with window: " + std::to_string(window) + "\n", "gpipe");
+    ASSERT_TRUE(out.program);
+    for (const dag::Role& role : out.program.dag().plan->roles) {
+      EXPECT_EQ(most_kept(out.program.dag(), role), std::min(window, 4u));
+      EXPECT_EQ(copies_to_host(out.program.dag(), role), kCopies[window]);
+    }
+  }
+}
+
+/// Backwards in an order of their own, of which three places make five leave; four could not do.
+TEST(Offload, AsFewLeaveAsCan) {
+  Compiled out(Compiled::Text{with_all(with_all(six_layers("    partition model into stage: 1\n    place stage[0] on pp[0]\n    split batch into mb: 8\n    offload stage with window: 3\n"
+                                                  "    order { rank r in pp { cursor a = stage[0] mb[0..8] backward stage[0] mb[[3, 1, 0, 2, 7, 5, 6, 4]]; repeat 8 { F a }; repeat 8 { B a } } }\n"),
+                                       "    one_f_one_b(pp, 4)\n", ""), "pp: 2", "pp: 1")});
+  ASSERT_TRUE(out.program);
+  EXPECT_EQ(copies_to_host(out.program.dag(), out.program.dag().plan->roles[0]), 5);
+}
+
+/// Under 1F1B one microbatch waits at a time, however many there are: what came back makes room.
+TEST(Offload, HostMemoryIsUsedAgain) {
+  const auto host_bytes = [](int microbatches) {
+    Compiled out(Compiled::Text{with_all(with_all(six_layers("    offload stage\n"), "pp, 4", "pp, " + std::to_string(microbatches)), "batch: 32", "batch: " + std::to_string(8 * microbatches))});
+    return out.program ? out.program.dag().plan->roles[0].host_bytes : 0;
+  };
+  EXPECT_GT(host_bytes(4), 0);
+  EXPECT_EQ(host_bytes(4), host_bytes(8));
+}
+
+/// The most buckets whose optimizer state lies on the device at one action, and how many are fetched.
+std::pair<int, int> most_states(const dag::Dag& dag, const dag::Role& role) {
+  int now = 0, most = 0, fetched = 0;
+  for (const dag::Action& action : role.actions) {
+    const dag::Node& node = dag.node(action.node);
+    if (!copies_to_or_from_host(node.kind)) continue;
+    now += returns_to_device(node.kind) ? 1 : -1;
+    fetched += returns_to_device(node.kind);
+    most = std::max(most, now);
+  }
+  return {most, fetched};
+}
+
+TEST(Offload, StateOfAsManyBucketsStaysAsTheWindowSays) {
+  for (std::uint32_t window = 1; window <= 4; ++window) {
+    SCOPED_TRACE(window);
+    Compiled out(Compiled::Text{with_all(six_layers("    replicate model over dp with bucket: 1KiB\n    offload model with what: optimizer, window: " + std::to_string(window) + "\n"), "pp: 2", "pp: 2, dp: 2")});
+    ASSERT_TRUE(out.program);
+    for (const dag::Role& role : out.program.dag().plan->roles) {
+      EXPECT_EQ(most_states(out.program.dag(), role), std::pair(static_cast<int>(std::min(window, 3u)), 3));
+    }
+  }
+}
+
+/// Where no order speaks, too.
+TEST(Recompute, RunsDirectlyBeforeItsBackward) {
+  Compiled again(Compiled::Text{with_all(six_layers("    partition model into stage: 2\n    for s in 0..2 { place stage[s] on pp[s] }\n    split batch into mb: 4\n    recompute stage\n"), "    one_f_one_b(pp, 4)\n", "")});
+  ASSERT_TRUE(again.program);
+  const dag::Dag& dag = again.program.dag();
+  for (const dag::Role& role : dag.plan->roles) {
+    const dag::Node* before = nullptr;
+    int seen = 0;
+    for (const dag::Action& action : role.actions) {
+      const dag::Node& node = dag.node(action.node);
+      if (!runs_body(node.kind)) continue;
+      if (before != nullptr && before->pass == Pass::R) {
+        EXPECT_TRUE(node.pass == Pass::B && node.instance == before->instance) << dag.name(action.node);
+        ++seen;
+      }
+      before = &node;
+    }
+    EXPECT_EQ(seen, 4);
+  }
+}
+
 TEST(Offload, WhatRunsAgainIsInTheWindowToo) {
   for (const std::uint32_t window : {1u, 2u, 3u}) {
     SCOPED_TRACE(window);
-    std::string text = six_layers("    recompute stage\n    offload stage with window: " + std::to_string(window) + "\n");
-    for (std::size_t at; (at = text.find("one_f_one_b")) != std::string::npos;) text.replace(at, std::string("one_f_one_b").size(), "zb_h1");
-    Context context;
-    RandomProgram read = read_program(context, text);
-    LawProgram program(context, read.model, read.strategy);
-    ASSERT_TRUE(program);
-    for (const dag::Role& role : program.dag().plan->roles) EXPECT_LE(most_kept(program.dag(), role), window);
-    EXPECT_EQ(first_bit_difference(program.run({}), program.run_sequential()), "");
+    Compiled again("    recompute stage\n    offload stage with window: " + std::to_string(window) + "\n", "zb_h1");
+    ASSERT_TRUE(again.program);
+    for (const dag::Role& role : again.program.dag().plan->roles) EXPECT_LE(most_kept(again.program.dag(), role), window);
+    EXPECT_EQ(first_bit_difference(again.program.run({}), again.program.run_sequential()), "");
   }
 }
 

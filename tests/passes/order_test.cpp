@@ -348,7 +348,7 @@ TEST(OrderErrors, NamedCommunication) {
   order.ops[0].part = Part::gather;
   gather.build.add(order);
   EXPECT_FALSE(gather.compile());
-  EXPECT_EQ(gather.sink.sorted()[0].code, Code::named_communication_unavailable);
+  EXPECT_EQ(gather.sink.sorted()[0].code, Code::no_such_communication);
 
   Program send;
   order = send.order({{send.rank(1), send.gpipe(1)}});

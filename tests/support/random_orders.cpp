@@ -25,6 +25,7 @@ struct Operation {
   std::int32_t rank = 0;
   std::uint32_t vertex = 0;
   bool named = false;  // its communication; a step of its own
+  bool gathers = false;  // it reads parameters that are gathered for it
 };
 
 /// A step: members of a group, each a sequence of operations.
@@ -184,6 +185,7 @@ class OrderDrawer {
         if (from != to) readers_[from].push_back(to);
       }
     }
+    note_gathers(dag, graph, vertex_of);
     if (options_.named && random_.chance(0.5)) name_communication(dag, graph, vertex_of);
     order_passes(dag, [&](dag::NodeId node) { return vertex_of[graph.unit_of(node)]; });
     return true;
@@ -225,6 +227,43 @@ class OrderDrawer {
         if (runs_body(maker.kind)) follow(chunk, {Pass::B, Pass::BI}, maker.chunk, {Pass::B, Pass::BI}, maker.instance);
       }
     }
+  }
+
+  void note_gathers(const dag::Dag& dag, const passes::WorkGraph& graph, const std::vector<std::uint32_t>& vertex_of) {
+    std::set<std::uint32_t> reads;
+    for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
+      if (!runs_body(dag.nodes[i].kind)) continue;
+      for (const dag::Input& input : dag.inputs_of(dag.nodes[i])) {
+        if (!input.source.node.valid()) continue;
+        const dag::Node& from = dag.node(input.source.node);
+        if (unites_blocks(from.kind) && dag.cuts_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
+      }
+    }
+    for (Operation& operation : operations_) operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
+  }
+
+  /// Gathers, somewhere before the work that they are for: of one operation, or of all of a region's in a pass from there on.
+  void name_gathers() {
+    std::vector<Operation> all;
+    std::set<std::string> named;  // work, or regions, with their passes
+    const auto key = [](const Operation& operation, const std::string& work) { return std::to_string(static_cast<int>(operation.pass)) + work + "@" + std::to_string(operation.rank); };
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      const std::size_t ahead = i + random_.below(std::min<std::size_t>(operations_.size() - i, 6));
+      const Operation& work = operations_[ahead];
+      if (work.gathers && !work.named && random_.chance(0.3) && !named.contains(key(work, work.region)) && !named.contains(key(work, work.work))) {
+        const bool one = random_.chance(0.7);
+        if (!one || named.insert(key(work, work.work)).second) {
+          if (!one) named.insert(key(work, work.region));
+          Operation gather = work;
+          gather.named = true;
+          gather.work = one ? work.work : work.region;
+          gather.work.insert(gather.region.size(), ".gather");
+          all.push_back(std::move(gather));
+        }
+      }
+      all.push_back(operations_[i]);
+    }
+    operations_ = std::move(all);
   }
 
   /// Communication that is issued where the walk comes to it and not as soon as it can be: messages of operations that send one, and reductions of regions whose whole
@@ -289,6 +328,7 @@ class OrderDrawer {
     position_.assign(order.size(), 0);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
     std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) { return position_[a.vertex] < position_[b.vertex]; });
+    if (options_.named && random_.chance(0.5)) name_gathers();
     return true;
   }
 
