@@ -210,6 +210,8 @@ DiagnosticBuilder ErrorStrategy::report_expected(std::string_view what, antlr4::
   antlr4::Token* const next = type == antlr4::Token::EOF ? nullptr : parser->getTokenStream()->get(found->getTokenIndex() + 1);
   if (type == Parser::NUMBER && what == kRankBinding) {
     builder.hint("the order of rank {} alone begins with `rank r in p[{}]`", text(found), text(found));
+  } else if (type == Parser::SEMI && previous != nullptr && text_.substr(previous->getStopIndex()).starts_with(" // ")) {
+    builder.hint("`//` begins a comment, also where it is to divide: integers are divided with `/`");
   } else if (type == Parser::ASSIGN && what.find("block") != std::string_view::npos) {
     builder.hint("values are compared with `==`").fix("==");
   } else if (type == Parser::COLON && what == "`=`" && previous != nullptr) {
@@ -318,6 +320,12 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
   if (!context->children.empty()) {
     auto* last = dynamic_cast<antlr4::ParserRuleContext*>(context->children.back());
     antlr4::Token* first = last != nullptr ? last->start : nullptr;
+    const std::size_t begins = first != nullptr ? first->getType() : antlr4::Token::EOF;
+    if (found->getType() == Parser::COMMA && (begins == Parser::CURSOR || begins == Parser::LET || begins == Parser::VAR)) {
+      sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `,`")
+          .hint("each name has a statement of its own: `{}` stands before every one, behind a `;` or a line end", text(first));
+      return;
+    }
     if (first != nullptr && first->getType() == Parser::NAME) {
       std::size_t second = parser->getTokenStream()->get(first->getTokenIndex() + 1)->getType();
       bool two_words = second == Parser::NAME || is_keyword(second);
@@ -331,6 +339,10 @@ void ErrorStrategy::report_end_of_statement(antlr4::Parser* parser) {
   if (!at_item && found->getType() == Parser::PASS) {
     sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `{}`", text(found))
         .hint("operations are separated by `;` or line ends; `&` overlaps them");
+    return;
+  }
+  if (!at_item && (found->getType() == Parser::FOR || found->getType() == Parser::REPEAT || found->getType() == Parser::IF)) {
+    sink_.report(Code::unexpected_token, range(found), "expected the end of the statement, found `{}`", text(found)).hint("statements on one line are separated by `;`");
     return;
   }
   report_expected(at_item ? "the end of the declaration" : "the end of the statement", parser, found);

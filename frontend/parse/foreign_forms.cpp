@@ -61,6 +61,8 @@ constexpr ForeignForm kForms[] = {
     {"bw", Where::statement, "BW", "a pass is written in capital letters: `BW $rest`", "bw a"},
     {"fwd", Where::statement, "F", "write `F $rest`", "fwd a"},
     {"bwd", Where::statement, "B", "write `B $rest`", "bwd a"},
+    {"forward", Where::statement, "F", "write `F $rest`", "forward stage[0] mb[1]"},
+    {"backward", Where::statement, "B", "write `B $rest`", "backward a"},
     {",", Where::step, ";", "steps are separated by `;` or line ends, and `&` overlaps them", "F a, B a"},
     // declarations
     {"fn", Where::item, "def", "write `def`", "fn f() -> int { return 1 }"},
@@ -129,7 +131,7 @@ class Replacer {
   void begin_statement() {
     const RawToken& token = tokens_[next_];
     if (token.first_on_line && brackets_end_before(token.type)) brackets_.clear();
-    if (in_brackets()) return;
+    if (in_brackets() || (token.type == Lexer::BACKWARD && statement_type() == Lexer::CURSOR)) return;
     const std::size_t previous = result_.empty() ? std::size_t{Lexer::SEMI} : result_.back().type;
     const bool behind = previous == Lexer::SEMI || previous == Lexer::LBRACE || previous == Lexer::AMPERSAND;
     const bool behind_slot = previous == Lexer::COLON && statement_type() == Lexer::AT;
@@ -334,21 +336,46 @@ class Replacer {
     return first < end ? std::string(text_.substr(tokens_[first].begin, tokens_[end - 1].end - tokens_[first].begin)) : std::string();
   }
 
-  /// `F(stage[r], mb[i])`: a pass is called like a function.
+  /// `F(stage[r], mb[i])`, `backward(a)`: a pass is called like a function. (`forward` may be the name of one: analysis tells where it is not.)
   bool drop_call_of_pass() {
-    if (tokens_[next_].type != Lexer::LPAREN || next_ != statement_ + 1 || statement_type() != Lexer::PASS) return false;
-    const std::size_t close = closing(next_);
-    std::vector<std::size_t> dropped = close == 0 ? std::vector<std::size_t>() : between(next_, close, Lexer::COMMA);
-    if (dropped.empty()) return false;
+    const bool word = at_statement() && tokens_[next_].type == Lexer::BACKWARD && stands_on_line(at(next_ + 1));
+    const std::size_t open = next_ + (word ? 1 : 0);
+    if (tokens_[open].type != Lexer::LPAREN || open != statement_ + 1 || (!word && statement_type() != Lexer::PASS)) return false;
+    const std::size_t close = closing(open);
+    std::vector<std::size_t> dropped = close == 0 ? std::vector<std::size_t>() : between(open, close, Lexer::COMMA);
+    if (close == 0 || (dropped.empty() && !word)) return false;
     std::string operand;
     dropped.push_back(close);
-    for (std::size_t i = 0, first = next_ + 1; i < dropped.size(); first = dropped[i++] + 1) operand += " " + source(first, dropped[i]);
+    for (std::size_t i = 0, first = open + 1; i < dropped.size(); first = dropped[i++] + 1) operand += " " + source(first, dropped[i]);
     sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[close].end}, "a pass is not called like a function")
-        .hint("write `{}{}`", text(tokens_[statement_]), operand);
+        .hint("write `{}{}`", word ? "B" : text(tokens_[statement_]), operand);
+    if (word) {
+      dropped.insert(dropped.begin(), open);
+      tokens_[next_].type = Lexer::PASS;
+      tokens_[next_].replaced = true;
+      result_.push_back(tokens_[next_]);
+    }
     while (!dropped.empty()) {
       tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(dropped.back()));
       dropped.pop_back();
     }
+    return true;
+  }
+
+  /// The comma of `F stage[r], mb[i]`: a dimension behind a selector that lacks it. Behind `F stage[0], stage[1]` a step is missing.
+  bool drop_comma_of_coordinates() {
+    if (tokens_[next_].type != Lexer::COMMA || in_brackets() || statement_type() != Lexer::PASS || next_ < statement_ + 2) return false;
+    if (!stands_on_line(at(next_ + 1)) || tokens_[next_ + 1].type != Lexer::NAME) return false;
+    const std::string pass(text(tokens_[statement_])), before = source(statement_ + 1, next_), behind(rest(next_ + 1));
+    const bool step = text(tokens_[next_ + 1]) == text(tokens_[statement_ + 1]);
+    DiagnosticBuilder builder = sink_.report(Code::foreign_form, {file_, tokens_[next_].begin, tokens_[next_].end}, "`,` is written differently here");
+    if (!step) {
+      builder.hint("a selector has no commas: write `{} {} {}`", pass, before, behind);
+      return true;
+    }
+    builder.hint("steps are separated by `;`: write `{} {}; {} {}`", pass, before, pass, behind);
+    emit(Lexer::SEMI, tokens_[next_]);
+    result_.push_back(tokens_[statement_]);
     return true;
   }
 
@@ -436,7 +463,7 @@ class Replacer {
   }
 
   std::size_t replace() {
-    if (drop_call_of_pass()) return 1;
+    if (drop_call_of_pass() || drop_comma_of_coordinates()) return 1;
     if (const std::size_t count = replace_head_of_for(); count > 0) return count;
     for (const ForeignForm& form : kForms) {
       const std::size_t count = matches(form);
@@ -491,8 +518,9 @@ void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId fi
     const RawToken& token = tokens[i];
     if (token.first_on_line) gives_value = token.type == Lexer::LET || token.type == Lexer::VAR || token.type == Lexer::RETURN;
     gives_value = gives_value || token.type == Lexer::ASSIGN;
+    const bool setting = i > 0 && !token.first_on_line && tokens[i - 1].type == Lexer::COLON;  // `steps: 16 // 2`, where a name is a comment
     const bool last = i + 1 == tokens.size() || tokens[i + 1].first_on_line;
-    if (!last || !gives_value || !ends_operand(token.type)) continue;
+    if (!last || !(gives_value || setting) || !ends_operand(token.type)) continue;
     std::string_view behind = text.substr(token.end, text.find('\n', token.end) - token.end);
     const std::uint32_t slashes = token.end + (behind.starts_with(' ') ? 1 : 0);
     if (behind.starts_with(' ')) behind.remove_prefix(1);
@@ -501,7 +529,7 @@ void warn_of_divisions(const RawTokens& tokens, std::string_view text, FileId fi
     if (behind.starts_with(' ')) behind.remove_prefix(1);
     while (behind.ends_with(' ') || behind.ends_with('\r')) behind.remove_suffix(1);
     const bool number = !behind.empty() && behind.find_first_not_of("0123456789") == std::string_view::npos;
-    if (!number && !names.contains(behind)) continue;
+    if (!number && !(gives_value && names.contains(behind))) continue;
     sink.report(Code::divides_by_comment, {file, slashes, slashes + 2}, "`//` begins a comment: this line does not divide by `{}`", behind)
         .hint("write `/`, which floors where both sides are integers; for a comment put two spaces before it");
   }

@@ -149,6 +149,14 @@ std::string range_text(const ast::CallExpr& call) {
   return count == 3 ? from_to + " by " + texts[2] : from_to;
 }
 
+/// `forward(stage[r], mb[i])` as a step; empty where that is no pass.
+std::string step_text(std::string_view callee, const ast::CallExpr& call) {
+  if (call.args.empty() || (callee != "forward" && callee != "fwd" && callee != "bwd")) return {};
+  std::string text = callee == "bwd" ? "B" : "F";
+  for (const ast::Arg& argument : call.args) text += " " + ast::source_text(*argument.value);
+  return text;
+}
+
 }  // namespace
 
 void Analyser::report_unknown_name(std::string_view name, SourceRange at, const ast::CallExpr* call) {
@@ -164,10 +172,13 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
   }
   if (const std::string_view instead = instead_of_foreign(name); !instead.empty()) {
     const std::string range = callee && name == "range" ? range_text(*call) : std::string();
-    if (range.empty()) {
-      diagnostic.hint("{}", instead);
-    } else {
+    const std::string step = callee ? step_text(name, *call) : std::string();
+    if (!range.empty()) {
       diagnostic.hint("write `{}`, which leaves its end out", range);
+    } else if (!step.empty()) {
+      diagnostic.hint("a pass is not called like a function: write `{}`", step);
+    } else {
+      diagnostic.hint("{}", instead);
     }
     // Of `memory` it is a name; of `length` a form, `len(values)`.
     if (const auto word = word_of_hint(instead); word && word->find_first_of("([ ") == std::string_view::npos) diagnostic.fix(at, std::string(*word));

@@ -143,6 +143,7 @@ std::uint32_t first_block(const ast::Stmt& stmt, std::uint32_t otherwise) {
 
 void Analyser::statements(const ast::Block& body) {
   bool reported = false;
+  bool misplaced_step = false;  // told of one; the others of the block are the same mistake
   const ast::Stmt* ended = nullptr;
   for (ast::Stmt* const& stmt : body.statements) {
     if (ended != nullptr && !reported) {
@@ -161,8 +162,12 @@ void Analyser::statements(const ast::Block& body) {
     if (stmt->damaged) damaged_statements_.push_back(own);
     const bool outer = in_damaged_statement_;
     in_damaged_statement_ = outer || stmt->damaged;
-    const bool refused = refuses([&] {
-      if (!allowed(*stmt)) return;
+    const bool same = misplaced_step && stmt->kind == ast::StmtKind::step;
+    const bool refused = same || refuses([&] {
+      if (!allowed(*stmt)) {
+        misplaced_step = stmt->kind == ast::StmtKind::step;
+        return;
+      }
       if (ended == nullptr && returns(*stmt)) ended = stmt;
       statement(*stmt);
     });

@@ -196,7 +196,7 @@ std::vector<CheckedSchedule> Compilation::check_file(DiagnosticSink& sink) {
       const auto compiled = check_schedule(schedule, given, told);
       return compiled ? std::optional(compiled->sizes) : std::nullopt;
     });
-    if (sizes) checked.push_back({std::string(function.name()), *sizes});
+    if (sizes && program_->ok) checked.push_back({std::string(function.name()), *sizes});  // of a damaged text not all was looked at
   }
   const auto stands_here = [](const auto& declared) { return declared.module.index() == 0; };
   const bool trains = std::any_of(program_->trains.begin(), program_->trains.end(), stands_here);

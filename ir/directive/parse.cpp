@@ -465,7 +465,10 @@ tensor::DType parse_dtype(TextReader& reader) {
 }
 
 constexpr std::pair<std::string_view, void (*)(TextReader&, Settings&)> kSettings[] = {
-    {"steps", [](TextReader& reader, Settings& settings) { settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max())); }},
+    {"steps", [](TextReader& reader, Settings& settings) {
+       settings.steps = static_cast<std::uint64_t>(reader.integer("a number of steps", 0, std::numeric_limits<std::int64_t>::max()));
+       settings.steps_given = !settings.train.empty();  // a schedule by itself runs none
+     }},
     {"dtype", [](TextReader& reader, Settings& settings) { settings.dtype = parse_dtype(reader); }},
     {"seed", [](TextReader& reader, Settings& settings) { settings.seed = static_cast<std::uint64_t>(reader.integer("a seed", 0, std::numeric_limits<std::int64_t>::max())); }},
     {"data", [](TextReader& reader, Settings& settings) { settings.data = parse_data(reader); }},

@@ -84,6 +84,10 @@ class Header {
       }
       if (!found) wrong(data.loc, "`{}` says how large `{}` is, and no input has such a dimension", which, facts_.text(name));
     }
+    for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::bytes; ++i) {
+      const std::string_view name = facts_.text(dag_.inputs[i].name);
+      if (name != "tokens" && name != "targets") wrong(data.loc, "`{}` reads text, which gives `tokens` and `targets`, and no `{}`", which, name);
+    }
     for (std::size_t i = 0; i < dag_.inputs.size() && data.kind == directive::Data::Kind::synthetic; ++i) {
       if (dag_.input_types[i].dtype != tensor::DType::i64 || data.classes > 0) continue;
       wrong(data.loc, "`{}` draws the integers of `{}` from no classes", which, facts_.text(dag_.inputs[i].name));

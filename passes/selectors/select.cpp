@@ -393,16 +393,19 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
   unsigned best_distance = static_cast<unsigned>(name.size() / 2 + 1);
   std::vector<std::string_view> candidates(known.begin(), known.end());
   candidates.push_back("model");
-  const auto consider = [&](std::string_view candidate) {
-    const unsigned distance = llvm::StringRef(candidate.data(), candidate.size()).edit_distance(llvm::StringRef(name.data(), name.size()), true, best_distance);
+  const auto consider = [&](std::string_view candidate, bool part = false) {
+    // Letters that changed places are one mistake: `sned`.
+    const bool permuted = candidate.size() == name.size() && std::is_permutation(candidate.begin(), candidate.end(), name.begin());
+    if (part && !permuted && !best.empty()) return;
+    const unsigned distance = permuted ? 1 : llvm::StringRef(candidate.data(), candidate.size()).edit_distance(llvm::StringRef(name.data(), name.size()), true, best_distance);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }
   };
   for (const std::string_view candidate : candidates) consider(candidate);
-  if (best.empty() && name.size() > 2) {
-    for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) consider(directive::part_name(part));
+  if (best_distance > 1 && name.size() > 2) {
+    for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) consider(directive::part_name(part), true);
   }
   if (!best.empty()) {
     builder.did_you_mean(best, name);

@@ -76,6 +76,10 @@ TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
   const std::pair<const char*, const char*> kCases[] = {
       {"F(stage[r], mb[i])", "write `F stage[r] mb[i]`"},
       {"F(stage[0], mb[f(1, 2)], copy[0]) & B stage[1] mb[0]", "write `F stage[0] mb[f(1, 2)] copy[0]`"},
+      {"backward(stage[r], mb[i])", "write `B stage[r] mb[i]`"},
+      {"backward(a)", "write `B a`"},
+      {"F stage[r], mb[i]", "a selector has no commas: write `F stage[r] mb[i]`"},
+      {"F stage[0] mb[0], stage[1] mb[0]", "steps are separated by `;`: write `F stage[0] mb[0]; F stage[1] mb[0]`"},
       {"for (int i = 0; i < n; i++) { F a }", "write `for i in 0..n { ... }`"},
       {"for (i = 1; i <= len(a); ++i) { F a }", "write `for i in 1..len(a) + 1 { ... }`"},
       {"for (i in 0..len(a)) { F a }", "write `for i in 0..len(a) { ... }`"},
@@ -84,6 +88,23 @@ TEST(ParseForeign, ShapesOfOtherLanguagesAreOneErrorWithAHint) {
     SCOPED_TRACE(statement);
     Parsed parsed("def g() -> steps {\n    F stage[0]\n    " + std::string(statement) + "\n    B stage[0]\n}\nmesh n(q: 2)\n");
     ASSERT_EQ(parsed.codes(), std::vector<Code>{Code::foreign_form}) << parsed.report();
+    EXPECT_EQ(parsed.sink.sorted().front().hint, hint);
+    EXPECT_EQ(parsed.module.items.back()->kind, ast::ItemKind::mesh);
+  }
+}
+
+/// What is told with the hint of a plain syntax error.
+TEST(ParseHints, StatementsOnOneLineAndComments) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"for i in 0..4 { F a } for i in 0..4 { B a }", "statements on one line are separated by `;`"},
+      {"cursor a = x mb[0..4], b = y mb[0..4]", "each name has a statement of its own: `cursor` stands before every one, behind a `;` or a line end"},
+      {"let a = 1, b = 2", "each name has a statement of its own: `let` stands before every one, behind a `;` or a line end"},
+      {"repeat 2 // 2 - r { F a }", "`//` begins a comment, also where it is to divide: integers are divided with `/`"},
+  };
+  for (const auto& [statement, hint] : kCases) {
+    SCOPED_TRACE(statement);
+    Parsed parsed("def g() -> steps {\n    " + std::string(statement) + "\n    B stage[0]\n}\nmesh n(q: 2)\n");
+    ASSERT_EQ(parsed.codes(), std::vector<Code>{Code::unexpected_token}) << parsed.report();
     EXPECT_EQ(parsed.sink.sorted().front().hint, hint);
     EXPECT_EQ(parsed.module.items.back()->kind, ast::ItemKind::mesh);
   }
@@ -100,9 +121,11 @@ TEST(ParseForeign, WhatIsOfTheLanguageIsLeftAlone) {
 }
 
 TEST(ParseForeign, ACommentThatLooksLikeADivisorIsAWarning) {
-  Parsed parsed("def g(a: int, b: int) -> int {\n    let x = a // b\n    return x //2\n}");
-  EXPECT_EQ(parsed.codes(), (std::vector<Code>{Code::divides_by_comment, Code::divides_by_comment})) << parsed.report();
-  EXPECT_FALSE(parsed.sink.has_errors());
+  for (const char* text : {"def g(a: int, b: int) -> int {\n    let x = a // b\n    return x //2\n}", "train t = n() on m {\n    steps: 16 // 2\n    split batch into mb: 8 // 4\n}"}) {
+    Parsed parsed(text);
+    EXPECT_EQ(parsed.codes(), (std::vector<Code>{Code::divides_by_comment, Code::divides_by_comment})) << parsed.report();
+    EXPECT_FALSE(parsed.sink.has_errors());
+  }
 }
 
 TEST(ParseExpression, OperatorsBindAsTheReferenceSays) {

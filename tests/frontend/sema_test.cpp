@@ -233,6 +233,34 @@ TEST(SemaForeign, NamesOfOtherLanguagesHaveHints) {
   }
 }
 
+TEST(SemaForeign, APassIsNoFunction) {
+  for (const auto& [call, hint] : {std::pair{"forward(stage[r], mb[i])", "a pass is not called like a function: write `F stage[r] mb[i]`"},
+                                   std::pair{"bwd(a)", "a pass is not called like a function: write `B a`"}}) {
+    Analysed analysed("def g(a: cursor, r: int, i: int) -> steps { F a; " + std::string(call) + " }\n");
+    ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_name}) << analysed.report();
+    EXPECT_EQ(analysed.sink.sorted().front().hint, hint);
+  }
+  Analysed own("def forward(a: cursor) -> steps { F a }\ndef g(a: cursor) -> steps { forward(a) }\n");
+  EXPECT_TRUE(own.sink.empty()) << own.report();
+}
+
+TEST(SemaHints, ASettingThatIsCutShort) {
+  for (const auto& [word, meant] : {std::pair{"opt", "did you mean `optim`?"}, std::pair{"ste", "did you mean `steps`?"}, std::pair{"held", "did you mean `held_out`?"},
+                                    std::pair{"d", "it has `data`, `dtype`, `held_out`, `optim`, `seed`, `steps`"}}) {
+    Analysed analysed("use std.models.mlp\nmesh m(p: 1)\ntrain t = mlp(layers: 1, features: 2, hidden: 2, classes: 2) on m {\n    " + std::string(word) + ": 3\n}\n", "test.pipe",
+                      source::RealFileSystem());
+    ASSERT_EQ(analysed.codes(), std::vector<Code>{Code::unknown_setting}) << analysed.report();
+    EXPECT_EQ(analysed.sink.sorted().front().hint, meant);
+  }
+}
+
+/// The steps of a block that stand outside of a rank are one mistake.
+TEST(SemaHints, StepsOutsideOfARankAreToldOnce) {
+  Analysed analysed("schedule s() {\n    order {\n        F stage[0]\n        F stage[1]\n        B stage[1]\n    }\n}\n");
+  EXPECT_EQ(analysed.codes(), std::vector<Code>{Code::misplaced_statement}) << analysed.report();
+  EXPECT_FALSE(analysed.program.ok);
+}
+
 TEST(SemaPages, EveryCodeIsInATestFile) {
   std::string all;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("tests/frontend/testdata/sema/errors")) {

@@ -148,6 +148,59 @@ train drawn = net(wide: 3) on grid {
   EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
 }
 
+/// Products of one value with several weights add their gradients to each other (`contract_add`), also where what lies around them is cut finer than the region that
+/// they stand in: they wait for the same, so they stay together.
+TEST(Values, ProductsThatAddToEachOtherStayTogether) {
+  const std::string model = R"(model inner(h: tensor[batch, wide]) -> tensor[batch, wide] {
+    weight w[wide, out: wide] = uniform(0.8)
+    return tanh(rename(h @ w, out: wide))
+}
+model mix(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight q[dim, wide: 3], k[dim, wide], v[dim, wide], back[wide, dim] = uniform(0.8)
+    let a = inner(x @ q)
+    let b = inner(a + x @ k)
+    return x + inner(b * (x @ v)) @ back
+}
+model net(dim: int) {
+    input x: tensor[batch, dim]
+    weight q[dim, wide: 3], k[dim, wide], v[dim, wide], back[wide, dim] = uniform(0.8)
+    let y = mix(x)
+    let a = inner(y @ q)
+    let b = inner(a + y @ k)
+    let z = mix(y + inner(b * (y @ v)) @ back)
+    loss softplus(dot(z, z))
+}
+mesh line(p: 3)
+)";
+  const char* const kCuts[] = {
+      "partition mix into part: 3; for s in 0..3 { place part[s] on p[s] }; place model.rest on p[1]",
+      "partition mix into part: 2 with sizes: [1, 2]; place part[0] on p[0]; place part[1] on p[1]; place model.rest on p[2]",
+      "partition model into stage: 5; for s in 0..5 { place stage[s] on p[s % 3] }",
+      "partition model into stage: 3 with sizes: [2, 1, 2]; for s in 0..3 { place stage[s] on p[2 - s] }",
+      "place model on p[0]; place mix[0].inner[0], mix[1].inner[2] on p[1]; place inner[1], mix[1].inner[0] on p[2]",
+      "place model on p[0]; place mix.inner on p[1]; place mix.rest on p[2]",
+  };
+  for (const std::string cut : kCuts) {
+    for (const std::string dtype : {"f64", "f32"}) {
+      SCOPED_TRACE(cut + ", " + dtype);
+      Context context;
+      const RandomProgram drawn = read_program(context, model + "train drawn = net(4) on line {\n    data: synthetic(batch: 4); optim: sgd(lr: 0.1); steps: 3; dtype: " + dtype +
+                                                            "\n    split batch into mb: 2\n    " + cut + "\n}\n");
+      LawProgram program(context, drawn.model, drawn.strategy);
+      LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
+      ASSERT_TRUE(program && unsplit);
+      int added = 0;
+      for (const dag::Body& body : program.dag().bodies) {
+        for (const tensor::Node& node : body.graph.nodes()) added += node.op == tensor::Op::contract_add;
+      }
+      EXPECT_GE(added, 4);
+      const LawRun run = program.run({});
+      EXPECT_EQ(first_difference(run, unsplit.run({}), dtype == "f64" ? kRounding : 1e-4), "");
+      EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+    }
+  }
+}
+
 TEST(Values, ComparisonsSeeOneBit) {
   LawRun a;
   a.losses = {1, 2, 3};

@@ -59,5 +59,15 @@ TEST(Library, EveryScheduleIsShownAndCheckedByItsName) {
   }
 }
 
+TEST(Library, TheCatalogueNamesEverything) {
+  const std::string page = read_text("stdlib/README.md").value_or("");
+  for (const std::vector<LibraryDeclaration>& all : {library_schedules(), library_models()}) {
+    for (const LibraryDeclaration& each : all) {
+      const bool named = page.find("`" + each.name + "`") != std::string::npos || page.find("`" + each.name + "(") != std::string::npos;
+      EXPECT_TRUE(named) << "`stdlib/README.md` has no row for `" << each.name << "`";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace piper::test
