@@ -1,5 +1,7 @@
 // Shapes and numbers beside the names that `let`, `var`, loops and ranks give; behind a loop what it leaves to the cursors that it moves.
 
+#include <algorithm>
+
 #include "frontend/ast/source_text.h"
 #include "frontend/ast/walk.h"
 #include "frontend/lsp/methods.h"
@@ -9,19 +11,30 @@ namespace piper::lsp {
 
 namespace {
 
-bool tells(std::string_view value) { return !value.empty() && !value.starts_with("a ") && !value.starts_with("an ") && value.size() <= 60; }
+bool tells(std::string_view value) {
+  const std::string_view first = value.starts_with('[') ? value.substr(1) : value;  // a list of selectors says no more than one
+  return !value.empty() && !first.starts_with("a ") && !first.starts_with("an ") && value.size() <= 60;
+}
 
-/// `left(F a) = 1, 0; left(B a) = 4`: on the ranks in their order.
+/// `left(F a, F b) = 0; left(B a) = 1, 0`: on the ranks in their order, those of the same numbers together.
 std::string left_text(std::span<const lower::Observations::Left> all) {
-  std::string text;
+  std::vector<std::pair<std::string, std::string>> groups;  // numbers, operations
   for (const lower::Observations::Left& left : all) {
     if (left.seen.values.empty()) continue;
     std::string values;
     for (const std::string& value : left.seen.values) values += (values.empty() ? "" : ", ") + value;
     if (left.seen.more) values += ", ...";
     const Pass pass = left.op->pass == Pass::BI ? Pass::B : left.op->pass;  // both take what `left(B a)` counts
-    text += (text.empty() ? "left(" : "; left(") + std::string(pass_name(pass)) + " " + ast::source_text(*left.op->operand) + ") = " + values;
+    const std::string op = std::string(pass_name(pass)) + " " + ast::source_text(*left.op->operand);
+    const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == values; });
+    if (known == groups.end()) {
+      groups.emplace_back(values, op);
+    } else {
+      known->second += ", " + op;
+    }
   }
+  std::string text;
+  for (const auto& [values, ops] : groups) text += (text.empty() ? "left(" : "; left(") + ops + ") = " + values;
   return text;
 }
 

@@ -282,6 +282,10 @@ TEST(Requests, HintsTellWhatLoopsLeaveToCursors) {
       "    }\n"
       "}\n";
   EXPECT_EQ(hints(nested), "1 left(F a) = 0\n10 left(B a) = 0\n");
+  // Those of the same numbers are told together.
+  std::string halves = kNet;
+  halves.replace(halves.find("repeat left(B a) { B a }"), 24, "repeat left(B a) { BI a; BW a }");
+  EXPECT_EQ(hints(halves), "17 left(F a) = 3, 4\n18 left(F a) = 0; left(B a) = 1, 0\n19 left(B a, BW a) = 0\n");
   // Where the order is wrong, what was seen before that is told.
   std::string wrong = kNet;
   wrong.replace(wrong.find("repeat left(F a)"), 16, "repeat left(B a)");
