@@ -7,7 +7,6 @@ let client;
 
 async function activate(context) {
   const settings = () => vscode.workspace.getConfiguration("piper");
-  const watcher = vscode.workspace.createFileSystemWatcher("**/*.pipe");
   client = new LanguageClient(
     "piper",
     "Piper",
@@ -15,7 +14,7 @@ async function activate(context) {
     {
       documentSelector: [{ language: "pipe" }],
       initializationOptions: settings(),
-      synchronize: { configurationSection: "piper", fileEvents: watcher },
+      synchronize: { configurationSection: "piper" },
       middleware: {
         // The grid of a train or schedule in an editor of its own, and not in a file.
         async executeCommand(name, args, next) {
@@ -31,7 +30,7 @@ async function activate(context) {
     }
   );
   const panel = new Panel(client);
-  context.subscriptions.push(watcher, panel, vscode.commands.registerCommand("piper.showPanel", () => panel.show()));
+  context.subscriptions.push(panel, vscode.commands.registerCommand("piper.showPanel", () => panel.show()));
   try {
     await client.start();
   } catch {

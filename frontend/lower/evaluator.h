@@ -233,6 +233,8 @@ class Evaluator {
   void execute_let(const ast::LetStmt& let, Frame& frame);
   void execute_assign(const ast::AssignStmt& assign, Frame& frame);
   Flow execute_repeat(const ast::RepeatStmt& repeat, Frame& frame);
+  /// Notes what the loop left to its cursors, where that is observed.
+  Flow behind_loop(const ast::Stmt& loop, Flow flow, Frame& frame);
   Flow execute_call(const ast::ExprStmt& stmt, Frame& frame);
   Flow execute_for(std::span<const ast::Binding> bindings, const ast::Block& body, Frame& frame);
   /// After `stmt` failed: takes away the values of the names it gives. False when the body cannot go on without it.

@@ -53,9 +53,9 @@ Flow Evaluator::execute_node(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::expr: return execute_call(cast<ast::ExprStmt>(stmt), frame);
     case ast::StmtKind::for_loop: {
       const auto& loop = cast<ast::ForStmt>(stmt);
-      return execute_for(loop.bindings, *loop.body, frame);
+      return behind_loop(stmt, execute_for(loop.bindings, *loop.body, frame), frame);
     }
-    case ast::StmtKind::repeat: return execute_repeat(cast<ast::RepeatStmt>(stmt), frame);
+    case ast::StmtKind::repeat: return behind_loop(stmt, execute_repeat(cast<ast::RepeatStmt>(stmt), frame), frame);
     case ast::StmtKind::conditional: {
       const auto& conditional = cast<ast::IfStmt>(stmt);
       for (const ast::Branch& branch : conditional.branches) {
@@ -120,6 +120,15 @@ void Evaluator::execute_assign(const ast::AssignStmt& assign, Frame& frame) {
 bool Evaluator::too_many_rounds(std::uint64_t rounds, const ast::Block& body, SourceRange range, const Frame& frame) {
   if (rounds <= kMaxSteps - steps_ || may_return(body)) return false;
   return !step(range, frame, rounds);
+}
+
+Flow Evaluator::behind_loop(const ast::Stmt& loop, Flow flow, Frame& frame) {
+  if (flow != Flow::next || observations == nullptr || rank == nullptr) return flow;
+  for (Observations::Left& left : observations->left_behind(loop.range)) {
+    const auto& cursor = *cast<ast::NameExpr>(left.op->operand);
+    if (frame.slots[cursor.target].get<CursorValue>() != nullptr) Observations::note_left(left, rank->left(*left.op, frame));
+  }
+  return flow;
 }
 
 Flow Evaluator::execute_repeat(const ast::RepeatStmt& repeat, Frame& frame) {

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "frontend/ast/module.h"
 #include "frontend/lower/value.h"
 #include "ir/directive/print.h"
 
@@ -38,7 +40,15 @@ class Observations {
     bool is_order = false;
   };
 
+  /// What a cursor still has behind a loop over steps: `left(F a)`.
+  struct Left {
+    const ast::OpExpr* op = nullptr;
+    Seen seen = {};
+  };
+
   explicit Observations(FileId file) : file_(file) {}
+  /// Looks also at what the loops of a module leave to cursors; it must outlive this.
+  explicit Observations(const ast::Module& of);
   Observations(FileId file, SourceRange asked) : file_(file), asked_(Asked{asked}) {}
 
   /// `model`: the graph of the value's tensors; null where there is none.
@@ -46,11 +56,16 @@ class Observations {
   const std::optional<Asked>& asked() const { return asked_; }
   /// Null: it was not evaluated.
   const Seen* of(SourceRange range) const;
+  /// The operations of a loop whose cursors are looked at behind it, in text order; none where that is not asked for, or no longer.
+  std::span<Left> left_behind(SourceRange loop);
+  std::span<const Left> left_behind(SourceRange loop) const;
+  static void note_left(Left& left, std::int64_t count);
 
  private:
   FileId file_;
   std::optional<Asked> asked_;
   std::map<SourceRange, Seen> seen_;
+  std::map<SourceRange, std::vector<Left>> left_;  // by loop
 };
 
 }  // namespace piper::lower

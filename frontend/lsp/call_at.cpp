@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontend/ast/source_text.h"
+#include "frontend/lsp/builtin_meanings.h"
 #include "frontend/lsp/describe.h"
 
 namespace piper::lsp {
@@ -20,7 +21,7 @@ Callee callee_of(const sema::Function& function) {
   callee.doc = item.doc;
   for (std::size_t i = 0; i < item.params.size(); ++i) {
     const ast::Param& param = item.params[i];
-    callee.params.push_back({std::string(param.name.name), ast::source_text(std::span(&param, 1)), i < function.params.size() ? function.params[i] : sema::Type(),
+    callee.params.push_back({std::string(param.name.name), ast::source_text(std::span(&param, 1)), {}, i < function.params.size() ? function.params[i] : sema::Type(),
                              param.default_value != nullptr});
   }
   return callee;
@@ -29,6 +30,7 @@ Callee callee_of(const sema::Function& function) {
 Callee callee_of(const sema::Signature& row) {
   Callee callee;
   callee.text = row.text;
+  callee.doc = meaning_of(row.id);
   callee.open = row.open;
   callee.variadic = row.variadic;
   callee.rest = row.rest;
@@ -46,7 +48,7 @@ Callee callee_of(const sema::Signature& row) {
       }
       text = callee.text.substr(begin, end - begin);
     }
-    callee.params.push_back({std::string(param.name), text, param.type, param.optional});
+    callee.params.push_back({std::string(param.name), text, std::string(meaning_of_argument(row.name, param.name)), param.type, param.optional});
   }
   return callee;
 }

@@ -13,6 +13,7 @@ namespace piper::lsp {
 
 struct CalleeParam {
   std::string name, text;  // `causal`, `causal: bool = false`
+  std::string meaning;     // of one that is built in
   sema::Type type;
   bool optional = false;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/lsp/builtin_meanings.h"
 #include "frontend/lsp/candidates.h"
 #include "frontend/lsp/describe.h"
 #include "frontend/lsp/names.h"
@@ -48,8 +49,9 @@ class CandidateNames {
     for (const std::string_view pass : {"F", "B", "BI", "BW"}) list_.push_back({pass.data(), CandidateKind::keyword, {}, std::string(meaning_of_word(pass)), {}, "3"});
   }
   /// `name:` of a setting or an argument.
-  void name_of_pair(std::string_view name, std::string_view detail) {
-    list_.push_back({std::string(name) + ":", CandidateKind::property, std::string(detail), std::string(meaning_of_word(name)), std::string(name) + ": ", "2"});
+  void name_of_pair(std::string_view name, std::string_view detail) { name_of_pair(name, detail, meaning_of_word(name)); }
+  void name_of_pair(std::string_view name, std::string_view detail, std::string_view doc) {
+    list_.push_back({std::string(name) + ":", CandidateKind::property, std::string(detail), std::string(doc), std::string(name) + ": ", "2"});
   }
 
   // ---- names
@@ -97,7 +99,7 @@ class CandidateNames {
       if (sema::find_unavailable(name) != nullptr) continue;
       for (const sema::Signature* row : sema::find_builtins(name, false)) {
         if (!stands_here(*row) || !fits(row->result, place)) continue;
-        list_.push_back({std::string(name), row->is_value ? CandidateKind::value : CandidateKind::function, std::string(row->text), {}, {}, "6"});
+        list_.push_back({std::string(name), row->is_value ? CandidateKind::value : CandidateKind::function, std::string(row->text), std::string(meaning_of(row->id)), {}, "6"});
         break;
       }
     }

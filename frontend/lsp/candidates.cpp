@@ -361,7 +361,7 @@ class Completer : CandidateNames {
 
   void settings_of(std::string_view first) {
     for (const DirectiveSetting& setting : directive_settings()) {
-      if (setting.directive == first) name_of_pair(setting.name, setting.meaning);
+      if (setting.directive == first) name_of_pair(setting.name, setting.text, setting.meaning);
     }
   }
 
@@ -385,12 +385,12 @@ class Completer : CandidateNames {
     const bool call = count >= 2 && statement_.word(count - 2) == ")";
     if (call || (statement_.first() == "order" && statement_.body != BodySort::steps)) {
       for (const std::string_view name : sema::builtin_names(true)) {
-        for (const sema::Signature* row : sema::find_builtins(name, true)) list_.push_back({std::string(name), CandidateKind::function, std::string(row->text), {}, {}, "1"});
+        for (const sema::Signature* row : sema::find_builtins(name, true)) list_.push_back({std::string(name), CandidateKind::function, std::string(row->text), std::string(meaning_of(row->id)), {}, "1"});
       }
       return;
     }
     if (statement_.first() == "stream") {
-      for (const std::string_view part : {"send", "recv", "reduce", "gather"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
+      for (const std::string_view part : {"send", "recv", "reduce", "gather", "enter", "leave"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
     }
   }
 
@@ -414,7 +414,7 @@ class Completer : CandidateNames {
     if (callee.variadic || call->callees.size() > 1) place = kAny;
     if (!call->opens_name && call->at_begin) {
       for (std::size_t i = call->positional; i < callee.params.size(); ++i) {
-        if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text);
+        if (!call->named.contains(callee.params[i].name)) name_of_pair(callee.params[i].name, callee.params[i].text, callee.params[i].meaning);
       }
       if (callee.open) open_names(*call);
       if (call->follows_name || (param == nullptr && !callee.variadic)) return;

@@ -88,7 +88,7 @@ json::Value check(Request& request, const json::Object* argument) {
 /// A train runs as `piper train`, on what lies on the disk.
 json::Value train(Request& request, const json::Object* argument) {
   const Subject subject = subject_of(request, argument);
-  const std::string path = request.document().path(), key = path + " " + subject.name;
+  const std::string path = request.document().path(), key = Trains::key(path, subject.name);
   if (request.program() == nullptr || !request.program()->find_train(subject.name).valid()) throw Refusal{ErrorCode::request_failed, "the file has no train named `" + subject.name + "`"};
   const source::ReadResult saved = source::RealFileSystem().read(path, source::kMaxFileSize);
   if (!saved.text || *saved.text != request.text()) throw Refusal{ErrorCode::request_failed, "save the file first: `piper train` reads what lies on the disk"};
@@ -104,13 +104,12 @@ json::Value train(Request& request, const json::Object* argument) {
       });
   if (started == Trains::Start::runs_already) throw Refusal{ErrorCode::request_failed, "`" + name + "` is being trained: `piper.stop` ends that"};
   if (started == Trains::Start::failed) throw Refusal{ErrorCode::request_failed, "the server cannot start `piper train`"};
+  if (request.cancellation().requested()) {  // it was stopped, or is wanted no longer
+    request.trains().stop(key);
+    throw Cancelled();
+  }
   editor.message(MessageKind::info, "`" + name + "` is being trained: the log has its lines");
   return json::Object{{"started", true}};
-}
-
-json::Value stop(Request& request, const json::Object* argument) {
-  const auto name = argument != nullptr ? argument->getString("name").value_or("") : "";
-  return json::Object{{"stopped", request.trains().stop(request.document().path() + " " + name.str())}};
 }
 
 struct Command {
@@ -118,13 +117,14 @@ struct Command {
   json::Value (*run)(Request& request, const json::Object* argument);
 };
 
-constexpr Command kCommands[] = {{"piper.check", check}, {"piper.grid", show_grid}, {"piper.open", open_page}, {"piper.page", show_page}, {"piper.stop", stop}, {"piper.train", train}};
+constexpr Command kCommands[] = {{"piper.check", check}, {"piper.grid", show_grid}, {"piper.open", open_page}, {"piper.page", show_page}, {kTrainCommand, train}};
 
 }  // namespace
 
 json::Array command_names() {
   json::Array names;
   for (const Command& command : kCommands) names.push_back(text(command.name));
+  names.push_back(text(kStopCommand));
   return names;
 }
 

@@ -1,7 +1,8 @@
 // Where a name is declared, and where it is used.
 
-#include "frontend/lsp/names.h"
+#include "frontend/lsp/matching_operations.h"
 #include "frontend/lsp/methods.h"
+#include "frontend/lsp/names.h"
 
 namespace piper::lsp {
 

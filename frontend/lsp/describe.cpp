@@ -71,15 +71,15 @@ constexpr Word kWords[] = {
 };
 
 constexpr DirectiveSetting kSettings[] = {
-    {"offload", "what", "activations, which backwards read, or optimizer: its state"},
-    {"offload", "window", "int: of how many instances, or buckets, each device keeps it"},
-    {"partition", "sizes", "[int]: units in each part"},
-    {"replicate", "bucket", "bytes: gradients that are reduced together"},
-    {"replicate", "prefetch", "int: how many runs of work ahead cut parameters are gathered"},
-    {"replicate", "reduce", "step, each or run: when gradients are summed over the replicas"},
-    {"replicate", "zero", "0 to 3: what each replica keeps a block of: optimizer state, gradients too, parameters too"},
-    {"stream", "priority", "high or normal"},
-    {"stream", "window", "int: how many may be under way"},
+    {"offload", "what", "what: activations | optimizer = activations", "what goes to the host: what backwards read, or the state of the optimizer"},
+    {"offload", "window", "window: int = 1", "of how many instances, or buckets, each device keeps it"},
+    {"partition", "sizes", "sizes: [int]", "units in each part; without it parts of equal cost"},
+    {"replicate", "bucket", "bucket: bytes = 25MiB", "gradients that are reduced together"},
+    {"replicate", "prefetch", "prefetch: int = 0", "how many runs of work ahead cut parameters are gathered, with `zero: 3`"},
+    {"replicate", "reduce", "reduce: step | each | run", "when gradients are summed over the replicas: once, after each backward (the default of `zero: 2`), after each run of work (that of `zero: 3`)"},
+    {"replicate", "zero", "zero: int = 0", "what each replica keeps only a block of: 1 optimizer state, 2 gradients too, 3 parameters too"},
+    {"stream", "priority", "priority: high | normal = normal", "which of two streams goes first"},
+    {"stream", "window", "window: int", "how many may be under way; without it any number"},
 };
 
 std::string type_text(const ast::TypeRef* type) { return type != nullptr ? ast::source_text(*type) : std::string(); }

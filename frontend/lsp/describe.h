@@ -21,9 +21,9 @@ const ast::Item* item_named_at(const sema::Program& program, SourceRange name);
 /// What a keyword or a setting of a train does, in one line; empty: none that is known.
 std::string_view meaning_of_word(std::string_view word);
 
-/// `with bucket: 25MiB` of a directive.
+/// `with bucket: 25MiB` of a directive; its text is `bucket: bytes = 25MiB`.
 struct DirectiveSetting {
-  std::string_view directive, name, meaning;
+  std::string_view directive, name, text, meaning;
 };
 std::span<const DirectiveSetting> directive_settings();
 

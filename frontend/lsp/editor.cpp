@@ -15,6 +15,8 @@ void Editor::connect(Transport& transport, const json::Object& initialize) {
   transport_ = &transport;
   const json::Object* workspace = group_of(initialize, "workspace");
   has_settings_ = workspace != nullptr && workspace->getBoolean("configuration").value_or(false);
+  const json::Object* watched = workspace != nullptr ? workspace->getObject("didChangeWatchedFiles") : nullptr;
+  watches_files_ = watched != nullptr && watched->getBoolean("dynamicRegistration").value_or(false);
   const json::Object* window = group_of(initialize, "window");
   const json::Object* documents = window != nullptr ? window->getObject("showDocument") : nullptr;
   shows_documents_ = documents != nullptr && documents->getBoolean("support").value_or(false);
@@ -32,6 +34,13 @@ bool Editor::show(const std::string& uri, bool external) {
 
 void Editor::ask_for_settings() {
   if (has_settings_) ask("settings", "workspace/configuration", json::Object{{"items", json::Array{json::Object{{"section", "piper"}}}}});
+}
+
+void Editor::watch_files() {
+  if (!watches_files_) return;
+  json::Object options{{"watchers", json::Array{json::Object{{"globPattern", "**/*.{pipe,pir}"}}}}};
+  json::Object registration{{"id", "files"}, {"method", "workspace/didChangeWatchedFiles"}, {"registerOptions", std::move(options)}};
+  ask("watch", "client/registerCapability", json::Object{{"registrations", json::Array{std::move(registration)}}});
 }
 
 void Editor::notify(std::string_view method, json::Object params) {

@@ -31,6 +31,8 @@ class Editor {
   bool show(const std::string& uri, bool external);
   /// Asks for the section `piper` of the settings; the answer comes as a message without a method.
   void ask_for_settings();
+  /// Asks the client to tell what happens to files on the disk.
+  void watch_files();
 
  private:
   void notify(std::string_view method, json::Object params);
@@ -39,6 +41,7 @@ class Editor {
   Transport* transport_ = nullptr;
   bool has_settings_ = false;     // it answers `workspace/configuration`
   bool shows_documents_ = false;  // and `window/showDocument`
+  bool watches_files_ = false;    // and `client/registerCapability` for `workspace/didChangeWatchedFiles`
   std::atomic<std::int64_t> asked_ = 0;
 };
 

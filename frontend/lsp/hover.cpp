@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "frontend/ast/source_text.h"
+#include "frontend/lsp/builtin_meanings.h"
+#include "frontend/lsp/call_at.h"
 #include "frontend/lsp/describe.h"
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/names.h"
@@ -139,31 +141,55 @@ std::optional<Shown> about_name(Request& request, std::uint32_t at) {
   return Shown{code_block(describe_local(request, *request.module(), name->declaration)) + with_value_of_name(request, *name), name->range};
 }
 
+std::string about_signature(const sema::Signature& row) { return code_block(row.text) + "\n" + std::string(meaning_of(row.id)) + "\n"; }
+
+/// `lr` in `sgd(lr: 0.1)`.
+std::optional<Shown> about_argument(Request& request, std::uint32_t at) {
+  const ast::CallExpr* call = nodes_at(*request.module(), at).call;
+  if (call == nullptr) return std::nullopt;
+  const auto arg = std::find_if(call->args.begin(), call->args.end(), [&](const ast::Arg& each) { return !each.name.missing() && touches(each.name.range, at); });
+  if (arg == call->args.end()) return std::nullopt;
+  const auto* method = llvm::dyn_cast<ast::FieldExpr>(call->callee);
+  const auto* function = llvm::dyn_cast<ast::NameExpr>(call->callee);
+  const std::string_view callee = method != nullptr ? method->field.name : function != nullptr ? function->name : std::string_view();
+  for (const Callee& each : callees_of(request, callee, method != nullptr)) {
+    for (const CalleeParam& param : each.params) {
+      if (param.name == arg->name.name) return Shown{code_block(param.text) + (param.meaning.empty() ? "" : "\n" + param.meaning + "\n"), arg->name.range};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Shown> about_builtin(Request& request, std::uint32_t at) {
   const NodesAt nodes = nodes_at(*request.module(), at);
   const ast::Expr* expr = nodes.expr;
   if (expr == nullptr) return std::nullopt;
   if (const auto* name = llvm::dyn_cast<ast::NameExpr>(expr); name != nullptr && name->referent == ast::Referent::builtin) {
-    return Shown{code_block(sema::signature(static_cast<sema::Builtin>(name->target)).text), name->range};
+    return Shown{about_signature(sema::signature(static_cast<sema::Builtin>(name->target))), name->range};
   }
   if (nodes.call == nullptr || nodes.call->referent != ast::Referent::builtin) return std::nullopt;
   const sema::Signature& row = sema::signature(static_cast<sema::Builtin>(nodes.call->target));
   SourceRange range = nodes.call->callee->range;
   if (const auto* method = llvm::dyn_cast<ast::FieldExpr>(nodes.call->callee)) range = method->field.range;
-  if (touches(range, at)) return Shown{code_block(row.text), range};
+  if (touches(range, at)) return Shown{about_signature(row), range};
   return std::nullopt;
 }
 
+std::string about_keyword(std::string_view word) {
+  const std::string_view meaning = meaning_of_word(word);
+  return meaning.empty() ? std::string() : "**" + std::string(word) + "**: " + std::string(meaning) + "\n";
+}
+
 /// Of the name before a `:` that no declaration gives: of a train, a machine or a directive.
-std::string_view meaning_of_setting(Request& request, SourceRange name) {
+std::string about_setting(Request& request, SourceRange name) {
   const ast::Stmt* stmt = nodes_at(*request.module(), name.begin).statement;
   if (stmt == nullptr) return {};
   const std::string_view word = request.text(name);
-  if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) return setting->setting.name.range == name ? meaning_of_word(word) : std::string_view();
+  if (const auto* setting = llvm::dyn_cast<ast::SettingStmt>(stmt)) return setting->setting.name.range == name ? about_keyword(word) : std::string();
   if (!llvm::StringRef(request.text().substr(name.end)).ltrim().starts_with(":")) return {};
   const std::string_view statement = request.text(stmt->range);
   for (const DirectiveSetting& setting : directive_settings()) {
-    if (setting.name == word && statement.starts_with(setting.directive)) return setting.meaning;
+    if (setting.name == word && statement.starts_with(setting.directive)) return code_block("with " + std::string(setting.text)) + "\n" + std::string(setting.meaning) + "\n";
   }
   return {};
 }
@@ -174,9 +200,9 @@ std::optional<Shown> about_word(Request& request, std::uint32_t at) {
     if (lexeme.end < at || (lexeme.kind != parse::LexemeKind::keyword && lexeme.kind != parse::LexemeKind::pass && lexeme.kind != parse::LexemeKind::name)) continue;
     const SourceRange range{request.file(), lexeme.begin, lexeme.end};
     const std::string_view word = request.text(range);
-    const std::string_view meaning = lexeme.kind == parse::LexemeKind::name ? meaning_of_setting(request, range) : meaning_of_word(word);
-    if (meaning.empty()) continue;
-    return Shown{"**" + std::string(word) + "**: " + std::string(meaning) + "\n" + (word == "model" ? about_region(request, at, word) : std::string()), range};
+    const std::string text = lexeme.kind == parse::LexemeKind::name ? about_setting(request, range) : about_keyword(word);
+    if (text.empty()) continue;
+    return Shown{text + (word == "model" ? about_region(request, at, word) : std::string()), range};
   }
   return std::nullopt;
 }
@@ -214,7 +240,8 @@ std::optional<Shown> about_expr(Request& request, std::uint32_t at) {
 json::Value hover(Request& request) {
   const std::uint32_t at = request.offset();
   if (request.module() == nullptr) return nullptr;
-  std::optional<Shown> shown = about_builtin(request, at);
+  std::optional<Shown> shown = about_argument(request, at);
+  if (!shown) shown = about_builtin(request, at);
   if (!shown) shown = about_name(request, at);
   if (!shown) shown = about_word(request, at);
   if (!shown) shown = about_label(request, at);

@@ -43,6 +43,9 @@ json::Value code_lens_resolve(Request& request);
 // commands.cpp
 json::Value execute_command(Request& request);
 json::Array command_names();
+inline constexpr std::string_view kTrainCommand = "piper.train";
+/// The thread that reads does this one: it waits for nothing.
+inline constexpr std::string_view kStopCommand = "piper.stop";
 // outline.cpp
 json::Value document_symbol(Request& request);
 json::Value workspace_symbol(Request& request);

@@ -98,50 +98,6 @@ std::optional<FileId> used_file(Request& request, const ast::UseItem& use) {
   return std::nullopt;
 }
 
-namespace {
-
-/// `stage[0].send` and `stage[0].recv`, `model.gather` and `model.reduce`: one moves what the other one waits for.
-std::string_view partner_of(std::string_view part) {
-  constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"send", "recv"}, {"gather", "reduce"}};
-  for (const auto& [a, b] : kPairs) {
-    if (part == a) return b;
-    if (part == b) return a;
-  }
-  return {};
-}
-
-}  // namespace
-
-std::vector<SourceRange> matching_operations(Request& request, std::uint32_t at) {
-  const ast::Module* module = request.module();
-  if (module == nullptr) return {};
-  const NodesAt nodes = nodes_at(*module, at);
-  if (nodes.item == nullptr) return {};
-  struct Operation {
-    SourceRange range, word;  // all of it, and what a cursor stands in
-    std::string work;
-    std::string_view part;  // of the communication of some work; empty: a pass
-  };
-  std::vector<Operation> all;
-  ast::NameVisitor visitor;
-  visitor.expressions = [&](const ast::Expr& expr) {
-    if (const auto* op = llvm::dyn_cast<ast::OpExpr>(&expr)) {
-      all.push_back({op->range, op->pass_range, op->operand != nullptr ? ast::source_text(*op->operand) : std::string(), {}});
-    } else if (const auto* field = llvm::dyn_cast<ast::FieldExpr>(&expr); field != nullptr && !partner_of(field->field.name).empty()) {
-      all.push_back({field->range, field->field.range, ast::source_text(*field->base), field->field.name});
-    }
-  };
-  ast::walk_names(*nodes.item, visitor);
-  const auto here = std::find_if(all.begin(), all.end(), [&](const Operation& each) { return touches(each.word, at); });
-  if (here == all.end()) return {};
-  std::vector<SourceRange> ranges;
-  for (const Operation& each : all) {
-    const bool matches = here->part.empty() ? each.part.empty() : each.part == here->part || each.part == partner_of(here->part);
-    if (matches && each.work == here->work) ranges.push_back(each.range);
-  }
-  return ranges;
-}
-
 NodesAt nodes_at(const ast::Module& module, std::uint32_t at) {
   NodesAt nodes;
   for (const ast::Item* item : module.items) {

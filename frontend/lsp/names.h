@@ -29,9 +29,6 @@ std::vector<Occurrence> occurrences(Request& request, const Name& name);
 /// The file that a `use` brings in; nothing where there is none.
 std::optional<FileId> used_file(Request& request, const ast::UseItem& use);
 
-/// Of the operation at a place those of the same work in the same declaration: an `F a` has its `B a`, a send its receive.
-std::vector<SourceRange> matching_operations(Request& request, std::uint32_t at);
-
 /// The innermost node of each kind around a place.
 struct NodesAt {
   const ast::Item* item = nullptr;

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "frontend/lsp/protocol.h"
 #include "llvm/ADT/StringExtras.h"
@@ -58,8 +57,14 @@ bool Project::close(std::string_view uri) {
   return open_.erase(path) > 0;
 }
 
-void Project::changed_on_disk(std::string_view uri) {
-  const std::string path = path_of(uri);
+std::set<std::string> Project::changed_on_disk() const {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> changed = lanes_[0].changed_on_disk();
+  changed.merge(lanes_[1].changed_on_disk());
+  return changed;
+}
+
+void Project::changed_on_disk(std::string_view path) {
   const std::lock_guard lock(mutex_);
   if (open_.contains(path)) return;
   for (service::Workspace& lane : lanes_) lane.changed_on_disk(path);

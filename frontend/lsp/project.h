@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,9 @@ class Project {
   bool edit(std::string_view uri, std::int64_t version, std::span<const service::TextEdit> edits, ColumnUnit unit);
   bool edit(std::string_view uri, std::int64_t version, std::string text);
   bool close(std::string_view uri);
-  void changed_on_disk(std::string_view uri);
+  void changed_on_disk(std::string_view path);
+  /// The files that were read and that the disk has otherwise by now.
+  std::set<std::string> changed_on_disk() const;
   void choose(service::Choices choices);
   /// The train that the settings name; empty: none.
   std::string chosen_train() const;

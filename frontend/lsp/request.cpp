@@ -57,6 +57,11 @@ std::string Request::value_of(SourceRange expr) {
   return seen->more ? list + ", ..." : list;
 }
 
+std::span<const lower::Observations::Left> Request::left_behind(SourceRange loop) {
+  const auto* all = taken(document_->observations(&cancellation_));
+  return all != nullptr ? all->left_behind(loop) : std::span<const lower::Observations::Left>();
+}
+
 std::vector<std::int64_t> Request::bytes_of(SourceRange expr) {
   const auto* all = taken(document_->observations(&cancellation_));
   const lower::Observations::Seen* seen = all != nullptr ? all->of(expr) : nullptr;

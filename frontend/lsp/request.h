@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "frontend/lsp/editor.h"
@@ -51,6 +52,8 @@ class Request {
   const std::vector<service::Symbol>& symbols();
   /// What an expression came to at the sizes of a check, such as `0, 1, 2, ...`; empty: nothing is known.
   std::string value_of(SourceRange expr);
+  /// What a loop over steps leaves to the cursors that it moves.
+  std::span<const lower::Observations::Left> left_behind(SourceRange loop);
   /// Of each tensor that it came to.
   std::vector<std::int64_t> bytes_of(SourceRange expr);
 

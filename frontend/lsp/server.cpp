@@ -43,6 +43,12 @@ std::string document_uri(const json::Object& params) {
   return uri ? uri->str() : std::string();
 }
 
+/// Of a command.
+const json::Object* first_argument(const json::Object& params) {
+  const json::Array* arguments = params.getArray("arguments");
+  return arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr;
+}
+
 /// The file that a request is about: its document, that of the item that shall be completed or whose calls are asked for, or the first argument of a command.
 std::string uri_of_request(const json::Object& params) {
   if (std::string uri = document_uri(params); !uri.empty()) return uri;
@@ -50,10 +56,17 @@ std::string uri_of_request(const json::Object& params) {
   if (const auto uri = data != nullptr ? data->getString("uri") : std::nullopt) return uri->str();
   const json::Object* item = params.getObject("item");
   if (const auto uri = item != nullptr ? item->getString("uri") : std::nullopt) return uri->str();
-  const json::Array* arguments = params.getArray("arguments");
-  const json::Object* first = arguments != nullptr && !arguments->empty() ? (*arguments)[0].getAsObject() : nullptr;
+  const json::Object* first = first_argument(params);
   const auto uri = first != nullptr ? first->getString("uri") : std::nullopt;
   return uri ? uri->str() : std::string();
+}
+
+constexpr const char* kNoFile = "the request names no file: `textDocument`, or the first argument of a command, has an `uri`";
+
+/// What is trained by a command: the same for its start and its end.
+std::string train_of(const json::Object& params) {
+  const json::Object* argument = first_argument(params);
+  return Trains::key(path_of(uri_of_request(params)), argument != nullptr ? argument->getString("name").value_or("").str() : "");
 }
 
 std::int64_t version_of(const json::Object& params) {
@@ -149,6 +162,7 @@ void Server::request(const json::Value& id, llvm::StringRef method, json::Object
     }
     return respond(id, nullptr);
   }
+  if (method == "workspace/executeCommand" && params.getString("command") == llvm::StringRef(kStopCommand)) return stop_train(id, params);
   for (const Method& known : methods()) {
     if (method == llvm::StringRef(known.name)) return enqueue(id, known, std::move(params));
   }
@@ -167,11 +181,19 @@ void Server::initialize(const json::Value& id, const json::Object& params) {
 
 void Server::notify(llvm::StringRef method, const json::Object& params) {
   if (phase_ != Phase::serving) return;
-  if (method == "initialized") return editor_.ask_for_settings();
+  if (method == "initialized") {
+    editor_.ask_for_settings();
+    return editor_.watch_files();
+  }
   if (method == "$/cancelRequest") return cancel(params.get("id"));
   if (method == "textDocument/didOpen") return did_open(params);
   if (method == "textDocument/didChange") return did_change(params);
   if (method == "textDocument/didClose") return did_close(params);
+  if (method == "textDocument/didSave") {
+    // Not every client watches files, and who saves may just have written others.
+    for (const std::string& path : project_.changed_on_disk()) changed_on_disk(path);
+    return;
+  }
   if (method == "workspace/didChangeConfiguration") {
     const json::Object* settings = params.getObject("settings");
     const json::Value* ours = settings != nullptr ? settings->get("piper") : nullptr;
@@ -184,11 +206,14 @@ void Server::notify(llvm::StringRef method, const json::Object& params) {
     for (const json::Value& change : *changes) {
       const json::Object* object = change.getAsObject();
       const auto uri = object != nullptr ? object->getString("uri") : std::nullopt;
-      if (!uri) continue;
-      project_.changed_on_disk(*uri);
-      changed(path_of(*uri));
+      if (uri) changed_on_disk(path_of(*uri));
     }
   }
+}
+
+void Server::changed_on_disk(const std::string& path) {
+  project_.changed_on_disk(path);
+  changed(path);
 }
 
 void Server::take_settings(const json::Value* settings) {
@@ -287,7 +312,7 @@ void Server::enqueue(const json::Value& id, const Method& method, json::Object p
   const Lane lane = method.plans ? Lane::checks : Lane::answers;
   if (method.of_file) {
     const std::string uri = uri_of_request(job->params);
-    if (uri.empty()) return refuse(id, ErrorCode::invalid_params, "the request names no file: `textDocument` has an `uri`");
+    if (uri.empty()) return refuse(id, ErrorCode::invalid_params, kNoFile);
     job->document = project_.document(lane, path_of(uri));
   }
   {
@@ -308,6 +333,25 @@ void Server::cancel(const json::Value* id) {
   for (const std::shared_ptr<Job>& job : running_) {
     if (job != nullptr && job->id == *id) job->cancellation.request();
   }
+}
+
+void Server::stop_train(const json::Value& id, const json::Object& params) {
+  if (uri_of_request(params).empty()) return refuse(id, ErrorCode::invalid_params, kNoFile);
+  const std::string train = train_of(params);
+  bool stopped = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stop = [&](const std::shared_ptr<Job>& job) {
+      if (job == nullptr || job->params.getString("command") != llvm::StringRef(kTrainCommand) || train_of(job->params) != train) return;
+      job->cancellation.request();
+      stopped = true;
+    };
+    for (const std::shared_ptr<Job>& job : queues_[static_cast<std::size_t>(Lane::checks)]) stop(job);
+    stop(running_[static_cast<std::size_t>(Lane::checks)]);
+  }
+  // One that began meanwhile has seen the cancellation, or runs by now.
+  stopped = trains_.stop(train) || stopped;
+  respond(id, json::Object{{"stopped", stopped}});
 }
 
 void Server::respond(const json::Value& id, json::Value result) {

@@ -66,8 +66,11 @@ class Server {
   void did_close(const json::Object& params);
   /// The text of that path, or what it reads, has changed: what was asked of older ones is obsolete, and what depends on it is checked again.
   void changed(const std::string& path);
+  void changed_on_disk(const std::string& path);
   void enqueue(const json::Value& id, const Method& method, json::Object params);
   void cancel(const json::Value* id);
+  /// Ends a train, or keeps one that waits for its turn from beginning.
+  void stop_train(const json::Value& id, const json::Object& params);
 
   // The thread that answers.
   void answer_requests();

@@ -1,14 +1,50 @@
-// The parameters of the call around the cursor.
+// The parameters of the call around the cursor, or the settings of the directive.
 
 #include "frontend/lsp/call_at.h"
+#include "frontend/lsp/describe.h"
 #include "frontend/lsp/methods.h"
+#include "frontend/lsp/statement_at.h"
 
 namespace piper::lsp {
+
+namespace {
+
+json::Object parameter(std::string_view label, std::string_view meaning) {
+  json::Object made{{"label", text(label)}};
+  if (!meaning.empty()) made["documentation"] = markdown(meaning);
+  return made;
+}
+
+/// `replicate ... with bucket: bytes = 25MiB, ...`
+json::Value settings_help(Request& request, std::uint32_t at) {
+  const StatementAt statement = statement_at(request, at);
+  if (statement.nowhere || statement.depth() > 0 || !statement.has("with")) return nullptr;
+  // The one that is being written: behind the last comma, or behind `with`.
+  std::string_view written;
+  for (std::size_t i = statement.words.size(); i-- > 0 && statement.word(i) != ",";) {
+    if (statement.word(i) == ":" && i > 0) written = statement.word(i - 1);
+    if (statement.word(i) == "with") break;
+  }
+  std::string label = std::string(statement.first()) + " ... with ";
+  json::Array params;
+  json::Object help{{"activeSignature", 0}};
+  for (const DirectiveSetting& setting : directive_settings()) {
+    if (setting.directive != statement.first()) continue;
+    if (setting.name == written) help["activeParameter"] = static_cast<std::int64_t>(params.size());
+    label += (params.empty() ? "" : ", ") + std::string(setting.text);
+    params.push_back(parameter(setting.text, setting.meaning));
+  }
+  if (params.empty()) return nullptr;
+  help["signatures"] = json::Array{json::Object{{"label", text(label)}, {"parameters", std::move(params)}}};
+  return help;
+}
+
+}  // namespace
 
 json::Value signature_help(Request& request) {
   const std::uint32_t at = request.offset();
   const std::optional<CallAt> call = call_at(request, at);
-  if (!call || call->callees.empty()) return nullptr;
+  if (!call || call->callees.empty()) return settings_help(request, at);
   json::Array signatures;
   std::size_t active = 0;
   for (const Callee& callee : call->callees) {
@@ -16,7 +52,7 @@ json::Value signature_help(Request& request) {
     for (const CalleeParam& param : callee.params) {
       const std::size_t begin = callee.text.find(param.text);
       if (begin == std::string::npos) continue;
-      params.push_back(json::Object{{"label", text(param.text)}});
+      params.push_back(parameter(param.text, param.meaning));
     }
     json::Object made{{"label", text(callee.text)}, {"parameters", std::move(params)}};
     if (!callee.doc.empty()) made["documentation"] = markdown(callee.doc);

@@ -118,7 +118,7 @@ std::vector<lower::Override> Compilation::default_values(std::string_view name) 
 }
 
 lower::Observations Compilation::observe(std::string_view chosen_train) {
-  lower::Observations seen(program_->modules.front()->syntax.file);
+  lower::Observations seen(program_->modules.front()->syntax);
   DiagnosticSink unread(context_.locations);
   const std::vector<lower::Override> values = values_of_params();
   const sema::TrainId chosen = program_->find_train(chosen_train);
@@ -151,12 +151,21 @@ template <typename Work>
 std::optional<std::string> Compilation::check_unless_clean(const std::optional<DeclarationTexts>& texts, SourceRange declaration, std::span<const lower::Override> values,
                                                            DiagnosticSink& sink, const Work& work) {
   if (!texts) return work(sink);
-  const CleanChecks::Key key = texts->key_of(declaration, values);
-  if (auto known = clean_->find(key)) return known;
+  DeclarationTexts::Scope scope = texts->scope_of(declaration, values);
+  const SourceTable& files = context_.locations.files();
+  if (const auto known = clean_->find(scope.key)) {
+    if (const auto diagnostics = known->moved(scope.items, files)) {
+      for (const Diagnostic& diagnostic : *diagnostics) report_again(diagnostic, sink);
+      return known->sizes;
+    }
+  }
   DiagnosticSink told(context_.locations);
-  auto sizes = work(told);
-  if (sizes && told.empty()) clean_->add(key, *sizes);
-  for (const Diagnostic& diagnostic : told.sorted()) report_again(diagnostic, sink);
+  CleanCheck check{work(told), told.sorted(), std::move(scope.items), {}};
+  for (const Diagnostic& diagnostic : check.diagnostics) report_again(diagnostic, sink);
+  std::optional<std::string> sizes = check.sizes;
+  if (told.has_errors()) return sizes;
+  for (std::size_t i = 0; i < files.size() && !check.diagnostics.empty(); ++i) check.files.emplace_back(files.name(FileId::at(i)));
+  if (check.moved(check.items, files)) clean_->add(scope.key, std::move(check));
   return sizes;
 }
 

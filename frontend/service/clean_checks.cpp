@@ -10,8 +10,6 @@ namespace piper::service {
 
 namespace {
 
-constexpr std::size_t kMostKept = 4096;
-
 std::string_view name_of(const ast::Item& item) {
   if (const auto* function = llvm::dyn_cast<ast::FunctionItem>(&item)) return function->name.name;
   if (const auto* train = llvm::dyn_cast<ast::TrainItem>(&item)) return train->name.name;
@@ -55,22 +53,61 @@ void append(std::string& all, std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string> CleanChecks::find(const Key& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = known_.find(key);
-  return found != known_.end() ? std::optional(found->second) : std::nullopt;
+std::optional<std::vector<Diagnostic>> CleanCheck::moved(std::span<const SourceRange> items_now, const SourceTable& files_now) const {
+  bool everywhere = items.size() == items_now.size();
+  const auto move = [&](SourceRange& range) {
+    if (!range.valid()) return;
+    if (range.file == items.front().file) {
+      const auto around = std::find_if(items.begin(), items.end(), [&](SourceRange item) { return item.begin <= range.begin && range.end <= item.end; });
+      if (around == items.end()) {
+        everywhere = false;
+        return;
+      }
+      const SourceRange now = items_now[static_cast<std::size_t>(around - items.begin())];
+      range = {now.file, now.begin + (range.begin - around->begin), now.begin + (range.end - around->begin)};
+      return;
+    }
+    const auto file = range.file.index() < files.size() ? files_now.find(files[range.file.index()]) : std::nullopt;
+    everywhere = everywhere && file.has_value();
+    if (file) range.file = *file;
+  };
+  std::vector<Diagnostic> list = diagnostics;
+  for (std::size_t i = 0; i < list.size() && everywhere; ++i) {
+    move(list[i].range);
+    for (Related& related : list[i].related) move(related.range);
+    for (Fix& fix : list[i].fixes) {
+      for (Edit& edit : fix.edits) move(edit.range);
+    }
+  }
+  return everywhere ? std::optional(std::move(list)) : std::nullopt;
 }
 
-void CleanChecks::add(const Key& key, std::string sizes) {
+std::optional<CleanCheck> CleanChecks::find(const Key& key) const {
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMostKept) known_.clear();
-  known_[key] = std::move(sizes);
+  const auto found = known_.find(key);
+  if (found == known_.end()) return std::nullopt;
+  kept_.splice(kept_.begin(), kept_, found->second);
+  return found->second->second;
+}
+
+void CleanChecks::add(const Key& key, CleanCheck check) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = known_.find(key); found != known_.end()) {
+    kept_.erase(found->second);
+    known_.erase(found);
+  } else if (known_.size() >= most_) {
+    known_.erase(kept_.back().first);
+    kept_.pop_back();
+  }
+  kept_.emplace_front(key, std::move(check));
+  known_[key] = kept_.begin();
 }
 
 DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTable& files) {
   std::map<std::string_view, std::vector<std::size_t>> by_name;
   for (const auto& module : program.modules) {
     const FileId file = module->syntax.file;
+    if (&module == &program.modules.front()) append(read_by_all_, files.name(file));  // which stands in hints
     if (&module != &program.modules.front()) {
       append(read_by_all_, files.name(file));
       append(read_by_all_, files.text(file));
@@ -81,11 +118,13 @@ DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTab
       const std::string_view name = name_of(*item);
       if (name.empty()) {
         // Of what did not parse nothing can be read.
-        if (item->kind != ast::ItemKind::error) append(read_by_all_, text);
+        if (item->kind == ast::ItemKind::error) continue;
+        append(read_by_all_, text);
+        items_read_by_all_.push_back(item->range);
         continue;
       }
       by_name[name].push_back(declarations_.size());
-      declarations_.push_back({item->range.begin, text, state_of(program, *item), {}});
+      declarations_.push_back({item->range, text, state_of(program, *item), {}});
     }
   }
   append(read_by_all_, program.complete ? "complete" : "incomplete");
@@ -100,7 +139,7 @@ DeclarationTexts::DeclarationTexts(const sema::Program& program, const SourceTab
   }
 }
 
-CleanChecks::Key DeclarationTexts::key_of(SourceRange range, std::span<const lower::Override> values) const {
+DeclarationTexts::Scope DeclarationTexts::scope_of(SourceRange range, std::span<const lower::Override> values) const {
   std::string all = read_by_all_;
   for (const lower::Override& value : values) {
     append(all, value.name);
@@ -110,7 +149,7 @@ CleanChecks::Key DeclarationTexts::key_of(SourceRange range, std::span<const low
   std::set<std::size_t> read;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < declarations_.size(); ++i) {
-    if (declarations_[i].begin == range.begin) open.push_back(i);
+    if (declarations_[i].range.begin == range.begin) open.push_back(i);
   }
   if (!open.empty()) append(all, declarations_[open.front()].text);  // which one it is that is checked
   while (!open.empty()) {
@@ -119,12 +158,14 @@ CleanChecks::Key DeclarationTexts::key_of(SourceRange range, std::span<const low
     if (!read.insert(next).second) continue;
     open.insert(open.end(), declarations_[next].named.begin(), declarations_[next].named.end());
   }
+  std::vector<SourceRange> items = items_read_by_all_;
   for (const std::size_t each : read) {
     append(all, declarations_[each].text);
     append(all, declarations_[each].state);
+    items.push_back(declarations_[each].range);
   }
   const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(all.data()), all.size()));
-  return {hash.high64, hash.low64};
+  return {{hash.high64, hash.low64}, std::move(items)};
 }
 
 }  // namespace piper::service

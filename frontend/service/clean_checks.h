@@ -1,13 +1,14 @@
 #pragma once
-// Which trains and schedules were checked without a diagnostic, by all that the check may have read: a later version of a file checks only what changed.
+// What checks of trains and schedules without an error gave, by all that they may have read: a later version of a file checks only what changed.
 //
 //   const DeclarationTexts texts(program, files);
-//   const CleanChecks::Key key = texts.key_of(range_of_schedule, values);
-//   if (auto known = clean.find(key)) return *known;   // it gave nothing then, and gives nothing now
+//   const DeclarationTexts::Scope scope = texts.scope_of(range_of_schedule, values);
+//   if (auto known = clean.find(scope.key)) return known->at(scope.items, files);   // its warnings, where the text stands now
 //
-// What gave diagnostics is not kept: their places move with the text.
+// What gave errors is not kept: it is what is being worked on.
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,18 +22,33 @@
 
 namespace piper::service {
 
+struct CleanCheck {
+  std::optional<std::string> sizes;     // that a schedule was checked at; empty for a train; none: it was not compiled
+  std::vector<Diagnostic> diagnostics;  // warnings and notes
+  std::vector<SourceRange> items;       // of the entry file, which the check may have read
+  std::vector<std::string> files;       // names of the other files, by number
+
+  /// The diagnostics where the same items, and files, stand now. Nothing where one of them is in none of these.
+  std::optional<std::vector<Diagnostic>> moved(std::span<const SourceRange> items_now, const SourceTable& files_now) const;
+};
+
 /// Any thread may ask.
 class CleanChecks {
  public:
   using Key = std::pair<std::uint64_t, std::uint64_t>;
 
-  /// The sizes that a clean schedule was checked at; empty for a train.
-  std::optional<std::string> find(const Key& key) const;
-  void add(const Key& key, std::string sizes);
+  /// Of the most that are kept the one that was asked for least recently makes place.
+  explicit CleanChecks(std::size_t most = 4096) : most_(most) {}
+
+  std::optional<CleanCheck> find(const Key& key) const;
+  void add(const Key& key, CleanCheck check);
 
  private:
+  using Kept = std::list<std::pair<Key, CleanCheck>>;
+  const std::size_t most_;
   mutable std::mutex mutex_;
-  std::map<Key, std::string> known_;
+  mutable Kept kept_;  // asked for last first
+  std::map<Key, Kept::iterator> known_;
 };
 
 /// The declarations of the entry file, and which of them each may read: those whose names stand in its text, and so on. Params and meshes, and every
@@ -41,18 +57,23 @@ class DeclarationTexts {
  public:
   DeclarationTexts(const sema::Program& program, const SourceTable& files);
 
+  struct Scope {
+    CleanChecks::Key key;            // of all that may be read
+    std::vector<SourceRange> items;  // of the entry file, as many and in the same order wherever the key is the same
+  };
   /// Of the declaration that begins where `range` does, checked with `values`.
-  CleanChecks::Key key_of(SourceRange range, std::span<const lower::Override> values) const;
+  Scope scope_of(SourceRange range, std::span<const lower::Override> values) const;
 
  private:
   struct Declaration {
-    std::uint32_t begin = 0;
+    SourceRange range;
     std::string_view text;
     std::string state;               // beside the text
     std::vector<std::size_t> named;  // declarations
   };
   std::vector<Declaration> declarations_;
   std::string read_by_all_;
+  std::vector<SourceRange> items_read_by_all_;
 };
 
 }  // namespace piper::service

@@ -88,7 +88,7 @@ class Compilation {
   std::vector<CheckedSchedule> check_file(DiagnosticSink& sink);
   /// All that the phases say of the trains of a file, or of the library schedule that the input names.
   void check_trains(DiagnosticSink& sink);
-  /// What was found clean is not checked again, in this and other compilations that are given the same ones.
+  /// What was found without errors is not checked again, in this and other compilations that are given the same ones.
   void set_clean_checks(CleanChecks* clean) { clean_ = clean; }
   /// Of some values those that the file or a schedule of it takes.
   std::vector<lower::Override> values_taken(std::span<const lower::Override> values) const;
@@ -118,7 +118,7 @@ class Compilation {
   std::vector<sema::FunctionId> schedules_without_train() const;
   std::vector<lower::Override> values_of_params() const;
   std::vector<lower::Override> default_values(sema::FunctionId id, lower::Observations* seen);
-  /// Calls `work(sink)`, which checks the declaration and gives its sizes, unless that gave no diagnostic before.
+  /// Calls `work(sink)`, which checks the declaration and gives its sizes, unless what that gives is known.
   template <typename Work>
   std::optional<std::string> check_unless_clean(const std::optional<DeclarationTexts>& texts, SourceRange declaration, std::span<const lower::Override> values, DiagnosticSink& sink,
                                                 const Work& work);

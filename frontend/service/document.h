@@ -105,6 +105,8 @@ class Document {
 
   /// Whether the answers may depend on that file.
   bool may_read(std::string_view path) const { return files_.may_read(path); }
+  /// The files that it read from the disk and that are others there now. May be asked by any thread.
+  std::vector<std::string> changed_on_disk() const { return files_.changed_on_disk(); }
 
  private:
   /// What a request gave, kept for who asks again.

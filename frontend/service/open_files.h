@@ -10,9 +10,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/source/source_manager.h"
 
@@ -35,11 +35,13 @@ class OpenFiles : public source::FileSystem {
   void end_reading() { asked_->ended = true; }
   /// Whether that file was asked for, or may still be. May be called by another thread.
   bool may_read(std::string_view path) const;
+  /// The files that the disk has in another state than when they were read: written, gone or back. May be called by another thread.
+  std::vector<std::string> changed_on_disk() const;
 
  private:
   struct Asked {
     std::mutex mutex;
-    std::set<std::string, std::less<>> paths;
+    std::map<std::string, std::uint64_t, std::less<>> paths;  // with a digest of what the disk had
     std::atomic<bool> ended = false;
   };
 

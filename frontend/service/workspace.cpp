@@ -63,6 +63,16 @@ void Workspace::forget(const std::string& normal) {
   std::erase_if(documents_, [&](const auto& entry) { return entry.second->may_read(normal); });
 }
 
+std::set<std::string> Workspace::changed_on_disk() const {
+  std::set<std::string> changed;
+  for (const auto& [path, document] : documents_) {
+    if (document == nullptr) continue;
+    const std::vector<std::string> files = document->changed_on_disk();
+    changed.insert(files.begin(), files.end());
+  }
+  return changed;
+}
+
 std::shared_ptr<Document> Workspace::document(std::string_view path) {
   std::shared_ptr<Document>& document = documents_[std::string(path)];
   if (document == nullptr) document = std::make_shared<Document>(std::string(path), ++versions_, OpenFiles(disk_, texts_), choices_, clean_);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ class Workspace {
   void choose(Choices choices);
   /// What somebody else wrote to the disk.
   void changed_on_disk(std::string_view path) { forget(normal_path(path)); }
+  /// The files of its documents that the disk has in another state than they read: who is told of no changes asks now and then.
+  std::set<std::string> changed_on_disk() const;
 
   /// The newest version; the same one while nothing that it reads has changed. A path that cannot be read is a diagnostic of the document. The name of
   /// a library schedule is a path too.

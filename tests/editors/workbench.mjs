@@ -34,7 +34,7 @@ const server = spawn(process.execPath, [code, ...folders, "--host", "127.0.0.1",
   "--disable-workspace-trust", "--disable-telemetry"], { stdio: ["ignore", log, log] });
 
 let failed = false, page;
-const picture = async (name) => pictures && page.screenshot({ path: path.join(pictures, name + ".png") });
+const picture = async (name, clip) => pictures && page.screenshot({ path: path.join(pictures, name + ".png"), clip });
 async function test(name, body) {
   if (failed) return; // each goes on where the one before ended
   try {
@@ -122,7 +122,9 @@ try {
   await test("hover", async () => {
     await page.locator(".view-line span", { hasText: /^width$/ }).last().hover();
     await until("the text of the hover", async () => (await all(".monaco-hover:not(.hidden)")).join("").includes("How wide the middle is."));
-    await picture("hover");
+    await page.locator(".view-line span", { hasText: /^lr$/ }).last().hover();
+    await until("what the argument means", async () => (await all(".monaco-hover:not(.hidden)")).join("").includes("learning rate"));
+    await picture("hover", { x: 350, y: 90, width: 1000, height: 480 });
   });
 
   await test("the panel follows the cursor and what is typed", async () => {

@@ -67,6 +67,55 @@ TEST(Protocol, EditsApplyOneAfterTheOtherInUtf16) {
   EXPECT_EQ(client.diagnostics("/a.pipe").substr(0, 9), "1:1 P6110");
 }
 
+TEST(Protocol, WhatComesOutOfOrderChangesNothing) {
+  Client client(kDisk);
+  const std::string path = "/a.pipe", text = "mesh m(p: 2)\r\nparam x = y\r\n";
+  const auto change = [&](const std::string& of, json::Array changes) {
+    json::Object params = client.file(of);
+    (*params.getObject("textDocument"))["version"] = 1;
+    params["contentChanges"] = std::move(changes);
+    client.notify("textDocument/didChange", std::move(params));
+  };
+  const auto place = [](std::int64_t row, std::int64_t character) { return json::Object{{"line", row}, {"character", character}}; };
+  const auto edit = [&](json::Object start, json::Object end, const char* with) {
+    return json::Object{{"range", json::Object{{"start", std::move(start)}, {"end", std::move(end)}}}, {"text", with}};
+  };
+  // Never opened, closed twice, saved before: nobody has a text.
+  change("/none.pipe", json::Array{json::Object{{"text", "mesh"}}});
+  client.notify("textDocument/didClose", client.file("/none.pipe"));
+  client.notify("textDocument/didSave", client.file("/none.pipe"));
+  client.open(path, "mesh old(p: 2)\n");
+  client.open(path, text);  // opened twice: the second text counts
+  // An end before the start, a place behind the text, no text, no list: the edit does what it can, or nothing.
+  change(path, json::Array{edit(place(0, 8), place(0, 2), ""), edit(place(900, 0), place(901, 5), "// end\r\n"), json::Object{{"range", 1}}, json::Value(nullptr), json::Value(7)});
+  client.notify("textDocument/didChange", client.file(path));
+  client.notify("$/cancelRequest", json::Object{{"id", 12345}});
+  client.notify("$/cancelRequest", {});
+  client.notify("workspace/didChangeWatchedFiles", json::Object{{"changes", json::Array{json::Value(nullptr), json::Object{{"uri", 3}}}}});
+  client.send(json::Object{{"id", 99}, {"result", json::Array{json::Value(nullptr)}}});  // answers to what nobody asked
+  client.send(json::Object{{"id", "none"}, {"error", json::Object{{"code", 1}, {"message", ""}}}});
+  client.send(json::Object{{"id", nullptr}, {"method", "textDocument/hover"}});
+  EXPECT_EQ(code_of(*client.next().getAsObject()->get("error")), -32600);
+  client.send(json::Object{{"id", 1000}, {"method", "textDocument/hover"}, {"params", json::Array{1, 2}}});
+  EXPECT_EQ(code_of(client.answer(1000)), -32602);
+  client.edit(path, "y", "q");
+  EXPECT_EQ(client.diagnostics(path), "2:11 P2010 there is no `q` here\n");
+  // A document of Windows stays one.
+  client.edit(path, "param x = q", "param  x=1");
+  const std::string formatted = line(client.request("textDocument/formatting", client.file(path)));
+  EXPECT_NE(formatted.find("param x = 1"), std::string::npos) << formatted;
+  EXPECT_EQ(line(client.request("textDocument/hover", client.at("/a.pipe", "mesh ^m"))).find("null"), std::string::npos);
+}
+
+TEST(Protocol, AClientThatDiesInAMessageEndsTheServer) {
+  for (const char* bytes : {"Content-Length: 100\r\n\r\n{\"jsonrpc\":", "Content-Len", "Content-Length: 5\r\n", ""}) {
+    Client client(kDisk);
+    client.open("/a.pipe", "mesh m(p: 2)\n");
+    client.send(bytes);
+    EXPECT_EQ(client.leave(), 1) << bytes;
+  }
+}
+
 TEST(Protocol, EncodingsAreNegotiated) {
   for (const auto& [name, character] : {std::pair{"utf-8", 19}, {"utf-16", 17}, {"utf-32", 16}}) {
     json::Object options{{"capabilities", json::Object{{"general", json::Object{{"positionEncodings", json::Array{name}}}}}}};

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <regex>
 #include <sstream>
 
@@ -197,6 +199,97 @@ TEST(Requests, TrainsRunAsChildren) {
   until("ended with exit code");
   // One that runs when the client leaves ends with the server.
   EXPECT_NE(line(execute(client, "piper.train", path, "two")).find("true"), std::string::npos);
+}
+
+/// A disk whose file `/slow.pipe` is read as soon as somebody says so.
+class SlowDisk : public source::MemoryFileSystem {
+ public:
+  source::ReadResult read(std::string_view path, std::uint64_t limit) const override {
+    if (path == "/slow.pipe") {
+      std::unique_lock lock(mutex_);
+      reading_ = true;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return goes_on_; });
+    }
+    return MemoryFileSystem::read(path, limit);
+  }
+  void wait_until_read() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reading_; });
+  }
+  void go_on() {
+    const std::lock_guard lock(mutex_);
+    goes_on_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable bool reading_ = false;
+  bool goes_on_ = false;
+};
+
+TEST(Requests, StoppingATrainWaitsForNoCheck) {
+  SlowDisk disk;
+  disk.add("/slow.pipe", "param a = 1\n");
+  Client client(disk, {}, true, {}, "/bin/false");
+  client.open("/main.pipe", "use slow\n");
+  disk.wait_until_read();  // by the thread that checks, which would run the train too
+  client.open(kPath, kNet);
+  json::Array arguments;
+  arguments.push_back(json::Object{{"uri", lsp::uri_of(kPath)}, {"name", "net"}});
+  const std::int64_t train = client.ask("workspace/executeCommand", json::Object{{"command", "piper.train"}, {"arguments", std::move(arguments)}});
+  EXPECT_NE(line(execute(client, "piper.stop", kPath, "other")).find("false"), std::string::npos);
+  EXPECT_NE(line(execute(client, "piper.stop", kPath, "net")).find("true"), std::string::npos);
+  EXPECT_NE(line(client.request("workspace/executeCommand", json::Object{{"command", "piper.stop"}})).find("names no file"), std::string::npos);
+  disk.go_on();
+  EXPECT_NE(line(client.answer(train)).find("was cancelled"), std::string::npos);
+}
+
+TEST(Requests, HintsTellWhatLoopsLeaveToCursors) {
+  const source::MemoryFileSystem disk;
+  Client client(disk);
+  client.open(kPath, kNet);
+  const json::Object all{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 99}, {"character", 0}}}};
+  const auto hints = [&](const std::string& text) {
+    client.replace(kPath, text);
+    json::Object params = client.file(kPath);
+    params["range"] = json::Object(all);
+    std::string found;
+    const json::Value answer = client.request("textDocument/inlayHint", std::move(params));
+    for (const json::Value& hint : *answer.getAsArray()) {
+      const std::string label = hint.getAsObject()->getString("label")->str();
+      if (label.find("left(") != std::string::npos) found += std::to_string(*hint.getAsObject()->getObject("position")->getInteger("line") + 1) + label + "\n";
+    }
+    return found;
+  };
+  EXPECT_EQ(hints(kNet), "17 left(F a) = 3, 4\n18 left(F a) = 0; left(B a) = 1, 0\n19 left(B a) = 0\n");
+  // Loops around loops speak for those inside; cursors that a function takes are those of its caller; halves of backwards wait for `BW`.
+  const std::string nested =
+      "def warm(a: cursor, n: int) -> steps { repeat n { F a } }\n"
+      "schedule s(p: axis, m: int) {\n"
+      "    partition model into stage: p\n"
+      "    split batch into mb: m\n"
+      "    for s in 0..p { place stage[s] on p[s] }\n"
+      "    order {\n"
+      "        rank r in p {\n"
+      "            cursor a = stage[r] mb[0..m]\n"
+      "            warm(a, m)\n"
+      "            for i in 0..2 { repeat m / 2 { BI a } }\n"
+      "            repeat left(BW) { BW }\n"
+      "        }\n"
+      "    }\n"
+      "}\n";
+  EXPECT_EQ(hints(nested), "1 left(F a) = 0\n10 left(B a) = 0\n");
+  // Those of the same numbers are told together.
+  std::string halves = kNet;
+  halves.replace(halves.find("repeat left(B a) { B a }"), 24, "repeat left(B a) { BI a; BW a }");
+  EXPECT_EQ(hints(halves), "17 left(F a) = 3, 4\n18 left(F a) = 0; left(B a) = 1, 0\n19 left(B a, BW a) = 0\n");
+  // Where the order is wrong, what was seen before that is told.
+  std::string wrong = kNet;
+  wrong.replace(wrong.find("repeat left(F a)"), 16, "repeat left(B a)");
+  EXPECT_EQ(hints(wrong).substr(0, 20), "17 left(F a) = 3, 4\n");
 }
 
 TEST(Requests, FixesOfOrdersAreTried) {

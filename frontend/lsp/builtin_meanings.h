@@ -1,0 +1,17 @@
+#pragma once
+// What builtins and their arguments mean, each in one line: their types and defaults are in the signatures (`frontend/sema/builtins.def`).
+//
+//   meaning_of(sema::Builtin::sgd)            ->  "stochastic gradient descent"
+//   meaning_of_argument("sgd", "lr")          ->  "the learning rate: a number, or ..."
+
+#include <string_view>
+
+#include "frontend/sema/builtins.h"
+
+namespace piper::lsp {
+
+std::string_view meaning_of(sema::Builtin builtin);
+/// Of the builtin of that name; empty for one that it does not have.
+std::string_view meaning_of_argument(std::string_view builtin, std::string_view argument);
+
+}  // namespace piper::lsp

@@ -1,0 +1,120 @@
+// What happens to files behind the server: deleted, renamed, back again, while they are open or used.
+
+#include <gtest/gtest.h>
+
+#include "tests/lsp/client.h"
+#include "tests/support/temporary_folder.h"
+
+namespace piper::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kLibrary = "def width() -> int { return 6 }\n";
+const std::string kMain = "use lib\nmesh pair(p: 2)\nparam w = width()\n";
+
+class Files : public testing::Test {
+ protected:
+  void told(Client& client, const std::string& path, int kind) {  // 1: created, 2: written, 3: deleted
+    client.notify("workspace/didChangeWatchedFiles", json::Object{{"changes", json::Array{json::Object{{"uri", lsp::uri_of(path)}, {"type", kind}}}}});
+  }
+  void close(Client& client, const std::string& path) { client.notify("textDocument/didClose", client.file(path)); }
+  std::string hover(Client& client, const std::string& path, const std::string& place) { return line(client.request("textDocument/hover", client.at(path, place))); }
+
+  const TemporaryFolder folder_;
+  const source::RealFileSystem disk_;
+  const std::string library_ = folder_.write("lib.pipe", kLibrary);
+  const std::string main_ = folder_.write("main.pipe", kMain);
+};
+
+TEST_F(Files, OneThatIsDeletedWhileOpenIsItsText) {
+  Client client(disk_);
+  client.open(library_, kLibrary);
+  client.open(main_, kMain);
+  client.wait_for(main_, "P6110");  // nothing to compile: no mistake
+  fs::remove(library_);
+  fs::remove(main_);
+  told(client, library_, 3);
+  told(client, main_, 3);
+  EXPECT_NE(hover(client, main_, "= wid^th()").find("def width"), std::string::npos);
+  client.edit(library_, "width", "depth");
+  client.edit(main_, "width()", "depth() + breadth");
+  EXPECT_EQ(client.diagnostics(main_), "3:21 P2010 there is no `breadth` here\n");
+  client.edit(main_, " + breadth", "");
+  EXPECT_NE(hover(client, main_, "= dep^th()").find("def depth"), std::string::npos);
+  // Closed it is gone: for who uses it, and for itself.
+  close(client, library_);
+  client.wait_for(main_, "P1001");
+  EXPECT_EQ(hover(client, library_, "def de^pth"), "null");
+  close(client, main_);
+  EXPECT_EQ(hover(client, main_, "par^am w"), "null");
+}
+
+TEST_F(Files, OneThatIsUsedVanishesAndComesBack) {
+  Client client(disk_);
+  client.open(main_, kMain);
+  client.wait_for(main_, "P6110");
+  fs::remove(library_);
+  told(client, library_, 3);
+  client.wait_for(main_, "P1001");
+  folder_.write("lib.pipe", "def width() -> int { return many }\n");
+  told(client, library_, 1);
+  client.wait_for(library_, "there is no `many` here");  // what is wrong there is told there
+  folder_.write("lib.pipe", kLibrary);
+  told(client, library_, 2);
+  client.wait_for(library_, "\"diagnostics\":[]");
+  client.wait_for(main_, "P6110");
+}
+
+TEST_F(Files, WhoIsToldNothingLooksWhenSomethingIsSaved) {
+  Client client(disk_);
+  client.open(main_, kMain);
+  client.wait_for(main_, "P6110");
+  fs::remove(library_);
+  client.notify("textDocument/didSave", client.file(main_));
+  client.wait_for(main_, "P1001");
+  folder_.write("lib.pipe", kLibrary);
+  client.notify("textDocument/didSave", client.file(main_));
+  client.wait_for(main_, "P6110");
+  client.notify("textDocument/didSave", client.file("/never/opened.pipe"));
+  EXPECT_NE(hover(client, main_, "= wid^th()"), "null");
+}
+
+TEST_F(Files, OneThatIsRenamedIsAnother) {
+  Client client(disk_);
+  client.open(library_, "def width() -> int { return many }\n");
+  client.open(main_, kMain);
+  client.wait_for(library_, "there is no `many` here");
+  const std::string renamed = (folder_.path() / "other.pipe").string();
+  fs::rename(library_, renamed);
+  close(client, library_);
+  client.open(renamed, kLibrary);
+  told(client, library_, 3);
+  told(client, renamed, 1);
+  client.wait_for(library_, "\"diagnostics\":[]");
+  client.wait_for(main_, "P1001");
+  client.edit(main_, "use lib", "use other");
+  EXPECT_EQ(client.diagnostics(main_).substr(0, 9), "1:1 P6110") << client.diagnostics(main_);
+}
+
+TEST_F(Files, ClientsThatWatchAreAskedTo) {
+  const auto asks = [&](bool watches) {
+    json::Object watched{{"didChangeWatchedFiles", json::Object{{"dynamicRegistration", watches}}}};
+    Client client(disk_, json::Object{{"capabilities", json::Object{{"workspace", std::move(watched)}}}});
+    client.open(main_, kMain);
+    client.wait_for(main_, "P6110");
+    client.notify("exit", {});
+    client.leave();
+    std::string asked;
+    try {
+      asked = line(client.next());
+    } catch (const std::runtime_error&) {  // it said nothing more
+    }
+    return asked;
+  };
+  EXPECT_NE(asks(true).find("client/registerCapability"), std::string::npos);
+  EXPECT_EQ(asks(false), "");
+}
+
+}  // namespace
+}  // namespace piper::test
