@@ -74,7 +74,11 @@ std::map<std::string, json::Array> to_json(const std::vector<Diagnostic>& diagno
     for (const Fix& fix : diagnostic.fixes) {
       if (auto edit = workspace_edit(fix, project, files, unit)) fixes.push_back(json::Object{{"title", text(fix.title)}, {"edit", std::move(*edit)}});
     }
-    if (!fixes.empty()) made["data"] = json::Object{{"version", origin.version}, {"fixes", std::move(fixes)}};
+    if (!fixes.empty()) {
+      // Of the file where it is shown, from wherever it was checked.
+      const std::optional<OpenFile> shown = uri == origin.uri ? std::optional(origin) : project.find(files.name(diagnostic.range.file));
+      made["data"] = json::Object{{"version", shown ? shown->version : 0}, {"fixes", std::move(fixes)}};
+    }
     found[uri].push_back(std::move(made));
   }
   return found;

@@ -70,10 +70,11 @@ class Project {
 
  private:
   Project(const source::FileSystem& disk, std::string cache_folder, const std::shared_ptr<service::CleanChecks>& clean)
-      : lanes_{service::Workspace(disk, clean), service::Workspace(disk, clean)}, cache_folder_(std::move(cache_folder)) {}
+      : disk_(disk), lanes_{service::Workspace(disk_, clean), service::Workspace(disk_, clean)}, cache_folder_(std::move(cache_folder)) {}
   std::string write(const std::string& name, std::string_view text, bool once) const;
 
   mutable std::mutex mutex_;
+  source::UnblockingFileSystem disk_;
   service::Workspace lanes_[2];
   std::map<std::string, OpenFile, std::less<>> open_;  // by path
   std::map<std::string, std::vector<Found>, std::less<>> found_;

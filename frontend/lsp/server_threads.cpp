@@ -60,6 +60,9 @@ void Server::answer(Job& job) {
     if (!dropped()) refuse(job.id, refusal.code, refusal.message);
   } catch (const std::bad_alloc&) {
     refuse(job.id, ErrorCode::request_failed, "the machine has no memory left for this request");
+  } catch (const std::exception&) {
+    // A mistake of the server costs an answer, not the session.
+    refuse(job.id, ErrorCode::internal_error, "the server made a mistake here; please report it with the text");
   }
 }
 

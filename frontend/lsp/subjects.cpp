@@ -11,6 +11,7 @@
 #include "ir/tensor/op_rules.h"
 #include "passes/order/orders_table.h"
 #include "passes/plan/requirements.h"
+#include "passes/simulate/operations.h"
 
 namespace piper::lsp {
 
@@ -118,9 +119,11 @@ bool is_small(Request& request, const Subject& subject) {
   return operations <= kSmall && parts <= kSmall;
 }
 
-std::string measures_text(const Subject& subject, const service::Plan& plan) {
+std::string measures_text(Request& request, const Subject& subject, const service::Plan& plan) {
   const passes::Measures measures = passes::measure(plan.dag);
-  return (subject.sizes.empty() ? "" : subject.sizes + ": ") + "bubble " + percent(measures.bubble) + ", peak " + passes::bytes_text(static_cast<double>(measures.peak_memory));
+  DiagnosticSink unread(plan.dag.context->locations);
+  const auto timeline = passes::simulate_operations(plan.dag, stages_of(request, subject), {}, unread);
+  return (subject.sizes.empty() ? "" : subject.sizes + ": ") + (timeline ? "bubble " + percent(timeline->bubble_span) + ", " : "") + "peak " + passes::bytes_text(static_cast<double>(measures.peak_memory));
 }
 
 Symbol stages_of(Request& request, const Subject& subject) {

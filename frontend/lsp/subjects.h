@@ -29,7 +29,7 @@ bool is_small(Request& request, const Subject& subject);
 Symbol stages_of(Request& request, const Subject& subject);
 
 /// `p=4 m=8: bubble 27.3%, peak 832 bytes`
-std::string measures_text(const Subject& subject, const service::Plan& plan);
+std::string measures_text(Request& request, const Subject& subject, const service::Plan& plan);
 std::string grid_of(Request& request, const Subject& subject, const service::Plan& plan);
 
 /// What the regions of that name in the model of a train cost: `4 regions, each 1.2 Mflop forward, 3.1 k parameters`; empty where it has none.

@@ -40,6 +40,12 @@ ReadResult RealFileSystem::read(std::string_view path, std::uint64_t limit) cons
   return {std::move(text), "", 0};
 }
 
+ReadResult UnblockingFileSystem::read(std::string_view path, std::uint64_t limit) const {
+  struct stat status {};
+  const bool waits = stat(std::string(path).c_str(), &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode) || S_ISSOCK(status.st_mode));
+  return waits ? ReadResult{std::nullopt, "it is a pipe or a device, which is not waited for", 0} : files_.read(path, limit);
+}
+
 ReadResult MemoryFileSystem::read(std::string_view path, std::uint64_t limit) const {
   auto found = files_.find(path);
   if (found == files_.end()) return {std::nullopt, reason(ENOENT), 0};

@@ -36,6 +36,17 @@ class RealFileSystem : public FileSystem {
   ReadResult read(std::string_view path, std::uint64_t limit) const override;
 };
 
+/// Another file system without what a reader would have to wait for: pipes, terminals. For servers, which nobody can interrupt.
+class UnblockingFileSystem : public FileSystem {
+ public:
+  /// `files` must outlive it.
+  explicit UnblockingFileSystem(const FileSystem& files) : files_(files) {}
+  ReadResult read(std::string_view path, std::uint64_t limit) const override;
+
+ private:
+  const FileSystem& files_;
+};
+
 /// Files in memory, for tests, the REPL and embedding.
 class MemoryFileSystem : public FileSystem {
  public:

@@ -1,6 +1,7 @@
 // What happens to files behind the server: deleted, renamed, back again, while they are open or used.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/lsp/client.h"
 #include "tests/support/temporary_folder.h"
@@ -26,6 +27,27 @@ class Files : public testing::Test {
   const std::string library_ = folder_.write("lib.pipe", kLibrary);
   const std::string main_ = folder_.write("main.pipe", kMain);
 };
+
+// A mistake that is found from two open files, of different versions, is shown once.
+TEST_F(Files, AMistakeIsToldOnce) {
+  Client client(disk_);
+  client.open(library_, kLibrary);
+  client.edit(library_, "6 }", "6 })");
+  client.edit(library_, "def", " def");
+  const std::string alone = client.diagnostics(library_);
+  ASSERT_NE(line(json::Value(client.raw_diagnostics(library_))).find("\"fixes\""), std::string::npos);
+  client.open(main_, kMain);
+  client.diagnostics(main_);
+  EXPECT_EQ(client.diagnostics(library_), alone);
+}
+
+TEST_F(Files, APipeIsNotWaitedFor) {
+  fs::remove(library_);
+  ASSERT_EQ(mkfifo(library_.c_str(), 0600), 0);
+  Client client(disk_);
+  client.open(main_, kMain);
+  client.wait_for(main_, "not waited for");
+}
 
 TEST_F(Files, OneThatIsDeletedWhileOpenIsItsText) {
   Client client(disk_);
