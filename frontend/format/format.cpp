@@ -125,8 +125,9 @@ struct Column {
 };
 
 std::optional<Column> column_of(const std::vector<Word>& words, const Line& line) {
-  const std::size_t count = line.last - line.first;
-  if (count < 3 || line.goes_on) return std::nullopt;
+  // A comment behind is in the words of the line, and not in its text.
+  const std::size_t end = words[line.last - 1].kind == LexemeKind::comment ? line.last - 1 : line.last;
+  if (end < line.first + 3 || line.goes_on) return std::nullopt;
   const Word& first = words[line.first];
   // The byte of the text before the word.
   const auto before = [&](std::size_t word) {
@@ -136,7 +137,7 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
   };
   const auto find = [&](std::string_view text) -> std::optional<std::size_t> {
     std::size_t depth = 0;
-    for (std::size_t i = line.first; i < line.last; ++i) {
+    for (std::size_t i = line.first; i < end; ++i) {
       if (depth == 0 && i > line.first && words[i].is(text)) return i;
       if (words[i].kind == LexemeKind::open) ++depth;
       if (words[i].kind == LexemeKind::close && depth > 0) --depth;
@@ -152,7 +153,7 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
   for (const Row& row : kRows) {
     if (!first.is(row.word)) continue;
     const std::optional<std::size_t> sign = find(row.sign);
-    if (!sign || (row.behind && *sign + 1 >= line.last)) return std::nullopt;
+    if (!sign || (row.behind && *sign + 1 >= end)) return std::nullopt;
     // A block that goes on on the next line is no row of a table.
     if (row.sign == "{" && words[*sign].partner >= line.last) return std::nullopt;
     return Column{row.word, before(row.behind ? *sign + 1 : *sign)};

@@ -63,6 +63,7 @@ std::vector<Word> words_of(std::string_view text) {
     }
     if (word.kind == LexemeKind::comment) {
       while (word.text.ends_with(' ') || word.text.ends_with('\t')) word.text.remove_suffix(1);
+      if (!words.empty()) words.back().spaced = true;  // blanks will stand before the comment
     }
     words.push_back(word);
     end = lexeme.end;
