@@ -111,6 +111,10 @@ TEST(Format, Rows) {
       {"param x = a +\nb\n", "param x = a +\n    b\n"},
       {"// first\n\n\n///  doc\nmesh m(p: 2)\r\n", "// first\n\n///  doc\nmesh m(p: 2)\n"},
       {"mesh m(p:2)\r\nmesh n(p:2)\r\n", "mesh m(p: 2)\r\nmesh n(p: 2)\r\n"},
+      // One way to end lines, also in what is left alone.
+      {"\nmesh m(p:2)\r\nmesh n(p:2)\n", "mesh m(p: 2)\nmesh n(p: 2)\n"},
+      {"// c\r\ndef f( -> int {\nreturn   1\r\n}\n\nparam   y=1\n", "// c\r\ndef f( -> int {\r\nreturn   1\r\n}\r\n\r\nparam y = 1\r\n"},
+      {"\ndef f( -> int {\r\nreturn   1\n}\n", "def f( -> int {\nreturn   1\n}\n"},
       {"def f( -> int {\nreturn   1\n}\n\nparam   y=1\n", "def f( -> int {\nreturn   1\n}\n\nparam y = 1\n"},
       {"param   y=1\n\ndef f( -> int {\nreturn   1\n}\n", "param y = 1\n\ndef f( -> int {\nreturn   1\n}\n"},
       // A comment is no value: its line has no column.
@@ -136,6 +140,8 @@ TEST(Format, LongLinesAreBrokenWhereAPersonWould) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), format::kWidth);
   EXPECT_EQ(format::format(broken), broken);
   EXPECT_EQ(meaning(broken), meaning(list));
+  EXPECT_EQ(format::format("def f(a: cursor) -> steps {; repeat n { F a; F b };; " + std::string(130, ' ') + "F " + std::string(120, 'x') + "}"),
+            "def f(a: cursor) -> steps {\n    repeat n { F a; F b }\n    F " + std::string(120, 'x') + "\n}\n");
   std::string block = "def f(a: cursor) -> steps {\n    repeat n { ";
   for (int i = 0; i < 40; ++i) block += "F a; ";
   block += "B a }\n}\n";
@@ -241,6 +247,12 @@ TEST(Format, LeavesDamageAlone) {
     const std::string once = format::format(text);
     EXPECT_EQ(format::format(once), once) << text;
     EXPECT_EQ(meaning(once), meaning(text)) << text;
+    // Here and there another line end.
+    std::string mixed;
+    for (const char c : text) mixed += c == '\n' && random.chance(0.3) ? "\r\n" : std::string(1, c);
+    const std::string of_mixed = format::format(mixed);
+    EXPECT_EQ(format::format(of_mixed), of_mixed) << mixed;
+    EXPECT_EQ(format::format(std::regex_replace(of_mixed, std::regex("\r\n"), "\n")), once) << mixed;
   });
 }
 
