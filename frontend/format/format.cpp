@@ -31,43 +31,68 @@ std::size_t width(std::string_view text) {
   return columns < 0 ? text.size() : static_cast<std::size_t>(columns);
 }
 
-/// The lines that the breaks make, with their indentation.
-std::vector<Line> lines_of(const std::vector<Word>& words) {
-  std::vector<Line> lines;
-  std::size_t blocks = 0, brackets = 0;
-  const Word* before = nullptr;  // the last word that is no comment
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const Word& word = words[i];
-    if (i == 0 || word.breaks) {
-      Line line;
-      line.first = i;
-      const bool closes_block = word.is("}"), closes_bracket = word.is(")") || word.is("]");
-      const bool inside = brackets > 0 && !(closes_bracket && brackets == 1);
-      const bool unfinished = brackets == 0 && before != nullptr && !can_end(*before) && !before->is("{") && !before->is(";");
-      const bool backward = brackets == 0 && word.is("backward");  // of the cursor above
-      line.goes_on = brackets > 0 || unfinished || backward;
-      line.indent = kIndent * (blocks - (closes_block && blocks > 0 ? 1 : 0) + (inside || unfinished || backward ? 1 : 0));
-      lines.push_back(line);
-    }
-    lines.back().last = i + 1;
-    if (word.is("{")) ++blocks;
-    if (word.is("}") && blocks > 0) --blocks;
-    if (word.is("(") || word.is("[")) ++brackets;
-    if ((word.is(")") || word.is("]")) && brackets > 0) --brackets;
-    if (word.kind != LexemeKind::comment) before = &word;
+/// What the words before a line say of it.
+struct Before {
+  std::size_t blocks = 0, brackets = 0;  // open ones
+  Word word;                             // the last one that is no comment
+  bool any = false;
+
+  void add(const Word& next) {
+    if (next.is("{")) ++blocks;
+    if (next.is("}") && blocks > 0) --blocks;
+    if (next.is("(") || next.is("[")) ++brackets;
+    if ((next.is(")") || next.is("]")) && brackets > 0) --brackets;
+    if (next.kind == LexemeKind::comment) return;
+    word = next;
+    any = true;
   }
-  for (Line& line : lines) {
-    for (std::size_t i = line.first; i < line.last; ++i) {
-      if (words[i].kind == LexemeKind::comment && i > line.first) {
-        line.comment = words[i].text;
-        break;
-      }
-      line.text += words[i].text;
-      const bool more = i + 1 < line.last && words[i + 1].kind != LexemeKind::comment;
-      if (more && has_blank(words, i)) line.text += ' ';
+};
+
+/// The line of the words from `first` to `last`, without its text.
+Line line_of(const std::vector<Word>& words, std::size_t first, std::size_t last, const Before& before) {
+  Line line;
+  line.first = first;
+  line.last = last;
+  const Word& word = words[first];
+  const bool closes_block = word.is("}"), closes_bracket = word.is(")") || word.is("]");
+  const bool inside = before.brackets > 0 && !(closes_bracket && before.brackets == 1);
+  const bool unfinished = before.brackets == 0 && before.any && !can_end(before.word) && !before.word.is("{") && !before.word.is(";");
+  const bool backward = before.brackets == 0 && word.is("backward");  // of the cursor above
+  line.goes_on = before.brackets > 0 || unfinished || backward;
+  line.indent = kIndent * (before.blocks - (closes_block && before.blocks > 0 ? 1 : 0) + (inside || unfinished || backward ? 1 : 0));
+  return line;
+}
+
+void write_text(const std::vector<Word>& words, Line& line) {
+  for (std::size_t i = line.first; i < line.last; ++i) {
+    if (words[i].kind == LexemeKind::comment && i > line.first) {
+      line.comment = words[i].text;
+      break;
     }
+    line.text += words[i].text;
+    const bool more = i + 1 < line.last && words[i + 1].kind != LexemeKind::comment;
+    if (more && has_blank(words, i)) line.text += ' ';
   }
-  return lines;
+}
+
+/// Looks no further than to where it is.
+bool is_too_long(const std::vector<Word>& words, const Line& line) {
+  std::size_t column = line.indent;
+  for (std::size_t i = line.first; i < line.last; ++i) {
+    if (words[i].kind == LexemeKind::comment && i > line.first) return false;
+    column += width(words[i].text);
+    if (column > kWidth) return true;
+    if (i + 1 < line.last && has_blank(words, i)) ++column;
+  }
+  return false;
+}
+
+/// A block that begins and ends in the line.
+std::optional<std::size_t> block_of(const std::vector<Word>& words, const Line& line) {
+  for (std::size_t i = line.first; i < line.last; ++i) {
+    if (words[i].is("{") && words[i].partner > i + 1 && words[i].partner < line.last) return i;
+  }
+  return std::nullopt;
 }
 
 /// Where a line that is too long is broken: before a word behind a comma or an operator, in as few brackets as possible, as far right as fits.
@@ -90,32 +115,42 @@ std::optional<std::size_t> break_of(const std::vector<Word>& words, const Line& 
   return best;
 }
 
-/// Breaks what is too long; gives the lines.
+/// The lines: those that the breaks make, with more breaks in what is too long. Each word is looked at a few times, however long its line is.
 std::vector<Line> fit(std::vector<Word>& words) {
-  for (;;) {
-    std::vector<Line> lines = lines_of(words);
-    bool changed = false;
-    for (const Line& line : lines) {
-      if (line.indent + width(line.text) <= kWidth) continue;
+  std::vector<Line> lines;
+  Before before;
+  std::vector<std::size_t> ends;  // of the line that comes next and of those that it was broken from
+  bool has_blocks = true;         // may have
+  for (std::size_t first = 0; first < words.size();) {
+    if (ends.empty()) {
+      std::size_t end = first + 1;
+      while (end < words.size() && !words[end].breaks) ++end;
+      ends.push_back(end);
+      has_blocks = true;
+    }
+    Line line = line_of(words, first, ends.back(), before);
+    if (is_too_long(words, line)) {
       // A block on one line first.
-      std::optional<std::size_t> block;
-      for (std::size_t i = line.first; i < line.last && !block; ++i) {
-        const bool whole = words[i].is("{") && words[i].partner > i + 1 && words[i].partner < line.last;
-        if (whole) block = i;
-      }
+      const std::optional<std::size_t> block = has_blocks ? block_of(words, line) : std::nullopt;
       if (block) {
         open_up(words, *block);
-        changed = true;
-        break;
+        ends.clear();
+        continue;
       }
-      if (const auto at = break_of(words, line)) {
+      has_blocks = false;
+      if (const std::optional<std::size_t> at = break_of(words, line)) {
         words[*at].breaks = true;
-        changed = true;
-        break;
+        ends.push_back(*at);
+        continue;
       }
     }
-    if (!changed) return lines;
+    write_text(words, line);
+    for (std::size_t i = line.first; i < line.last; ++i) before.add(words[i]);
+    first = line.last;
+    ends.pop_back();
+    lines.push_back(std::move(line));
   }
+  return lines;
 }
 
 /// A column of a line that its neighbours may share: which table, and the byte of the text where blanks go.
@@ -125,8 +160,9 @@ struct Column {
 };
 
 std::optional<Column> column_of(const std::vector<Word>& words, const Line& line) {
-  const std::size_t count = line.last - line.first;
-  if (count < 3 || line.goes_on) return std::nullopt;
+  // A comment behind is in the words of the line, and not in its text.
+  const std::size_t end = words[line.last - 1].kind == LexemeKind::comment ? line.last - 1 : line.last;
+  if (end < line.first + 3 || line.goes_on) return std::nullopt;
   const Word& first = words[line.first];
   // The byte of the text before the word.
   const auto before = [&](std::size_t word) {
@@ -136,7 +172,7 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
   };
   const auto find = [&](std::string_view text) -> std::optional<std::size_t> {
     std::size_t depth = 0;
-    for (std::size_t i = line.first; i < line.last; ++i) {
+    for (std::size_t i = line.first; i < end; ++i) {
       if (depth == 0 && i > line.first && words[i].is(text)) return i;
       if (words[i].kind == LexemeKind::open) ++depth;
       if (words[i].kind == LexemeKind::close && depth > 0) --depth;
@@ -152,7 +188,7 @@ std::optional<Column> column_of(const std::vector<Word>& words, const Line& line
   for (const Row& row : kRows) {
     if (!first.is(row.word)) continue;
     const std::optional<std::size_t> sign = find(row.sign);
-    if (!sign || (row.behind && *sign + 1 >= line.last)) return std::nullopt;
+    if (!sign || (row.behind && *sign + 1 >= end)) return std::nullopt;
     // A block that goes on on the next line is no row of a table.
     if (row.sign == "{" && words[*sign].partner >= line.last) return std::nullopt;
     return Column{row.word, before(row.behind ? *sign + 1 : *sign)};
@@ -224,7 +260,7 @@ void align_comments(const std::vector<Word>& words, std::vector<Line>& lines) {
   }
 }
 
-std::string formatted(std::string_view text, std::string_view line_end) {
+std::string formatted(std::string_view text) {
   std::vector<Word> words = words_of(text);
   std::vector<Line> lines = fit(words);
   align(words, lines);
@@ -233,9 +269,8 @@ std::string formatted(std::string_view text, std::string_view line_end) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
     const bool opens = i > 0 && words[lines[i - 1].last - 1].is("{");
-    if (i > 0 && words[line.first].blank_before && !opens) result += line_end;
-    result += std::string(line.indent, ' ') + line.text;
-    result += line_end;
+    if (i > 0 && words[line.first].blank_before && !opens) result += '\n';
+    result += std::string(line.indent, ' ') + line.text + '\n';
   }
   return result;
 }
@@ -271,37 +306,57 @@ std::vector<Zone> broken_zones(std::string_view text) {
   return zones;
 }
 
-}  // namespace
-
-std::string format(std::string_view text) {
-  const std::size_t first_end = text.find('\n');
-  const std::string_view line_end = first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r' ? "\r\n" : "\n";
-  std::string_view mark;
-  if (text.starts_with("\xEF\xBB\xBF")) {
-    mark = text.substr(0, 3);
-    text.remove_prefix(3);
+/// `text` with `to` at the end of each line, whatever stood there.
+std::string with_line_ends(std::string_view text, std::string_view to) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    std::string_view line = text.substr(begin, end - begin);
+    while (end != std::string_view::npos && line.ends_with('\r')) line.remove_suffix(1);
+    result += line;
+    if (end == std::string_view::npos) break;
+    result += to;
+    begin = end + 1;
   }
-  std::string result(mark);
+  return result;
+}
+
+/// Of text whose lines end with `\n`.
+std::string formatted_zones(std::string_view text) {
+  std::string result;
   std::size_t begin = 0;
   const auto add_formatted = [&](std::size_t end) {
     if (end <= begin) return;
-    const std::string part = formatted(text.substr(begin, end - begin), line_end);
-    const bool blank_first = begin > 0 && text.substr(begin, end - begin).find_first_not_of(" \t\r") != std::string_view::npos && text[text.find_first_not_of(" \t\r", begin)] == '\n';
-    if (blank_first && !part.empty()) result += line_end;
+    const std::string part = formatted(text.substr(begin, end - begin));
+    const std::size_t first = text.find_first_not_of(" \t\r", begin);
+    if (begin > 0 && first < end && text[first] == '\n' && !part.empty()) result += '\n';
     result += part;
   };
   for (const Zone& zone : broken_zones(text)) {
     add_formatted(zone.begin);
-    if (zone.begin > begin && result.size() > mark.size()) {
-      // The blank line before what is left alone.
-      const std::string_view before = text.substr(begin, zone.begin - begin);
-      if (before.ends_with("\n\n") || before.ends_with("\n\r\n")) result += line_end;
-    }
+    // The blank line before what is left alone.
+    if (zone.begin > begin && !result.empty() && text.substr(begin, zone.begin - begin).ends_with("\n\n")) result += '\n';
     result += text.substr(zone.begin, zone.end - zone.begin);
     begin = zone.end;
   }
   add_formatted(text.size());
   return result;
+}
+
+}  // namespace
+
+std::string format(std::string_view text) {
+  std::string_view mark;
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    mark = text.substr(0, 3);
+    text.remove_prefix(3);
+  }
+  // The first line says how lines end, also in what is left alone: two ways in one text are a mistake of an editor.
+  const std::size_t first_end = text.find('\n');
+  const bool carriage = first_end != std::string_view::npos && first_end > 0 && text[first_end - 1] == '\r';
+  const std::string result = formatted_zones(with_line_ends(text, "\n"));
+  return std::string(mark) + (carriage ? with_line_ends(result, "\r\n") : result);
 }
 
 }  // namespace piper::format

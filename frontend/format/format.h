@@ -8,7 +8,7 @@
 // the outermost brackets that help. Blanks around `*`, `/` and `%` stay as written, both or none.
 //
 // Guarantees: idempotent; the same tokens in the same order, but for a `;` that becomes a line end, so the same program; every comment stays with its
-// token. A declaration with mistakes of syntax is left as it is.
+// token. A declaration with mistakes of syntax is left as it is, but for line ends: all are those of the first line.
 
 #include <string>
 #include <string_view>

@@ -63,6 +63,7 @@ std::vector<Word> words_of(std::string_view text) {
     }
     if (word.kind == LexemeKind::comment) {
       while (word.text.ends_with(' ') || word.text.ends_with('\t')) word.text.remove_suffix(1);
+      if (!words.empty()) words.back().spaced = true;  // blanks will stand before the comment
     }
     words.push_back(word);
     end = lexeme.end;
@@ -73,20 +74,25 @@ std::vector<Word> words_of(std::string_view text) {
 }
 
 void open_up(std::vector<Word>& words, std::size_t open) {
-  std::size_t close = words[open].partner;
+  const std::size_t close = words[open].partner;
+  std::size_t kept = open + 1, depth = 0;
+  bool breaks = true;
   for (std::size_t i = open + 1; i < close; ++i) {
-    if (words[i].kind == LexemeKind::open && words[i].partner > i) {
-      i = words[i].partner;
-    } else if (words[i].is(";")) {
-      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
-      words[i].breaks = true;
-      match_brackets(words);
-      close = words[open].partner;
-      --i;
+    if (depth == 0 && words[i].is(";")) {
+      breaks = true;
+      continue;
     }
+    const bool has_partner = words[i].partner != i;
+    if (has_partner && words[i].kind == LexemeKind::open) ++depth;
+    if (has_partner && words[i].kind == LexemeKind::close) --depth;
+    words[kept] = words[i];
+    if (breaks) words[kept].breaks = true;
+    breaks = false;
+    ++kept;
   }
-  words[open + 1].breaks = true;
   words[close].breaks = true;
+  words.erase(words.begin() + static_cast<std::ptrdiff_t>(kept), words.begin() + static_cast<std::ptrdiff_t>(close));
+  match_brackets(words);
 }
 
 bool has_blank(const std::vector<Word>& words, std::size_t left) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "frontend/format/format.h"
@@ -110,8 +111,16 @@ TEST(Format, Rows) {
       {"param x = a +\nb\n", "param x = a +\n    b\n"},
       {"// first\n\n\n///  doc\nmesh m(p: 2)\r\n", "// first\n\n///  doc\nmesh m(p: 2)\n"},
       {"mesh m(p:2)\r\nmesh n(p:2)\r\n", "mesh m(p: 2)\r\nmesh n(p: 2)\r\n"},
+      // One way to end lines, also in what is left alone.
+      {"\nmesh m(p:2)\r\nmesh n(p:2)\n", "mesh m(p: 2)\nmesh n(p: 2)\n"},
+      {"// c\r\ndef f( -> int {\nreturn   1\r\n}\n\nparam   y=1\n", "// c\r\ndef f( -> int {\r\nreturn   1\r\n}\r\n\r\nparam y = 1\r\n"},
+      {"\ndef f( -> int {\r\nreturn   1\n}\n", "def f( -> int {\nreturn   1\n}\n"},
       {"def f( -> int {\nreturn   1\n}\n\nparam   y=1\n", "def f( -> int {\nreturn   1\n}\n\nparam y = 1\n"},
       {"param   y=1\n\ndef f( -> int {\nreturn   1\n}\n", "param y = 1\n\ndef f( -> int {\nreturn   1\n}\n"},
+      // A comment is no value: its line has no column.
+      {"train t = m() on d {\ndata : // c\nx\nsteps:3\n}\n", "train t = m() on d {\n    data:  // c\n        x\n    steps: 3\n}\n"},
+      {"param x = 2*// c\n3\n", "param x = 2 *  // c\n    3\n"},
+      {"0\ns://", "0\ns:  //\n"},
       {"train t = m() on d {\ndata : x\nsteps:3\noptim:   y\n\nf(1)\n}\n", "train t = m() on d {\n    data:  x\n    steps: 3\n    optim: y\n\n    f(1)\n}\n"},
   };
   for (const Row& row : rows) {
@@ -131,6 +140,8 @@ TEST(Format, LongLinesAreBrokenWhereAPersonWould) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), format::kWidth);
   EXPECT_EQ(format::format(broken), broken);
   EXPECT_EQ(meaning(broken), meaning(list));
+  EXPECT_EQ(format::format("def f(a: cursor) -> steps {; repeat n { F a; F b };; " + std::string(130, ' ') + "F " + std::string(120, 'x') + "}"),
+            "def f(a: cursor) -> steps {\n    repeat n { F a; F b }\n    F " + std::string(120, 'x') + "\n}\n");
   std::string block = "def f(a: cursor) -> steps {\n    repeat n { ";
   for (int i = 0; i < 40; ++i) block += "F a; ";
   block += "B a }\n}\n";
@@ -157,6 +168,40 @@ void expect_same_program(const std::string& text) {
 
 TEST(Format, KeepsTheProgramAndItsComments) {
   for (const std::string& text : texts()) expect_same_program(text);
+}
+
+/// Where the declarations of a text begin, and where it ends.
+std::vector<std::size_t> declarations(const std::string& text) {
+  LocationTable locations;
+  const FileId file = locations.files().add("f.pipe", text);
+  DiagnosticSink sink(locations);
+  std::vector<std::size_t> places;
+  for (const auto& item : parse::parse(locations.files(), file, sink).items) places.push_back(item->range.begin);
+  places.push_back(text.size());
+  return places;
+}
+
+// One declaration at a time, and what stands between the same words only once: names are alike.
+TEST(Format, TakesACommentBehindEachToken) {
+  std::set<std::string> tried;
+  for (const std::string& text : texts()) {
+    const std::vector<std::size_t> places = declarations(text);
+    for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+      const std::string declaration = text.substr(places[i], places[i + 1] - places[i]);
+      const std::vector<parse::Lexeme> lexemes = parse::lexemes(declaration);
+      const auto word = [&](std::size_t at) {
+        if (at >= lexemes.size()) return std::string();
+        const parse::Lexeme& lexeme = lexemes[at];
+        const bool alike = lexeme.kind == parse::LexemeKind::name || lexeme.kind == parse::LexemeKind::number || lexeme.kind == parse::LexemeKind::comment;
+        return (lexeme.first_on_line ? "\n" : " ") + (alike ? std::to_string(static_cast<int>(lexeme.kind)) : declaration.substr(lexeme.begin, lexeme.end - lexeme.begin));
+      };
+      for (std::size_t at = 0; at < lexemes.size(); ++at) {
+        const bool is_new = lexemes[at].kind != parse::LexemeKind::comment && tried.insert(word(0) + word(at - 1) + word(at) + word(at + 1)).second;
+        if (is_new) expect_same_program(declaration.substr(0, lexemes[at].end) + "// c\n" + declaration.substr(lexemes[at].end));
+      }
+    }
+  }
+  EXPECT_GT(tried.size(), 1000u);
 }
 
 /// The text with other blanks, line breaks where there may be any, and comments.
@@ -202,6 +247,12 @@ TEST(Format, LeavesDamageAlone) {
     const std::string once = format::format(text);
     EXPECT_EQ(format::format(once), once) << text;
     EXPECT_EQ(meaning(once), meaning(text)) << text;
+    // Here and there another line end.
+    std::string mixed;
+    for (const char c : text) mixed += c == '\n' && random.chance(0.3) ? "\r\n" : std::string(1, c);
+    const std::string of_mixed = format::format(mixed);
+    EXPECT_EQ(format::format(of_mixed), of_mixed) << mixed;
+    EXPECT_EQ(format::format(std::regex_replace(of_mixed, std::regex("\r\n"), "\n")), once) << mixed;
   });
 }
 

@@ -28,6 +28,32 @@ TEST(Fmt, RewritesFilesAndStandardInput) {
   EXPECT_NE(missing.err.find("P1001"), std::string::npos) << missing.err;
 }
 
+TEST(Fmt, WritesNothingButItsFile) {
+  const TemporaryFolder folder;
+  folder.write("a.pipe", "mesh  m(p:2)\n");
+  folder.write("a.pipe.formatted", "mine\n");
+  folder.write("b.pipe", "mesh  m(p:2)\n");
+  folder.write("other", "other\n");
+  const ProcessResult run = shell(folder, "ln -s other b.pipe.formatted; \"$0\" fmt a.pipe b.pipe && cat a.pipe a.pipe.formatted b.pipe other; ls");
+  EXPECT_EQ(run.out, "mesh m(p: 2)\nmine\nmesh m(p: 2)\nother\na.pipe\na.pipe.formatted\nb.pipe\nb.pipe.formatted\nother\n") << run.err;
+}
+
+TEST(Fmt, AFileThatCannotBeWrittenStaysAsItWas) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "mesh  m" + std::to_string(i) + "(p:2)\n";
+  folder.write("a.pipe", text);
+  folder.write("before", text);
+  const ProcessResult full = shell(folder, "ulimit -f 1; \"$0\" fmt a.pipe; echo $?; cmp a.pipe before; ls");
+  EXPECT_EQ(full.out, "1\na.pipe\nbefore\n");
+  EXPECT_NE(full.err.find("P6102"), std::string::npos) << full.err;
+  // What is no file is not replaced by one, and not waited for.
+  const ProcessResult pipe = shell(folder, "mkfifo p; \"$0\" fmt p; echo $?; test -p p && ls");
+  EXPECT_EQ(pipe.out, "1\na.pipe\nbefore\np\n");
+  EXPECT_NE(pipe.err.find("`p` cannot be written: it is no regular file"), std::string::npos) << pipe.err;
+  EXPECT_EQ(shell(folder, "printf 'mesh m(p: 2)\\n' | \"$0\" fmt --check /dev/stdin").exit_code, 0);
+}
+
 TEST(Completion, ShellsCompleteCommandsAndOptions) {
   const TemporaryFolder folder;
   folder.write("a.pipe", "mesh m(p: 2)\n");
