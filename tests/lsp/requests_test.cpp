@@ -107,7 +107,7 @@ TEST(Requests, EachAnswersWithWhatIsThere) {
       {"prepareRename", "gain[d^im]", "dimensions are known by their names"},
       {"prepareRename", "mod^el into", "no name that can be changed"},
       {"rename", "let la^st", R"("newText":"deepest")", json::Object{{"newName", "deepest"}}},
-      {"rename", "let la^st", "would mean something else", json::Object{{"newName", "m"}}},
+      {"rename", "let la^st", "`m` is declared already, at /net.pipe:10", json::Object{{"newName", "m"}}},
       {"rename", "let la^st", "is no name", json::Object{{"newName", "rank"}}},
       {"rename", "let la^st", "is no name", json::Object{{"newName", "a b"}}},
       {"rename", "schedule pl^ain", R"("line":33)", json::Object{{"newName", "simple"}}},
