@@ -49,6 +49,13 @@ std::optional<Name> name_at(Request& request, std::uint32_t at) {
   return found;
 }
 
+std::vector<std::string> project_paths(Request& request) {
+  std::vector<std::string> paths = request.project().paths();
+  const std::string own = service::normal_path(request.document().path());
+  if (std::find(paths.begin(), paths.end(), own) == paths.end()) paths.push_back(own);
+  return paths;
+}
+
 std::vector<Occurrence> occurrences(Request& request, const Name& name) {
   std::vector<Occurrence> list;
   const SourceTable& files = request.files();
@@ -72,10 +79,7 @@ std::vector<Occurrence> occurrences(Request& request, const Name& name) {
       if (same && use.range != use.declaration) list.push_back({document, use.range, false});
     }
   };
-  std::vector<std::string> paths = request.project().paths();
-  const std::string own = service::normal_path(request.document().path());
-  if (std::find(paths.begin(), paths.end(), own) == paths.end()) paths.push_back(own);
-  for (const std::string& path : paths) add_of(request.project().document(Lane::answers, path));
+  for (const std::string& path : project_paths(request)) add_of(request.project().document(Lane::answers, path));
   return list;
 }
 

@@ -23,6 +23,9 @@ struct Occurrence {
   bool is_declaration = false;
 };
 
+/// The files of the project, the request's own among them.
+std::vector<std::string> project_paths(Request& request);
+
 /// Every place of the name in the files of the project, by file.
 std::vector<Occurrence> occurrences(Request& request, const Name& name);
 

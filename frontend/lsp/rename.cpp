@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "frontend/ast/walk.h"
 #include "frontend/lsp/methods.h"
 #include "frontend/lsp/names.h"
+#include "frontend/lsp/rename_rules.h"
 #include "frontend/parse/lexemes.h"
 
 namespace piper::lsp {
@@ -17,21 +17,10 @@ bool is_name(std::string_view text) {
   return found.size() == 1 && found[0].kind == parse::LexemeKind::name && found[0].begin == 0 && found[0].end == text.size();
 }
 
-bool is_dimension(const ast::Module& module, SourceRange declaration) {
-  bool found = false;
-  ast::NameVisitor visitor;
-  visitor.dims = [&](const ast::Dim& dim) { found = found || dim.name.range == declaration; };
-  for (const ast::Item* item : module.items) ast::walk_names(*item, visitor);
-  return found;
-}
-
 Name renamed_name(Request& request) {
   const std::optional<Name> name = name_at(request, request.offset());
   if (!name) throw Refusal{ErrorCode::request_failed, "here stands no name that can be changed"};
-  if (request.files().is_library(name->declaration.file)) throw Refusal{ErrorCode::request_failed, "the standard library declares this name"};
-  if (is_dimension(*request.module(), name->declaration)) {
-    throw Refusal{ErrorCode::request_failed, "dimensions are known by their names: data, directives and other models speak of the same one"};
-  }
+  if (std::string why = why_fixed(request, *name); !why.empty()) throw Refusal{ErrorCode::request_failed, std::move(why)};
   return *name;
 }
 
@@ -62,12 +51,25 @@ class Moved {
   std::size_t length_;
 };
 
-/// What the analysis says of a file, as far as a name may change it: codes of errors, and which name uses which declaration.
+/// What the analysis says of a file, as far as a name may change it: errors, and which name uses which declaration.
 struct Meaning {
-  std::vector<Code> errors;
-  std::vector<std::pair<std::uint32_t, std::pair<std::string, std::uint32_t>>> uses;
-  friend bool operator==(const Meaning&, const Meaning&) = default;
+  struct Error {
+    Code code{};
+    std::string text;  // with its place
+  };
+  struct Use {
+    std::uint32_t begin = 0;
+    std::string file;  // of the declaration
+    std::uint32_t declaration = 0;
+    friend bool operator==(const Use&, const Use&) = default;
+  };
+  std::vector<Error> errors;
+  std::vector<Use> uses;
 };
+
+std::string place_of(const SourceTable& files, FileId file, std::uint32_t begin) {
+  return std::string(files.name(file)) + ":" + std::to_string(files.line_column(file, begin).line);
+}
 
 template <typename Move>
 Meaning meaning_of(service::Document& document, const Cancellation& cancellation, const Move& move) {
@@ -75,14 +77,52 @@ Meaning meaning_of(service::Document& document, const Cancellation& cancellation
   const auto program = document.program(&cancellation);
   const auto uses = document.uses(&cancellation);
   if (program.status == service::Status::cancelled || uses.status == service::Status::cancelled) throw Cancelled();
-  for (const Diagnostic& diagnostic : program.diagnostics) meaning.errors.push_back(diagnostic.code);
-  std::sort(meaning.errors.begin(), meaning.errors.end());
-  if (uses.value == nullptr) return meaning;
   const SourceTable& files = document.files();
+  for (const Diagnostic& diagnostic : program.diagnostics) {
+    const SourceRange at = diagnostic.range;
+    meaning.errors.push_back({diagnostic.code, diagnostic.message + (at.valid() ? ", at " + place_of(files, at.file, at.begin) : std::string())});
+  }
+  if (uses.value == nullptr) return meaning;
   for (const service::Use& use : *uses.value) {
-    meaning.uses.push_back({move(files, use.range), {std::string(files.name(use.declaration.file)), move(files, use.declaration)}});
+    meaning.uses.push_back({move(files, use.range), std::string(files.name(use.declaration.file)), move(files, use.declaration)});
   }
   return meaning;
+}
+
+/// What a file of the trial means otherwise; empty: nothing.
+std::string difference(const Meaning& before, const Meaning& after, const SourceTable& files) {
+  std::vector<Code> known;
+  for (const Meaning::Error& error : before.errors) known.push_back(error.code);
+  for (const Meaning::Error& error : after.errors) {
+    const auto same = std::find(known.begin(), known.end(), error.code);
+    if (same == known.end()) return "there would be an error: " + error.text;
+    known.erase(same);
+  }
+  const auto [was, is] = std::mismatch(before.uses.begin(), before.uses.end(), after.uses.begin(), after.uses.end());
+  if (was == before.uses.end() && is == after.uses.end()) return known.empty() ? std::string() : "errors would be hidden";
+  const std::uint32_t begin = is == after.uses.end() ? was->begin : was == before.uses.end() ? is->begin : std::min(was->begin, is->begin);
+  return "a name would mean something else, at " + place_of(files, FileId::at(0), begin);
+}
+
+/// What would be wrong or mean something else with these texts; empty: nothing.
+std::string changed_meaning(Request& request, const Name& name, const std::map<std::string, Moved>& moves, const std::map<std::string, std::string>& texts) {
+  const auto moved = [&](const SourceTable& table, SourceRange range) {
+    const auto found = moves.find(service::normal_path(table.name(range.file)));
+    return found != moves.end() && !table.is_library(range.file) ? found->second(range).begin : range.begin;
+  };
+  const auto same = [](const SourceTable&, SourceRange range) { return range.begin; };
+  const std::unique_ptr<service::Workspace> trial = request.project().with_texts(texts);
+  std::vector<std::string> paths = project_paths(request);
+  // What goes wrong where it is declared says more than what follows from that.
+  const std::string declared_in = service::normal_path(request.files().name(name.declaration.file));
+  std::stable_partition(paths.begin(), paths.end(), [&](const std::string& path) { return path == declared_in; });
+  for (const std::string& path : paths) {
+    const Meaning before = meaning_of(*request.project().document(Lane::answers, path), request.cancellation(), moved);
+    const std::shared_ptr<service::Document> tried = trial->document(path);
+    std::string changed = difference(before, meaning_of(*tried, request.cancellation(), same), tried->files());
+    if (!changed.empty()) return changed;
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,7 +136,8 @@ json::Value rename(Request& request) {
   const Name name = renamed_name(request);
   const std::string wanted = request.params().getString("newName").value_or("").str();
   if (!is_name(wanted)) throw Refusal{ErrorCode::request_failed, "`" + wanted + "` is no name: it has letters, digits and `_`, and is no reserved word"};
-  const std::string before(request.text(name.range));
+  const std::string old_name(request.text(name.range));
+  if (std::string why = why_not(request, name, wanted); wanted != old_name && !why.empty()) throw Refusal{ErrorCode::request_failed, std::move(why)};
   struct File {
     std::shared_ptr<service::Document> document;
     std::vector<SourceRange> ranges;
@@ -105,7 +146,7 @@ json::Value rename(Request& request) {
   for (const Occurrence& each : occurrences(request, name)) {
     // A `use` names a file; what else is written differently is none of ours.
     const std::string_view written = each.document->files().text(each.range.file).substr(each.range.begin, each.range.end - each.range.begin);
-    if (written != before) continue;
+    if (written != old_name) continue;
     File& file = files[service::normal_path(each.document->path())];
     file.document = each.document;
     file.ranges.push_back(each.range);
@@ -118,15 +159,8 @@ json::Value rename(Request& request) {
     const Moved& moved = moves.emplace(path, Moved(file.ranges, wanted.size())).first->second;
     texts[path] = moved.apply(file.document->files().text(FileId::at(0)), wanted);
   }
-  const auto moved = [&](const SourceTable& table, SourceRange range) {
-    const auto found = moves.find(service::normal_path(table.name(range.file)));
-    return found != moves.end() && !table.is_library(range.file) ? found->second(range).begin : range.begin;
-  };
-  const auto same = [](const SourceTable&, SourceRange range) { return range.begin; };
-  const std::unique_ptr<service::Workspace> trial = request.project().with_texts(texts);
-  for (const auto& [path, file] : files) {
-    if (meaning_of(*file.document, request.cancellation(), moved) == meaning_of(*trial->document(path), request.cancellation(), same)) continue;
-    throw Refusal{ErrorCode::request_failed, "with `" + wanted + "` in place of `" + before + "` the program would mean something else: that name is taken where this one is used"};
+  if (const std::string changed = changed_meaning(request, name, moves, texts); !changed.empty()) {
+    throw Refusal{ErrorCode::request_failed, "with `" + wanted + "` in place of `" + old_name + "` " + changed};
   }
   json::Object changes;
   for (const auto& [path, file] : files) {

@@ -31,7 +31,10 @@ class Meanings {
  public:
   Meanings(Request& request, const ast::Module& module) : request_(request), module_(module), program_(*request.program()) {
     for (const ast::Item* item : module.items) visit(*item);
-    for (const service::Use& use : request.uses()) set(use.range, meaning_of(use.declaration));
+    for (const service::Use& use : request.uses()) {
+      const Meaning* known = at(use.range.begin);
+      if (known == nullptr || known->type != parameter) set(use.range, meaning_of(use.declaration));  // the name of an argument is coloured
+    }
   }
 
   const Meaning* at(std::uint32_t begin) const {

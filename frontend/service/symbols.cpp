@@ -38,6 +38,7 @@ class Uses {
     visitor.uses = [&](const ast::NameExpr& name) { use(name.range, name.referent, name.target); };
     visitor.calls = [&](const ast::CallExpr& call) {
       if (const auto* callee = llvm::dyn_cast<ast::NameExpr>(call.callee)) use(callee->range, call.referent, call.target);
+      if (call.referent == ast::Referent::function) named_arguments(call, program_.functions[call.target].syntax->params);
     };
     walk_names(item, visitor);
   }
@@ -56,6 +57,14 @@ class Uses {
   }
   void local(SourceRange range, std::uint32_t slot) {
     if (const auto found = locals_.find(slot); found != locals_.end()) add(range, found->second);
+  }
+  /// The name of an argument is the parameter's.
+  void named_arguments(const ast::CallExpr& call, std::span<const ast::Param> params) {
+    for (std::size_t i = 0; i < call.matched.size(); ++i) {
+      if (call.matched[i] < 0) continue;
+      const ast::Identifier& name = call.args[static_cast<std::size_t>(call.matched[i])].name;
+      if (!name.missing()) add(name.range, params[i].name.range);
+    }
   }
   /// The first mention of a dimension declares it.
   void dimension(const ast::Identifier& name) {

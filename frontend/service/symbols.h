@@ -31,7 +31,7 @@ struct Use {
 /// In text order.
 std::vector<Symbol> symbols_of(const ast::Module& module);
 
-/// What the analysis resolved in the entry file: names of locals, params, functions, meshes, axes and dimensions; not those of labels and builtins.
+/// What the analysis resolved in the entry file: names of locals, params, functions, named arguments, meshes, axes and dimensions; not those of labels and builtins.
 std::vector<Use> uses_of(const sema::Program& program);
 
 }  // namespace piper::service

@@ -107,7 +107,7 @@ TEST(Requests, EachAnswersWithWhatIsThere) {
       {"prepareRename", "gain[d^im]", "dimensions are known by their names"},
       {"prepareRename", "mod^el into", "no name that can be changed"},
       {"rename", "let la^st", R"("newText":"deepest")", json::Object{{"newName", "deepest"}}},
-      {"rename", "let la^st", "would mean something else", json::Object{{"newName", "m"}}},
+      {"rename", "let la^st", "`m` is declared already, at /net.pipe:10", json::Object{{"newName", "m"}}},
       {"rename", "let la^st", "is no name", json::Object{{"newName", "rank"}}},
       {"rename", "let la^st", "is no name", json::Object{{"newName", "a b"}}},
       {"rename", "schedule pl^ain", R"("line":33)", json::Object{{"newName", "simple"}}},
@@ -122,6 +122,7 @@ TEST(Requests, EachAnswersWithWhatIsThere) {
       {"codeLens", "^", "piper.check"},
       {"codeLens", "^", "piper.train"},
       {"semanticTokens/full", "^", R"("data":[0,0,3,0,0,0,4,3,5,0)"},
+      {"semanticTokens/full", "^", "0,4,6,11,0"},  // `layers` behind `mlp(`: a parameter, of another file too
       {"selectionRange", "^", R"("parent")", json::Object{{"positions", json::Array{json::Object{{"line", 16}, {"character", 24}}}}}},
       {"inlayHint", "^", R"("label":" = 1")",
        json::Object{{"range", json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 99}, {"character", 0}}}}}}},
