@@ -293,6 +293,12 @@ class Offloading {
     return all_stay;
   }
 
+  /// Work that reads what several pages hold has an access to each of them.
+  static std::uint32_t first_of_work(const Pool& pool, std::uint32_t access) {
+    while (access > 0 && pool.accesses[access - 1].at == pool.accesses[access].at) --access;
+    return access;
+  }
+
   /// A page need not leave where at no access between fewer places than the window has are taken; those with the shortest way are looked at first.
   void fill_places(Pool& pool) const {
     std::vector<std::uint32_t> taken(pool.accesses.size() + 1, 0);  // at an access: pages that are there or come; first by how many more than at the one before
@@ -307,8 +313,9 @@ class Offloading {
       const auto [last, fresh] = before.try_emplace(access.page, a);
       const std::uint32_t since = std::exchange(last->second, a);
       if (access.returns) away.emplace_back(since, a);
-      // What returns is fetched while the access before runs.
-      const std::uint32_t first = fresh ? a : access.returns ? std::max(since + 1, a - 1) : since + 1;
+      // What returns is fetched while the access before runs; what the same work reads of further pages, behind that.
+      const std::uint32_t work = first_of_work(pool, a);
+      const std::uint32_t first = fresh ? a : access.returns ? std::max(since + 1, work == a ? a - 1 : work) : since + 1;
       stays(first, a + 1);
     }
     std::partial_sum(taken.begin(), taken.end(), taken.begin());
@@ -396,8 +403,9 @@ class Offloading {
       // With a place for what comes back, while the work before its reader runs.
       const Pool& pool = pools_[pages_[saved->page].pool];
       const auto begin = static_cast<std::uint32_t>(&access_of(pages_[saved->page], reader) - pool.accesses.data());
-      const std::uint32_t ahead = std::min(begin, pool.window > 1 ? 2u : 1u);
-      after = std::max({after, position_[pool.accesses[begin - ahead].node.index()], position_[saved->forward.index()]});
+      const std::uint32_t work = first_of_work(pool, begin);
+      const std::uint32_t ahead = std::min(work, pool.window > 1 && work == begin ? 2u : 1u);
+      after = std::max({after, position_[pool.accesses[work - ahead].node.index()], position_[saved->forward.index()]});
     }
     const NodeId id = add_copy(NodeKind::fetch, reader, inputs, pools_[pages_[all.front().saved->page].pool].loc);
     after_[dag_.order[after].value()].push_back(id);

@@ -223,6 +223,25 @@ TEST(Offload, AsFewLeaveAsCan) {
   EXPECT_EQ(copies_to_host(out.program.dag(), out.program.dag().plan->roles[0]), 5);
 }
 
+/// A backward that reads what two instances saved has both, and what comes back for it stands before it.
+TEST(Offload, ABackwardReadsWhatSeveralInstancesSaved) {
+  const std::string text =
+      "model net() {\n    input x: tensor[batch, dim]\n    let a = layer(x)\n    let b = layer(a)\n    let c = join(a, b)\n    let d = join(a, c)\n    loss square(join(b, d))\n}\n"
+      "model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {\n    weight w[dim, out: dim] = normal(0.4)\n    return x + gelu(rename(x @ w, out: dim))\n}\n"
+      "model join(x: tensor[batch, dim], y: tensor[batch, dim]) -> tensor[batch, dim] {\n    weight w[dim, out: dim] = normal(0.4)\n    return y + gelu(rename(x @ w, out: dim)) * x\n}\n"
+      "mesh line(pp: 1)\ntrain t = net() on line {\n    data: synthetic(batch: 8, dim: 4)\n    optim: sgd(lr: 1e-2)\n    steps: 3\n    dtype: f64\n"
+      "    split batch into mb: 2\n    place layer, join, model on pp[0]\n";
+  Compiled plain(Compiled::Text{text + "}\n"});
+  ASSERT_TRUE(plain.program);
+  const LawRun wanted = plain.program.run({});
+  for (const char* line : {"layer, join", "layer, join with window: 2", "layer, join with window: 3", "join with window: 2", "layer[1], join[0..2]", "model mb[0..1]", "model with window: 4"}) {
+    SCOPED_TRACE(line);
+    Compiled out(Compiled::Text{text + "    offload " + line + "\n}\n"});
+    ASSERT_TRUE(out.program);
+    EXPECT_EQ(first_bit_difference(out.program.run({}), wanted), "");
+  }
+}
+
 /// Under 1F1B one microbatch waits at a time, however many there are: what came back makes room.
 TEST(Offload, HostMemoryIsUsedAgain) {
   const auto host_bytes = [](int microbatches) {
