@@ -391,8 +391,7 @@ class Application {
           gathers_->late = work;
           return;
         }
-        std::vector<NodeId>& of = gathers_->uses[input.source.node];
-        if (of.empty() || of.back() != work) of.push_back(work);
+        gathers_->uses[input.source.node].insert(work);
       }
     };
     for (const NodeId node : nodes_) {
@@ -425,10 +424,10 @@ class Application {
 
   /// They stand behind the step before, and are for the work that they name up to the next gather that names it.
   void place_gathers(const RankOp& at, const Units& previous) {
-    auto& [uses, late] = *gathers_;
+    const auto& [uses, late] = *gathers_;
     if (uses.empty() && late.valid()) return reports_.gathered_late(at, late, out_.loc[late.index()]);
     if (uses.empty()) return reports_.no_communication(at, nodes_.front());
-    for (auto& [whole, work] : uses) {
+    for (const auto& [whole, work] : uses) {
       for (const NodeId use : work) {
         const auto [known, fresh] = gathered_.try_emplace({whole, use}, out_.gathers.size());
         if (fresh) continue;
@@ -436,7 +435,7 @@ class Application {
         std::erase(before.uses, use);
         if (before.uses.empty()) return reports_.repeated_communication(at, before.loc);
       }
-      out_.gathers.push_back({whole, std::move(work), {}, at.op.loc});
+      out_.gathers.push_back({whole, {work.begin(), work.end()}, {}, at.op.loc});
       for (const std::uint32_t before : previous) out_.gathers.back().after.push_back(graph_.front(before));
     }
   }
@@ -519,7 +518,7 @@ class Application {
   std::vector<NodeId> repeated_;             // in the current rank
   std::map<Named, LocId> named_;             // in the current rank: the operation
   struct Gathers {
-    std::map<NodeId, std::vector<NodeId>> uses;  // by the gather of the whole step: what it is for
+    std::map<NodeId, std::set<NodeId>> uses;     // by the gather of the whole step: what it is for
     NodeId late;                                 // work that stands before the step; invalid: none
   };
   std::size_t gathers_before_ = 0;           // of the current rank: where its gathers begin

@@ -86,6 +86,8 @@ TEST(Gathers, StandWhereTheOrderSays) {
            // One for work that other work divides; the next that names it takes over.
            GatherRow{"F a.gather mb[0..2]; F a mb[0]; F b mb[0]; F a mb[1]; F b.gather; F b mb[1]; B b mb[0..2]; B a mb[0..2]",
                      "(Fa0 Fa1) Fa0 (Fb0) Fb0 Fa1 (Fb1 Bb0 Bb1) Fb1 Bb0 Bb1 (Ba0 Ba1) Ba0 Ba1"},
+           GatherRow{"F a.gather mb[[1, 0, 1]]; F a mb[0]; F b mb[0]; F a mb[1]; F b mb[1]; B b mb[0..2]; B a mb[0..2]",
+                     "(Fa0 Fa1) Fa0 (Fb0) Fb0 Fa1 (Fb1 Bb0 Bb1) Fb1 Bb0 Bb1 (Ba0 Ba1) Ba0 Ba1"},
            GatherRow{"F a.gather; F a mb[0]; F a.gather; F a mb[1]; F b mb[0..2]; B b mb[0..2]; B a mb[0..2]",
                      "(Fa0) Fa0 (Fa1) Fa1 (Fb0 Fb1 Bb0 Bb1) Fb0 Fb1 Bb0 Bb1 (Ba0 Ba1) Ba0 Ba1"}}) {
     SCOPED_TRACE(row.steps);
