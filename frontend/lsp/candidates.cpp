@@ -390,7 +390,7 @@ class Completer : CandidateNames {
       return;
     }
     if (statement_.first() == "stream") {
-      for (const std::string_view part : {"send", "recv", "reduce", "gather", "enter", "leave"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
+      for (const std::string_view part : {"send", "recv", "reduce", "gather"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
     }
   }
 

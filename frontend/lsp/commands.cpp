@@ -90,7 +90,8 @@ json::Value train(Request& request, const json::Object* argument) {
   const Subject subject = subject_of(request, argument);
   const std::string path = request.document().path(), key = Trains::key(path, subject.name);
   if (request.program() == nullptr || !request.program()->find_train(subject.name).valid()) throw Refusal{ErrorCode::request_failed, "the file has no train named `" + subject.name + "`"};
-  const source::ReadResult saved = source::RealFileSystem().read(path, source::kMaxFileSize);
+  const source::RealFileSystem disk;
+  const source::ReadResult saved = source::UnblockingFileSystem(disk).read(path, source::kMaxFileSize);
   if (!saved.text || *saved.text != request.text()) throw Refusal{ErrorCode::request_failed, "save the file first: `piper train` reads what lies on the disk"};
   std::vector<std::string> words = {"train", path, subject.name};
   for (const lower::Override& value : subject.plan.subject.values) words.insert(words.end(), {"-D", value.name + "=" + value.value});

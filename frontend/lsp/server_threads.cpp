@@ -103,7 +103,11 @@ void Server::check_files() {
         work_.wait(lock);
       }
     }
-    if (file) check(*file);
+    try {
+      if (file) check(*file);
+    } catch (const std::exception&) {
+      editor_.message(MessageKind::error, "the server made a mistake where it checked `" + file->path + "`; please report it with the text");
+    }
     if (job != nullptr) answer(*job);
   }
 }

@@ -120,10 +120,11 @@ bool is_small(Request& request, const Subject& subject) {
 }
 
 std::string measures_text(Request& request, const Subject& subject, const service::Plan& plan) {
-  const passes::Measures measures = passes::measure(plan.dag);
+  std::int64_t peak = 0;
+  for (const dag::Role& role : plan.dag.plan->roles) peak = std::max(peak, role.arena_bytes);
   DiagnosticSink unread(plan.dag.context->locations);
   const auto timeline = passes::simulate_operations(plan.dag, stages_of(request, subject), {}, unread);
-  return (subject.sizes.empty() ? "" : subject.sizes + ": ") + (timeline ? "bubble " + percent(timeline->bubble_span) + ", " : "") + "peak " + passes::bytes_text(static_cast<double>(measures.peak_memory));
+  return (subject.sizes.empty() ? "" : subject.sizes + ": ") + (timeline ? "bubble " + percent(timeline->bubble_span) + ", " : "") + "peak " + passes::bytes_text(static_cast<double>(peak));
 }
 
 Symbol stages_of(Request& request, const Subject& subject) {

@@ -68,7 +68,7 @@ TEST(Completion, OffersWhatCanStandThere) {
       {"schedule s(p: axis, m: int) {\n    replicate model over p with ^\n}\n", "bucket: prefetch: reduce: zero:"},
       {"schedule s(p: axis, m: int) {\n    split ^\n}\n", "batch"},
       {"schedule s(p: axis, m: int) {\n    split batch into ^\n}\n", "copy: mb:"},
-      {"schedule s(p: axis, m: int) {\n    stream grads: model.^\n}\n", "enter gather leave recv reduce send"},
+      {"schedule s(p: axis, m: int) {\n    stream grads: model.^\n}\n", "gather recv reduce send"},
       {"schedule s(p: axis, m: int) {\n    order {\n        rank r in ^\n    }\n}\n", "p"},
       {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    split batch into mb: m\n    order {\n        rank r in p {\n            cursor a = stage[r] ^\n        }\n    }\n}\n",
        "backward mb"},

@@ -242,24 +242,23 @@ class OrderDrawer {
     for (Operation& operation : operations_) operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
   }
 
-  /// Gathers, somewhere before the work that they are for: of one operation, or of all of a region's in a pass from there on.
+  /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a region's in a pass from there on.
   void name_gathers() {
     std::vector<Operation> all;
-    std::set<std::string> named;  // work, or regions, with their passes
-    const auto key = [](const Operation& operation, const std::string& work) { return std::to_string(static_cast<int>(operation.pass)) + work + "@" + std::to_string(operation.rank); };
+    std::set<std::tuple<std::int32_t, Pass, std::string>> whole, some;  // regions of which all is named, or something
+    std::set<std::uint32_t> named;                                      // operations
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-      const std::size_t ahead = i + random_.below(std::min<std::size_t>(operations_.size() - i, 6));
-      const Operation& work = operations_[ahead];
-      if (work.gathers && !work.named && random_.chance(0.3) && !named.contains(key(work, work.region)) && !named.contains(key(work, work.work))) {
-        const bool one = random_.chance(0.7);
-        if (!one || named.insert(key(work, work.work)).second) {
-          if (!one) named.insert(key(work, work.region));
-          Operation gather = work;
-          gather.named = true;
-          gather.work = one ? work.work : work.region;
-          gather.work.insert(gather.region.size(), ".gather");
-          all.push_back(std::move(gather));
-        }
+      const Operation& work = operations_[i + random_.below(std::min<std::size_t>(operations_.size() - i, 6))];
+      const std::tuple region(work.rank, work.pass, work.region);
+      if (work.gathers && !work.named && !whole.contains(region) && !named.contains(work.vertex) && random_.chance(0.3)) {
+        const bool one = some.contains(region) || random_.chance(0.7);
+        (one ? some : whole).insert(region);
+        named.insert(work.vertex);
+        Operation gather = work;
+        gather.named = true;
+        gather.work = one ? work.work : work.region;
+        gather.work.insert(gather.region.size(), ".gather");
+        all.push_back(std::move(gather));
       }
       all.push_back(operations_[i]);
     }
