@@ -3,7 +3,7 @@
 //
 //   const DeclarationTexts texts(program, files);
 //   const DeclarationTexts::Scope scope = texts.scope_of(range_of_schedule, values);
-//   if (auto known = clean.find(scope.key)) return known->at(scope.items, files);   // its warnings, where the text stands now
+//   if (auto known = clean.find(scope.key)) report known->moved(scope.items, files);  // its warnings, where the text stands now
 //
 // What gave errors is not kept: it is what is being worked on.
 

@@ -346,11 +346,13 @@ class RoleProjection {
     reduction_.assign(dag_.buckets.size(), kNone);
     update_.assign(dag_.buckets.size(), kNone);
     offload_.assign(dag_.buckets.size(), kNone);
+    gather_.assign(dag_.buckets.size(), kNone);
     for (std::uint32_t a = 0; a < nodes_.size(); ++a) {
       if (!node(a).subject.bucket().valid()) continue;
       if (adds_members(node(a).kind)) reduction_[node(a).subject.bucket().index()] = a;
       if (writes_state(node(a).kind)) update_[node(a).subject.bucket().index()] = a;
       if (leaves_device(node(a).kind)) offload_[node(a).subject.bucket().index()] = a;
+      if (unites_blocks(node(a).kind) && !gathers_for_a_while(node(a))) gather_[node(a).subject.bucket().index()] = a;
     }
     touched_.assign(dag_.buckets.size(), false);
     needs_.clear();
@@ -366,6 +368,8 @@ class RoleProjection {
         if (input.action != kNone) need(a, input.action, input.cls == EdgeClass::param ? 1 : 0);
       }
       if (is_recv(node.kind)) need_window(a);
+      // Where nothing on the rank reads the united parameters, nothing else orders the next update behind that.
+      if (writes_state(node.kind) && gather_[node.subject.bucket().index()] != kNone) need(a, gather_[node.subject.bucket().index()], 1);
       if (returns_to_device(node.kind) && node.subject.bucket().valid()) need(a, offload_[node.subject.bucket().index()], 1);
       if (node.reduces_gradients() && node.num_inputs == 0) need(a, update_[node.subject.bucket().index()], 1);
       if (scatters_members(node.kind) && dag_.leaves_block(node) && !touched_[node.subject.bucket().index()]) {
@@ -526,7 +530,8 @@ class RoleProjection {
   std::vector<bool> this_step_;                // per cell: that was in this step
   std::vector<std::uint32_t> first_predecessor_;
   std::vector<Need> predecessors_;             // `action` is a value here
-  std::vector<std::uint32_t> reduction_, update_, offload_;  // per bucket: the actions that reduce it, that update it, and that bring its optimizer state to the host
+  // Per bucket: the actions that reduce it, update it, unite its parameters after that, and bring its optimizer state to the host.
+  std::vector<std::uint32_t> reduction_, update_, gather_, offload_;
   std::vector<bool> touched_;                  // per bucket
   std::vector<std::uint32_t> first_need_;      // per action, one more
   std::vector<Need> needs_;

@@ -148,6 +148,39 @@ train drawn = net(wide: 3) on grid {
   EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
 }
 
+/// Backward work that reads no parameter, on a rank of its own: nothing there reads what the gather behind an update unites, and the update of the next step waits for it
+/// all the same.
+TEST(Values, AnUpdateWaitsForAGatherThatNothingReads) {
+  const std::string source = R"(model net() {
+    input x: tensor[batch, dim]
+    loss square(shift(shift(x)))
+}
+model shift(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight offset[dim] = normal(0.2)
+    return 2.0 * x + offset
+}
+mesh grid(pp: 2, dp: 2)
+train t = net() on grid {
+    data:  synthetic(batch: 4, dim: 3)
+    optim: adamw(lr: 1e-2)
+    steps: 3
+    dtype: f64
+    partition model into stage: 2
+    split batch into mb: 1
+    place stage[0] on pp[0]
+    place F stage[1] on pp[0]
+    place B stage[1] on pp[1]
+    replicate model over dp with zero: 2
+}
+)";
+  Context context;
+  const RandomProgram drawn = read_program(context, source);
+  LawProgram program(context, drawn.model, drawn.strategy);
+  LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
+  ASSERT_TRUE(program && unsplit);
+  EXPECT_EQ(first_difference(program.run({}), unsplit.run({}), kRounding), "");
+}
+
 /// Products of one value with several weights add their gradients to each other (`contract_add`), also where what lies around them is cut finer than the region that
 /// they stand in: they wait for the same, so they stay together.
 TEST(Values, ProductsThatAddToEachOtherStayTogether) {
