@@ -9,6 +9,7 @@ MachineDevice Machine::device(const std::vector<std::uint32_t>& coordinates) con
     if (line.memory) found.memory = line.memory;
     if (line.speed) found.speed = line.speed;
     if (line.overlap) found.overlap = line.overlap;
+    if (line.host) found.host = line.host;
   }
   return found;
 }

@@ -18,6 +18,7 @@ struct MachineDevice {
   std::optional<std::int64_t> memory;  // bytes; none: more than any plan needs
   std::optional<double> speed;         // a device of speed 2 does work in half the time; none: 1
   std::optional<double> overlap;       // work takes so many times as long while a communication runs on the device; none: 1
+  std::optional<double> host;          // bytes per second to the memory of the host, and from there; none: as between devices without a link
 };
 
 /// Of one axis: what its messages and collectives run over.

@@ -9,7 +9,8 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 6u
+#define PIPER_ABI_VERSION 7u
+#define PIPER_MAX_SLOTS 2 /* tensors of optimizer state that a parameter has at most */
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,7 +86,7 @@ typedef struct PiperParam {
   const char* name;
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
-  uint64_t slot_offsets[2];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none; with a share: of the rank's block */
+  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none; with a share: of the rank's block */
   uint32_t slots_on_host;      /* 1: slot_offsets count from the start of the arena in the memory of the host */
   uint64_t elements;
   uint32_t dtype;
@@ -258,7 +259,7 @@ typedef struct PiperData {
 } PiperData;
 
 typedef struct PiperOptimizer {
-  uint32_t kind;               /* 0 sgd, 1 adamw */
+  uint32_t corrects_bias;      /* 1: the scalars bias1, bias2 of step t are 1 - beta1^t, 1 - beta2^t; 0: they are 1 */
   uint32_t schedule;           /* 0 constant, 1 cosine, 2 linear */
   double base, floor;
   uint64_t warmup, total;      /* steps */

@@ -154,7 +154,8 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   if (settings.data) job.data = data(context, *settings.data, "data");
   if (settings.held_out) job.held_out = data(context, *settings.held_out, "held_out");
   const directive::Optimizer optimizer = settings.optimizer.value_or(directive::Optimizer{});
-  job.optimizer.kind = optimizer.kind == directive::Optimizer::Kind::adamw ? 1 : 0;
+  static_assert(directive::Optimizer::kMaxSlots == PIPER_MAX_SLOTS);
+  job.optimizer.corrects_bias = optimizer.corrects_bias() ? 1 : 0;
   switch (optimizer.lr.kind) {
     case directive::LearningRate::Kind::constant: job.optimizer.schedule = 0; break;
     case directive::LearningRate::Kind::cosine: job.optimizer.schedule = 1; break;

@@ -314,7 +314,7 @@ class Projection {
     const std::uint32_t slots = bodies_.optimizer().slots();
     const std::uint64_t first_slot = bucket.state_on_host ? offset(action, numbers) : optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
-    if (bodies_.optimizer().kind == directive::Optimizer::Kind::adamw) {
+    if (bodies_.optimizer().corrects_bias()) {
       operand(scalars + offsetof(PiperScalars, bias1));
       operand(scalars + offsetof(PiperScalars, bias2));
     }
@@ -472,7 +472,7 @@ class Projection {
         PiperParam& entry = made.entry;
         entry.offset = state.parameters + (bucket.cut == dag::Cut::parameters ? 0 : at);
         entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + (bucket.cut >= dag::Cut::gradients ? 0 : at);
-        for (std::uint32_t s = 0; s < 2; ++s) {
+        for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
           entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * block + (shared ? 0 : at) : PIPER_NO_OFFSET;
         }
         entry.slots_on_host = bucket.state_on_host ? 1 : 0;

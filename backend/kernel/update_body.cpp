@@ -1,5 +1,7 @@
 #include "backend/kernel/update_body.h"
 
+#include <llvm/Support/ErrorHandling.h>
+
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -77,6 +79,40 @@ class BodyWriter {
   std::string prefix_;
 };
 
+/// What every update begins with.
+struct Operands {
+  ValueId parameter, rate, clipped;
+};
+
+UpdateBody sgd_body(BodyWriter& w, const Optimizer& optimizer, DType dtype, std::int64_t elements, Operands in) {
+  if (optimizer.weight_decay != 0) in.clipped = w.add(in.clipped, w.scale(in.parameter, optimizer.weight_decay), "decayed");
+  const ValueId step = w.cast(in.rate, dtype, "step");
+  if (optimizer.momentum == 0) {
+    w.output(w.sub(in.parameter, w.mul(in.clipped, step), "updated.parameter"));
+    return {std::move(w.body), {0}};
+  }
+  const ValueId momentum = w.add(w.scale(w.input("momentum", dtype, elements), optimizer.momentum), in.clipped, "updated.momentum");
+  w.output(w.sub(in.parameter, w.mul(momentum, step), "updated.parameter"));
+  w.output(momentum);
+  return {std::move(w.body), {0, 4}};
+}
+
+UpdateBody adamw_body(BodyWriter& w, const Optimizer& optimizer, DType dtype, std::int64_t elements, const Operands& in) {
+  const ValueId moment1 = w.input("moment1", dtype, elements), moment2 = w.input("moment2", dtype, elements);
+  const ValueId bias1 = w.input("bias1", DType::f64), bias2 = w.input("bias2", DType::f64);
+  const ValueId first = w.add(w.scale(moment1, optimizer.beta1), w.scale(in.clipped, 1 - optimizer.beta1), "updated.moment1");
+  const ValueId second = w.add(w.scale(moment2, optimizer.beta2), w.scale(w.square(in.clipped), 1 - optimizer.beta2), "updated.moment2");
+  const ValueId step = w.cast(w.div(in.rate, bias1), dtype, "step");
+  const ValueId spread = w.cast(w.sqrt(bias2), dtype, "root_bias2");
+  const ValueId denominator = w.offset(w.div(w.sqrt(second), spread), optimizer.eps, "denominator");
+  ValueId decayed = in.parameter;
+  if (optimizer.weight_decay != 0) decayed = w.mul(in.parameter, w.cast(w.offset(w.scale(in.rate, -optimizer.weight_decay), 1), dtype), "decayed");
+  w.output(w.sub(decayed, w.div(w.mul(first, step), denominator), "updated.parameter"));
+  w.output(first);
+  w.output(second);
+  return {std::move(w.body), {0, 4, 5}};
+}
+
 }  // namespace
 
 UpdateBody update_body(Context& context, const Optimizer& optimizer, DType dtype, std::int64_t elements) {
@@ -86,34 +122,12 @@ UpdateBody update_body(Context& context, const Optimizer& optimizer, DType dtype
   // Scalars are combined in f64 and rounded once.
   const ValueId rate = w.input("learning_rate", DType::f64);
   const ValueId factor = w.cast(w.input("factor", DType::f64), dtype);
-  ValueId clipped = w.mul(gradient, factor, "clipped");
-
-  if (optimizer.kind == Optimizer::Kind::sgd) {
-    if (optimizer.weight_decay != 0) clipped = w.add(clipped, w.scale(parameter, optimizer.weight_decay), "decayed");
-    const ValueId step = w.cast(rate, dtype, "step");
-    if (optimizer.momentum == 0) {
-      w.output(w.sub(parameter, w.mul(clipped, step), "updated.parameter"));
-      return {std::move(w.body), {0}};
-    }
-    const ValueId momentum = w.add(w.scale(w.input("momentum", dtype, elements), optimizer.momentum), clipped, "updated.momentum");
-    w.output(w.sub(parameter, w.mul(momentum, step), "updated.parameter"));
-    w.output(momentum);
-    return {std::move(w.body), {0, 4}};
+  const Operands in{parameter, rate, w.mul(gradient, factor, "clipped")};
+  switch (optimizer.kind) {
+    case Optimizer::Kind::sgd: return sgd_body(w, optimizer, dtype, elements, in);
+    case Optimizer::Kind::adamw: return adamw_body(w, optimizer, dtype, elements, in);
   }
-
-  const ValueId moment1 = w.input("moment1", dtype, elements), moment2 = w.input("moment2", dtype, elements);
-  const ValueId bias1 = w.input("bias1", DType::f64), bias2 = w.input("bias2", DType::f64);
-  const ValueId first = w.add(w.scale(moment1, optimizer.beta1), w.scale(clipped, 1 - optimizer.beta1), "updated.moment1");
-  const ValueId second = w.add(w.scale(moment2, optimizer.beta2), w.scale(w.square(clipped), 1 - optimizer.beta2), "updated.moment2");
-  const ValueId step = w.cast(w.div(rate, bias1), dtype, "step");
-  const ValueId spread = w.cast(w.sqrt(bias2), dtype, "root_bias2");
-  const ValueId denominator = w.offset(w.div(w.sqrt(second), spread), optimizer.eps, "denominator");
-  ValueId decayed = parameter;
-  if (optimizer.weight_decay != 0) decayed = w.mul(parameter, w.cast(w.offset(w.scale(rate, -optimizer.weight_decay), 1), dtype), "decayed");
-  w.output(w.sub(decayed, w.div(w.mul(first, step), denominator), "updated.parameter"));
-  w.output(first);
-  w.output(second);
-  return {std::move(w.body), {0, 4, 5}};
+  llvm_unreachable("no optimizer");
 }
 
 dag::Body sum_squares_body(Context& context, DType dtype, std::span<const std::int64_t> elements) {

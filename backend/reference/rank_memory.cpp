@@ -43,7 +43,7 @@ void RankMemory::lay_out_state() {
       bytes += aligned(type.bytes());
       param.grad_offset = static_cast<std::uint64_t>(bytes);
       bytes += aligned(type.bytes());
-      for (std::uint32_t s = 0; s < 2; ++s) {
+      for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
         param.slot_offsets[s] = s < slots() ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
         if (s < slots()) bytes += aligned(type.bytes());
       }

@@ -359,7 +359,7 @@ struct SequentialRun::State : RankMemory {
       unsigned char* gradient = gradient_at(id, r);
       std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate, factor};
       for (std::uint32_t s = 0; s < slots(); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
-      if (optimizer().kind == directive::Optimizer::Kind::adamw) {
+      if (optimizer().corrects_bias()) {
         operands.push_back(&scalars.bias1);
         operands.push_back(&scalars.bias2);
       }

@@ -241,11 +241,9 @@ Value Evaluator::eval_builtin_value(Builtin id) {
     case Builtin::zeros: return share(tensor::Init{tensor::Init::Kind::zeros, 0});
     case Builtin::f32: return Value(tensor::DType::f32);
     case Builtin::f64: return Value(tensor::DType::f64);
-    case Builtin::bubble: return Value(MeasureValue{directive::Measure::bubble});
-    case Builtin::peak_memory: return Value(MeasureValue{directive::Measure::peak_memory});
-    case Builtin::traffic: return Value(MeasureValue{directive::Measure::traffic});
     default: break;
   }
+  if (const auto measure = sema::measure_of(id)) return Value(MeasureValue{*measure});
   set_failed();
   return {};
 }

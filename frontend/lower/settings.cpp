@@ -1,7 +1,9 @@
 // The settings of a train: data, optimizer, learning rate, steps, dtype, seed.
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -102,7 +104,8 @@ class SettingCall {
   directive::Optimizer optimizer() {
     directive::Optimizer optimizer;
     optimizer.loc = evaluator_.here(expr_.range, frame_);
-    optimizer.kind = id_ == Builtin::adamw ? directive::Optimizer::Kind::adamw : directive::Optimizer::Kind::sgd;
+    const auto name = std::find(std::begin(directive::kOptimizerNames), std::end(directive::kOptimizerNames), sema::signature(id_).name);
+    optimizer.kind = static_cast<directive::Optimizer::Kind>(name - std::begin(directive::kOptimizerNames));
     const auto lr = argument(0);
     if (evaluator_.failed()) {  // the rate is told
       wrong_ = true;
@@ -114,15 +117,18 @@ class SettingCall {
       within(0, optimizer.lr.base, 0, kInfinity, "at least 0");
     }
     std::size_t next = 1;
-    if (id_ == Builtin::adamw) {
-      if (!betas(optimizer)) return optimizer;
-      optimizer.eps = number(2, 1e-8);
-      within(2, optimizer.eps, 0, kInfinity, "at least 0");
-      next = 3;
-    } else {
-      optimizer.momentum = number(1, 0);
-      within(1, optimizer.momentum, 0, 1, "at least 0 and below 1");
-      next = 2;
+    switch (optimizer.kind) {
+      case directive::Optimizer::Kind::sgd:
+        optimizer.momentum = number(1, 0);
+        within(1, optimizer.momentum, 0, 1, "at least 0 and below 1");
+        next = 2;
+        break;
+      case directive::Optimizer::Kind::adamw:
+        if (!betas(optimizer)) return optimizer;
+        optimizer.eps = number(2, 1e-8);
+        within(2, optimizer.eps, 0, kInfinity, "at least 0");
+        next = 3;
+        break;
     }
     optimizer.weight_decay = number(next, 0);
     within(next, optimizer.weight_decay, 0, kInfinity, "at least 0");
@@ -173,8 +179,9 @@ class SettingCall {
       device.overlap = positive(2);
       within(2, *device.overlap, 1, kInfinity, "at least 1: how much longer work takes while a communication runs beside it");
     }
-    if (given(3)) {
-      const DeviceSetId at = evaluator_.eval_devices(argument_expr(expr_, 3), frame_);
+    if (given(3)) device.host = static_cast<double>(byte_count(3, "at least 1 byte per second"));
+    if (given(4)) {
+      const DeviceSetId at = evaluator_.eval_devices(argument_expr(expr_, 4), frame_);
       if (!evaluator_.failed()) device.at = (*evaluator_.device_sets)[at];
     }
     return device;

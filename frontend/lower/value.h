@@ -43,7 +43,7 @@ struct ByteCount {
   std::int64_t bytes = 0;
 };
 
-/// `peak_memory`, `bubble`, `traffic`: what only a plan knows.
+/// `peak_memory`, `host_memory`, `bubble`, `traffic`: what only a plan knows.
 struct MeasureValue {
   directive::Measure measure{};
 };

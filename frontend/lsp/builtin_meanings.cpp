@@ -80,6 +80,7 @@ constexpr Meaning kMeanings[] = {
     {sema::Builtin::link, "what the messages and collectives of an axis run over, for `piper simulate`"},
     {sema::Builtin::bubble, "the share of the span in which ranks have no work"},
     {sema::Builtin::peak_memory, "the bytes of the largest arena of a device"},
+    {sema::Builtin::host_memory, "the bytes of the largest arena that a device has in the memory of the host, where `offload` brings values"},
     {sema::Builtin::traffic, "the bytes that all ranks send in a step"},
 };
 
@@ -108,6 +109,7 @@ constexpr Argument kArguments[] = {
     {"cross_entropy", "targets", "the number of the right class"},
     {"device", "at", "the devices that the line speaks of: `pp[3]`"},
     {"device", "memory", "what fits on the device: `80GiB`"},
+    {"device", "host", "bytes per second to the memory of the host and from there, for what `offload` copies: `25GiB`"},
     {"device", "overlap", "work takes so many times as long while a communication runs on the device"},
     {"device", "speed", "a device of speed 2 does work in half the time"},
     {"dropout", "p", "the probability of an element to become 0"},

@@ -82,6 +82,14 @@ class CandidateNames {
       if (visible(function.module) && function.syntax != nodes.item && !function.name().empty() && wanted(function)) add_function(function);
     }
   }
+  /// The schedules or models of the library in files that the text does not use: their `use` comes with them.
+  void unused_library(std::string_view item) {
+    for (const std::string& module : sema::library_modules(item)) {
+      const std::string name = module.substr(module.rfind('.') + 1);
+      const bool known = std::any_of(list_.begin(), list_.end(), [&](const Candidate& candidate) { return candidate.label == name; });
+      if (!known) list_.push_back({name, CandidateKind::module, "use " + module, {}, {}, "8", module});
+    }
+  }
   void params_of_file(sema::Type place) {
     for (const sema::Param& param : program_.params) {
       if (visible(param.module) && fits(param.type, place)) {

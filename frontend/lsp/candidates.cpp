@@ -3,6 +3,7 @@
 #include "frontend/ast/walk.h"
 #include "frontend/lsp/call_at.h"
 #include "frontend/lsp/candidate_names.h"
+#include "ir/directive/directive.h"
 
 namespace piper::lsp {
 
@@ -84,7 +85,7 @@ class Completer : CandidateNames {
     if (first == "train") {
       if (last == "=") {
         functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::model && !function.result.is_tensor(); });
-        return;
+        return unused_library("model");
       }
       if (last == "on") return meshes();
       if (statement_.depth() > 0) return arguments();
@@ -137,7 +138,7 @@ class Completer : CandidateNames {
       expr(kAny);
       const bool strategy = statement_.body == BodySort::schedule || statement_.body == BodySort::train;
       if (strategy && statement_.words.size() == 1) {
-        for (const std::string_view measure : {"peak_memory", "bubble", "traffic"}) list_.push_back({measure.data(), CandidateKind::value, "measure of the plan", {}, {}, "2"});
+        for (const std::string_view measure : directive::kMeasureNames) list_.push_back({measure.data(), CandidateKind::value, "measure of the plan", {}, {}, "2"});
       }
       return;
     }
@@ -233,6 +234,7 @@ class Completer : CandidateNames {
     }
     if (statement_.body == BodySort::schedule || statement_.body == BodySort::train) {
       functions([](const sema::Function& function) { return function.sort() == ast::FunctionSort::schedule; });
+      unused_library("schedule");
     }
     if (statement_.body == BodySort::machine) {
       for (const LocalName& local : locals_) {
@@ -389,9 +391,34 @@ class Completer : CandidateNames {
       }
       return;
     }
-    if (statement_.first() == "stream") {
-      for (const std::string_view part : {"send", "recv", "reduce", "gather"}) list_.push_back({part.data(), CandidateKind::property, "communication", {}, {}, "1"});
+    const auto communication = [&](std::initializer_list<std::string_view> parts) {
+      for (const std::string_view part : parts) list_.push_back({std::string(part), CandidateKind::property, "communication", {}, {}, "1"});
+    };
+    if (statement_.first() == "stream") return communication({"send", "recv", "reduce", "gather"});
+    const bool whole = count >= 2 && statement_.word(count - 2) == "model";
+    if (!whole && (count < 2 || statement_.word(count - 2) != "]")) return;
+    // Of a region in an operation or a directive.
+    const std::string_view pass = pass_before();
+    constexpr std::string_view kDirectives[] = {"place", "recompute", "offload", "freeze", "replicate", "partition", "cursor"};
+    if (pass.empty() && std::find(std::begin(kDirectives), std::end(kDirectives), statement_.first()) == std::end(kDirectives)) return;
+    if (!pass.empty()) communication({"gather"});
+    if (!pass.empty() && pass != "BW") communication({"send", "recv"});
+    if (pass == "B" || pass == "BW") communication({"reduce"});
+    list_.push_back({"rest", CandidateKind::struct_, "what is directly inside, in no region there", {}, {}, "1"});
+    if (whole) return;
+    std::set<std::string_view> given;
+    for (std::size_t i = 0; i < count; ++i) given.insert(statement_.word(i));
+    for (const std::string& region : labels_at(request_, statement_.typed.begin).regions) {
+      if (!given.contains(region)) list_.push_back({region, CandidateKind::struct_, "region", {}, {}, "1"});
     }
+  }
+
+  /// The pass of the operation at the end of the statement; empty: there is none.
+  std::string_view pass_before() const {
+    for (std::size_t i = statement_.words.size(); i > 0 && statement_.word(i - 1) != "&"; --i) {
+      if (statement_.words[i - 1].kind == parse::LexemeKind::pass) return statement_.word(i - 1);
+    }
+    return {};
   }
 
   bool in_call() const {

@@ -18,6 +18,7 @@ struct Candidate {
   std::string detail, doc;
   std::string insert = {};  // empty: the label
   std::string sort = "5";   // a lower one stands first
+  std::string use = {};     // the library file that it is in, which the text does not use yet
 };
 
 std::vector<Candidate> candidates(Request& request, const StatementAt& statement, std::uint32_t at);

@@ -28,7 +28,7 @@ std::string subject_at(Request& request, const json::Value* position, llvm::Stri
 
 json::Value show_grid(Request& request, const json::Object* argument) {
   const Subject subject = subject_of(request, argument);
-  const std::string grid = grid_of(request, subject, plan_of(request, subject));
+  const std::string grid = grid_of(plan_of(request, subject));
   const std::string shown = request.project().show(subject.name + ".txt", subject.title() + "\n\n" + grid);
   json::Object result{{"text", text(grid)}};
   if (!shown.empty()) result["uri"] = text(shown);
@@ -38,7 +38,7 @@ json::Value show_grid(Request& request, const json::Object* argument) {
 pictures::Picture picture_of(Request& request, const Subject& subject) {
   const service::Plan& plan = plan_of(request, subject);
   DiagnosticSink sink(plan.dag.context->locations);
-  auto timeline = passes::simulate_operations(plan.dag, stages_of(request, subject), {}, sink);
+  auto timeline = passes::simulate_operations(plan.dag, {}, sink);
   if (!timeline) throw Refusal{ErrorCode::request_failed, "`" + subject.name + "` has no timeline: see `piper show timeline`"};
   return pictures::make_picture(subject.title(), std::move(*timeline), &plan.dag, plan.dag.context->locations);
 }
@@ -53,7 +53,7 @@ json::Value show_page(Request& request, const json::Object* argument) {
   const pictures::Picture picture = picture_of(request, subject);
   return json::Object{{"name", text(name)},
                       {"title", text(subject.title())},
-                      {"grid", text(grid_of(request, subject, plan))},
+                      {"grid", text(grid_of(plan))},
                       {"page", text(pictures::timeline_page(std::span(&picture, 1)))},
                       {"memory", text(pictures::memory_svg(passes::memory_table(plan.dag), "memory of " + subject.title()))}};
 }

@@ -32,6 +32,10 @@ json::Value completion(Request& request) {
                       {"kind", static_cast<int>(candidate.kind)},
                       {"sortText", text(candidate.sort + candidate.label)},
                       {"textEdit", json::Object{{"range", request.json(statement.typed)}, {"newText", text(candidate.insert.empty() ? candidate.label : candidate.insert)}}}};
+    if (!candidate.use.empty()) {
+      const Edit edit = sema::use_line(*request.module(), candidate.use);
+      item["additionalTextEdits"] = json::Array{json::Object{{"range", request.json(edit.range)}, {"newText", text(edit.text)}}};
+    }
     if (!candidate.detail.empty()) item["detail"] = text(candidate.detail);
     if (!candidate.doc.empty()) item["documentation"] = markdown(candidate.doc);
     items.push_back(std::move(item));

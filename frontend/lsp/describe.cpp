@@ -50,7 +50,7 @@ constexpr Word kWords[] = {
     {"region", "gives the operations of a block a name in strategies"},
     {"repeat", "runs a block a number of times"},
     {"replicate", "keeps whole copies of the parameters over an axis and sums their gradients: data parallelism"},
-    {"require", "a condition that must hold; with `peak_memory`, `bubble` or `traffic` it is checked on the plan"},
+    {"require", "a condition that must hold; with `peak_memory`, `host_memory`, `bubble` or `traffic` it is checked on the plan"},
     {"return", "the value of a function"},
     {"schedule", "a reusable strategy: how work is cut, placed and ordered"},
     {"shard", "cuts a region along named dimensions over an axis"},

@@ -48,9 +48,35 @@ const std::vector<service::Symbol>& Request::symbols() {
   return found != nullptr ? *found : none;
 }
 
+const std::vector<Request::View>& Request::views() {
+  if (views_) return *views_;
+  views_.emplace();
+  const std::string own = service::normal_path(document_->path());
+  for (const OpenFile& file : project_.open_files()) {
+    if (service::normal_path(file.path) == own) continue;
+    std::shared_ptr<service::Document> other = project_.document(Lane::answers, file.path);
+    if (!other->may_read(own)) continue;
+    const auto* found = taken(other->observations(own, &cancellation_));
+    for (std::size_t i = 0; found != nullptr && i < other->files().size(); ++i) {
+      const FileId id = FileId::at(i);
+      if (!other->files().is_library(id) && service::normal_path(other->files().name(id)) == own) views_->push_back({other, found, id});
+    }
+  }
+  return *views_;
+}
+
+const lower::Observations::Seen* Request::seen(SourceRange expr) {
+  const auto* own = taken(document_->observations(&cancellation_));
+  if (own == nullptr) return nullptr;
+  if (const auto* found = own->of(expr)) return found;
+  for (const View& view : views()) {
+    if (const auto* found = view.observations->of({view.file, expr.begin, expr.end})) return found;
+  }
+  return nullptr;
+}
+
 std::string Request::value_of(SourceRange expr) {
-  const auto* all = taken(document_->observations(&cancellation_));
-  const lower::Observations::Seen* seen = all != nullptr ? all->of(expr) : nullptr;
+  const lower::Observations::Seen* seen = this->seen(expr);
   if (seen == nullptr) return {};
   std::string list;
   for (const std::string& value : seen->values) list += (list.empty() ? "" : ", ") + value;
@@ -63,8 +89,7 @@ std::span<const lower::Observations::Left> Request::left_behind(SourceRange loop
 }
 
 std::vector<std::int64_t> Request::bytes_of(SourceRange expr) {
-  const auto* all = taken(document_->observations(&cancellation_));
-  const lower::Observations::Seen* seen = all != nullptr ? all->of(expr) : nullptr;
+  const lower::Observations::Seen* seen = this->seen(expr);
   return seen != nullptr ? seen->bytes : std::vector<std::int64_t>();
 }
 

@@ -56,6 +56,8 @@ class Request {
   std::span<const lower::Observations::Left> left_behind(SourceRange loop);
   /// Of each tensor that it came to.
   std::vector<std::int64_t> bytes_of(SourceRange expr);
+  /// The values of an expression; where the document gives none, those of the first open file that uses it and does. Null: nothing is known.
+  const lower::Observations::Seen* seen(SourceRange expr);
 
   json::Object json(SourceRange range);
   /// `{"uri":..,"range":..}`; nothing for a place that no editor can show.
@@ -70,10 +72,19 @@ class Request {
     return answer.value;
   }
 
+  /// What another file makes of this one.
+  struct View {
+    std::shared_ptr<service::Document> document;
+    const lower::Observations* observations;
+    FileId file;  // this one, in the other's table
+  };
+  const std::vector<View>& views();
+
   Project& project_;
   Editor& editor_;
   Trains& trains_;
   std::shared_ptr<service::Document> document_;
+  std::optional<std::vector<View>> views_;  // once somebody looked
   const json::Object& params_;
   const ColumnUnit unit_;
   const Cancellation& cancellation_;

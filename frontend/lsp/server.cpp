@@ -284,7 +284,7 @@ void Server::did_close(const json::Object& params) {
     std::erase(recent_, path);
   }
   changed(path);
-  publish({path, uri, 0}, {});
+  publish({path, uri, 0}, {}, {});
 }
 
 void Server::changed(const std::string& path) {

@@ -84,8 +84,10 @@ class Server {
   /// The file to check next, with its document and cancellation in place. With `mutex_` held.
   std::optional<OpenFile> next_unchecked();
   void check(const OpenFile& file);
-  /// Shows what a check of `origin` found, beside what checks of other files found in the same places.
-  void publish(const OpenFile& origin, std::map<std::string, json::Array> found);
+  /// Shows what a check of `origin`, which uses files at these paths, found, beside what checks of other files found in the same places.
+  void publish(const OpenFile& origin, std::map<std::string, json::Array> found, std::set<std::string> uses);
+  /// What is shown at a URI. With `mutex_` held.
+  json::Array shown_at(const std::string& uri) const;
 
   void respond(const json::Value& id, json::Value result);
   void refuse(const json::Value& id, ErrorCode code, std::string_view message);
@@ -109,6 +111,7 @@ class Server {
   std::shared_ptr<service::Document> checked_document_;
   std::shared_ptr<Cancellation> check_cancellation_;
   std::map<std::string, std::map<std::string, json::Array>> published_;  // by origin and URI
+  std::map<std::string, std::set<std::string>> uses_;  // by origin: paths
   std::thread answering_, checking_thread_;
 };
 

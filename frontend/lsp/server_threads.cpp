@@ -1,12 +1,26 @@
 // The threads that answer requests and check files.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "frontend/lsp/diagnostics.h"
 #include "frontend/lsp/server.h"
 
 namespace piper::lsp {
+
+namespace {
+
+/// The paths of what a document read beside its own file and the library.
+std::set<std::string> used_files(const SourceTable& files) {
+  std::set<std::string> paths;
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    if (!files.is_library(FileId::at(i))) paths.insert(service::normal_path(files.name(FileId::at(i))));
+  }
+  return paths;
+}
+
+}  // namespace
 
 bool Server::all_answered() const {
   return queues_[0].empty() && queues_[1].empty() && running_[0] == nullptr && running_[1] == nullptr;
@@ -122,7 +136,7 @@ void Server::check(const OpenFile& file) {
       if (diagnostic.range.valid() && diagnostic.range.file.index() == 0) found.push_back({diagnostic.range.begin, diagnostic.range.end, diagnostic.code});
     }
     project_.set_found(file.path, std::move(found));
-    publish(file, to_json(diagnostics, project_, document->files(), file, unit_));
+    publish(file, to_json(diagnostics, project_, document->files(), file, unit_), used_files(document->files()));
   };
   // What names and types say is there at once; a plan may take its time.
   if (!file.path.ends_with(".pir")) {
@@ -134,10 +148,27 @@ void Server::check(const OpenFile& file) {
   if (checked.status != service::Status::cancelled) show(checked.diagnostics);
 }
 
-void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> found) {
+json::Array Server::shown_at(const std::string& uri) const {
+  const std::string path = service::normal_path(path_of(uri));
+  // What an open file uses is compiled there.
+  const bool used = std::any_of(uses_.begin(), uses_.end(), [&](const auto& origin) { return origin.second.contains(path); });
+  json::Array all;
+  for (const auto& [origin, by_uri] : published_) {
+    const auto here = by_uri.find(uri);
+    if (here == by_uri.end()) continue;
+    for (const json::Value& diagnostic : here->second) {
+      if (used && diagnostic.getAsObject()->getString("code") == llvm::StringRef(code_text(Code::nothing_to_compile))) continue;
+      if (std::find(all.begin(), all.end(), diagnostic) == all.end()) all.push_back(diagnostic);
+    }
+  }
+  return all;
+}
+
+void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> found, std::set<std::string> uses) {
   const std::lock_guard lock(mutex_);
   const bool open = project_.find(origin.path).has_value();
   if (!open) found.clear();  // closed meanwhile
+  if (!open) uses.clear();
   const std::map<std::string, json::Array> before = std::exchange(published_[origin.path], std::move(found));
   const std::map<std::string, json::Array>& now = published_[origin.path];
   std::set<std::string> concerned = {origin.uri};
@@ -148,17 +179,19 @@ void Server::publish(const OpenFile& origin, std::map<std::string, json::Array> 
   for (const auto& [uri, list] : before) {
     if (!now.contains(uri)) concerned.insert(uri);
   }
-  if (!open) published_.erase(origin.path);
+  std::set<std::string>& used = uses_[origin.path];
+  std::vector<std::string> changed;
+  std::set_symmetric_difference(used.begin(), used.end(), uses.begin(), uses.end(), std::back_inserter(changed));
+  for (const std::string& path : changed) {
+    if (const auto file = project_.find(path)) concerned.insert(file->uri);
+  }
+  used = std::move(uses);
+  if (!open) {
+    published_.erase(origin.path);
+    uses_.erase(origin.path);
+  }
   for (const std::string& uri : concerned) {
-    json::Array all;
-    for (const auto& [path, by_uri] : published_) {
-      const auto here = by_uri.find(uri);
-      if (here == by_uri.end()) continue;
-      for (const json::Value& diagnostic : here->second) {
-        if (std::find(all.begin(), all.end(), diagnostic) == all.end()) all.push_back(diagnostic);
-      }
-    }
-    json::Object params{{"uri", text(uri)}, {"diagnostics", std::move(all)}};
+    json::Object params{{"uri", text(uri)}, {"diagnostics", shown_at(uri)}};
     const auto shown = uri == origin.uri ? std::optional(origin) : project_.find(path_of(uri));
     if (open && shown) params["version"] = shown->version;
     transport_->write(json::Object{{"jsonrpc", "2.0"}, {"method", "textDocument/publishDiagnostics"}, {"params", std::move(params)}});

@@ -119,21 +119,16 @@ bool is_small(Request& request, const Subject& subject) {
   return operations <= kSmall && parts <= kSmall;
 }
 
-std::string measures_text(Request& request, const Subject& subject, const service::Plan& plan) {
+std::string measures_text(const Subject& subject, const service::Plan& plan) {
   std::int64_t peak = 0;
   for (const dag::Role& role : plan.dag.plan->roles) peak = std::max(peak, role.arena_bytes);
   DiagnosticSink unread(plan.dag.context->locations);
-  const auto timeline = passes::simulate_operations(plan.dag, stages_of(request, subject), {}, unread);
+  const auto timeline = passes::simulate_operations(plan.dag, {}, unread);
   return (subject.sizes.empty() ? "" : subject.sizes + ": ") + (timeline ? "bubble " + percent(timeline->bubble_span) + ", " : "") + "peak " + passes::bytes_text(static_cast<double>(peak));
 }
 
-Symbol stages_of(Request& request, const Subject& subject) {
-  const service::Subject* found = lowered(request, subject);
-  return found != nullptr ? passes::partition_name(found->lowered.strategy.directives) : Symbol();
-}
-
-std::string grid_of(Request& request, const Subject& subject, const service::Plan& plan) {
-  return views::grid_text(passes::orders_table(plan.dag, stages_of(request, subject)), plan.dag, {});
+std::string grid_of(const service::Plan& plan) {
+  return views::grid_text(passes::orders_table(plan.dag), plan.dag, {});
 }
 
 std::string region_text(Request& request, const Subject& train, std::string_view region) {

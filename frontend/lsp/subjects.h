@@ -25,12 +25,10 @@ const service::Plan& plan_of(Request& request, const Subject& subject);
 /// Whether the plan is there at once, and its grid fits beside the text.
 bool is_small(Request& request, const Subject& subject);
 
-/// The name of its stages; invalid where there is no single partition.
-Symbol stages_of(Request& request, const Subject& subject);
 
 /// `p=4 m=8: bubble 27.3%, peak 832 bytes`
-std::string measures_text(Request& request, const Subject& subject, const service::Plan& plan);
-std::string grid_of(Request& request, const Subject& subject, const service::Plan& plan);
+std::string measures_text(const Subject& subject, const service::Plan& plan);
+std::string grid_of(const service::Plan& plan);
 
 /// What the regions of that name in the model of a train cost: `4 regions, each 1.2 Mflop forward, 3.1 k parameters`; empty where it has none.
 std::string region_text(Request& request, const Subject& train, std::string_view region);

@@ -35,6 +35,7 @@ constexpr ForeignForm kForms[] = {
     {"lambda", Where::anywhere, "", "a function has a name: write `def f(x: int) -> int { return ... }` beside the other declarations", "let x = lambda y: y + 1"},
     {":", Where::index, "..", "write `$left..$right$by`", "let x = mb[0:4]"},
     // statements
+    {"=", Where::argument, ":", "an argument follows its name behind a colon: write `$name: $right`", "let x = f(a, rate = 0.1)"},
     {"+=", Where::declared, "=", "write `$name = $name + $rest`", "x += 1"},
     {"-=", Where::declared, "=", "write `$name = $name - $rest`", "x -= a + b"},
     {"*=", Where::declared, "=", "write `$name = $name * $rest`", "x *= 2"},
@@ -209,6 +210,7 @@ class Replacer {
       case Where::let: return next_ == statement_ + 2 && (statement_type() == Lexer::LET || statement_type() == Lexer::VAR);
       case Where::step: return depth_ > 0 && !in_brackets() && statement_type() == Lexer::PASS && behind != nullptr && behind->type == Lexer::PASS;
       case Where::index: return fits_index();
+      case Where::argument: return names_argument();
     }
     return false;
   }
@@ -219,6 +221,16 @@ class Replacer {
   /// `x:` or `x, y:`.
   static bool takes_parameters(const RawToken* behind, const RawToken* further) {
     return behind != nullptr && behind->type == Lexer::NAME && further != nullptr && (further->type == Lexer::COLON || further->type == Lexer::COMMA);
+  }
+
+  /// `f(x = 1)`; not the parameters of a declaration.
+  bool names_argument() const {
+    if (!in_brackets() || brackets_.back().type != Lexer::LPAREN || result_.size() < 2 || result_.back().type != Lexer::NAME) return false;
+    const std::size_t first = result_[result_.size() - 2].type;
+    switch (statement_type()) {
+      case Lexer::DEF: case Lexer::SCHEDULE: case Lexer::MODEL: return false;
+      default: return first == Lexer::LPAREN || first == Lexer::COMMA;
+    }
   }
 
   /// A colon in an index; not that of `for`, and not that of a dimension `w[dim: 4]`.

@@ -22,6 +22,7 @@ struct ForeignForm {
     let,        // behind the name of a `let` or `var`
     step,       // behind an operation, before another
     index,      // inside the brackets of an index
+    argument,   // behind the name that begins an argument
   };
   std::string_view text;
   Where where;

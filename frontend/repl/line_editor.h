@@ -48,6 +48,8 @@ class LineEditor {
   std::function<void()> say;
   /// Whether Enter begins another line.
   std::function<bool(std::string_view text)> goes_on;
+  /// An entry that was typed before this editor was there.
+  void remember(std::string entry) { history_.add(std::move(entry)); }
 
   /// An entry; nothing at the end of the input.
   std::optional<std::string> read(std::string_view prompt, std::string_view more);

@@ -9,6 +9,7 @@
 #include "frontend/repl/session.h"
 #include "frontend/service/nearest.h"
 #include "frontend/views/orders_view.h"
+#include "passes/plan/requirements.h"
 
 namespace piper::repl {
 namespace {
@@ -21,11 +22,24 @@ std::optional<Number> number_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// The picture of the orders of a subject at the session's costs.
-std::optional<pictures::Picture> picture_of(Session& session, const Chosen& chosen) {
-  auto simulated = session.simulate_orders(chosen);
+std::optional<pictures::Picture> picture_of(Session& session, const Chosen& chosen, std::optional<Session::Simulated> simulated) {
   if (!simulated) return std::nullopt;
   return pictures::make_picture(chosen.title(), std::move(simulated->timeline), &simulated->plan->dag, session.shown(chosen).locations());
+}
+
+/// `4`, or of a plan in seconds `4ms`.
+std::optional<double> time_of(std::string_view word, passes::Timeline::Unit unit) {
+  double scale = 1;
+  if (unit == passes::Timeline::Unit::seconds) {
+    for (const auto& [name, seconds] : {std::pair{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}}) {
+      if (!word.ends_with(name)) continue;
+      scale = seconds;
+      word.remove_suffix(std::string_view(name).size());
+      break;
+    }
+  }
+  const auto time = number_of<double>(word);
+  return time && *time >= 0 && std::isfinite(*time) ? std::optional(*time * scale) : std::nullopt;
 }
 
 /// A rank by its number, as pictures count them.
@@ -45,38 +59,35 @@ std::optional<std::size_t> position_of(Session& session, const std::vector<std::
   return std::nullopt;
 }
 
-struct Figures {
-  passes::Timeline timeline;
-  double peak = 0;
-};
-
-Figures figures_of(passes::Timeline timeline) {
-  Figures figures{std::move(timeline)};
-  for (const passes::Timeline::Rank& rank : figures.timeline.ranks) figures.peak = std::max(figures.peak, rank.peak);
-  return figures;
+/// Activations, or of a plan bytes.
+double peak_of(const passes::Timeline& timeline, std::size_t rank) {
+  return timeline.unit == passes::Timeline::Unit::seconds ? static_cast<double>(timeline.ranks[rank].peak_bytes) : timeline.ranks[rank].peak;
 }
 
-std::string change_text(const Figures& before, const Figures& after) {
-  const passes::Timeline &a = before.timeline, &b = after.timeline;
+std::string change_text(const passes::Timeline& a, const passes::Timeline& b) {
+  const auto text_of = [&](double peak) { return a.unit == passes::Timeline::Unit::seconds ? passes::bytes_text(peak) : pictures::time_text(peak, a.unit); };
+  double most_before = 0, most_after = 0;
   std::string text = "makespan " + pictures::time_text(a.makespan, a.unit) + " -> " + pictures::time_text(b.makespan, b.unit) + ", bubble " + pictures::share_text(a.bubble_span) +
                      " -> " + pictures::share_text(b.bubble_span) + " of the span and " + pictures::share_text(a.bubble_makespan) + " -> " + pictures::share_text(b.bubble_makespan) +
                      " of the makespan";
   for (std::size_t i = 0; i < a.ranks.size() && i < b.ranks.size(); ++i) {
-    if (std::abs(a.ranks[i].peak - b.ranks[i].peak) < 1e-9) continue;
-    text += ", peak of " + a.ranks[i].name + " " + pictures::time_text(a.ranks[i].peak, a.unit) + " -> " + pictures::time_text(b.ranks[i].peak, b.unit);
+    const double before = peak_of(a, i), after = peak_of(b, i);
+    most_before = std::max(most_before, before);
+    most_after = std::max(most_after, after);
+    if (std::abs(before - after) >= 1e-9) text += ", peak of " + a.ranks[i].name + " " + text_of(before) + " -> " + text_of(after);
   }
-  if (std::abs(before.peak - after.peak) < 1e-9) text += ", largest peak as it was";
+  if (std::abs(most_before - most_after) < 1e-9) text += ", largest peak as it was";
   return text + "\n";
 }
 
 /// Compiles a strategy with another order; null where the passes refuse it, which `sink` says.
-std::optional<dag::Dag> with_order(service::Compilation& compilation, service::Subject subject, const passes::OrdersTable& table, const dag::Dag& dag, DiagnosticSink& sink) {
+std::optional<dag::Dag> with_order(service::Compilation& compilation, service::Subject subject, const passes::OrdersTable& table, const dag::Dag& dag, dag::Level level, DiagnosticSink& sink) {
   directive::Strategy& strategy = subject.lowered.strategy;
   auto order = order_of(table, dag, strategy.device_sets);
   if (!order) return std::nullopt;
   std::erase_if(strategy.directives, [](const directive::Directive& directive) { return std::holds_alternative<directive::Order>(directive); });
   strategy.directives.emplace_back(std::move(*order));
-  return compilation.compile(subject, {dag::Level::ordered, false, {}}, sink);
+  return compilation.compile(subject, {level, false, {}}, sink);
 }
 
 }  // namespace
@@ -91,7 +102,7 @@ bool step(Session& session, const Words& words) {
     return session.fail(Code::bad_command_words, "write `:step`, `:step 10`, `:step -1`, `:step first` or `:step last`", "`{}` is no number of steps", word);
   }
   if (!stepper.is_of(chosen->title())) {
-    auto picture = picture_of(session, *chosen);
+    auto picture = picture_of(session, *chosen, session.simulate_orders(*chosen));
     if (!picture) return false;
     stepper.begin(std::move(*picture));
     if (word.empty()) {
@@ -108,10 +119,13 @@ bool step(Session& session, const Words& words) {
 bool why(Session& session, const Words& words) {
   const std::optional<Chosen> chosen = session.choose("");
   if (!chosen) return false;
-  const auto time = number_of<double>(words.plain[1]);
-  if (!time || !(*time >= 0) || !std::isfinite(*time)) return session.fail(Code::bad_command_words, "write `:why 1 4`: a rank and a time of `:timeline`", "`{}` is no time", words.plain[1]);
-  const auto picture = picture_of(session, *chosen);
+  const auto picture = picture_of(session, *chosen, session.simulate(*chosen));
   if (!picture) return false;
+  const bool seconds = picture->timeline.unit == passes::Timeline::Unit::seconds;
+  const auto time = time_of(words.plain[1], picture->timeline.unit);
+  if (!time) {
+    return session.fail(Code::bad_command_words, "write `:why 1 " + std::string(seconds ? "4ms" : "4") + "`: a rank and a time of `:timeline`", "`{}` is no time", words.plain[1]);
+  }
   const auto rank = rank_of(session, words.plain[0], picture->timeline.ranks.size());
   if (!rank) return false;
   session.say(*why_text(*picture, *rank, *time));
@@ -126,14 +140,12 @@ bool what_if(Session& session, const Words& words) {
   }
   const std::optional<Chosen> chosen = session.choose("");
   if (!chosen) return false;
-  auto simulated = session.simulate_orders(*chosen);
+  auto simulated = session.simulate(*chosen);
   if (!simulated) return false;
   const service::Plan* plan = simulated->plan;
-  const Figures now = figures_of(std::move(simulated->timeline));
+  const passes::Timeline now = std::move(simulated->timeline);
   const auto subject = chosen->document->subject(chosen->request(), &session.interrupt());
-  const std::vector<directive::Directive>& directives = subject.value->lowered.strategy.directives;
-  const Symbol partition = passes::partition_name(directives);
-  const passes::OrdersTable as_written = passes::orders_table(plan->dag, partition);
+  const passes::OrdersTable as_written = passes::orders_table(plan->dag);
   const auto rank = rank_of(session, words.plain[1], as_written.rows.size());
   if (!rank) return false;
   const std::vector<std::string> labels = views::order_labels(as_written)[*rank];
@@ -150,14 +162,14 @@ bool what_if(Session& session, const Words& words) {
   for (std::size_t i = 2; i < words.plain.size(); ++i) title += " " + words.plain[i];
   const service::Document::Done done = chosen->document->during(&session.interrupt(), [&](service::Compilation& compilation, DiagnosticSink& sink) {
     DiagnosticSink unread(compilation.context().locations);
-    rewritten = with_order(compilation, *subject.value, as_written, plan->dag, unread).has_value();
+    rewritten = with_order(compilation, *subject.value, as_written, plan->dag, dag::Level::ordered, unread).has_value();
     if (!rewritten) return;
-    const auto dag = with_order(compilation, *subject.value, changed, plan->dag, sink);
+    const auto dag = with_order(compilation, *subject.value, changed, plan->dag, session.costs().needed(), sink);
     if (!dag) return;
-    auto then = views::simulate({session.costs().operations, {}, {}}, *dag, directives, sink);
+    auto then = views::simulate(session.costs(), *dag, sink);
     if (!then) return;
-    change = change_text(now, figures_of(std::move(*then)));
-    drawn = views::grid_text(passes::orders_table(*dag, partition), *dag, session.screen());
+    change = change_text(now, *then);
+    drawn = views::grid_text(passes::orders_table(*dag), *dag, session.screen());
   });
   if (done.status == service::Status::cancelled) throw Cancelled();
   if (done.status == service::Status::done && !rewritten) {

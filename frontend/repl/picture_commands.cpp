@@ -35,19 +35,15 @@ bool draw_simulated(Session& session, const Words& words, dag::Level level, cons
   return true;
 }
 
-passes::OrdersTable table_of(Session& session, const Chosen& chosen, const service::Plan& plan) {
-  return passes::orders_table(plan.dag, passes::partition_name(session.directives(chosen)));
-}
-
 }  // namespace
 
 bool grid(Session& session, const Words& words) {
   return draw(session, words, dag::Level::ordered,
-              [&](const Chosen& chosen, const service::Plan& plan) { return std::optional(views::grid_text(table_of(session, chosen, plan), plan.dag, session.screen())); });
+              [&](const Chosen&, const service::Plan& plan) { return std::optional(views::grid_text(passes::orders_table(plan.dag), plan.dag, session.screen())); });
 }
 
 bool orders(Session& session, const Words& words) {
-  return draw(session, words, dag::Level::ordered, [&](const Chosen& chosen, const service::Plan& plan) { return std::optional(views::orders_text(table_of(session, chosen, plan))); });
+  return draw(session, words, dag::Level::ordered, [](const Chosen&, const service::Plan& plan) { return std::optional(views::orders_text(passes::orders_table(plan.dag))); });
 }
 
 bool timeline(Session& session, const Words& words) {

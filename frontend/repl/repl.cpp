@@ -41,8 +41,10 @@ Ended run_lines(Session& session, std::istream& in, Echo echo) {
   return Ended::failed;
 }
 
-void run_terminal(Session& session, Terminal& terminal) {
+void run_terminal(Session& session, Terminal& terminal, const HistoryFile& history) {
   LineEditor editor(terminal);
+  for (std::string& entry : history.read()) editor.remember(std::move(entry));
+  std::string unkept, last;
   editor.goes_on = [](std::string_view text) { return !is_command(text) && parse::goes_on(text); };
   editor.complete = [&](std::string_view text) { return completion_of(session, text); };
   editor.has_news = [&] { return session.has_changes(); };
@@ -50,6 +52,8 @@ void run_terminal(Session& session, Terminal& terminal) {
   while (!session.ended()) {
     const std::optional<std::string> typed = editor.read(kPrompt, kMore);
     if (!typed) return;
+    if (unkept.empty() && *typed != last && !(unkept = history.append(*typed)).empty()) session.say(unkept + "\n");
+    last = *typed;
     session.notice_changes();
     // What was pasted may be several entries.
     Lines lines;

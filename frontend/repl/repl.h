@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "frontend/repl/history_file.h"
 #include "frontend/repl/line_editor.h"
 #include "frontend/repl/session.h"
 
@@ -35,7 +36,7 @@ enum class Ended : std::uint8_t { well, failed, interrupted };
 /// Answers lines to the end of `in`. `failed`: one of them did. Ctrl-C ends lines that nobody types.
 Ended run_lines(Session& session, std::istream& in, Echo echo);
 
-/// Answers what is typed on a terminal, until Ctrl-D or `:quit`.
-void run_terminal(Session& session, Terminal& terminal);
+/// Answers what is typed on a terminal, until Ctrl-D or `:quit`. Earlier entries are found with the arrow keys.
+void run_terminal(Session& session, Terminal& terminal, const HistoryFile& history);
 
 }  // namespace piper::repl

@@ -89,7 +89,6 @@ class Session {
   bool during(const Chosen& chosen, const std::function<void(service::Compilation&, DiagnosticSink&)>& work);
   /// Its plan; null after a message.
   const service::Plan* plan(const Chosen& chosen, dag::Level level);
-  std::vector<directive::Directive> directives(const Chosen& chosen);
   /// Its timeline at the session's costs, on its machine if one was chosen, and the plan that ran.
   struct Simulated {
     const service::Plan* plan = nullptr;

@@ -133,17 +133,11 @@ const service::Plan* Session::plan(const Chosen& chosen, dag::Level level) {
   return answer.value;
 }
 
-std::vector<directive::Directive> Session::directives(const Chosen& chosen) {
-  const auto answer = chosen.document->subject(chosen.request(), &interrupt_);
-  return answer.value != nullptr ? answer.value->lowered.strategy.directives : std::vector<directive::Directive>();
-}
-
 std::optional<Session::Simulated> Session::simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level) {
   const service::Plan* made = plan(chosen, std::max(level, costs.needed()));
   if (made == nullptr) return std::nullopt;
   std::optional<passes::Timeline> timeline;
-  const std::vector<directive::Directive> all = directives(chosen);
-  during(chosen, [&](service::Compilation&, DiagnosticSink& sink) { timeline = views::simulate(costs, made->dag, all, sink); });
+  during(chosen, [&](service::Compilation&, DiagnosticSink& sink) { timeline = views::simulate(costs, made->dag, sink); });
   if (!timeline) return std::nullopt;
   return Simulated{made, std::move(*timeline)};
 }

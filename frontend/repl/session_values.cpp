@@ -220,9 +220,7 @@ bool Session::show_order(const std::string& expression) {
   if (plan.status == service::Status::cancelled) throw Cancelled();
   tell(plan.diagnostics, document->locations(), path, probed.composed.pieces);
   if (plan.value == nullptr) return false;
-  const auto lowered = document->subject(request, &interrupt_);
-  const auto table = passes::orders_table(plan.value->dag, passes::partition_name(lowered.value->lowered.strategy.directives));
-  say(views::grid_text(table, plan.value->dag, screen()));
+  say(views::grid_text(passes::orders_table(plan.value->dag), plan.value->dag, screen()));
   return true;
 }
 

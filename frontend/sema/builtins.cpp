@@ -108,6 +108,15 @@ const Table& table() {
 
 }  // namespace
 
+std::optional<directive::Measure> measure_of(Builtin id) {
+  switch (id) {
+#define MEASURE(name, unit) case Builtin::name: return directive::Measure::name;
+#include "ir/directive/measures.def"
+#undef MEASURE
+    default: return std::nullopt;
+  }
+}
+
 const Signature& signature(Builtin id) { return table().signatures[static_cast<std::size_t>(id)]; }
 
 std::span<const Signature* const> find_builtins(std::string_view name, bool method) {

@@ -7,11 +7,13 @@
 //   signature(Builtin::attend).params[3]  ->  {causal, bool, optional}
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "frontend/sema/type.h"
+#include "ir/directive/directive.h"
 
 namespace piper::sema {
 
@@ -44,6 +46,9 @@ struct Signature {
 };
 
 const Signature& signature(Builtin id);
+
+/// What a builtin of type `measure` measures; nothing for others.
+std::optional<directive::Measure> measure_of(Builtin id);
 
 /// All builtins of one name, methods or not; several when arguments tell them apart (`max` of numbers and along a dimension).
 std::span<const Signature* const> find_builtins(std::string_view name, bool method);

@@ -191,7 +191,7 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
   // A library file of that name is a likelier cause than a missing declaration.
   for (const std::string& module : library_modules()) {
     if (std::string_view(module).substr(module.rfind('.') + 1) != name) continue;
-    diagnostic.hint("`use {}` brings it", module);
+    diagnostic.hint("`use {}` brings it", module).fix({use_line(program_.modules[body_.module.index()]->syntax, module)});
     return;
   }
   const Local* local = callee ? find_local(name) : nullptr;

@@ -409,8 +409,8 @@ void Analyser::require_condition(ast::Expr& expr) {
   }
   infer(left != nullptr ? *node->left : *node->right);
   const Signature& row = left != nullptr ? *left : *right;
-  const Type unit = row.id == Builtin::bubble ? kFloat : kBytes;
-  expect(left != nullptr ? *node->right : *node->left, unit, {.what = row.id == Builtin::bubble ? "`bubble`" : "a measure of memory or traffic"});
+  const bool bytes = directive::counts_bytes(*measure_of(row.id));
+  expect(left != nullptr ? *node->right : *node->left, bytes ? kBytes : kFloat, {.what = bytes ? "a measure of memory or traffic" : "`bubble`"});
   expr.type = kBool.bits();
 }
 

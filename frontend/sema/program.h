@@ -131,5 +131,9 @@ Program analyse(FileId entry, const source::FileSystem& file_system, Context& co
 std::optional<FileId> open_library(std::string_view module_name, SourceTable& files);
 /// The names of all library files, sorted: `std.models.gpt`, ...
 std::vector<std::string> library_modules();
+/// Those that declare a `schedule` or `model` of their own name.
+std::vector<std::string> library_modules(std::string_view item);
+/// A `use` of that name, behind those of the module.
+Edit use_line(const ast::Module& module, std::string_view name);
 
 }  // namespace piper::sema

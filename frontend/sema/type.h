@@ -30,7 +30,7 @@ enum class TypeKind : std::uint8_t {
   tensor_i64,
   dimension,    // the name of a dimension: `along: seq`
   op,           // `F a` as an argument
-  measure,      // `peak_memory`, `bubble`, `traffic`
+  measure,      // `peak_memory`, `host_memory`, `bubble`, `traffic`
   initializer,  // `normal(0.02)`
   data,         // `bytes("web.txt", batch: 32, seq: 128)`
   optimizer,    // `adamw(lr: 1e-3)`

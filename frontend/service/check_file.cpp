@@ -117,8 +117,8 @@ std::vector<lower::Override> Compilation::default_values(std::string_view name) 
   return values_of_params();
 }
 
-lower::Observations Compilation::observe(std::string_view chosen_train) {
-  lower::Observations seen(program_->modules.front()->syntax);
+lower::Observations Compilation::observe(std::string_view chosen_train, sema::ModuleId of) {
+  lower::Observations seen(program_->modules[of.index()]->syntax);
   DiagnosticSink unread(context_.locations);
   const std::vector<lower::Override> values = values_of_params();
   const sema::TrainId chosen = program_->find_train(chosen_train);

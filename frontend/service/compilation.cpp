@@ -8,6 +8,7 @@
 #include "frontend/source/source_manager.h"
 #include "ir/dag/parse.h"
 #include "ir/verify/verify.h"
+#include "passes/plan/requirements.h"
 
 namespace piper::service {
 
@@ -95,7 +96,10 @@ bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
   std::vector<directive::Directive> directives;
   std::optional<dag::Dag> dag = dag::parse(*file, context_, sink, &directives);
   context_.poll();
-  if (dag && verify::verify(*dag, sink)) verify::verify_workspaces(*dag, backend::workspace_bytes, sink);
+  if (dag && verify::verify(*dag, sink) && dag->level == dag::Level::planned) {
+    verify::verify_workspaces(*dag, backend::workspace_bytes, sink);
+    passes::check_bubbles(*dag, sink);
+  }
   pir_ = std::move(dag);
   pir_directives_ = std::move(directives);
   return pir_ && !sink.has_errors();

@@ -94,8 +94,8 @@ class Compilation {
   std::vector<lower::Override> values_taken(std::span<const lower::Override> values) const;
 
   /// Lowers the trains, or the one of that name where there is one, and the schedules as a check does, and nothing more: what the expressions of the file
-  /// come to.
-  lower::Observations observe(std::string_view chosen_train);
+  /// come to; of another file that it uses, with `of`, its module.
+  lower::Observations observe(std::string_view chosen_train, sema::ModuleId of = sema::ModuleId(0));
   /// The values that a schedule by itself is lowered with, or those of the overrides that a train takes.
   std::vector<lower::Override> default_values(std::string_view name);
   /// All that the phases say of a subject: its plan, and that of its held-out program, verified. `after`: called after every pass.

@@ -1,5 +1,6 @@
 #include "frontend/service/document.h"
 
+#include <algorithm>
 #include <new>
 
 #include "ir/verify/verify.h"
@@ -183,12 +184,17 @@ std::vector<lower::Override> Document::default_values(const std::string& name, c
   return found.value != nullptr ? *found.value : std::vector<lower::Override>();
 }
 
-Answer<lower::Observations> Document::observations(const Cancellation* cancellation) {
-  return answer(observations_, cancellation, [&](DiagnosticSink&) -> std::optional<lower::Observations> {
+Answer<lower::Observations> Document::observations(std::string_view path, const Cancellation* cancellation) {
+  return answer(observations_[std::string(path)], cancellation, [&](DiagnosticSink&) -> std::optional<lower::Observations> {
     analysed();
     if (compilation_.program() == nullptr) return std::nullopt;
+    const auto& modules = compilation_.program()->modules;
+    const auto of = path == path_ ? modules.begin() : std::find_if(modules.begin(), modules.end(), [&](const auto& module) {
+      return !files().is_library(module->syntax.file) && normal_path(files().name(module->syntax.file)) == normal_path(path);
+    });
+    if (of == modules.end()) return std::nullopt;
     compilation_.set_overrides(compilation_.values_taken(choices_.values));
-    return compilation_.observe(choices_.train);
+    return compilation_.observe(choices_.train, sema::ModuleId::at(static_cast<std::size_t>(of - modules.begin())));
   });
 }
 

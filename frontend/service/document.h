@@ -101,7 +101,9 @@ class Document {
   };
   Done during(const Cancellation* cancellation, const std::function<void(Compilation&, DiagnosticSink&)>& work);
   /// What the expressions of the file come to, in its trains, or the chosen one, and in the schedules that a check compiles. Of a `.pir` file there is none.
-  Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr);
+  Answer<lower::Observations> observations(const Cancellation* cancellation = nullptr) { return observations(path_, cancellation); }
+  /// The same of the expressions of another file that it uses, which are places of `files()`; no value where it uses none of that path.
+  Answer<lower::Observations> observations(std::string_view path, const Cancellation* cancellation);
 
   /// Whether the answers may depend on that file.
   bool may_read(std::string_view path) const { return files_.may_read(path); }
@@ -136,7 +138,7 @@ class Document {
   std::unique_ptr<Kept<std::vector<Symbol>>> symbols_, subjects_;
   std::unique_ptr<Kept<std::vector<Use>>> uses_;
   std::unique_ptr<Kept<std::vector<CheckedSchedule>>> check_;
-  std::unique_ptr<Kept<lower::Observations>> observations_;
+  std::map<std::string, std::unique_ptr<Kept<lower::Observations>>, std::less<>> observations_;  // by path
   std::map<std::string, std::unique_ptr<Kept<Subject>>> lowered_;  // by request
   std::map<std::string, std::unique_ptr<Kept<Plan>>> plans_;
 };

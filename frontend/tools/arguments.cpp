@@ -356,9 +356,10 @@ std::string help_text(std::optional<Command> command) {
       const std::string initial = option.initial[0] ? " [" + std::string(option.initial) + "]" : "";
       text += row(std::string(option.name) + (option.value[0] ? " " + std::string(option.value) : ""), 24, option.summary + initial);
     }
-    if (*command == Command::train) {
+    const std::vector<runtime::OptionRow> variables = *command == Command::train ? environment_variables() : *command == Command::repl ? session_variables() : std::vector<runtime::OptionRow>();
+    if (!variables.empty()) {
       text += "\nEnvironment:\n";
-      for (const runtime::OptionRow& option : environment_variables()) {
+      for (const runtime::OptionRow& option : variables) {
         text += row(std::string(option.name) + "=" + option.type, 36, std::string(option.meaning) + " [" + option.initial + "]");
       }
     }

@@ -18,11 +18,20 @@ std::vector<runtime::OptionRow> environment_variables() {
   return rows;
 }
 
+std::vector<runtime::OptionRow> session_variables() {
+  return {
+      {"EDITOR", "command", "vi", "changes definitions, by `:edit`"},
+      {"PIPER_HISTORY", "file", "XDG_STATE_HOME/piper/history, else HOME/.local/state/piper/history", "keeps what is typed; empty: nothing"},
+  };
+}
+
 void report_unknown_variables(const std::map<std::string, std::string>& environment, DiagnosticSink& sink) {
   constexpr std::string_view kPrefix = "PIPER_";
   std::vector<std::string> known;  // behind the prefix, which makes names no more alike
-  for (const runtime::OptionRow& row : environment_variables()) {
-    if (const std::string_view name = row.name; name.starts_with(kPrefix)) known.emplace_back(name.substr(kPrefix.size()));
+  for (const auto& rows : {environment_variables(), session_variables()}) {
+    for (const runtime::OptionRow& row : rows) {
+      if (const std::string_view name = row.name; name.starts_with(kPrefix)) known.emplace_back(name.substr(kPrefix.size()));
+    }
   }
   for (auto variable = environment.lower_bound(std::string(kPrefix)); variable != environment.end() && variable->first.starts_with(kPrefix); ++variable) {
     const std::string name = variable->first.substr(kPrefix.size());
@@ -36,11 +45,24 @@ void report_unknown_variables(const std::map<std::string, std::string>& environm
   }
 }
 
+namespace {
+
+std::string value_of(const std::map<std::string, std::string>& environment, const char* name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+std::string history_path(const std::map<std::string, std::string>& environment) {
+  if (environment.contains("PIPER_HISTORY")) return value_of(environment, "PIPER_HISTORY");
+  if (const std::string folder = value_of(environment, "XDG_STATE_HOME"); !folder.empty()) return folder + "/piper/history";
+  const std::string home = value_of(environment, "HOME");
+  return home.empty() ? "" : home + "/.local/state/piper/history";
+}
+
 backend::JitOptions jit_options(const std::map<std::string, std::string>& environment) {
-  const auto variable = [&](const char* name) {
-    const auto found = environment.find(name);
-    return found == environment.end() ? std::string() : found->second;
-  };
+  const auto variable = [&](const char* name) { return value_of(environment, name); };
   backend::JitOptions options;
   options.compiler = variable("CXX");
   options.temporary_folder = variable("TMPDIR");

@@ -1,5 +1,5 @@
 #pragma once
-// The variables of the environment that `train` reads: the driver's own, and those of runtime/options.
+// The variables of the environment that commands read: the driver's own, and those of runtime/options.
 //
 //   const backend::JitOptions jit = jit_options(console.environment);   // CXX=clang++ PIPER_CACHE=/scratch/piper
 //   for (const runtime::OptionRow& row : environment_variables()) print(row.name, row.type, row.initial, row.meaning);
@@ -14,13 +14,18 @@
 
 namespace piper::tools {
 
-/// All of them, as `--help` prints them.
+/// Those of `train`, as `--help` prints them.
 std::vector<runtime::OptionRow> environment_variables();
+/// Those of `repl`.
+std::vector<runtime::OptionRow> session_variables();
 
 /// Warns of every variable whose name begins with `PIPER_` and is none of them.
 void report_unknown_variables(const std::map<std::string, std::string>& environment, DiagnosticSink& sink);
 
 /// How generated programs are built. A variable that is empty counts as unset.
 backend::JitOptions jit_options(const std::map<std::string, std::string>& environment);
+
+/// Where `repl` keeps what was typed; empty: nowhere.
+std::string history_path(const std::map<std::string, std::string>& environment);
 
 }  // namespace piper::tools

@@ -65,9 +65,10 @@ std::string man_page() {
       "which the runtime builds, loads and runs.\n"
       ".SH OPTIONS\n" + entry("--help", "", "Behind a command: its arguments and options.") + entry("--version", "", "The version.") + ".SH COMMANDS\n";
   for (const CommandRow& command : command_rows()) text += section_of(command);
-  text += ".SH ENVIRONMENT\nOf \\fBpiper train\\fR:\n";
-  for (const runtime::OptionRow& option : environment_variables()) {
-    text += entry(option.name, "", std::string(option.meaning) + " (" + option.type + ") [" + option.initial + "]");
+  text += ".SH ENVIRONMENT\n";
+  for (const auto& [command, rows] : {std::pair{"train", environment_variables()}, {"repl", session_variables()}}) {
+    text += "Of \\fBpiper " + std::string(command) + "\\fR:\n";
+    for (const runtime::OptionRow& option : rows) text += entry(option.name, "", std::string(option.meaning) + " (" + option.type + ") [" + option.initial + "]");
   }
   return text + ".SH EXIT STATUS\n0 clean, 1 diagnostics or a failed run, 2 wrong usage, 130 interrupted.\n";
 }

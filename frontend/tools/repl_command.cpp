@@ -9,6 +9,7 @@
 #include "frontend/repl/repl.h"
 #include "frontend/repl/tty.h"
 #include "frontend/tools/commands.h"
+#include "frontend/tools/environment.h"
 #include "frontend/tools/session.h"
 
 namespace piper::tools {
@@ -96,7 +97,7 @@ int run_repl(Console& console, const Arguments& arguments) {
   if (console.typed == Console::Typed::keys) {
     repl::Tty terminal(STDIN_FILENO, STDOUT_FILENO);
     session.say("piper repl: `:help` lists what can be typed, Ctrl-D ends\n");
-    repl::run_terminal(session, terminal);
+    repl::run_terminal(session, terminal, repl::HistoryFile(history_path(console.environment)));
     return kClean;
   }
   if (console.in == nullptr) return kClean;

@@ -83,20 +83,20 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   return out + "\n";
 }
 
-std::string show_orders(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives, bool grid) {
-  const passes::OrdersTable table = passes::orders_table(dag, passes::partition_name(directives));
+std::string show_orders(const Session& session, const dag::Dag& dag, bool grid) {
+  const passes::OrdersTable table = passes::orders_table(dag);
   if (session.arguments().format == "json") return views::orders_json(table, dag);
   return grid ? views::grid_text(table, dag, session.screen()) : views::orders_text(table);
 }
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
-std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, std::span<const directive::Directive> directives, const views::SimulationCosts& costs) {
+std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, const views::SimulationCosts& costs) {
   if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag) : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
-  if (kind.name == "timeline" || format == "svg" || format == "html") return timeline_picture(session, dag, directives, costs);
-  return show_orders(session, dag, directives, kind.name == "grid");
+  if (kind.name == "timeline" || format == "svg" || format == "html") return timeline_picture(session, dag, costs);
+  return show_orders(session, dag, kind.name == "grid");
 }
 
 /// The line as it may be written, of those that leave a program as it is without them.
@@ -170,7 +170,7 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
         .report(Code::unknown_subject, SourceRange(), "`{}` is a plan for the CPU: the workspaces of its kernels are not those of kernels for CUDA", arguments.positional[1])
         .hint("give the .pipe file: its plan is made for `--device cuda`");
   } else {
-    if (const auto text = shown(session, kind, dag, session.compilation().pir_directives(), costs)) session.write(*text);
+    if (const auto text = shown(session, kind, dag, costs)) session.write(*text);
   }
   return session.finish();
 }
@@ -223,7 +223,7 @@ int run_show(Console& console, const Arguments& arguments) {
   }
   const auto dag = session.compile(*subject, needed_level(*kind, arguments));
   if (!dag) return session.finish();
-  auto text = shown(session, *kind, *dag, directives, *simulated_at);
+  auto text = shown(session, *kind, *dag, *simulated_at);
   const bool as_text = arguments.format.empty() || arguments.format == "text";
   if (text && kind->name == "memory" && as_text && subject->is_train) *text += peaks_without(session, *subject, *dag, directives);
   if (text) session.write(*text);

@@ -43,9 +43,9 @@ std::string traffic_picture(const Session& session, const dag::Dag& dag) {
   return format == "svg" ? pictures::traffic_svg(rows, "traffic of " + title_of(session.arguments())) : pictures::traffic_text(rows, dag);
 }
 
-std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives, const views::SimulationCosts& costs) {
+std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs) {
   const Arguments& arguments = session.arguments();
-  auto timeline = views::simulate(costs, dag, directives, session.sink());
+  auto timeline = views::simulate(costs, dag, session.sink());
   if (!timeline) return std::nullopt;
   const pictures::Picture picture = pictures::make_picture(title_of(arguments), std::move(*timeline), &dag, session.context().locations);
   if (arguments.format == "json") return pictures::timeline_json(picture);

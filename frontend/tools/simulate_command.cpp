@@ -8,8 +8,8 @@ int run_simulate(Console& console, const Arguments& arguments) {
   Session session(console, arguments);
   const auto costs = read_simulation_costs(session);
   if (!costs || !session.open(arguments.positional[0])) return session.finish();
-  const auto print = [&](const dag::Dag& dag, std::span<const directive::Directive> directives) {
-    const auto timeline = views::simulate(*costs, dag, directives, session.sink());
+  const auto print = [&](const dag::Dag& dag) {
+    const auto timeline = views::simulate(*costs, dag, session.sink());
     if (!timeline) return;
     const LocationTable& locations = session.context().locations;
     session.write(arguments.format == "json" ? views::simulation_json(*timeline, locations) : views::simulation_text(*timeline, locations));
@@ -19,7 +19,7 @@ int run_simulate(Console& console, const Arguments& arguments) {
       session.sink().report(Code::level_too_low, SourceRange(), "`simulate` needs a DAG at level `{}` here, and the file is at level `{}`", dag::level_name(costs->needed()),
                             dag::level_name(dag->level));
     } else {
-      print(*dag, session.compilation().pir_directives());
+      print(*dag);
     }
     return session.finish();
   }
@@ -27,8 +27,7 @@ int run_simulate(Console& console, const Arguments& arguments) {
   leave_to_machine(session, *costs, name);
   auto subject = session.subject(name, false);
   if (!subject) return session.finish();
-  const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
-  if (const auto dag = session.compile(*subject, dag::Level::planned)) print(*dag, directives);
+  if (const auto dag = session.compile(*subject, dag::Level::planned)) print(*dag);
   return session.finish();
 }
 

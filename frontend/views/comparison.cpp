@@ -60,9 +60,8 @@ std::pair<std::string, std::string> taken_apart(const std::string& word) {
 Compared compared(std::string name, Timeline timeline, const dag::Dag& plan, std::string_view declaration) {
   Compared row{.name = std::move(name), .timeline = std::move(timeline)};
   for (const Timeline::Rank& rank : row.timeline.ranks) row.peak = std::max(row.peak, rank.peak);
-  const passes::Measures measures = passes::measure(plan);
-  row.bytes = measures.peak_memory;
-  row.traffic = measures.traffic;
+  row.bytes = passes::peak_memory(plan).bytes;
+  row.traffic = passes::traffic(plan);
   row.lines = lines_of(declaration);
   return row;
 }
@@ -91,10 +90,9 @@ std::optional<Compared> look_at(service::Compilation& compilation, const Look& l
   compilation.set_overrides(std::move(given));
   auto subject = compilation.subject(look.name, false, sink);
   if (!subject) return std::nullopt;
-  const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
   const auto dag = compilation.compile(*subject, {}, sink);
   if (!dag) return std::nullopt;
-  auto timeline = simulate(look.costs, *dag, directives, sink);
+  auto timeline = simulate(look.costs, *dag, sink);
   if (!timeline) return std::nullopt;
   Compared row = compared(look.shown, std::move(*timeline), *dag, declaration_text(compilation, look.name));
   if (look.picture) row.picture = pictures::make_picture(look.shown, row.timeline, &*dag, compilation.context().locations);

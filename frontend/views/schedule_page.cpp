@@ -81,13 +81,12 @@ std::optional<SchedulePage> schedule_page(const source::FileSystem& files, const
   compilation.set_overrides(page.sizes);
   auto subject = compilation.subject(name, false, sink);
   if (!subject) return std::nullopt;
-  const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
   const auto dag = compilation.compile(*subject, {}, sink);
   if (!dag) return std::nullopt;
-  const auto timeline = simulate(costs, *dag, directives, sink);
+  const auto timeline = simulate(costs, *dag, sink);
   if (!timeline) return std::nullopt;
   page.figures = figures_text(*timeline);
-  page.grid = grid_text(passes::orders_table(*dag, passes::partition_name(directives)), *dag, {});
+  page.grid = grid_text(passes::orders_table(*dag), *dag, {});
   look_at_all(files, compilation.library_schedules(), costs, compilation.context().cancellation, page);
   return page;
 }

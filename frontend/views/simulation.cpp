@@ -1,12 +1,11 @@
 #include "frontend/views/simulation.h"
 
-#include "passes/order/orders_table.h"
 #include "passes/simulate/operations.h"
 
 namespace piper::views {
 
-std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, std::span<const directive::Directive> directives, DiagnosticSink& sink) {
-  if (!costs.of_plan()) return passes::simulate_operations(dag, passes::partition_name(directives), costs.operations, sink);
+std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, DiagnosticSink& sink) {
+  if (!costs.of_plan()) return passes::simulate_operations(dag, costs.operations, sink);
   if (costs.machine && !service::fits(costs.machine->machine, dag, sink)) return std::nullopt;
   passes::ActionCosts actions = service::costs_of(dag, costs.actions.value_or(service::MeasuredCosts()), sink);
   if (costs.machine) {

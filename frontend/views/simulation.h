@@ -2,7 +2,6 @@
 // At which costs something is simulated, and the timeline of a compiled program at them.
 
 #include <optional>
-#include <span>
 
 #include "frontend/service/cost_text.h"
 #include "frontend/service/machine.h"
@@ -21,6 +20,6 @@ struct SimulationCosts {
 };
 
 /// `dag` is at the level that the costs need. Nothing after an error.
-std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, std::span<const directive::Directive> directives, DiagnosticSink& sink);
+std::optional<passes::Timeline> simulate(const SimulationCosts& costs, const dag::Dag& dag, DiagnosticSink& sink);
 
 }  // namespace piper::views

@@ -156,6 +156,7 @@ struct Dag {
   // ---- strategy facts
   Mesh mesh;
   DeviceSetTable device_sets;
+  Symbol stages;               // the name of the stages, where exactly one directive partitions
   std::vector<SplitDim> dims;
   std::vector<Bucket> buckets;
   std::vector<Stream> streams;

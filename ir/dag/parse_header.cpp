@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "ir/dag/parse_parts.h"
@@ -28,6 +29,7 @@ class HeaderParser {
     dag_.level = static_cast<Level>(i);
     dag_.forward_only = reader_.accept("forward_only");
     while (!reader_.failed() && !reader_.at("graph")) statement();
+    check_stages();
     for (const auto& [token, chunk, pass] : chunk_bodies_) {
       const auto body = names_.bodies.find(token.text);
       if (body == names_.bodies.end()) return reader_.fail(Code::unknown_dag_name, token, "`{}` is not a body of this text", token.text);
@@ -50,7 +52,7 @@ class HeaderParser {
     static constexpr std::pair<std::string_view, void (HeaderParser::*)()> kStatements[] = {
         {"train", &HeaderParser::train},   {"mesh", &HeaderParser::mesh},     {"split", &HeaderParser::split},     {"param", &HeaderParser::param},
         {"input", &HeaderParser::input},   {"loss", &HeaderParser::loss},     {"chunk", &HeaderParser::chunk},     {"body", &HeaderParser::body},
-        {"bucket", &HeaderParser::bucket}, {"stream", &HeaderParser::stream}, {"claim", &HeaderParser::claim},     {"directives", &HeaderParser::directives},
+        {"bucket", &HeaderParser::bucket}, {"stages", &HeaderParser::stages}, {"stream", &HeaderParser::stream}, {"claim", &HeaderParser::claim},     {"directives", &HeaderParser::directives},
     };
     if (reader_.at("require")) return require();  // the word is a part of the directive
     const TextReader::Token where = reader_.peek();
@@ -94,6 +96,19 @@ class HeaderParser {
     }
     reader_.expect(")");
     dag_.mesh.loc = reader_.location();
+  }
+
+  void stages() {
+    stages_ = reader_.peek();
+    if (dag_.stages.valid()) reader_.fail(Code::repeated_dag_name, stages_, "a text names its stages once");
+    dag_.stages = reader_.symbol("the name of the stages");
+  }
+
+  void check_stages() {
+    const bool found = !dag_.stages.valid() || std::any_of(dag_.chunks.begin(), dag_.chunks.end(), [&](const Chunk& chunk) {
+      return chunk.region.valid() && dag_.regions.coordinate(chunk.region, dag_.stages).has_value();
+    });
+    if (!found) reader_.fail(Code::unknown_dag_name, stages_, "no region of a chunk is a `{}`", stages_.text);
   }
 
   void split() {
@@ -288,6 +303,7 @@ class HeaderParser {
   std::vector<directive::Directive>* directives_;
   std::vector<ChunkBody> chunk_bodies_;
   bool has_train_ = false;
+  TextReader::Token stages_;  // where they are named
 };
 
 }  // namespace

@@ -62,6 +62,11 @@ class Printer : NamePrinter {
       os_ << ')';
       end_line(dag_.mesh.loc);
     }
+    if (dag_.stages.valid()) {
+      os_ << "stages ";
+      symbol(dag_.stages);
+      os_ << '\n';
+    }
     for (const SplitDim& dim : dag_.dims) {
       os_ << "split ";
       symbol(dim.of);

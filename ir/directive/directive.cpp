@@ -31,6 +31,16 @@ bool holds_over(const Place& a, const Selector& of_a, const Place& b, const Sele
   return a.depth != b.depth ? a.depth < b.depth : named(of_a) > named(of_b);
 }
 
+bool counts_bytes(Measure measure) {
+  enum Unit { bytes, ratio };
+  constexpr Unit kUnits[] = {
+#define MEASURE(name, unit) unit,
+#include "ir/directive/measures.def"
+#undef MEASURE
+  };
+  return kUnits[static_cast<std::size_t>(measure)] == bytes;
+}
+
 bool holds(double found, Compare compare, double bound) {
   switch (compare) {
     case Compare::less: return found < bound;

@@ -133,13 +133,24 @@ struct Freeze {
   LocId loc;
 };
 
-enum class Measure : std::uint8_t { peak_memory, bubble, traffic };
+enum class Measure : std::uint8_t {
+#define MEASURE(name, unit) name,
+#include "ir/directive/measures.def"
+#undef MEASURE
+};
+inline constexpr std::string_view kMeasureNames[] = {
+#define MEASURE(name, unit) #name,
+#include "ir/directive/measures.def"
+#undef MEASURE
+};
+/// Counted in bytes; else it is a ratio.
+bool counts_bytes(Measure measure);
 enum class Compare : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
 
 /// `found < bound`, or what else `compare` is.
 bool holds(double found, Compare compare, double bound);
 
-/// `require peak_memory < 8GiB else "text"`: checked after planning. Bytes for memory and traffic, a ratio for bubble.
+/// `require peak_memory < 8GiB else "text"`: checked after planning. `bound` is in the measure's unit.
 struct Require {
   Measure measure;
   Compare compare;
@@ -229,9 +240,26 @@ struct Optimizer {
   double weight_decay = 0;                    // decoupled for adamw, added to the gradient for sgd
   std::optional<double> clip;                 // global gradient norm
   LocId loc;
+
+  static constexpr std::uint32_t kMaxSlots = 2;
   /// State tensors that it keeps per parameter: adamw both moments, sgd the momentum if it has one.
-  std::uint32_t slots() const { return kind == Kind::adamw ? 2 : momentum != 0 ? 1 : 0; }
+  std::uint32_t slots() const {
+    switch (kind) {
+      case Kind::sgd: return momentum != 0 ? 1 : 0;
+      case Kind::adamw: return 2;
+    }
+    return 0;
+  }
+  /// Its update takes 1 - beta1^t and 1 - beta2^t of step t as scalars.
+  bool corrects_bias() const {
+    switch (kind) {
+      case Kind::sgd: return false;
+      case Kind::adamw: return true;
+    }
+    return false;
+  }
 };
+inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adamw"};
 
 /// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
 /// uniform in [0, classes). arrays: lines of a file of numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i) alone.

@@ -218,7 +218,7 @@ Enum choose(TextReader& reader, std::string_view what, const std::string_view (&
 
 Require parse_require(TextReader& reader) {
   Require require{};
-  require.measure = choose<Measure>(reader, "a measure", {"peak_memory", "bubble", "traffic"});
+  require.measure = choose<Measure>(reader, "a measure", kMeasureNames);
   require.compare = choose<Compare>(reader, "a comparison", {"<", "<=", ">", ">=", "==", "!="});
   require.bound = reader.number("a bound");
   if (reader.accept("else")) require.message = reader.string("a message");
@@ -258,7 +258,7 @@ Data parse_data(TextReader& reader) {
 
 Optimizer parse_optimizer(TextReader& reader) {
   Optimizer optimizer;
-  optimizer.kind = choose<Optimizer::Kind>(reader, "an optimizer", {"sgd", "adamw"});
+  optimizer.kind = choose<Optimizer::Kind>(reader, "an optimizer", kOptimizerNames);
   reader.expect("(");
   reader.expect("lr");
   reader.expect(":");

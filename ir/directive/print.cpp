@@ -95,9 +95,8 @@ class Printer {
   void operator()(const Freeze& freeze) { treat("freeze ", freeze.targets, freeze.loc); }
 
   void operator()(const Require& require) {
-    constexpr llvm::StringRef kMeasures[] = {"peak_memory", "bubble", "traffic"};
     constexpr llvm::StringRef kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
-    os_ << "require " << kMeasures[static_cast<std::size_t>(require.measure)] << ' '
+    os_ << "require " << llvm::StringRef(kMeasureNames[static_cast<std::size_t>(require.measure)]) << ' '
         << kCompares[static_cast<std::size_t>(require.compare)] << ' ';
     print_number(os_, require.bound);
     if (!require.message.empty()) {
@@ -280,22 +279,22 @@ void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
 
 void print(const Optimizer& optimizer, llvm::raw_ostream& os, const Context& context) {
   constexpr llvm::StringRef kRates[] = {"constant", "cosine", "linear"};
-  const bool adamw = optimizer.kind == Optimizer::Kind::adamw;
   const auto field = [&](llvm::StringRef name, double value) {
     os << ", " << name << ": ";
     print_number(os, value);
   };
-  os << (adamw ? "adamw" : "sgd") << "(lr: " << kRates[static_cast<std::size_t>(optimizer.lr.kind)] << '(';
+  os << llvm::StringRef(kOptimizerNames[static_cast<std::size_t>(optimizer.kind)]) << "(lr: " << kRates[static_cast<std::size_t>(optimizer.lr.kind)] << '(';
   print_number(os, optimizer.lr.base);
   os << ", warmup: " << optimizer.lr.warmup;
   field("floor", optimizer.lr.floor);
   os << ')';
-  if (adamw) {
-    field("beta1", optimizer.beta1);
-    field("beta2", optimizer.beta2);
-    field("eps", optimizer.eps);
-  } else {
-    field("momentum", optimizer.momentum);
+  switch (optimizer.kind) {
+    case Optimizer::Kind::sgd: field("momentum", optimizer.momentum); break;
+    case Optimizer::Kind::adamw:
+      field("beta1", optimizer.beta1);
+      field("beta2", optimizer.beta2);
+      field("eps", optimizer.eps);
+      break;
   }
   field("weight_decay", optimizer.weight_decay);
   if (optimizer.clip) field("clip", *optimizer.clip);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
-#include <map>
-#include <tuple>
+#include <optional>
 
 #include "ir/verify/plan_facts.h"
 
@@ -12,25 +11,25 @@ namespace {
 using directive::Measure;
 using dag::EdgeClass;
 
-/// The measures that a `require` of the header bounds, from the actions and messages of the plan.
+/// The measures in bytes that a `require` of the header bounds, from the actions and messages of the plan. A bubble is the simulator's.
 class Measures {
  public:
   explicit Measures(const Facts& facts) : facts_(facts), dag_(facts.dag) {}
 
-  double of(Measure measure) const {
+  std::optional<double> of(Measure measure) const {
     switch (measure) {
-      case Measure::peak_memory: return peak_memory();
+      case Measure::peak_memory: return most(&dag::Role::arena_bytes);
+      case Measure::host_memory: return most(&dag::Role::host_bytes);
       case Measure::traffic: return traffic();
-      case Measure::bubble: return bubble();
+      case Measure::bubble: break;
     }
-    return 0;
+    return std::nullopt;
   }
 
  private:
-  /// The largest arena.
-  double peak_memory() const {
+  double most(std::int64_t dag::Role::*bytes) const {
     std::int64_t most = 0;
-    for (const dag::Role& role : dag_.plan->roles) most = std::max(most, role.arena_bytes);
+    for (const dag::Role& role : dag_.plan->roles) most = std::max(most, role.*bytes);
     return static_cast<double>(most);
   }
 
@@ -74,94 +73,6 @@ class Measures {
     return static_cast<double>(total);
   }
 
-  /// What the order of the passes says beside the values: a backward follows its forward, what runs again stands between them, BW follows its BI, and backwards follow each other as the forwards do, the
-  /// other way around. Pairs (later, earlier), sorted.
-  std::vector<std::pair<NodeId, NodeId>> order_of_passes() const {
-    std::map<std::tuple<dag::ChunkId, dag::Instance, Pass>, NodeId> run;  // F, R, and as B the backward that later ones follow
-    const auto find = [&](dag::ChunkId chunk, const dag::Instance& instance, Pass pass) {
-      const auto found = run.find({chunk, instance, pass});
-      return found == run.end() ? NodeId() : found->second;
-    };
-    for (const NodeId id : dag_.order) {
-      const Node& node = facts_.node(id);
-      if (runs_body(node.kind) && node.pass != Pass::BW) run[{node.chunk, node.instance, std::min(node.pass, Pass::B)}] = id;
-    }
-    std::vector<std::pair<NodeId, NodeId>> pairs;
-    const auto follows = [&](NodeId later, NodeId earlier) {
-      if (later.valid() && earlier.valid()) pairs.emplace_back(later, earlier);
-    };
-    for (const NodeId id : dag_.order) {
-      const Node& node = facts_.node(id);
-      if (!runs_body(node.kind)) continue;
-      if (node.pass == Pass::BW) follows(id, find(node.chunk, node.instance, Pass::B));
-      if (is_backward(node.pass)) follows(id, find(node.chunk, node.instance, Pass::R));
-      if (node.pass != Pass::F) {
-        follows(id, find(node.chunk, node.instance, Pass::F));
-        continue;
-      }
-      for (const Input& input : dag_.inputs_of(node)) {
-        if (input.cls != EdgeClass::data || !input.source.node.valid()) continue;
-        const Node* source = &facts_.node(input.source.node);
-        if (is_recv(source->kind)) {
-          for (const NodeId member : dag_.comms[source->comm.index()].members) source = is_send(facts_.node(member).kind) ? &facts_.node(member) : source;
-        }
-        if (runs_body(source->kind) || is_send(source->kind)) follows(find(source->chunk, node.instance, Pass::B), find(node.chunk, node.instance, Pass::B));
-      }
-    }
-    std::sort(pairs.begin(), pairs.end());
-    return pairs;
-  }
-
-  struct Clock {
-    std::int64_t first = -1, last = 0, work = 0;
-  };
-
-  /// The part of the longest span in which the busiest rank would be idle: F, R, BI and BW take one unit, B two, all else nothing.
-  double bubble() const {
-    const std::vector<dag::Role>& roles = dag_.plan->roles;
-    std::vector<std::vector<std::uint32_t>> runs(dag_.nodes.size());  // per node: the roles that run it
-    for (std::uint32_t r = 0; r < roles.size(); ++r) {
-      for (const Action& action : roles[r].actions) runs[action.node.index()].push_back(r);
-    }
-    std::vector<std::int64_t> end(dag_.nodes.size(), 0);
-    const auto fed = [&](const Node& node) {
-      std::int64_t time = 0;
-      for (const Input& input : dag_.inputs_of(node)) {
-        if (input.cls != EdgeClass::param) time = std::max(time, end[input.source.node.index()]);
-      }
-      return time;
-    };
-    const std::vector<std::pair<NodeId, NodeId>> passes = order_of_passes();
-    std::vector<Clock> clocks(roles.size());
-    for (const NodeId id : dag_.order) {
-      const Node& node = facts_.node(id);
-      std::int64_t& ends = end[id.index()];
-      ends = fed(node);
-      for (auto pair = std::lower_bound(passes.begin(), passes.end(), std::pair(id, NodeId(0))); pair != passes.end() && pair->first == id; ++pair) {
-        ends = std::max(ends, end[pair->second.index()]);
-      }
-      if (is_communication(node.kind)) {
-        for (const NodeId member : dag_.comms[node.comm.index()].members) ends = std::max(ends, fed(facts_.node(member)));
-      }
-      if (!runs_body(node.kind)) continue;
-      for (const std::uint32_t r : runs[id.index()]) ends = std::max(ends, clocks[r].last);
-      const std::int64_t units = node.pass == Pass::B ? 2 : 1;
-      for (const std::uint32_t r : runs[id.index()]) {
-        if (clocks[r].first < 0) clocks[r].first = ends;
-        clocks[r].last = ends + units;
-        clocks[r].work += units;
-      }
-      ends += units;
-    }
-    std::int64_t span = 0, work = 0;
-    for (const Clock& clock : clocks) {
-      if (clock.first < 0) continue;
-      span = std::max(span, clock.last - clock.first);
-      work = std::max(work, clock.work);
-    }
-    return span == 0 ? 0 : 1 - static_cast<double>(work) / static_cast<double>(span);
-  }
-
   const Facts& facts_;
   const Dag& dag_;
 };
@@ -176,13 +87,12 @@ std::string number(double value) {
 
 void check_measures(const Facts& facts) {
   if (facts.dag.forward_only) return;  // the bounds are those of training
-  constexpr const char* kNames[] = {"peak_memory", "bubble", "traffic"};
   constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
   const Measures measures(facts);
   for (const directive::Require& require : facts.dag.requirements) {
-    const double found = measures.of(require.measure);
-    if (directive::holds(found, require.compare, require.bound)) continue;
-    facts.sink.report(Code::measure_out_of_bounds, require.loc, "`{}` of this plan is {}, but {} {} is required{}", kNames[static_cast<std::size_t>(require.measure)], number(found),
+    const std::optional<double> found = measures.of(require.measure);
+    if (!found || directive::holds(*found, require.compare, require.bound)) continue;
+    facts.sink.report(Code::measure_out_of_bounds, require.loc, "`{}` of this plan is {}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)], number(*found),
                       kCompares[static_cast<std::size_t>(require.compare)], number(require.bound), require.message.empty() ? "" : ": " + require.message);
   }
 }

@@ -42,7 +42,11 @@ class State {
   std::int64_t slots() const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
-    return optimizer.kind == directive::Optimizer::Kind::adamw ? 2 : optimizer.momentum != 0 ? 1 : 0;
+    switch (optimizer.kind) {
+      case directive::Optimizer::Kind::sgd: return optimizer.momentum != 0 ? 1 : 0;
+      case directive::Optimizer::Kind::adamw: return 2;
+    }
+    return 0;
   }
 
   /// Parameters and gradients as large as the bucket, every slot of the optimizer as this device's share of it; so are they where they are cut.

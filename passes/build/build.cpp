@@ -63,7 +63,9 @@ void DagBuilder::copy_facts() {
   dag_.settings = strategy_.settings;
   dag_.mesh = strategy_.mesh;
   dag_.device_sets = strategy_.device_sets;
+  std::size_t partitions = 0;
   for (const Directive& directive : strategy_.directives) {
+    if (const auto* partition = std::get_if<directive::Partition>(&directive)) dag_.stages = ++partitions == 1 ? partition->into.name : Symbol();
     if (const auto* require = std::get_if<directive::Require>(&directive)) dag_.requirements.push_back(*require);
   }
 }

@@ -31,7 +31,7 @@ struct Dims {
 
 class Table {
  public:
-  Table(const Dag& dag, Symbol partition) : dag_(dag), partition_(partition), dims_(dag), texts_(dag) {}
+  explicit Table(const Dag& dag) : dag_(dag), dims_(dag), texts_(dag) {}
 
   OrdersTable run() {
     choose_rows();
@@ -47,7 +47,7 @@ class Table {
       const RegionId region = dag_.chunks[node.chunk.index()].region;
       OrdersTable::Op op;
       op.pass = node.pass;
-      if (partition_.valid() && region.valid()) op.stage = dag_.regions.coordinate(region, partition_);
+      if (dag_.stages.valid() && region.valid()) op.stage = dag_.regions.coordinate(region, dag_.stages);
       op.copy = Dims::at(node.instance, dims_.copy);
       op.slice = Dims::at(node.instance, dims_.slice);
       op.mb = op.copy * per_copy + Dims::at(node.instance, dims_.mb);
@@ -105,7 +105,7 @@ class Table {
     }
   }
 
-  std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(partition_)) + "[" + std::to_string(stage) + "]"; }
+  std::string stage_text(std::uint32_t stage) const { return std::string(dag_.context->text(dag_.stages)) + "[" + std::to_string(stage) + "]"; }
 
   /// Claimed ranks, then the smallest sets with chunks that no claim meets.
   void choose_rows() {
@@ -195,7 +195,6 @@ class Table {
   }
 
   const Dag& dag_;
-  Symbol partition_;
   Dims dims_;
   const PieceTexts texts_;
   OrdersTable out_;
@@ -207,17 +206,6 @@ class Table {
 
 }  // namespace
 
-OrdersTable orders_table(const Dag& dag, Symbol partition) { return Table(dag, partition).run(); }
-
-Symbol partition_name(std::span<const directive::Directive> directives) {
-  Symbol name;
-  for (const directive::Directive& directive : directives) {
-    const auto* partition = std::get_if<directive::Partition>(&directive);
-    if (partition == nullptr) continue;
-    if (name.valid()) return {};
-    name = partition->into.name;
-  }
-  return name;
-}
+OrdersTable orders_table(const Dag& dag) { return Table(dag).run(); }
 
 }  // namespace piper::passes

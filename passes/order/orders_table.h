@@ -41,10 +41,7 @@ struct OrdersTable {
   std::vector<std::vector<std::uint32_t>> placement;    // per copy: the row of every stage; empty: no single one, and every operation says its devices
 };
 
-/// `dag` is at level ordered or above. `partition`: the name that `partition_name` gives; invalid: none.
-OrdersTable orders_table(const dag::Dag& dag, Symbol partition);
-
-/// The name of the stages, when exactly one directive partitions.
-Symbol partition_name(std::span<const directive::Directive> directives);
+/// `dag` is at level ordered or above.
+OrdersTable orders_table(const dag::Dag& dag);
 
 }  // namespace piper::passes

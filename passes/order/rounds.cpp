@@ -197,7 +197,7 @@ class Rounds {
   }
 
   void make_gather(const Run& run) {
-    const NodeId whole = run.share->gather, id = repeat(whole, run.readers.front(), begun_.insert(whole.value()).second);
+    const NodeId whole = run.share->gather, id = repeat(whole, run.readers.front(), begun_.insert(whole.value()).second, dag_.inputs_of(dag_.node(whole)));
     for (const NodeId reader : run.readers) {
       const Node& node = dag_.node(reader);
       for (std::uint32_t e = node.first_input; e < node.first_input + node.num_inputs; ++e) {
@@ -243,8 +243,9 @@ class Rounds {
     for (const Input& input : dag_.inputs_of(dag_.node(share.reduction))) inputs[round_of[input.source.node.value()]].push_back(input);
     std::vector<NodeId>& rounds = rounds_of_[share.reduction.value()];
     for (std::size_t r = 0; r < last.size(); ++r) {
-      rounds.push_back(repeat(share.reduction, last[r], r + 1 == last.size()));
-      dag_.set_inputs(rounds.back(), inputs[r]);
+      const bool takes_place = r + 1 == last.size();
+      rounds.push_back(repeat(share.reduction, last[r], takes_place, inputs[r]));
+      if (takes_place) dag_.set_inputs(share.reduction, inputs[r]);
       if (rounds.back() == share.reduction && named_.contains(share.reduction.value())) continue;
       after_[last[r].value()].push_back(rounds.back());
     }
@@ -272,14 +273,14 @@ class Rounds {
 
   /// A collective like that of the whole step, called after work that begins or ends its round. The first gather and the last reduction take its place in the tables;
   /// where an order names it they stand where the order says, too.
-  NodeId repeat(NodeId whole, NodeId work, bool takes_place) {
+  /// `inputs` of a new one.
+  NodeId repeat(NodeId whole, NodeId work, bool takes_place, std::span<const Input> inputs) {
     NodeId id = whole;
     if (takes_place && !named_.contains(whole.value())) placed_.insert(whole.value());
     if (!takes_place) {
       Node node = dag_.node(whole);
       node.comm = CommId::at(dag_.comms.size());
       const Comm of_whole = dag_.comms[dag_.node(whole).comm.index()];
-      const std::span<const Input> inputs = dag_.inputs_of(dag_.node(whole));
       id = dag_.add(node, std::vector<Input>(inputs.begin(), inputs.end()));
       dag_.comms.push_back({{id}, of_whole.axes, of_whole.loc});
     }

@@ -149,7 +149,7 @@ class Advice {
   std::optional<std::int64_t> peak(const directive::Strategy& strategy) {
     DiagnosticSink unread(model_.context().locations);
     const std::optional<Dag> dag = compile(model_, strategy, unread, options_);
-    return dag ? std::optional(measure(*dag).peak_memory) : std::nullopt;
+    return dag ? std::optional(peak_memory(*dag).bytes) : std::nullopt;
   }
 
   bool fits(std::uint32_t prefetch) {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "passes/plan/traffic_table.h"
-#include "passes/simulate/work_times.h"
+#include "passes/simulate/operations.h"
 
 namespace piper::passes {
 
@@ -15,28 +15,81 @@ using directive::Measure;
 
 namespace {
 
-/// The idle part of the longest span of a role, at unit costs (DESIGN.md section 8).
-double bubble_of(const Dag& dag) {
-  const WorkGraph graph(dag);
-  const RoleTable roles(dag, {});
-  const WorkRules rules = unit_rules(dag, graph, roles);
-  const WorkTimes times(dag, graph, roles, rules);
-  double span = 0, most = 0;
-  for (const std::vector<std::uint32_t>& sequence : rules.sequences) {
-    if (sequence.empty()) continue;
-    double work = 0;
-    for (const std::uint32_t unit : sequence) work += rules.cost[unit];
-    span = std::max(span, times.finish(sequence.back()) - times.start(sequence.front()));
-    most = std::max(most, work);
-  }
-  return span == 0 ? 0 : 1 - most / span;
-}
-
 std::string ratio_text(double ratio) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", ratio);
   return text;
 }
+
+Most most_of(const Dag& dag, std::int64_t Role::*bytes) {
+  Most most;
+  for (std::size_t i = 0; i < dag.plan->roles.size(); ++i) {
+    if (dag.plan->roles[i].*bytes > most.bytes) most = {dag.plan->roles[i].*bytes, i};
+  }
+  return most;
+}
+
+class Requirements {
+ public:
+  Requirements(const Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice) : dag_(dag), sink_(sink), memory_advice_(memory_advice) {}
+
+  /// Those that `looks` names; the bounds are those of training.
+  template <typename Looks>
+  bool met(const Looks& looks) {
+    bool met = true;
+    for (const directive::Require& require : dag_.requirements) {
+      if (!dag_.forward_only && looks(require.measure)) met &= check(require);
+    }
+    return met;
+  }
+
+ private:
+  struct Found {
+    double value;
+    std::optional<std::size_t> role = {};
+  };
+
+  Found find(Measure measure) {
+    const auto of = [](const Most& most) { return Found{static_cast<double>(most.bytes), most.role}; };
+    switch (measure) {
+      case Measure::peak_memory: return of(peak_memory(dag_));
+      case Measure::host_memory: return of(host_memory(dag_));
+      case Measure::bubble: return {bubble_span(dag_)};
+      case Measure::traffic: return {static_cast<double>(traffic(dag_))};
+    }
+    return {};
+  }
+
+  bool check(const directive::Require& require) {
+    constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
+    const Found found = find(require.measure);
+    if (directive::holds(found.value, require.compare, require.bound)) return true;
+    const auto text = [&](double value) { return directive::counts_bytes(require.measure) ? bytes_text(value) : ratio_text(value); };
+    const std::string where = found.role ? " on rank `" + std::string(dag_.context->text(dag_.plan->roles[*found.role].name)) + "`" : "";
+    auto report = sink_.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)],
+                               text(found.value), where, kCompares[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
+    const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
+    report.hint("{}", bounded ? way_below(require.measure) : "the program is what it is: change the bound");
+    return false;
+  }
+
+  std::string way_below(Measure measure) {
+    switch (measure) {
+      case Measure::peak_memory:
+        if (!advice_) advice_ = memory_advice_ ? memory_advice_() : "";
+        return !advice_->empty() ? *advice_ : "more stages or microbatches make the parts smaller, an order that starts backwards earlier keeps fewer of them";
+      case Measure::host_memory: return "`offload` fewer instances or regions, with a larger `window`, or cut optimizer state into shares with `zero: 1`";
+      case Measure::bubble: return "more microbatches, or an order with `BI` and `BW`, leave less time idle";
+      case Measure::traffic: return "fewer stages, or larger parts per device, send less";
+    }
+    return {};
+  }
+
+  const Dag& dag_;
+  DiagnosticSink& sink_;
+  const std::function<std::string()>& memory_advice_;
+  std::optional<std::string> advice_;
+};
 
 }  // namespace
 
@@ -53,55 +106,23 @@ std::string bytes_text(double bytes) {
   return text;
 }
 
-Measures measure(const Dag& dag) {
-  Measures measures;
-  for (std::size_t i = 0; i < dag.plan->roles.size(); ++i) {
-    if (dag.plan->roles[i].arena_bytes <= measures.peak_memory) continue;
-    measures.peak_memory = dag.plan->roles[i].arena_bytes;
-    measures.peak_role = i;
-  }
-  measures.bubble = bubble_of(dag);
+Most peak_memory(const Dag& dag) { return most_of(dag, &Role::arena_bytes); }
+Most host_memory(const Dag& dag) { return most_of(dag, &Role::host_bytes); }
+
+std::int64_t traffic(const Dag& dag) {
+  std::int64_t bytes = 0;
   for (const Comm& comm : dag.comms) {
-    if (!copies_to_or_from_host(dag.node(comm.members.front()).kind)) measures.traffic += bytes_sent(dag, comm);
+    if (!copies_to_or_from_host(dag.node(comm.members.front()).kind)) bytes += bytes_sent(dag, comm);
   }
-  return measures;
+  return bytes;
 }
 
 bool check_requirements(const Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice) {
-  if (dag.requirements.empty() || dag.forward_only) return true;
-  const Measures measures = measure(dag);
-  bool met = true;
-  std::optional<std::string> advice;
-  for (const directive::Require& require : dag.requirements) {
-    constexpr const char* kNames[] = {"peak_memory", "bubble", "traffic"};
-    constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
-    const double found = require.measure == Measure::peak_memory ? static_cast<double>(measures.peak_memory)
-                         : require.measure == Measure::bubble    ? measures.bubble
-                                                                 : static_cast<double>(measures.traffic);
-    if (directive::holds(found, require.compare, require.bound)) continue;
-    met = false;
-    const auto text = [&](double value) { return require.measure == Measure::bubble ? ratio_text(value) : bytes_text(value); };
-    std::string where;
-    if (require.measure == Measure::peak_memory) {
-      where = " on rank `" + std::string(dag.context->text(dag.plan->roles[measures.peak_role].name)) + "`";
-    }
-    const char* name = kNames[static_cast<std::size_t>(require.measure)];
-    auto report = sink.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", name, text(found), where,
-                              kCompares[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
-    const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
-    if (!bounded) {
-      report.hint("the program is what it is: change the bound");
-    } else if (require.measure == Measure::peak_memory) {
-      if (!advice) advice = memory_advice ? memory_advice() : "";
-      if (advice->empty()) advice = "more stages or microbatches make the parts smaller, an order that starts backwards earlier keeps fewer of them";
-      report.hint("{}", *advice);
-    } else if (require.measure == Measure::bubble) {
-      report.hint("more microbatches, or an order with `BI` and `BW`, leave less time idle");
-    } else {
-      report.hint("fewer stages, or larger parts per device, send less");
-    }
-  }
-  return met;
+  return Requirements(dag, sink, memory_advice).met([](Measure) { return true; });
+}
+
+bool check_bubbles(const Dag& dag, DiagnosticSink& sink) {
+  return Requirements(dag, sink, {}).met([](Measure measure) { return measure == Measure::bubble; });
 }
 
 }  // namespace piper::passes

@@ -9,17 +9,22 @@
 
 namespace piper::passes {
 
-struct Measures {
-  std::int64_t peak_memory = 0;     // bytes: the largest arena
-  std::size_t peak_role = 0;        // where
-  double bubble = 0;                // 1 - work / (roles with work * span): F, BI, BW take 1, B takes 2, communication nothing
-  std::int64_t traffic = 0;         // bytes that all ranks send in one step; a ring's share for collectives
+/// What a plan takes of something, and the role that takes most.
+struct Most {
+  std::int64_t bytes = 0;
+  std::size_t role = 0;
 };
-Measures measure(const dag::Dag& dag);
+Most peak_memory(const dag::Dag& dag);  // the arena of a device
+Most host_memory(const dag::Dag& dag);  // the arena that a device has in the memory of the host
+
+/// Bytes that all ranks send in one step; of a collective a ring's share.
+std::int64_t traffic(const dag::Dag& dag);
 
 /// Checks `dag.requirements`; false after reporting one that is not met, with the value found. `memory_advice`, if there is one, is asked once for the hint of a
 /// memory that is exceeded.
 bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink, const std::function<std::string()>& memory_advice);
+/// Those of a bubble alone, which `ir/verify` leaves to the simulator: for a plan that was read from text.
+bool check_bubbles(const dag::Dag& dag, DiagnosticSink& sink);
 
 /// `7.5GiB`, `640KiB`, `12 bytes`: exact, or to one decimal.
 std::string bytes_text(double bytes);

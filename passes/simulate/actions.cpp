@@ -59,6 +59,7 @@ class Simulation {
         if (activity < next) continue;
         comm_.push_back(node.comm);
         transfer_.push_back(node.comm.valid() ? seconds_.transfer(dag_.comms[node.comm.index()]) : TransferTime());
+        if (copies_to_or_from_host(node.kind)) transfer_.back().bandwidth = devices_[r].host.value_or(transfer_.back().bandwidth);
         network_.duration.push_back(node.comm.valid() ? transfer_.back().seconds() : seconds_.work(node) / devices_[r].speed.value_or(1));
       }
     }

@@ -1,6 +1,7 @@
 #include "passes/simulate/operations.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -39,8 +40,8 @@ std::vector<Group> groups_of(const Row& row) {
 
 class Simulation {
  public:
-  Simulation(const Dag& dag, Symbol partition, const OperationCosts& costs, DiagnosticSink& sink)
-      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag, partition)), graph_(dag), roles_(dag, {}), shares_(dag, partition) {}
+  Simulation(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink)
+      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag) {}
 
   std::optional<Timeline> run() {
     dag_.context->poll();
@@ -53,6 +54,24 @@ class Simulation {
     add_messages();
     fill_figures(out_);
     return std::move(out_);
+  }
+
+  double bubble_span() {
+    weigh();
+    if (!find_times()) return 0;
+    double span = 0, most = 0;
+    for (const Row& row : table_.rows) {
+      double begin = std::numeric_limits<double>::infinity(), end = 0, work = 0;
+      for (const NodeId node : row.nodes) {
+        const std::uint32_t unit = graph_.unit_of(node);
+        begin = std::min(begin, times_->start(unit));
+        end = std::max(end, times_->finish(unit));
+        work += rules_.cost[unit];
+      }
+      span = std::max(span, end - begin);
+      most = std::max(most, work);
+    }
+    return span > 0 ? 1 - most / span : 0;
   }
 
  private:
@@ -388,8 +407,14 @@ class Simulation {
 
 }  // namespace
 
-std::optional<Timeline> simulate_operations(const Dag& dag, Symbol partition, const OperationCosts& costs, DiagnosticSink& sink) {
-  return Simulation(dag, partition, costs, sink).run();
+std::optional<Timeline> simulate_operations(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink) {
+  return Simulation(dag, costs, sink).run();
+}
+
+double bubble_span(const Dag& dag) {
+  const OperationCosts unit;
+  DiagnosticSink unread(dag.context->locations);
+  return Simulation(dag, unit, unread).bubble_span();
 }
 
 }  // namespace piper::passes

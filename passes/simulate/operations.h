@@ -17,8 +17,10 @@
 
 namespace piper::passes {
 
-/// `dag` is at level ordered or above, and its ranks are those of `show orders`. `partition`: as of `orders_table`. Nothing after reporting that groups which
-/// run together wait for each other.
-std::optional<Timeline> simulate_operations(const dag::Dag& dag, Symbol partition, const OperationCosts& costs, DiagnosticSink& sink);
+/// `dag` is at level ordered or above, and its ranks are those of `show orders`. Nothing after reporting that groups which run together wait for each other.
+std::optional<Timeline> simulate_operations(const dag::Dag& dag, const OperationCosts& costs, DiagnosticSink& sink);
+
+/// `bubble_span` of the timeline at default costs, without making one: what `require bubble` bounds.
+double bubble_span(const dag::Dag& dag);
 
 }  // namespace piper::passes

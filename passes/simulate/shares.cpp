@@ -40,14 +40,14 @@ std::vector<double> work_of(const Dag& dag, std::span<const std::int64_t> costs,
 
 }  // namespace
 
-Shares::Shares(const Dag& dag, Symbol partition) : dag_(dag) {
+Shares::Shares(const Dag& dag) : dag_(dag) {
   const std::vector<std::int64_t> costs = body_costs(dag);
   constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::vector<std::uint32_t> stage(dag.chunks.size(), kNone);
   std::uint32_t stages = 0;
   for (std::size_t c = 0; c < dag.chunks.size(); ++c) {
     const RegionId region = dag.chunks[c].region;
-    const auto own = partition.valid() && region.valid() ? dag.regions.coordinate(region, partition) : std::nullopt;
+    const auto own = dag.stages.valid() && region.valid() ? dag.regions.coordinate(region, dag.stages) : std::nullopt;
     if (!own) continue;
     stage[c] = *own;
     stages = std::max(stages, *own + 1);

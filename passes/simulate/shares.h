@@ -12,8 +12,7 @@ namespace piper::passes {
 
 class Shares {
  public:
-  /// `partition`: the name of the stages; invalid: there is no single partition.
-  Shares(const dag::Dag& dag, Symbol partition);
+  explicit Shares(const dag::Dag& dag);
 
   /// The part of its pass over the whole model that one run of a chunk's pass does for one microbatch; for one of q slices 1/q of that. What is not split into
   /// microbatches does all of them.

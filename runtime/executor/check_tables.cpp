@@ -69,10 +69,8 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
       std::uint64_t offset, bytes, end;
     };
     const std::uint64_t slots_end = param.slots_on_host ? program.host_state_bytes : program.state_bytes;
-    const Place places[] = {{param.offset, kept(PIPER_VALUES_IN_BLOCKS), program.state_bytes},
-                            {param.grad_offset, kept(PIPER_GRADIENTS_IN_BLOCKS), program.state_bytes},
-                            {param.slot_offsets[0], kept(PIPER_STATE_IN_BLOCKS), slots_end},
-                            {param.slot_offsets[1], kept(PIPER_STATE_IN_BLOCKS), slots_end}};
+    std::vector<Place> places = {{param.offset, kept(PIPER_VALUES_IN_BLOCKS), program.state_bytes}, {param.grad_offset, kept(PIPER_GRADIENTS_IN_BLOCKS), program.state_bytes}};
+    for (const std::uint64_t slot : param.slot_offsets) places.push_back({slot, kept(PIPER_STATE_IN_BLOCKS), slots_end});
     for (const Place& place : places) {
       if (place.offset != PIPER_NO_OFFSET && !inside(place.offset, place.bytes, place.end)) return bad(rank, "the parameter `" + std::string(param.name) + "` lies outside the state");
     }

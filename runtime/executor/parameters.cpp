@@ -22,6 +22,7 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
     for (std::uint32_t p = 0; p < program.num_params; ++p) {
       const PiperParam& param = program.params[p];
       if (!param.counted || name != param.name) continue;
+      static_assert(PIPER_MAX_SLOTS == 2);
       const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]};
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;

@@ -126,7 +126,7 @@ PiperScalars scalars_of_step(const PiperOptimizer& optimizer, std::uint64_t step
     rate = optimizer.floor + (optimizer.base - optimizer.floor) * left;
   }
   PiperScalars scalars{.step = update, .learning_rate = rate, .bias1 = 1, .bias2 = 1, .one = 1};
-  if (optimizer.kind == 1) {
+  if (optimizer.corrects_bias != 0) {
     scalars.bias1 = 1.0 - std::pow(optimizer.beta1, update);
     scalars.bias2 = 1.0 - std::pow(optimizer.beta2, update);
   }

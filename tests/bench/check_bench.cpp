@@ -53,16 +53,17 @@ void BM_CheckLayers(benchmark::State& state) {
   std::filesystem::remove(file);
 }
 
-/// State that is cut on a large cluster: a GPT of 61 blocks in 8 stages of 256 replicas each, 64 microbatches. Nodes grow with roles, not with ranks.
+/// State that is cut on a large cluster: a GPT of 61 blocks in 8 stages of 256 replicas each. Nodes grow with roles and microbatches, not with ranks.
 void BM_CheckZero3(benchmark::State& state) {
   const std::string file = (std::filesystem::temp_directory_path() / "piper_bench_zero3.pipe").string();
   std::ofstream(file) << "use std.models.gpt\nuse std.schedules.one_f_one_b\nmesh cluster(pp: 8, dp: 256)\n"
+                         "param m = 64\n"
                          "train large = gpt(layers: 61, dim: 64, heads: 4, vocab: 128) on cluster {\n"
-                         "data: synthetic(batch: 16384, seq: 16, classes: 128); optim: adamw(lr: 1e-3); steps: 1\n"
-                         "one_f_one_b(pp, 64); replicate model over dp with zero: 3, prefetch: 1 }\n";
+                         "data: synthetic(batch: 256 * m, seq: 16, classes: 128); optim: adamw(lr: 1e-3); steps: 1\n"
+                         "one_f_one_b(pp, m); replicate model over dp with zero: 3, prefetch: 1 }\n";
   std::vector<double> wall, user;
   for (auto _ : state) {
-    const ProcessRun run = measure_process({piper_path(), "check", file});
+    const ProcessRun run = measure_process({piper_path(), "check", file, "-D", "m=" + std::to_string(state.range(0))});
     if (!run.ok) return state.SkipWithError("`piper check` failed");
     state.SetIterationTime(run.cost.wall);
     wall.push_back(run.cost.wall);
@@ -73,7 +74,7 @@ void BM_CheckZero3(benchmark::State& state) {
   std::filesystem::remove(file);
 }
 
-BENCHMARK(BM_CheckZero3)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
+BENCHMARK(BM_CheckZero3)->Arg(64)->Arg(512)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
 BENCHMARK(BM_CheckLayers)->Arg(1000)->Arg(2000)->Arg(4000)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(3);
 
 }  // namespace

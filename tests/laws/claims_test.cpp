@@ -106,14 +106,28 @@ class RankWalk {
         const dag::Node& each = dag_.nodes[i];
         const bool gathers = part == directive::Part::gather;
         const bool named = part == directive::Part::send ? is_send(each.kind) : gathers ? unites_blocks(each.kind) : each.reduces_gradients();
-        const dag::NodeId maker = gathers ? dag::NodeId::at(i) : node;
-        const std::span<const dag::Input> inputs = dag_.inputs_of(gathers ? dag_.node(node) : each);
-        bool reads = named && std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == maker; });
+        bool reads = named && (gathers ? this->reads(node, dag::NodeId::at(i)) || this->reads(again_before(node), dag::NodeId::at(i)) : this->reads(dag::NodeId::at(i), node));
         // Of a tied weight the last round may be that of another user.
         reads = reads || (named && !gathers && in_rounds_ && each.subject.bucket().valid() && dag_.device_sets[each.devices].contains(devices) && contributes(node, each.subject.bucket()));
         if (reads && std::find(at.begin(), at.end(), position_[i]) == at.end()) at.push_back(position_[i]);
       }
     }
+  }
+
+  bool reads(dag::NodeId reader, dag::NodeId maker) const {
+    if (!reader.valid()) return false;
+    const std::span<const dag::Input> inputs = dag_.inputs_of(dag_.node(reader));
+    return std::any_of(inputs.begin(), inputs.end(), [&](const dag::Input& input) { return input.source.node == maker; });
+  }
+
+  /// The forward that runs again for a backward, which alone may read the parameters that the order gathers for it.
+  dag::NodeId again_before(dag::NodeId backward) const {
+    const dag::Node& node = dag_.node(backward);
+    for (std::size_t i = 0; is_backward(node.pass) && i < dag_.nodes.size(); ++i) {
+      const dag::Node& each = dag_.nodes[i];
+      if (runs_body(each.kind) && each.pass == Pass::R && each.chunk == node.chunk && each.instance == node.instance && each.devices == node.devices) return dag::NodeId::at(i);
+    }
+    return {};
   }
 
   /// A reduction of the bucket reads what the work makes.

@@ -63,16 +63,15 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
     DiagnosticSink sink(context.locations);
     auto dag = passes::compile(program.model, program.strategy, sink, {});
     ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
-    const Symbol partition = passes::partition_name(program.strategy.directives);
 
-    const passes::OrdersTable table = passes::orders_table(*dag, partition);
+    const passes::OrdersTable table = passes::orders_table(*dag);
     std::size_t operations = 0;
     for (const auto& row : table.rows) operations += row.ops.size();
     passes::OperationCosts costs{.f = 1.25, .bi = 0.5, .bw = 0.75, .p2p = 0.125, .w = 0.5};
     for (const bool pairs : {false, true}) {
       if (pairs) costs.pair = 2;
       DiagnosticSink told(context.locations);
-      const auto timeline = passes::simulate_operations(*dag, partition, costs, told);
+      const auto timeline = passes::simulate_operations(*dag, costs, told);
       ASSERT_EQ(timeline.has_value(), !told.has_errors());
       EXPECT_TRUE(pairs || timeline) << render_text(told.sorted(), context.locations.files());
       EXPECT_TRUE(timeline || told.reported(Code::pairs_wait_for_each_other));
@@ -91,13 +90,24 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
       for (const Timeline::Rank& rank : timeline.ranks) EXPECT_LE(rank.peak_bytes, rank.planned_bytes) << rank.name;
     }
 
-    const double bubble = passes::measure(*dag).bubble;
-    for (const auto compare : {directive::Compare::less_equal, directive::Compare::greater_equal}) {
-      const double slack = compare == directive::Compare::less_equal ? 1e-12 : -1e-12;
-      dag->requirements.push_back({directive::Measure::bubble, compare, bubble + slack, "", {}});
+    // What `require` bounds is what the simulator says at default costs, and what the verifier counts.
+    DiagnosticSink told(context.locations);
+    const auto at_default = passes::simulate_operations(*dag, {}, told);
+    ASSERT_TRUE(at_default);
+    const std::pair<directive::Measure, double> measures[] = {{directive::Measure::peak_memory, static_cast<double>(passes::peak_memory(*dag).bytes)},
+                                                              {directive::Measure::host_memory, static_cast<double>(passes::host_memory(*dag).bytes)},
+                                                              {directive::Measure::bubble, at_default->bubble_span},
+                                                              {directive::Measure::traffic, static_cast<double>(passes::traffic(*dag))}};
+    for (const auto& [measure, value] : measures) {
+      for (const auto& [compare, bound, met] : {std::tuple{directive::Compare::less_equal, value + 1e-12, true}, {directive::Compare::greater_equal, value - 1e-12, true},
+                                                {directive::Compare::less, value - 1e-9, false}}) {
+        dag->requirements = {{measure, compare, bound, "", {}}};
+        DiagnosticSink required(context.locations), verified(context.locations);
+        EXPECT_EQ(passes::check_requirements(*dag, required, {}), met);
+        const bool simulated = measure == directive::Measure::bubble;
+        EXPECT_EQ(simulated ? passes::check_bubbles(*dag, verified) : verify::verify(*dag, verified), met) << render_text(verified.sorted(), context.locations.files());
+      }
     }
-    DiagnosticSink verified(context.locations);
-    EXPECT_TRUE(verify::verify(*dag, verified)) << render_text(verified.sorted(), context.locations.files());
   });
 }
 

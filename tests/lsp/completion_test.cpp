@@ -47,14 +47,14 @@ TEST(Completion, OffersWhatCanStandThere) {
       {"mesh m(p: 2)\nmachine lab on m {\n    ^\n}\n", "all: for if let p: repeat require var"},
       {"mesh m(p: 2)\nmachine lab on m {\n    p: ^\n}\n", "device link"},
       {"mesh m(p: 2)\nmachine lab on m {\n    all: ^\n}\n", "device"},
-      {"mesh m(p: 2)\nmachine lab on m {\n    all: device(^)\n}\n", "abs at: ceil ceil_div floor if len max memory: min overlap: p round speed: sum"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    all: device(^)\n}\n", "abs at: ceil ceil_div floor host: if len max memory: min overlap: p round speed: sum"},
       {"mesh m(p: 2)\nmachine lab on m {\n    all: device(at: ^)\n}\n", "if p"},
-      {"mesh m(p: 2)\nmachine lab on m {\n    all: device(memory: 1GiB, ^)\n}\n", "at: overlap: speed:"},
+      {"mesh m(p: 2)\nmachine lab on m {\n    all: device(memory: 1GiB, ^)\n}\n", "at: host: overlap: speed:"},
       {"mesh m(p: 2)\nmachine lab on m {\n    p: link(bandwidth: 1GiB, ^)\n}\n", "latency: shared:"},
       {"mesh m(p: 2, q: 2)\nmachine lab on m {\n    p: link(bandwidth: 1GiB)\n    ^\n}\n", "all: for if let p: q: repeat require var"},
       {"use std.^", "models schedules"},
       {"use std.models.^", "gpt mlp two_towers"},
-      {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = ^", "mlp"},
+      {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = ^", "gpt mlp two_towers"},
       {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = mlp(layers: 1) ^", "on"},
       {"mesh m(p: 2)\nuse std.models.mlp\ntrain t = mlp(layers: 1) on ^", "m"},
       {"use std.models.mlp\nmesh m(p: 2)\ntrain t = mlp(layers: 1, ^) on m {\n}\n", "classes: features: hidden:"},
@@ -73,6 +73,12 @@ TEST(Completion, OffersWhatCanStandThere) {
       {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    split batch into mb: m\n    order {\n        rank r in p {\n            cursor a = stage[r] ^\n        }\n    }\n}\n",
        "backward mb"},
       {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    order {\n        rank r in p {\n            cursor a = stage[r]\n            F ^\n        }\n    }\n}\n", "a stage"},
+      {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    order {\n        rank r in p {\n            F stage[r].^\n        }\n    }\n}\n", "gather recv rest send"},
+      {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    order {\n        rank r in p {\n            B stage[r].^\n        }\n    }\n}\n", "gather recv reduce rest send"},
+      {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    order {\n        rank r in p {\n            F stage[r] & BW stage[r].^\n        }\n    }\n}\n", "gather reduce rest"},
+      {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    order {\n        rank r in p {\n            cursor a = stage[r].^\n        }\n    }\n}\n", "rest"},
+      {"schedule s(p: axis, m: int) {\n    partition model into stage: p\n    place stage[0].^\n}\n", "rest"},
+      {"schedule s(p: axis, m: int) {\n    recompute model.^\n}\n", "rest"},
       {"schedule s(p: axis, m: int) {\n    order {\n        ^\n    }\n}\n", "for if let rank repeat require return var"},
       {"model f(x: tensor[batch, dim]) {\n    weight w[dim] = ^\n}\n", "constant normal ones uniform zeros"},
       {"model f(x: ^) {\n}\n", "bool bytes f32 f64 float i64 int string tensor"},
@@ -193,11 +199,20 @@ TEST(Completion, OffersNothingThatWouldBeWrong) {
     const std::string insert = item.getObject("textEdit")->getString("newText")->str();
     std::string text = source.text;
     text.replace(lexeme.begin, lexeme.end - lexeme.begin, insert);
+    std::size_t shift = 0;
+    if (const json::Array* more = item.getArray("additionalTextEdits")) {  // a `use`, which stands before
+      SourceTable table;
+      const FileId file = table.add("", source.text);
+      const json::Object* edit = more->front().getAsObject();
+      const std::string use = edit->getString("newText")->str();
+      shift = use.size();
+      text.insert(table.offset(file, *lsp::position_of(edit->getObject("range")->get("start")), ColumnUnit::utf16), use);
+    }
     service::Workspace workspace(disk);
     workspace.open(source.path, text);
     const auto document = workspace.document(source.path);
     for (const Diagnostic& diagnostic : document->program().diagnostics) {
-      if (diagnostic.range.begin != lexeme.begin || diagnostic.range.file.index() != 0) continue;
+      if (diagnostic.range.begin != lexeme.begin + shift || diagnostic.range.file.index() != 0) continue;
       EXPECT_FALSE(is_wrong_there(diagnostic.code)) << source.path << ": `" << insert << "` in place of `" << source.text.substr(lexeme.begin, lexeme.end - lexeme.begin)
                                                     << "`\n" << diagnostic.message;
     }

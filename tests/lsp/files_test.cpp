@@ -28,6 +28,41 @@ class Files : public testing::Test {
   const std::string main_ = folder_.write("main.pipe", kMain);
 };
 
+// A file of models by itself has no shapes and nothing to compile: it has those of the train of another open file, and is compiled there.
+TEST_F(Files, ModelsHaveTheShapesOfWhoUsesThem) {
+  const std::string models = "model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {\n"
+                             "    weight w[dim, inner: 2 * dim], v[inner, dim] = normal(0.1)\n"
+                             "    let h = x @ w\n"
+                             "    return gelu(h) @ v\n"
+                             "}\n";
+  const std::string train = "use lib\n"
+                            "model net() {\n"
+                            "    input x: tensor[batch, dim: 6]\n"
+                            "    loss square(layer(x))\n"
+                            "}\n"
+                            "mesh one(p: 1)\n"
+                            "train t = net() on one {\n"
+                            "    data: synthetic(batch: 4)\n"
+                            "    optim: sgd(lr: 0.1)\n"
+                            "    steps: 1\n"
+                            "}\n";
+  Client client(disk_);
+  client.open(library_, models);
+  client.wait_for(library_, "P6110");
+  EXPECT_EQ(hover(client, library_, "let ^h").find("12"), std::string::npos);
+  client.open(main_, train);
+  client.wait_for(library_, "\"diagnostics\":[]");
+  EXPECT_NE(hover(client, library_, "let ^h").find("inner: 12]"), std::string::npos) << hover(client, library_, "let ^h");
+  json::Object all = client.file(library_);
+  all["range"] = json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 5}, {"character", 0}}}};
+  EXPECT_NE(line(client.request("textDocument/inlayHint", std::move(all))).find("inner: 12]"), std::string::npos);
+  client.edit(main_, "dim: 6", "dim: 5");
+  EXPECT_NE(hover(client, library_, "let ^h").find("inner: 10]"), std::string::npos);
+  close(client, main_);
+  client.wait_for(library_, "P6110");
+  EXPECT_EQ(hover(client, library_, "let ^h").find("inner: 1"), std::string::npos);
+}
+
 // A mistake that is found from two open files, of different versions, is shown once.
 TEST_F(Files, AMistakeIsToldOnce) {
   Client client(disk_);

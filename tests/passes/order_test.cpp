@@ -4,6 +4,7 @@
 #include "passes/order/orders_table.h"
 #include "passes/pipeline.h"
 #include "passes/plan/requirements.h"
+#include "passes/simulate/operations.h"
 #include "tests/passes/ordered_ops.h"
 #include "tests/support/sample_models.h"
 
@@ -188,9 +189,8 @@ TEST(OrdersTable, HasRowsPlacementAndGroupsInTextOrder) {
   const directive::Strategy strategy = program.build.strategy();
   const auto dag = program.compile();
   ASSERT_TRUE(dag) << program.reports();
-  const Symbol stage = passes::partition_name(strategy.directives);
-  EXPECT_EQ(program.context.text(stage), "stage");
-  const passes::OrdersTable table = passes::orders_table(*dag, stage);
+  EXPECT_EQ(program.context.text(dag->stages), "stage");
+  const passes::OrdersTable table = passes::orders_table(*dag);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(table.stages, 2u);
   EXPECT_EQ(table.microbatches, 2u);
@@ -213,7 +213,7 @@ TEST(OrdersTable, CountsMicrobatchesOverCopies) {
   tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
   const auto dag = passes::compile(model, build.strategy(), sink, {});
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
-  const passes::OrdersTable table = passes::orders_table(*dag, context.symbol("stage"));
+  const passes::OrdersTable table = passes::orders_table(*dag);
   EXPECT_EQ(table.microbatches, 4u);
   EXPECT_EQ(table.placement, (std::vector<std::vector<std::uint32_t>>{{0, 1}, {1, 0}}));
   std::uint32_t most = 0;
@@ -233,7 +233,7 @@ TEST(OrdersTable, PlacementPerInstanceHasNone) {
   tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
   const auto dag = passes::compile(model, build.strategy(), sink, {});
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
-  EXPECT_TRUE(passes::orders_table(*dag, context.symbol("stage")).placement.empty());
+  EXPECT_TRUE(passes::orders_table(*dag).placement.empty());
 }
 
 // ---- what is refused ---------------------------------------------------------------------------------------------------------
@@ -501,7 +501,7 @@ TEST(Requirements, BubbleOfOneForwardOneBackward) {
     program.build.one_f_one_b(p, 8);
     const auto dag = program.compile();
     ASSERT_TRUE(dag) << program.reports();
-    EXPECT_NEAR(passes::measure(*dag).bubble, (p - 1.0) / (8 + p - 1), 1e-12) << p;
+    EXPECT_NEAR(passes::bubble_span(*dag), (p - 1.0) / (8 + p - 1), 1e-12) << p;
   }
 }
 
@@ -512,7 +512,7 @@ TEST(Requirements, TrafficCountsEverySend) {
   // Per microbatch one activation and one gradient of f64[batch: 4, dim: 2]; the sums of squares of both ranks go to the other one.
   std::int64_t sums = 0;
   for (const tensor::Type& type : dag->param_types) sums += type.elements() > 0 ? 8 : 0;
-  EXPECT_EQ(passes::measure(*dag).traffic, 2 * 2 * 4 * 2 * 8 + sums);
+  EXPECT_EQ(passes::traffic(*dag), 2 * 2 * 4 * 2 * 8 + sums);
 }
 
 TEST(Requirements, AreReportedWithWhatWasFound) {

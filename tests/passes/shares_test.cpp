@@ -122,5 +122,21 @@ TEST(Shares, GathersAheadCostMemoryAndNoTraffic) {
   EXPECT_LT(all.gathers, none.gathers);
 }
 
+/// Of m microbatches each round of a reduction has inputs of its own: the DAG does not keep those of the whole step m times.
+TEST(Shares, EdgesGrowAsMicrobatches) {
+  for (const std::uint32_t zero : {1u, 2u, 3u}) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    StrategyBuilder build(context, {{"pp", 2}, {"dp", 2}});
+    build.line(2, 48).one_f_one_b(2, 48).replicate({"dp"}, 4096, {}, zero);
+    tensor::Graph model = mlp_chain(context, {.layers = 2, .batch = 96, .dim = 2, .hidden = 3});
+    const std::optional<dag::Dag> dag = passes::compile(model, build.strategy(), sink, {});
+    ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+    std::size_t used = 0;
+    for (const dag::Node& node : dag->nodes) used += node.num_inputs;
+    EXPECT_LE(dag->edges.size(), 2 * used) << zero;
+  }
+}
+
 }  // namespace
 }  // namespace piper::test

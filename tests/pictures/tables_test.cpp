@@ -52,7 +52,7 @@ TEST(Traffic, OfCommunicatorsIsAllThatIsSent) {
     std::int64_t bytes = 0;
     std::uint64_t operations = 0;
     for (const passes::TrafficRow& row : rows) bytes += row.bytes, operations += row.operations;
-    EXPECT_EQ(bytes, passes::measure(dag).traffic) << what;
+    EXPECT_EQ(bytes, passes::traffic(dag)) << what;
     EXPECT_EQ(operations, dag.comms.size()) << what;
     EXPECT_GT(bytes, 0) << what;
     std::string error;

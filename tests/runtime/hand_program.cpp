@@ -140,7 +140,7 @@ HandJob::HandJob(std::uint32_t ranks) {
   job_.steps = 10;
   job_.samples_per_step = 8;
   job_.tokens_per_step = 8;
-  job_.optimizer = {.kind = 0, .schedule = 0, .base = 0.1, .floor = 0, .warmup = 0, .total = 10, .beta1 = 0.9, .beta2 = 0.999, .clips = 0};
+  job_.optimizer = {.corrects_bias = 0, .schedule = 0, .base = 0.1, .floor = 0, .warmup = 0, .total = 10, .beta1 = 0.9, .beta2 = 0.999, .clips = 0};
 }
 
 HandProgram& HandJob::evaluation(std::uint32_t r) {

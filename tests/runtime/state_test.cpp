@@ -85,7 +85,7 @@ TEST(State, EveryKindOfFirstValue) {
 }
 
 TEST(State, LearningRates) {
-  PiperOptimizer optimizer{.kind = 1, .schedule = 1, .base = 2e-3, .floor = 1e-4, .warmup = 10, .total = 110, .beta1 = 0.9, .beta2 = 0.99, .clips = 0};
+  PiperOptimizer optimizer{.corrects_bias = 1, .schedule = 1, .base = 2e-3, .floor = 1e-4, .warmup = 10, .total = 110, .beta1 = 0.9, .beta2 = 0.99, .clips = 0};
   const auto rate = [&](std::uint64_t step) { return scalars_of_step(optimizer, step).learning_rate; };
   EXPECT_DOUBLE_EQ(rate(0), 2e-4);
   EXPECT_DOUBLE_EQ(rate(9), 2e-3);
@@ -100,7 +100,7 @@ TEST(State, LearningRates) {
   optimizer.schedule = 2;
   EXPECT_DOUBLE_EQ(rate(35), 2e-3 - 0.25 * 1.9e-3);
   optimizer.schedule = 0;
-  optimizer.kind = 0;
+  optimizer.corrects_bias = 0;
   EXPECT_DOUBLE_EQ(rate(4), 1e-3);
   EXPECT_DOUBLE_EQ(rate(90), 2e-3);
   EXPECT_EQ(scalars_of_step(optimizer, 0).bias1, 1);

@@ -30,11 +30,9 @@ class Planned {
     sink_.emplace(compilation_->context().locations);
     if (!compilation_->open(input, *sink_)) return;
     auto subject = compilation_->subject("", false, *sink_);
-    if (subject) partition_ = passes::partition_name(subject->lowered.strategy.directives);
     if (subject) dag_ = compilation_->compile(*subject, {dag::Level::planned, false, {}}, *sink_);
   }
   const dag::Dag& dag() const { return *dag_; }
-  Symbol partition() const { return partition_; }
   DiagnosticSink& sink() { return *sink_; }
   /// With links that are named after no axis free, and all other work too.
   passes::ActionCosts costs(double f, double b) const {
@@ -56,7 +54,6 @@ class Planned {
   std::optional<Compilation> compilation_;
   std::optional<DiagnosticSink> sink_;
   std::optional<dag::Dag> dag_;
-  Symbol partition_;
 };
 
 std::vector<lower::Override> sizes(int p, int m) { return {{"p", std::to_string(p)}, {"m", std::to_string(m)}}; }
@@ -83,7 +80,7 @@ double work_end(const Timeline& timeline) {
 void expect_with_messages(const std::string& schedule, int p, int m, double f, double b, double c, double expected) {
   Planned planned(schedule, sizes(p, m));
   DiagnosticSink& sink = planned.sink();
-  const auto orders = passes::simulate_operations(planned.dag(), planned.partition(), {.f = f, .b = b, .p2p = c}, sink);
+  const auto orders = passes::simulate_operations(planned.dag(), {.f = f, .b = b, .p2p = c}, sink);
   ASSERT_TRUE(orders);
   EXPECT_NEAR(orders->makespan, expected, kExact * m) << schedule << " " << p << " " << m << " " << c;
   passes::ActionCosts costs = planned.costs(f, b);
@@ -191,6 +188,35 @@ TEST(Machine, SharedLinksAreDividedEvenly) {
   EXPECT_NEAR(makespan[1], 2 * makespan[0], 1e-9);
   EXPECT_NEAR(makespan[2], 4 * makespan[0], 1e-9);
   EXPECT_GT(makespan[3], makespan[2]);  // the two stages are in each other's way
+}
+
+/// What is copied to the memory of the host and back goes as fast as the device's `host`, whatever the links of the axes.
+TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
+  const Planned planned("net.pipe", {}, std::string(kReplicated).insert(std::string(kReplicated).rfind('}'), "    offload model mb[0..2] with window: 1\n"));
+  passes::ActionCosts costs = planned.costs(1, 2);
+  costs.rates.latency = 0;
+  costs.rates.bandwidth = 5e8;
+  const auto copying = [&](std::optional<double> host) {
+    costs.machine = planned.machine();
+    costs.machine->axes[0].link = MachineLink{.latency = 1, .bandwidth = 7};
+    costs.machine->devices = {device_at(*costs.machine, 0, 1)};
+    costs.machine->devices[0].host = host;
+    const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
+    std::pair<double, double> seconds;  // on the first stage, and on the second, whose device has that bandwidth
+    for (const Timeline::Lane& lane : timeline.lanes) {
+      for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
+        if (!dag::copies_to_or_from_host(timeline.operation_of(entry).kind)) continue;
+        (timeline.ranks[lane.rank].name.starts_with("pp0") ? seconds.first : seconds.second) += timeline.finish[entry] - timeline.start[entry];
+      }
+    }
+    return seconds;
+  };
+  const auto [first, second] = copying(1e9);
+  EXPECT_GT(first, 0);
+  EXPECT_GT(second, 0);
+  EXPECT_NEAR(copying(2e9).second, second / 2, 1e-12);
+  EXPECT_NEAR(copying(2e9).first, first, 1e-12);
+  EXPECT_NEAR(copying({}).second, second * 1e9 / costs.rates.bandwidth, 1e-12);
 }
 
 /// Of the time in which a rank computes and communicates at once, the part that `overlap` says is lost.

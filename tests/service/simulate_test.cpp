@@ -34,11 +34,10 @@ class Compiled {
     if (!compilation_->open(input, *sink_)) return;
     auto subject = compilation_->subject(name, false, *sink_);
     if (!subject) return;
-    partition_ = passes::partition_name(subject->lowered.strategy.directives);
     dag_ = compilation_->compile(*subject, {level, false, {}}, *sink_);
   }
-  std::optional<Timeline> simulate(const OperationCosts& costs) { return dag_ ? passes::simulate_operations(*dag_, partition_, costs, *sink_) : std::nullopt; }
-  OrdersTable orders() const { return passes::orders_table(*dag_, partition_); }
+  std::optional<Timeline> simulate(const OperationCosts& costs) { return dag_ ? passes::simulate_operations(*dag_, costs, *sink_) : std::nullopt; }
+  OrdersTable orders() const { return passes::orders_table(*dag_); }
   const dag::Dag& dag() const { return *dag_; }
   DiagnosticSink& sink() { return *sink_; }
   std::string told() { return render_text(sink_->sorted(), compilation_->context().locations.files()); }
@@ -47,7 +46,6 @@ class Compiled {
   source::MemoryFileSystem files_;
   std::optional<Compilation> compilation_;
   std::optional<DiagnosticSink> sink_;
-  Symbol partition_;
   std::optional<dag::Dag> dag_;
 };
 

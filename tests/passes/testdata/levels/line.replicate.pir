@@ -6,6 +6,7 @@ train "" loc("sample.pipe":2:1-2:9) {
   optim adamw(lr: constant(0.01, warmup: 0, floor: 0), beta1: 0.9, beta2: 0.999, eps: 1e-08, weight_decay: 0.1) loc("sample.pipe":3:1-3:9)
 }
 mesh cluster(pp: 2) loc("sample.pipe":1:1-1:9)
+stages stage
 split batch into mb: 2 loc("sample.pipe":5:1-5:9)
 param layer.0.up: f64[dim: 2, hidden: 3] = normal(0.3) loc("model.pipe":2:1-2:9)
 param layer.0.down: f64[hidden: 3, dim: 2] = normal(0.3) loc("model.pipe":2:1-2:9)

@@ -1,0 +1,86 @@
+#include "frontend/repl/history_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace piper::repl {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string to_line(std::string_view entry) {
+  std::string line;
+  for (const char c : entry) {
+    if (c == '\n') {
+      line += "\\n";
+    } else {
+      line += c == '\\' ? std::string("\\\\") : std::string(1, c);
+    }
+  }
+  return line + "\n";
+}
+
+std::string from_line(std::string_view line) {
+  std::string entry;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool escaped = line[i] == '\\' && i + 1 < line.size();
+    entry += !escaped ? line[i] : line[i + 1] == 'n' ? '\n' : line[i + 1];
+    i += escaped ? 1 : 0;
+  }
+  return entry;
+}
+
+/// Writes all of a text to the end of a file, which is made where it is missing; the number of the error, or 0.
+int append_to(const std::string& path, std::string_view text, int flags) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | flags, 0600);
+  if (file < 0) return errno;
+  int error = 0;
+  while (!text.empty() && error == 0) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno != EINTR) error = errno;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::close(file);
+  return error;
+}
+
+}  // namespace
+
+std::vector<std::string> HistoryFile::read() const {
+  std::vector<std::string> entries;
+  std::error_code unread;
+  if (path_.empty() || !fs::is_regular_file(path_, unread)) return entries;
+  std::ifstream in(path_);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty()) entries.push_back(from_line(line));
+  }
+  if (entries.size() <= kKept) return entries;
+  const bool long_enough = entries.size() >= 2 * kKept;
+  entries.erase(entries.begin(), entries.end() - kKept);
+  if (!long_enough) return entries;
+  std::string text;
+  for (const std::string& entry : entries) text += to_line(entry);
+  // Beside it and put in its place, so that a session that ends here loses nothing.
+  const std::string made = path_ + "." + std::to_string(::getpid());
+  if (append_to(made, text, O_TRUNC) == 0) {
+    fs::rename(made, path_, unread);
+  } else {
+    fs::remove(made, unread);
+  }
+  return entries;
+}
+
+std::string HistoryFile::append(std::string_view entry) const {
+  if (path_.empty() || entry.empty()) return {};
+  std::error_code unmade;
+  fs::create_directories(fs::path(path_).parent_path(), unmade);
+  const int error = append_to(path_, to_line(entry), 0);
+  return error == 0 ? "" : std::string("what is typed is not kept for later sessions: `") + path_ + "`: " + std::strerror(error);
+}
+
+}  // namespace piper::repl
