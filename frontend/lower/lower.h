@@ -20,6 +20,7 @@ namespace piper::lower {
 struct Override {
   std::string name;
   std::string value;
+  friend bool operator==(const Override&, const Override&) = default;
 };
 
 struct Lowered {

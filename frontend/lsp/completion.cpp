@@ -11,8 +11,9 @@ namespace {
 
 /// A blank asks only where something must follow it.
 bool waits(const StatementAt& statement) {
-  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "R", "as", "backward", "by", "cursor", "in", "into", "on", "order", "over", "partition", "place",
-                                          "replicate", "split", "stream", "use", "with", "=", ":", ",", "->"};
+  constexpr std::string_view kBefore[] = {"B", "BI", "BW", "F", "R", "and", "as", "backward", "by", "cursor", "else", "freeze", "if", "in", "into", "loss", "not", "offload", "on", "or",
+                                          "order", "over", "partition", "place", "recompute", "repeat", "replicate", "require", "return", "split", "stream", "then", "use", "with", "=", ":",
+                                          ",", "->"};
   return std::find(std::begin(kBefore), std::end(kBefore), statement.last()) != std::end(kBefore) && statement.last() != "cursor" && statement.last() != "stream";
 }
 

@@ -70,15 +70,17 @@ void Project::changed_on_disk(std::string_view path) {
   for (service::Workspace& lane : lanes_) lane.changed_on_disk(path);
 }
 
-void Project::choose(service::Choices choices) {
+bool Project::choose(service::Choices choices) {
   const std::lock_guard lock(mutex_);
+  if (choices == choices_) return false;
   for (service::Workspace& lane : lanes_) lane.choose(choices);
-  chosen_train_ = std::move(choices.train);
+  choices_ = std::move(choices);
+  return true;
 }
 
 std::string Project::chosen_train() const {
   const std::lock_guard lock(mutex_);
-  return chosen_train_;
+  return choices_.train;
 }
 
 void Project::set_folders(std::vector<std::string> folders) {

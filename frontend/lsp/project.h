@@ -43,7 +43,8 @@ class Project {
   void changed_on_disk(std::string_view path);
   /// The files that were read and that the disk has otherwise by now.
   std::set<std::string> changed_on_disk() const;
-  void choose(service::Choices choices);
+  /// False where that is what was chosen before.
+  bool choose(service::Choices choices);
   /// The train that the settings name; empty: none.
   std::string chosen_train() const;
   void set_folders(std::vector<std::string> folders);
@@ -79,7 +80,7 @@ class Project {
   std::map<std::string, OpenFile, std::less<>> open_;  // by path
   std::map<std::string, std::vector<Found>, std::less<>> found_;
   std::vector<std::string> folders_;
-  std::string chosen_train_;
+  service::Choices choices_;
   const std::string cache_folder_;
 };
 

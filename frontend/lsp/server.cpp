@@ -234,7 +234,7 @@ void Server::take_settings(const json::Value* settings) {
     choices.values.push_back({name.str(), written});
   }
   std::sort(choices.values.begin(), choices.values.end(), [](const lower::Override& a, const lower::Override& b) { return a.name < b.name; });
-  project_.choose(std::move(choices));
+  if (!project_.choose(std::move(choices))) return;
   for (const OpenFile& file : project_.open_files()) changed(file.path);
 }
 

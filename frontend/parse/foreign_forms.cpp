@@ -444,6 +444,10 @@ class Replacer {
       return {{{file_, begin, end_of(to)}, std::string(*range)}};
     }
     if (form.where == Where::index) return index_edits(begin, end, to);
+    if (form.where == Where::argument) {
+      const RawToken* value = at(next_ + count);
+      return {{{file_, result_.back().end, stands_on_line(value) ? value->begin : end}, ": "}};
+    }
     const std::string word = "write `" + std::string(form.instead);
     const bool names_it = advice == word + "`" || advice.starts_with(word + "`;") || advice.starts_with(word + "`,") || form.hint == word + " $rest`";
     if (!names_it) return {};
@@ -478,6 +482,7 @@ class Replacer {
     if (drop_call_of_pass() || drop_comma_of_coordinates()) return 1;
     if (const std::size_t count = replace_head_of_for(); count > 0) return count;
     for (const ForeignForm& form : kForms) {
+      if (form.text[0] != text_[tokens_[next_].begin]) continue;
       const std::size_t count = matches(form);
       if (count == 0 || !fits(form, count)) continue;
       const std::uint32_t begin = tokens_[next_].begin, end = tokens_[next_ + count - 1].end;

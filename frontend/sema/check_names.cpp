@@ -81,7 +81,8 @@ void Analyser::end_body() {
   for (const Local& local : ended_) {
     if (local.used || (local.kind != LocalKind::let && local.kind != LocalKind::var)) continue;
     sink_.report(Code::unused_local, local.range, "`{}` is never used", local.name)
-        .hint("remove it, or call it `_{}` to keep it", local.name);
+        .hint("remove it, or call it `_{}` to keep it", local.name)
+        .fix(local.range, "_" + std::string(local.name));
   }
 }
 
@@ -191,7 +192,7 @@ void Analyser::report_unknown_name(std::string_view name, SourceRange at, const 
   // A library file of that name is a likelier cause than a missing declaration.
   for (const std::string& module : library_modules()) {
     if (std::string_view(module).substr(module.rfind('.') + 1) != name) continue;
-    diagnostic.hint("`use {}` brings it", module).fix({use_line(program_.modules[body_.module.index()]->syntax, module)});
+    diagnostic.hint("`use {}` brings it", module).fix(Fix{"add `use " + module + "`", {use_line(program_.modules[body_.module.index()]->syntax, module)}});
     return;
   }
   const Local* local = callee ? find_local(name) : nullptr;

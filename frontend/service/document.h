@@ -55,6 +55,7 @@ struct Plan {
 struct Choices {
   std::vector<lower::Override> values;  // of params and of parameters of schedules that no train applies, where a file has such
   std::string train;                    // the one whose values are shown, in files that have it; empty: all
+  friend bool operator==(const Choices&, const Choices&) = default;
 };
 
 class Document {

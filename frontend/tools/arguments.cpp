@@ -80,7 +80,8 @@ constexpr CommandRow kCommands[] = {
      "FILE is a .pipe file.\n"},
     {Command::lsp, "lsp", "piper lsp", 0, 0, "serve an editor: the language server, on standard input and output",
      "Speaks the Language Server Protocol 3.17. Editors start it themselves; `editors/README.md` has their set-up. Settings, as `initializationOptions`\n"
-     "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}}, as `-D` gives them.", ""},
+     "or as the section `piper` of the editor's configuration: {\"values\": {\"NAME\": VALUE}, \"train\": \"NAME\"}, values as\n"
+     "`-D` gives them, and the train whose values hover and hints show; without it those of all.", ""},
     {Command::completion, "completion", "piper completion SHELL", 1, 1, "print the script that completes words in a shell, or the man page",
      "SHELL is bash, zsh or fish. In bash: `source <(piper completion bash)`; in zsh: `piper completion zsh > DIR/_piper`, DIR in its fpath; in fish:\n"
      "`piper completion fish | source`. `piper completion man > DIR/man1/piper.1` is the man page, DIR in the path of man.", ""},

@@ -12,6 +12,7 @@
 #include "frontend/parse/lexemes.h"
 #include "frontend/parse/parse.h"
 #include "tests/support/damage.h"
+#include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/random_programs.h"
 
@@ -148,6 +149,13 @@ TEST(Format, LongLinesAreBrokenWhereAPersonWould) {
   const std::string opened = format::format(block);
   EXPECT_NE(opened.find("repeat n {\n        F a\n"), std::string::npos) << opened;
   EXPECT_EQ(meaning(opened), meaning(block));
+}
+
+/// One of each table, broken line and comment.
+TEST(Format, AnUntidyProgram) {
+  const std::string text = read("tests/format/testdata/untidy.pipe"), mark = "\xEF\xBB\xBF";
+  expect_golden("tests/format/testdata/untidy.expected", format::format(text));
+  EXPECT_EQ(format::format(mark + text), mark + format::format(text));
 }
 
 TEST(Format, TheProjectIsFormatted) {

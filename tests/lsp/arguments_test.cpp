@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "frontend/lsp/builtin_meanings.h"
+#include "frontend/lsp/describe.h"
+#include "frontend/parse/lexemes.h"
 #include "tests/lsp/client.h"
 
 namespace piper::test {
@@ -79,6 +81,10 @@ TEST(Arguments, EveryBuiltinAndEveryArgumentHasAMeaning) {
     }
   }
   EXPECT_EQ(lsp::meaning_of_argument("sgd", "tempo"), "");
+}
+
+TEST(Arguments, EveryKeywordHasAMeaning) {
+  for (const std::string& keyword : parse::keywords()) EXPECT_FALSE(lsp::meaning_of_word(keyword).empty()) << keyword;
 }
 
 }  // namespace

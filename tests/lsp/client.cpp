@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "frontend/lsp/protocol.h"
 
 namespace piper::test {
@@ -27,7 +29,9 @@ std::streamsize Pipe::xsputn(const char* bytes, std::streamsize count) {
 
 Pipe::int_type Pipe::underflow() {
   std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+  // What never comes is a failed test, not one that hangs.
+  const bool came = arrived_.wait_for(lock, std::chrono::minutes(2), [&] { return closed_ || !waiting_.empty(); });
+  if (!came) throw std::runtime_error("nothing came for two minutes");
   if (waiting_.empty()) return traits_type::eof();
   reading_ = std::exchange(waiting_, {});
   setg(reading_.data(), reading_.data(), reading_.data() + reading_.size());
@@ -105,6 +109,7 @@ void Client::sort_in(json::Object message) {
   if (message.getString("method") == "textDocument/publishDiagnostics") {
     const json::Object& params = *message.getObject("params");
     published_[params.getString("uri")->str()] = params;
+    order_.push_back(params.getString("uri")->str());
   } else if (id && message.get("method") == nullptr) {
     answers_.emplace(*id, message.get("error") != nullptr ? *message.get("error") : *message.get("result"));
   } else {

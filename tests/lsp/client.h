@@ -67,6 +67,8 @@ class Client {
   std::string diagnostics(const std::string& path);
   /// Reads until something published for the path has those words.
   void wait_for(const std::string& path, const std::string& words);
+  /// The URIs of all that was published, one after the other.
+  const std::vector<std::string>& published_order() const { return order_; }
   json::Array raw_diagnostics(const std::string& path);
   /// `textDocument` and `position`: of the `^` in an excerpt of the text.
   json::Object at(const std::string& path, std::string excerpt);
@@ -95,6 +97,7 @@ class Client {
   std::map<std::string, Text> texts_;
   std::map<std::int64_t, json::Value> answers_;
   std::map<std::string, json::Object> published_;
+  std::vector<std::string> order_;
   std::deque<json::Value> others_;
 };
 

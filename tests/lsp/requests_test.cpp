@@ -437,7 +437,8 @@ TEST(Editors, GrammarsNameEveryKeyword) {
     std::ifstream stream(path);
     std::stringstream content;
     content << stream.rdbuf();
-    const std::string text = content.str();
+    // Without comments, which are in English.
+    const std::string text = std::regex_replace(content.str(), std::regex(std::string(path).ends_with(".js") ? "//[^\n]*" : std::string(path).ends_with(".el") ? ";[^\n]*" : "$^"), "");
     for (const std::string& keyword : parse::keywords()) {
       const std::regex whole("[^a-z]" + keyword + "[^a-z]");
       EXPECT_TRUE(std::regex_search(text, whole)) << path << " lacks `" << keyword << "`";

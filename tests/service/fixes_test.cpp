@@ -47,6 +47,9 @@ std::size_t check_fixes(const std::string& path, const std::string& text, bool s
       const std::string fixed = apply_fix(text, diagnostic.range.file, fix);
       EXPECT_NE(fixed, text);
       EXPECT_FALSE(fix.title.empty());
+      if (!syntax) {
+        EXPECT_LE(diagnostics_of(path, fixed, true).size(), diagnostics_of(path, text, true).size()) << "it breaks the syntax";
+      }
       for (const auto& [begin, code] : places_of(diagnostics_of(path, fixed, syntax))) {
         EXPECT_FALSE(begin == diagnostic.range.begin && code == diagnostic.code) << "it is still there";
         EXPECT_TRUE(!syntax || code == Code::unclosed_bracket || begin >= diagnostic.range.begin || known.contains({begin, code})) << "new: " << code_text(code) << " at byte " << begin;
