@@ -185,6 +185,15 @@ Together together_from(const Timeline& timeline, const Timeline::Lane& lane, std
   return {first, end};
 }
 
+bool runs_groups_in_turn(const Timeline& timeline) {
+  if (timeline.source != Timeline::Source::operations) return false;
+  for (std::uint32_t entry = 1; entry < timeline.size(); ++entry) {
+    const bool one_group = timeline.group[entry] != Timeline::kNone && timeline.group[entry] == timeline.group[entry - 1];
+    if (one_group && timeline.start[entry] != timeline.start[entry - 1]) return true;
+  }
+  return false;
+}
+
 std::string time_text(double time, Timeline::Unit unit) {
   char text[48];
   if (unit == Timeline::Unit::cost) {

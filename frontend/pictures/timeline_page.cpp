@@ -22,7 +22,8 @@ std::string utf8(std::string_view text) { return llvm::json::fixUTF8(llvm::Strin
 class Data {
  public:
   std::string run(std::span<const Picture> pictures) {
-    Array all, shades;
+    Array all, shades, passes;
+    for (const Pass pass : kAllPasses) passes.push_back(llvm::StringRef(pass_name(pass)));
     for (const Picture& picture : pictures) all.push_back(one(picture));
     for (std::size_t i = 0; i < kShades.size(); ++i) {
       const ShadeRow& row = kShades[i];
@@ -34,7 +35,7 @@ class Data {
     for (std::size_t i = 0; i <= static_cast<std::size_t>(Timeline::Why::window); ++i) why.push_back(llvm::StringRef(passes::text_of(static_cast<Timeline::Why>(i))));
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(
-        Object{{"schema", 1}, {"shades", std::move(shades)}, {"why", std::move(why)}, {"pictures", std::move(all)}, {"encoding", packer_.encoding()}, {"blob", packer_.text()}});
+        Object{{"schema", 1}, {"shades", std::move(shades)}, {"why", std::move(why)}, {"passes", std::move(passes)}, {"pictures", std::move(all)}, {"encoding", packer_.encoding()}, {"blob", packer_.text()}});
     // Nothing in it ends the element that it stands in.
     std::string safe;
     safe.reserve(text.size());

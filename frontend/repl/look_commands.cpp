@@ -74,7 +74,7 @@ std::string change_text(const passes::Timeline& a, const passes::Timeline& b) {
     const double before = peak_of(a, i), after = peak_of(b, i);
     most_before = std::max(most_before, before);
     most_after = std::max(most_after, after);
-    if (std::abs(before - after) >= 1e-9) text += ", peak of " + a.ranks[i].name + " " + text_of(before) + " -> " + text_of(after);
+    if (text_of(before) != text_of(after)) text += ", peak of " + a.ranks[i].name + " " + text_of(before) + " -> " + text_of(after);
   }
   if (std::abs(most_before - most_after) < 1e-9) text += ", largest peak as it was";
   return text + "\n";
@@ -126,7 +126,9 @@ bool why(Session& session, const Words& words) {
   if (!time) {
     return session.fail(Code::bad_command_words, "write `:why 1 " + std::string(seconds ? "4ms" : "4") + "`: a rank and a time of `:timeline`", "`{}` is no time", words.plain[1]);
   }
-  const auto rank = rank_of(session, words.plain[0], picture->timeline.ranks.size());
+  const std::vector<passes::Timeline::Rank>& ranks = picture->timeline.ranks;
+  const auto named = std::find_if(ranks.begin(), ranks.end(), [&](const passes::Timeline::Rank& each) { return each.name == words.plain[0]; });
+  const auto rank = named != ranks.end() ? std::optional(static_cast<std::uint32_t>(named - ranks.begin())) : rank_of(session, words.plain[0], ranks.size());
   if (!rank) return false;
   session.say(*why_text(*picture, *rank, *time));
   return true;

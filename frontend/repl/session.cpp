@@ -128,6 +128,11 @@ bool Session::execute_command(const std::string& line) {
   if (!row->takes_values && !words->values.empty()) {
     return fail(Code::bad_command_words, "write `" + std::string(row->usage) + "`", "`:{}` takes no `{}=...`", name, words->values.front().name);
   }
+  for (std::size_t i = 0; i < words->values.size(); ++i) {
+    const std::string& given = words->values[i].name;
+    const bool again = std::any_of(words->values.begin(), words->values.begin() + static_cast<std::ptrdiff_t>(i), [&](const lower::Override& other) { return other.name == given; });
+    if (again) return fail(Code::bad_command_words, "sizes hold for all that the line names: keep one of them", "`{}` is given twice", given);
+  }
   if (row->sizes) {
     const std::vector<lower::Override> before = values_;
     values_ = merged(values_, words->values);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "frontend/parse/lexemes.h"
+#include "frontend/repl/commands.h"
 #include "frontend/repl/session.h"
 #include "frontend/views/orders_view.h"
 
@@ -193,6 +194,8 @@ Session::Evaluated Session::with_known_labels(Evaluated value) {
 bool Session::evaluate(const std::string& expression) {
   const Evaluated value = value_of(bindings_, expression);
   if (value.text.empty()) {
+    const std::string first = expression.substr(0, expression.find_first_of(" \t"));
+    if (find_command(first) != nullptr) return fail(Code::unknown_command, "write `:" + expression + "`", "`{}` is a command, and commands begin with a colon", first);
     say(value.told);
     return false;
   }

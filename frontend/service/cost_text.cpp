@@ -52,6 +52,14 @@ const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string
   return nullptr;
 }
 
+/// What it is where nobody gives it.
+template <typename Costs>
+std::string usual(const CostRow<Costs>& row) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", std::visit([](auto field) { return std::optional<double>(Costs().*field).value_or(1); }, row.field));
+  return text;
+}
+
 template <typename Costs>
 bool read_cost(std::string_view item, std::span<const CostRow<Costs>> rows, Costs& costs, std::set<std::string_view>& seen, DiagnosticSink& sink) {
   const std::size_t equals = item.find('=');
@@ -66,17 +74,17 @@ bool read_cost(std::string_view item, std::span<const CostRow<Costs>> rows, Cost
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && end == text.data() + text.size() && !text.empty();
   if (!is_number || !(value >= row->least && value <= row->most)) {  // which no NaN is
-    sink.report(Code::bad_cost, SourceRange(), "the cost `{}` is `{}`, which is no number from {}", row->name, text, row->range).hint("write `{}=1`", row->name);
+    sink.report(Code::bad_cost, SourceRange(), "the cost `{}` is `{}`, which is no number from {}", row->name, text, row->range).hint("write `{}={}`", row->name, usual(*row));
     return false;
   }
   std::visit([&](auto field) { costs.*field = value; }, row->field);
   return true;
 }
 
+/// `seen`: the names of what the text gives.
 template <typename Costs>
-bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Costs& costs, DiagnosticSink& sink) {
+bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Costs& costs, std::set<std::string_view>& seen, DiagnosticSink& sink) {
   bool good = true;
-  std::set<std::string_view> seen;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(", ", at), text.size());
     const std::string_view item = text.substr(at, end - at);
@@ -93,7 +101,14 @@ bool read_items(std::string_view text, std::span<const CostRow<Costs>> rows, Cos
 
 }  // namespace
 
-bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) { return read_items<OperationCosts>(text, kCosts, costs, sink); }
+bool read_costs(std::string_view text, OperationCosts& costs, DiagnosticSink& sink) {
+  std::set<std::string_view> seen;
+  if (!read_items<OperationCosts>(text, kCosts, costs, seen, sink)) return false;
+  // Who gives whole backwards alone means their halves too: schedules with and without them are compared.
+  if (seen.contains("b") && !seen.contains("bi") && !seen.contains("bw")) costs.bi = costs.bw = *costs.b / 2;
+  return true;
+}
+
 std::string cost_text(const OperationCosts& costs) {
   std::string text;
   for (const CostRow<OperationCosts>& row : kCosts) {
@@ -106,6 +121,9 @@ std::string cost_text(const OperationCosts& costs) {
   return text;
 }
 
-bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink) { return read_items<MachineRates>(text, kRates, rates, sink); }
+bool read_rates(std::string_view text, MachineRates& rates, DiagnosticSink& sink) {
+  std::set<std::string_view> seen;
+  return read_items<MachineRates>(text, kRates, rates, seen, sink);
+}
 
 }  // namespace piper::service

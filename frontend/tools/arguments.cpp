@@ -54,9 +54,10 @@ constexpr CommandRow kCommands[] = {
     {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
      "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
      "that all ranks send in a step and the lines of each declaration; the best of each figure has a star. -D gives a size to all that have a\n"
-     "parameter of that name.",
+     "parameter of that name; of several, as in -D m=4,8,16, there is a row for each.",
      "A, B are .pipe files with one train, FILE.pipe:NAME, or schedules of the standard library:\n"
-     "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"},
+     "  piper compare gpipe one_f_one_b zbv -D p=4 -D m=8\n"
+     "  piper compare zbv -D p=4,8 -D m=8,16,32\n"},
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --reference it runs three steps\n"
      "and compares them with the one-device step instead, in f64 and in the train's own type.",
@@ -96,7 +97,7 @@ constexpr OptionRow kOptions[] = {
     {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain) | bit(Command::doctor)},
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page", bit(Command::compare)},
     {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
-    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,b=2,pair=3,p2p=0: what is not named keeps its default", kSimulates | bit(Command::explain)},
+    {"--cost", "COSTS", "", "f=1,bi=1,bw=1,p2p=0; b is bi+bw, and alone gives both half; pair=3: overlap groups run together in that time", kSimulates | bit(Command::explain)},
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
     {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file, as `train --profile` writes it", kSimulates},
     {"--machine", "FILE[:NAME]", "", "the same on a machine that a .pipe file declares: memory and speed of devices, links of axes", kSimulates},
@@ -224,6 +225,12 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
     }
     return "`" + std::string(command.name) + "` takes " + counts + (counts == "1" ? " argument" : " arguments") + " and has " + std::to_string(words) + ": write `" +
            command.usage + "`";
+  }
+  if (arguments.command == Command::compare) {
+    constexpr std::size_t kMostRows = 256;
+    std::size_t rows = words;
+    for (const lower::Override& each : arguments.overrides) rows *= std::min<std::size_t>(1 + static_cast<std::size_t>(std::count(each.value.begin(), each.value.end(), ',')), kMostRows + 1);
+    if (rows > kMostRows) return "`compare` has " + std::to_string(kMostRows) + " rows at most, and these sizes are " + std::to_string(rows);
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";
   if (arguments.reference && !arguments.trace.empty()) return "`--trace` is of a training run: leave out `--reference`";

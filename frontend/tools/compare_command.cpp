@@ -16,15 +16,18 @@ int run_compare(Console& console, const Arguments& arguments) {
   std::list<views::Compared> all;
   std::vector<bool> taken(arguments.overrides.size(), false);
   bool complete = true;
+  const std::vector<views::Sizes> sweep = views::sweep(arguments.overrides);
   for (const std::string& word : arguments.positional) {
-    Session& session = sessions.emplace_back(console, arguments);
-    const auto [input, name] = views::taken_apart(word);
-    const views::Look look{input, name, word, *costs, arguments.overrides, arguments.format == "html"};
-    auto compared = views::look_at(session.compilation(), look, taken, session.sink());
-    if (compared) all.push_back(std::move(*compared));
-    complete = complete && !session.sink().has_errors();
-    if (json && !complete) return session.finish();  // the one object that is printed
-    session.finish();
+    for (const views::Sizes& sizes : sweep) {
+      Session& session = sessions.emplace_back(console, arguments);
+      const auto [input, name] = views::taken_apart(word);
+      const views::Look look{input, name, word + sizes.name, *costs, sizes.overrides, arguments.format == "html"};
+      auto compared = views::look_at(session.compilation(), look, taken, session.sink());
+      if (compared) all.push_back(std::move(*compared));
+      complete = complete && !session.sink().has_errors();
+      if (json && !complete) return session.finish();  // the one object that is printed
+      session.finish();
+    }
   }
   Session& last = sessions.back();
   for (std::size_t i = 0; costs->machine && i < taken.size(); ++i) {

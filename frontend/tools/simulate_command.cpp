@@ -1,5 +1,6 @@
 #include "frontend/tools/commands.h"
 #include "frontend/tools/simulation.h"
+#include "frontend/views/comparison.h"
 #include "frontend/views/simulate_view.h"
 
 namespace piper::tools {
@@ -28,6 +29,7 @@ int run_simulate(Console& console, const Arguments& arguments) {
   auto subject = session.subject(name, false);
   if (!subject) return session.finish();
   if (const auto dag = session.compile(*subject, dag::Level::planned)) print(*dag);
+  if (!subject->is_train && costs->of_plan() && arguments.format != "json") session.write(views::of_small_model(passes::Timeline::Unit::seconds));
   return session.finish();
 }
 

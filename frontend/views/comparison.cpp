@@ -8,6 +8,12 @@
 #include "passes/plan/requirements.h"
 
 namespace piper::views {
+
+std::string of_small_model(passes::Timeline::Unit unit) {
+  return std::string("a schedule by itself has a small chain of layers for a model: ") + (unit == passes::Timeline::Unit::seconds ? "seconds, " : "") +
+         "memory and traffic are those of that chain, and a train has those of its model\n";
+}
+
 namespace {
 
 using passes::Timeline;
@@ -95,6 +101,7 @@ std::optional<Compared> look_at(service::Compilation& compilation, const Look& l
   auto timeline = simulate(look.costs, *dag, sink);
   if (!timeline) return std::nullopt;
   Compared row = compared(look.shown, std::move(*timeline), *dag, declaration_text(compilation, look.name));
+  row.by_itself = !subject->is_train;
   if (look.picture) row.picture = pictures::make_picture(look.shown, row.timeline, &*dag, compilation.context().locations);
   return row;
 }
@@ -113,6 +120,31 @@ bool is_shown(const Figure& figure, const std::list<Compared>& all) {
 
 }  // namespace
 
+std::vector<Sizes> sweep(std::span<const lower::Override> overrides) {
+  std::vector<Sizes> all = {{}};
+  for (const lower::Override& each : overrides) {
+    std::vector<std::string> values;
+    bool numbers = true;
+    for (std::size_t at = 0; at <= each.value.size();) {
+      const std::size_t end = std::min(each.value.find(',', at), each.value.size());
+      values.push_back(each.value.substr(at, end - at));
+      numbers = numbers && !values.back().empty() && values.back().find_first_not_of("0123456789") == std::string::npos;
+      at = end + 1;
+    }
+    if (!numbers || values.size() < 2) values = {each.value};
+    std::vector<Sizes> next;
+    for (const Sizes& sizes : all) {
+      for (const std::string& value : values) {
+        next.push_back(sizes);
+        next.back().overrides.push_back({each.name, value});
+        if (values.size() > 1) next.back().name += " " + each.name + "=" + value;
+      }
+    }
+    all = std::move(next);
+  }
+  return all;
+}
+
 std::string comparison_text(const std::list<Compared>& all) {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> head = {""};
@@ -127,7 +159,11 @@ std::string comparison_text(const std::list<Compared>& all) {
     }
     rows.push_back(std::move(row));
   }
-  return pictures::text_table(rows, {true});
+  std::string text = pictures::text_table(rows, {true});
+  const auto any = [&](const auto& holds) { return std::any_of(all.begin(), all.end(), holds); };
+  if (any([](const Compared& one) { return pictures::runs_groups_in_turn(one.timeline); })) text += pictures::kGroupsInTurn;
+  if (any([](const Compared& one) { return one.by_itself; })) text += of_small_model(all.front().timeline.unit);
+  return text;
 }
 
 llvm::json::Array comparison_json(const std::list<Compared>& all) {

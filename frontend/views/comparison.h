@@ -23,6 +23,7 @@ struct Compared {
   double peak = 0;
   std::int64_t bytes = 0, traffic = 0;
   std::size_t lines = 0;  // of its declaration, without comments
+  bool by_itself = false;  // a schedule without a model of its own
   std::optional<pictures::Picture> picture = {};  // where one was asked for
 };
 
@@ -35,6 +36,9 @@ struct Look {
   bool picture = false;
 };
 
+/// What the figures of a schedule by itself are worth, on a line.
+std::string of_small_model(passes::Timeline::Unit unit);
+
 /// A row of one plan with its timeline; `declaration` is the text whose lines are counted.
 Compared compared(std::string name, passes::Timeline timeline, const dag::Dag& plan, std::string_view declaration);
 /// Of the train or schedule of that name, or the only one; empty where it is not known.
@@ -44,6 +48,13 @@ std::string_view declaration_text(const service::Compilation& compilation, const
 std::optional<Compared> look_at(service::Compilation& compilation, const Look& look, std::vector<bool>& taken, DiagnosticSink& sink);
 /// `FILE.pipe:NAME` names one of several declarations, `FILE.pipe` and a name of the library what they are.
 std::pair<std::string, std::string> taken_apart(const std::string& word);
+
+/// Values of which a size has several, `m=4,8,16`, taken one by one in all combinations; `name` says which ones: ` m=4`. One without a name where there are none.
+struct Sizes {
+  std::string name;
+  std::vector<lower::Override> overrides;
+};
+std::vector<Sizes> sweep(std::span<const lower::Override> overrides);
 
 /// A row for each.
 std::string comparison_text(const std::list<Compared>& all);

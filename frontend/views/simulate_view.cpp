@@ -147,7 +147,8 @@ std::string figures_text(const Timeline& timeline) {
   const std::vector<std::vector<std::string>> rows = {{"makespan", pictures::time_text(timeline.makespan, timeline.unit), "bubble " + number(timeline.bubble_makespan)},
                                                       {"span", pictures::time_text(timeline.span, timeline.unit), "bubble " + number(timeline.bubble_span)}};
   return pictures::text_table(rows, {true, false, true}) +
-         (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "");
+         (timeline.source == Timeline::Source::operations ? "peak " + number(peak) + " microbatches of a device share\n" : "") +
+         (pictures::runs_groups_in_turn(timeline) ? pictures::kGroupsInTurn : "");
 }
 
 std::string figures_line(const Timeline& timeline) {

@@ -26,6 +26,7 @@ struct Operation {
   std::uint32_t vertex = 0;
   bool named = false;  // its communication; a step of its own
   bool gathers = false;  // it reads parameters that are gathered for it
+  bool again = false;    // its forward runs again before it, or before its group
 };
 
 /// A step: members of a group, each a sequence of operations.
@@ -150,6 +151,7 @@ class OrderDrawer {
     const bool again_named = random_.chance(0.5);  // else what runs again does so directly before its backward
     std::map<std::tuple<std::int32_t, Pass, dag::ChunkId, dag::Instance>, std::uint32_t> vertices;
     std::vector<std::uint32_t> vertex_of(graph.units());
+    std::set<std::uint32_t> again;
     std::uint32_t count = 0;
     for (std::uint32_t unit = 0; unit < graph.units(); ++unit) {
       const dag::Node& node = dag.node(graph.front(unit));
@@ -165,6 +167,7 @@ class OrderDrawer {
       const Pass pass = !attached ? node.pass : halves.contains({node.chunk, node.instance}) ? Pass::BI : Pass::B;
       const auto [found, added] = vertices.try_emplace({rank, pass, chunk, node.instance}, count);
       vertex_of[unit] = found->second;
+      if (attached) again.insert(found->second);
       if (!added) continue;
       ++count;
       Operation operation{pass, "", "", rank, found->second};
@@ -176,6 +179,7 @@ class OrderDrawer {
       if (operation.work.empty()) operation.work = "model";
       operations_.push_back(std::move(operation));
     }
+    for (Operation& operation : operations_) operation.again = again.contains(operation.vertex);
     readers_.assign(count, {});
     for (std::size_t i = 0; i < dag.nodes.size(); ++i) {
       const std::uint32_t to = vertex_of[graph.unit_of(dag::NodeId::at(i))];
@@ -353,6 +357,16 @@ class OrderDrawer {
     return true;
   }
 
+  /// What an operation needs is there when the first of a group begins.
+  bool ready(const Step& step, const Operation& operation) const {
+    const std::uint32_t begin = position_[step.front().front().vertex];
+    for (std::uint32_t from = 0; from < readers_.size(); ++from) {
+      const std::vector<std::uint32_t>& to = readers_[from];
+      if (position_[from] >= begin && std::find(to.begin(), to.end(), operation.vertex) != to.end()) return false;
+    }
+    return true;
+  }
+
   std::vector<Step> steps_of(std::int32_t rank) {
     // What runs again before a group runs so on all replicas: their groups are the same then.
     if (const auto kept = steps_of_rank_.find(rank); again_attached_ && kept != steps_of_rank_.end()) return kept->second;
@@ -370,9 +384,10 @@ class OrderDrawer {
         open = false;
         continue;
       }
-      if (open && independent(steps.back(), operation, kNone)) {
+      const bool joins = open && (!operation.again || ready(steps.back(), operation));
+      if (joins && independent(steps.back(), operation, kNone)) {
         steps.back().push_back({operation});
-      } else if (open && steps.back().size() > 1 && random_.chance(0.4) && independent(steps.back(), operation, steps.back().size() - 1)) {
+      } else if (joins && steps.back().size() > 1 && random_.chance(0.4) && independent(steps.back(), operation, steps.back().size() - 1)) {
         steps.back().back().push_back(operation);
       } else {
         steps.push_back({{operation}});

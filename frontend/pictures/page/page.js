@@ -66,7 +66,7 @@ function readPicture(picture, read) {
   return picture;
 }
 
-const PASSES = ["", "F", "B", "BI", "BW"];
+const PASSES = [""];  // by number; the data has the others
 
 function labelOf(p, entry) {
   const o = p.operation[entry];
@@ -495,6 +495,7 @@ class Page {
   constructor(data, bytes) {
     const read = columnReader(bytes);
     this.why = data.why;
+    if (PASSES.length === 1) PASSES.push(...data.passes);
     this.colours = data.shades.flatMap((shade) => shade.colours);
     this.rgb = this.colours.map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
     this.panels = data.pictures.map((picture) => new Panel(this, readPicture(picture, read)));
