@@ -11,6 +11,7 @@
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/repl/command_functions.h"
 #include "frontend/repl/session.h"
+#include "frontend/source/write_file.h"
 
 namespace piper::repl {
 namespace {
@@ -55,11 +56,8 @@ bool html(Session& session, const Words& words) {
     if (!simulated) return false;
     pictures.push_back(pictures::make_picture(chosen->title(), std::move(simulated->timeline), &simulated->plan->dag, session.shown(*chosen).locations()));
   }
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << pictures::timeline_page(pictures);
-  file.close();
-  if (!file) return session.fail(Code::unwritable_output, "", "`{}` cannot be written: {}", path, std::string(std::strerror(errno)));
+  if (path.ends_with(".pipe")) return session.fail(Code::unwritable_output, "write `:html " + path + ".html`", "`{}` is the name of a program, and not of a page", path);
+  if (const std::error_code error = source::write_file(path, pictures::timeline_page(pictures))) return session.fail(Code::unwritable_output, "", "`{}` cannot be written: {}", path, error.message());
   session.say("`" + path + "` is written: open it in a browser\n");
   return true;
 }

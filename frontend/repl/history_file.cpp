@@ -55,7 +55,13 @@ std::vector<std::string> HistoryFile::read() const {
   std::vector<std::string> entries;
   std::error_code unread;
   if (path_.empty() || !fs::is_regular_file(path_, unread)) return entries;
-  std::ifstream in(path_);
+  std::ifstream in(path_, std::ios::binary);
+  // Of a file that is no history, or one that nobody shortened, the end.
+  constexpr std::uintmax_t kMostBytes = 4 << 20;
+  if (const std::uintmax_t bytes = fs::file_size(path_, unread); !unread && bytes > kMostBytes) {
+    in.seekg(static_cast<std::streamoff>(bytes - kMostBytes));
+    in.ignore(static_cast<std::streamsize>(kMostBytes), '\n');
+  }
   for (std::string line; std::getline(in, line);) {
     if (!line.empty()) entries.push_back(from_line(line));
   }

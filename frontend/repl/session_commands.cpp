@@ -1,14 +1,13 @@
 // Commands about the session itself: files, sizes, costs, help.
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <filesystem>
 
 #include "frontend/repl/command_functions.h"
 #include "frontend/repl/commands.h"
 #include "frontend/repl/session.h"
 #include "frontend/service/nearest.h"
+#include "frontend/source/write_file.h"
 #include "frontend/views/code_page.h"
 #include "frontend/views/schedule_page.h"
 
@@ -131,11 +130,13 @@ bool save(Session& session, const Words& words) {
   const std::string& path = words.plain.front();
   if (!path.ends_with(".pipe")) return session.fail(Code::bad_command_words, "write `:save " + path + ".pipe`", "`{}` is no name of a .pipe file", path);
   const std::string text = session.sources().saved();
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return session.fail(Code::unwritable_output, "", "`{}` cannot be written: {}", path, std::string(std::strerror(errno)));
+  if (text.empty()) return session.fail(Code::unwritable_output, "items are saved: `schedule`, `model`, `train` and the others; a `let` is of the session", "nothing was defined");
+  const bool loaded = session.sources().has_file() && source::same_file(session.sources().file(), path);
+  std::error_code none;
+  if (!loaded && std::filesystem::exists(path, none)) {
+    return session.fail(Code::unwritable_output, "choose another name, or `:load " + path + "` before you define", "`{}` is there already and was not loaded: it stays as it is", path);
+  }
+  if (const std::error_code error = source::write_file(path, text)) return session.fail(Code::unwritable_output, "", "`{}` cannot be written: {}", path, error.message());
   session.say("`" + path + "` is written\n");
   return true;
 }

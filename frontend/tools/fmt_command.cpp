@@ -2,36 +2,12 @@
 #include <iterator>
 
 #include "frontend/format/format.h"
+#include "frontend/source/write_file.h"
 #include "frontend/tools/commands.h"
 #include "frontend/tools/session.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace piper::tools {
 namespace {
-
-/// The file has its old text or the new one, whatever happens: a full disk, an interrupt. Links stay links.
-std::error_code replace_file(const std::string& path, const std::string& text) {
-  namespace fs = llvm::sys::fs;
-  llvm::SmallString<256> real;
-  if (const std::error_code error = fs::real_path(path, real)) return error;
-  fs::file_status status;
-  if (const std::error_code error = fs::status(real, status)) return error;
-  // A name that nobody has, in the same folder: a rename does not cross disks.
-  llvm::Expected<fs::TempFile> aside = fs::TempFile::create(real + ".%%%%%%%%", fs::owner_read | fs::owner_write);
-  if (!aside) return llvm::errorToErrorCode(aside.takeError());
-  llvm::raw_fd_ostream stream(aside->FD, /*shouldClose=*/false);
-  stream << text;
-  stream.flush();
-  std::error_code error = stream.error();
-  stream.clear_error();
-  if (!error) error = fs::setPermissions(aside->FD, status.permissions());
-  if (!error) return llvm::errorToErrorCode(aside->keep(real));
-  llvm::consumeError(aside->discard());
-  return error;
-}
 
 /// What is no file cannot be replaced by one. A folder is said to be one when it is read.
 bool is_replaceable(const std::string& path) {
@@ -65,7 +41,7 @@ int run_fmt(Console& console, const Arguments& arguments) {
     differs = true;
     if (arguments.check) {
       console.out << path << "\n";
-    } else if (const std::error_code error = replace_file(path, formatted)) {
+    } else if (const std::error_code error = source::write_file(path, formatted)) {
       session.sink().report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(error.value()));
     }
   }

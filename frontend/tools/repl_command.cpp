@@ -54,8 +54,8 @@ int run_child(const std::string& program, const std::vector<std::string>& words,
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-repl::Host host_of(Console& console, Session& screen_of) {
-  repl::Host host{.out = console.out, .files = console.files};
+repl::Host host_of(Console& console, const source::FileSystem& files, Session& screen_of) {
+  repl::Host host{.out = console.out, .files = files};
   host.screen = [&] { return screen_of.screen(); };
   if (console.program.empty()) return host;
   host.run_program = [&](const std::vector<std::string>& words) {
@@ -79,13 +79,14 @@ ExitCode exit_code(repl::Ended ended) { return ended == repl::Ended::well ? kCle
 
 int run_repl(Console& console, const Arguments& arguments) {
   Session screen_of(console, arguments);
-  repl::Host host = host_of(console, screen_of);
+  const source::UnblockingFileSystem files(console.files);  // a session waits for no pipe
+  repl::Host host = host_of(console, files, screen_of);
   repl::Interrupt interrupt;
   repl::Session session(host, interrupt);
   const InterruptsRequests interrupts(interrupt);
   const bool loaded = arguments.positional.empty() || session.execute(":load \"" + arguments.positional.front() + "\"");
   if (!arguments.script.empty()) {
-    const source::ReadResult script = console.files.read(arguments.script, source::kMaxFileSize);
+    const source::ReadResult script = files.read(arguments.script, source::kMaxFileSize);
     if (!script.text) {
       session.fail(Code::unreadable_file, "", "`{}` cannot be read: {}", arguments.script, script.too_large > 0 ? "it is too large" : script.error);
       return kDiagnostics;

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
+#include "frontend/source/write_file.h"
 #include "ir/dag/print.h"
 
 namespace piper::tools {
@@ -71,16 +71,18 @@ bool Session::write(const std::string& text) {
     console_.out << text;  // the driver sees whether it was taken
     return true;
   }
+  for (const std::string& input : arguments_.positional) {
+    if (!source::same_file(input, arguments_.output)) continue;
+    sink_.report(Code::unwritable_output, SourceRange(), "`{}` is not written: it is what was read", arguments_.output).hint("give `-o` another name");
+    return false;
+  }
   return write_file(arguments_.output, text);
 }
 
 bool Session::write_file(const std::string& path, const std::string& text) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) return true;
-  sink_.report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(errno));
+  const std::error_code error = source::write_file(path, text);
+  if (!error) return true;
+  sink_.report(Code::unwritable_output, SourceRange(), "`{}` cannot be written: {}", path, reason(error.value()));
   return false;
 }
 

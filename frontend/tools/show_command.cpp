@@ -79,7 +79,7 @@ dag::Level needed_level(const Kind& kind, const Arguments& arguments) {
 std::string wrapped(const Arguments& arguments, const char* kind, const std::string& text) {
   if (arguments.format != "json") return text;
   std::string out;
-  llvm::raw_string_ostream(out) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {kind, text}});
+  llvm::raw_string_ostream(out) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {kind, llvm::json::fixUTF8(text)}});
   return out + "\n";
 }
 

@@ -170,7 +170,7 @@ llvm::json::Array comparison_json(const std::list<Compared>& all) {
   using namespace llvm::json;
   Array schedules;
   for (const Compared& one : all) {
-    Object object{{"name", one.name},
+    Object object{{"name", fixUTF8(one.name)},
                   {"ranks", static_cast<std::int64_t>(one.timeline.ranks.size())},
                   {"unit", one.timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
                   {"bubble", Object{{"makespan", one.timeline.bubble_makespan}, {"span", one.timeline.bubble_span}}}};

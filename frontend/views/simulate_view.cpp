@@ -115,7 +115,7 @@ llvm::json::Array critical_json(const Timeline& timeline, const LocationTable& l
     }
     const SourceRange range = locations.primary(operation.loc);
     if (range.file.valid()) {
-      step["file"] = llvm::StringRef(locations.files().name(range.file));
+      step["file"] = llvm::json::fixUTF8(llvm::StringRef(locations.files().name(range.file)));
       step["line"] = locations.files().line_column(range.file, range.begin).line;
     }
     path.push_back(std::move(step));

@@ -178,6 +178,12 @@ TEST(Session, WhatIsSavedIsWhatIsDefined) {
   EXPECT_THAT(talk.say(":save " + path), HasSubstr("is written"));
   EXPECT_EQ(read_text(path), "param a = 5\n\n/// one\nparam b = 1\nparam c = a + b\n");
   EXPECT_THAT(talk.say(":save " + (folder.path() / "no/folder.pipe").string()), HasSubstr("cannot be written: "));
+  // What was not loaded is not written over, and nothing is no program.
+  const std::string other = folder.write("other.pipe", "mesh m(p: 2)\n");
+  EXPECT_THAT(talk.say(":save " + other), HasSubstr("was not loaded"));
+  EXPECT_EQ(read_text(other), "mesh m(p: 2)\n");
+  Talk empty;
+  EXPECT_THAT(empty.say(":save " + other), HasSubstr("nothing was defined"));
   EXPECT_EQ(talk.say("c"), "6\n");
 }
 

@@ -1,0 +1,19 @@
+#pragma once
+// Files that are written whole or not at all.
+//
+//   if (const std::error_code error = source::write_file("page.html", text)) report(path, error.message());
+
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace piper::source {
+
+/// The file has its old text or the new one, whatever happens: a full disk, an interrupt, two writers. Links stay links, permissions what they are. What is no
+/// plain file, such as a device or a pipe, is written to.
+std::error_code write_file(const std::string& path, std::string_view text);
+
+/// Whether both name one file that is there.
+bool same_file(const std::string& a, const std::string& b);
+
+}  // namespace piper::source
