@@ -1,7 +1,10 @@
 // Files of measured costs.
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "frontend/service/cost_text.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,6 +34,22 @@ bool is_too_deep(std::string_view text) {
   return false;
 }
 
+/// The place of a key that its object has already, in a text that is JSON; keys are compared as they are written.
+std::optional<std::uint32_t> repeated_key(std::string_view text) {
+  std::vector<std::set<std::string_view>> open;  // the keys of each bracket
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{' || text[i] == '[') open.emplace_back();
+    if (text[i] == '}' || text[i] == ']') open.pop_back();
+    if (text[i] != '"') continue;
+    const std::size_t begin = i++;
+    for (; text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+    const bool key = next != std::string_view::npos && text[next] == ':';
+    if (key && !open.back().insert(text.substr(begin, i - begin)).second) return static_cast<std::uint32_t>(begin);
+  }
+  return std::nullopt;
+}
+
 class Reader {
  public:
   Reader(FileId file, std::string_view text, DiagnosticSink& sink) : file_(file), text_(text), sink_(sink) {}
@@ -40,10 +59,13 @@ class Reader {
     auto parsed = llvm::json::parse(text_);
     if (!parsed) {
       std::string said = llvm::toString(parsed.takeError());
+      std::uint32_t at = 0;
+      if (const std::size_t byte = said.find("byte="); byte != std::string::npos) std::from_chars(said.data() + byte + 5, said.data() + said.size(), at);
       if (const std::size_t place = said.find("]: "); place != std::string::npos) said.erase(0, place + 3);
       if (const std::size_t place = said.rfind(" ["); place != std::string::npos) said.erase(place);
-      return wrong("this is no JSON: " + said, 0);
+      return wrong("this is no JSON: " + said, std::min(at, static_cast<std::uint32_t>(text_.size())));
     }
+    if (const auto again = repeated_key(text_)) return wrong("a name stands twice in one object", *again);
     const llvm::json::Object* root = parsed->getAsObject();
     if (root == nullptr) return wrong("a file of costs is an object", 0);
     if (root->getInteger("schema") != 1) return wrong("a file of costs has `\"schema\": 1`", 0);
