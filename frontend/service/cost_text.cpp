@@ -55,8 +55,10 @@ const CostRow<Costs>* find_row(std::span<const CostRow<Costs>> rows, std::string
 /// What it is where nobody gives it.
 template <typename Costs>
 std::string usual(const CostRow<Costs>& row) {
+  const Costs costs;
+  const std::optional<double> value = std::visit([&](auto field) { return std::optional<double>(costs.*field); }, row.field);
   char text[32];
-  std::snprintf(text, sizeof text, "%g", std::visit([](auto field) { return std::optional<double>(Costs().*field).value_or(1); }, row.field));
+  std::snprintf(text, sizeof text, "%g", value ? *value : 1);
   return text;
 }
 

@@ -73,6 +73,15 @@ json::Object params_of(Random& random, Client& client, std::string_view method) 
   return params;
 }
 
+/// The diagnostics behind the whole check: what names and types say is published before. A plan is asked for behind all checks.
+std::string checked(Client& client) {
+  json::Object lens = client.file(kPath);
+  lens["data"] = json::Object{{"uri", lsp::uri_of(kPath)}, {"name", "none"}};
+  lens["range"] = json::Object{{"start", json::Object{{"line", 0}, {"character", 0}}}, {"end", json::Object{{"line", 0}, {"character", 0}}}};
+  client.request("codeLens/resolve", std::move(lens));
+  return client.diagnostics(kPath);
+}
+
 TEST(Fuzz, RandomEditsAndRequestsGiveAnswersForTheNewestText) {
   const source::MemoryFileSystem disk;
   for_each_case(12, [&](Random& random) {
@@ -105,7 +114,7 @@ TEST(Fuzz, RandomEditsAndRequestsGiveAnswersForTheNewestText) {
       const std::string name = std::string("textDocument/") + method;
       EXPECT_EQ(line(client.request(name, client.file(kPath))), line(fresh.request(name, fresh.file(kPath)))) << client.text(kPath);
     }
-    EXPECT_EQ(client.diagnostics(kPath), fresh.diagnostics(kPath)) << client.text(kPath);
+    EXPECT_EQ(checked(client), checked(fresh)) << client.text(kPath);
   });
 }
 
