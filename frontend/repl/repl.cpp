@@ -52,7 +52,6 @@ void run_terminal(Session& session, Terminal& terminal, const HistoryFile& histo
   while (!session.ended()) {
     const std::optional<std::string> typed = editor.read(kPrompt, kMore);
     if (!typed) return;
-    session.interrupt().clear();  // what came while nothing ran ends nothing
     if (unkept.empty() && *typed != last && !(unkept = history.append(*typed)).empty()) session.say(unkept + "\n");
     last = *typed;
     session.notice_changes();
