@@ -1,9 +1,7 @@
 // The settings of a train: data, optimizer, learning rate, steps, dtype, seed.
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -38,8 +36,6 @@ class SettingCall {
       case Builtin::cosine: return done(learning_rate(directive::LearningRate::Kind::cosine));
       case Builtin::linear: return done(learning_rate(directive::LearningRate::Kind::linear));
       case Builtin::flat: return done(learning_rate(directive::LearningRate::Kind::constant));
-      case Builtin::adamw:
-      case Builtin::sgd: return done(optimizer());
       case Builtin::arrays: return done(arrays());
       case Builtin::bytes: return done(bytes());
       case Builtin::synthetic: return done(synthetic());
@@ -47,6 +43,7 @@ class SettingCall {
       case Builtin::link: return done(link());
       default: break;
     }
+    if (const auto kind = sema::optimizer_of(id_)) return done(optimizer(*kind));
     evaluator_.set_failed();
     return {};
   }
@@ -101,11 +98,10 @@ class SettingCall {
     return rate;
   }
 
-  directive::Optimizer optimizer() {
+  directive::Optimizer optimizer(directive::Optimizer::Kind kind) {
     directive::Optimizer optimizer;
     optimizer.loc = evaluator_.here(expr_.range, frame_);
-    const auto name = std::find(std::begin(directive::kOptimizerNames), std::end(directive::kOptimizerNames), sema::signature(id_).name);
-    optimizer.kind = static_cast<directive::Optimizer::Kind>(name - std::begin(directive::kOptimizerNames));
+    optimizer.kind = kind;
     const auto lr = argument(0);
     if (evaluator_.failed()) {  // the rate is told
       wrong_ = true;

@@ -87,6 +87,7 @@ class Json {
           json_.attribute("before_first", rank.idle.before_first);
           json_.attribute("data", rank.idle.data);
           json_.attribute("message", rank.idle.message);
+          json_.attribute("room", rank.idle.room);
           json_.attribute("imbalance", rank.idle.imbalance);
           json_.attribute("after_last", rank.idle.after_last);
         });

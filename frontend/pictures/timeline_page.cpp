@@ -49,8 +49,7 @@ class Data {
     Array ranks, lanes, curves, names, places;
     for (const Timeline::Rank& rank : timeline.ranks) {
       ranks.push_back(Object{{"name", utf8(rank_text(rank))}, {"lanes", Array{rank.first_lane, rank.end_lane}}, {"curves", Array{rank.first_curve, rank.end_curve}},
-                             {"work", rank.work}, {"peak", rank.peak}, {"peak_bytes", rank.peak_bytes}, {"planned_bytes", rank.planned_bytes},
-                             {"idle", Array{rank.idle.before_first, rank.idle.data, rank.idle.message, rank.idle.imbalance, rank.idle.after_last}}});
+                             {"work", rank.work}, {"peak", rank.peak}, {"peak_bytes", rank.peak_bytes}, {"planned_bytes", rank.planned_bytes}});
     }
     for (const Timeline::Lane& lane : timeline.lanes) lanes.push_back(Object{{"name", utf8(lane.name)}, {"entries", Array{lane.first, lane.end}}});
     for (const Timeline::Curve& curve : timeline.curves) {

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "frontend/source/write_file.h"
+
 namespace piper::repl {
 namespace {
 
@@ -36,8 +38,8 @@ std::string from_line(std::string_view line) {
 }
 
 /// Writes all of a text to the end of a file, which is made where it is missing; the number of the error, or 0.
-int append_to(const std::string& path, std::string_view text, int flags) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | flags, 0600);
+int append_to(const std::string& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600);
   if (file < 0) return errno;
   int error = 0;
   while (!text.empty() && error == 0) {
@@ -71,13 +73,7 @@ std::vector<std::string> HistoryFile::read() const {
   if (!long_enough) return entries;
   std::string text;
   for (const std::string& entry : entries) text += to_line(entry);
-  // Beside it and put in its place, so that a session that ends here loses nothing.
-  const std::string made = path_ + "." + std::to_string(::getpid());
-  if (append_to(made, text, O_TRUNC) == 0) {
-    fs::rename(made, path_, unread);
-  } else {
-    fs::remove(made, unread);
-  }
+  (void)source::write_file(path_, text);  // one that cannot be shortened is as good
   return entries;
 }
 
@@ -85,7 +81,7 @@ std::string HistoryFile::append(std::string_view entry) const {
   if (path_.empty() || entry.empty()) return {};
   std::error_code unmade;
   fs::create_directories(fs::path(path_).parent_path(), unmade);
-  const int error = append_to(path_, to_line(entry), 0);
+  const int error = append_to(path_, to_line(entry));
   return error == 0 ? "" : std::string("what is typed is not kept for later sessions: `") + path_ + "`: " + std::strerror(error);
 }
 

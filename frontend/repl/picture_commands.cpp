@@ -75,10 +75,9 @@ bool compare(Session& session, const Words& words) {
     auto simulated = session.simulate(*chosen, dag::Level::planned);
     if (!simulated) return false;
     std::string_view declaration;
-    const auto subject = chosen->document->subject(chosen->request(), &session.interrupt());
     session.during(*chosen, [&](service::Compilation& compilation, DiagnosticSink&) { declaration = views::declaration_text(compilation, chosen->name); });
     all.push_back(views::compared(chosen->title(), std::move(simulated->timeline), simulated->plan->dag, declaration));
-    all.back().by_itself = subject.value != nullptr && !subject.value->is_train;
+    all.back().by_itself = !chosen->is_train;
   }
   session.show(views::comparison_text(all));
   return true;

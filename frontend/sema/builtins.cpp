@@ -117,6 +117,15 @@ std::optional<directive::Measure> measure_of(Builtin id) {
   }
 }
 
+std::optional<directive::Optimizer::Kind> optimizer_of(Builtin id) {
+  switch (id) {
+#define OPTIMIZER(name) case Builtin::name: return directive::Optimizer::Kind::name;
+#include "ir/directive/optimizers.def"
+#undef OPTIMIZER
+    default: return std::nullopt;
+  }
+}
+
 const Signature& signature(Builtin id) { return table().signatures[static_cast<std::size_t>(id)]; }
 
 std::span<const Signature* const> find_builtins(std::string_view name, bool method) {

@@ -49,6 +49,8 @@ const Signature& signature(Builtin id);
 
 /// What a builtin of type `measure` measures; nothing for others.
 std::optional<directive::Measure> measure_of(Builtin id);
+/// The optimizer that a call of it gives.
+std::optional<directive::Optimizer::Kind> optimizer_of(Builtin id);
 
 /// All builtins of one name, methods or not; several when arguments tell them apart (`max` of numbers and along a dimension).
 std::span<const Signature* const> find_builtins(std::string_view name, bool method);

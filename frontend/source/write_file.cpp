@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "llvm/ADT/SmallString.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -44,13 +43,15 @@ std::error_code write_file(const std::string& path, std::string_view text) {
     if (const std::error_code error = fs::real_path(path, real)) return error;
     permissions = status.permissions();
   }
-  // A name that nobody has, in the same folder: a rename does not cross disks.
-  llvm::Expected<fs::TempFile> aside = fs::TempFile::create(real + ".%%%%%%%%", fs::owner_read | fs::owner_write);
-  if (!aside) return llvm::errorToErrorCode(aside.takeError());
-  std::error_code error = write(aside->FD, text);
-  if (!error) error = fs::setPermissions(aside->FD, permissions);
-  if (!error) return llvm::errorToErrorCode(aside->keep(real));
-  llvm::consumeError(aside->discard());
+  // A name that nobody has, in the same folder: a rename does not cross disks. LLVM's TempFile would take the process's signals for itself.
+  int descriptor = -1;
+  llvm::SmallString<256> aside;
+  if (const std::error_code error = fs::createUniqueFile(real + ".%%%%%%%%", descriptor, aside, fs::OF_None, fs::owner_read | fs::owner_write)) return error;
+  std::error_code error = write(descriptor, text);
+  if (!error) error = fs::setPermissions(descriptor, permissions);
+  if (const std::error_code closed = fs::closeFile(descriptor); !error) error = closed;
+  if (!error) error = fs::rename(aside, real);
+  if (error) fs::remove(aside);
   return error;
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "frontend/tools/environment.h"
+#include "frontend/views/comparison.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace piper::tools {
@@ -49,7 +50,8 @@ constexpr CommandRow kCommands[] = {
      "[0], and w, the part of activations that BI leaves to BW [1]. Idle time is before the first operation, after the last, waiting for data that\n"
      "is not made yet or for a message on its way, and imbalance: as much of the waits for data as the rank has less work than the busiest one.\n"
      "With --rates, --costs or --machine it is the plan that runs: all its actions on their streams, with their events and windows, each message\n"
-     "when both of its ends have come, in seconds; and what lives in the arena of each rank is counted.",
+     "when both of its ends have come, in seconds; what lives in the arena of each rank is counted, and the wait for room (in a window, or for\n"
+     "bytes that a message still uses) has a column.",
      kAnyInput},
     {Command::compare, "compare", "piper compare A B ...", 1, 64, "put several programs beside each other in one table",
      "Simulates each, as `piper simulate` does, and prints bubble, span, makespan, the largest peak of activations, the largest arena, the bytes\n"
@@ -229,7 +231,7 @@ std::string wrong_use(const CommandRow& command, const Arguments& arguments) {
   if (arguments.command == Command::compare) {
     constexpr std::size_t kMostRows = 256;
     std::size_t rows = words;
-    for (const lower::Override& each : arguments.overrides) rows *= std::min<std::size_t>(1 + static_cast<std::size_t>(std::count(each.value.begin(), each.value.end(), ',')), kMostRows + 1);
+    for (const lower::Override& each : arguments.overrides) rows *= std::min(views::alternatives(each).size(), kMostRows + 1);
     if (rows > kMostRows) return "`compare` has " + std::to_string(kMostRows) + " rows at most, and these sizes are " + std::to_string(rows);
   }
   if (arguments.command == Command::build && arguments.output.empty()) return "`build` needs a folder to write to: write `" + std::string(command.usage) + "`";

@@ -96,13 +96,7 @@ std::optional<std::string> shown(Session& session, const Kind& kind, const dag::
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
   if (kind.name == "timeline") return timeline_picture(session, dag, costs);
-  if (format == "svg" || format == "html") {
-    // A grid draws overlap groups as one, in every form.
-    views::SimulationCosts drawn = costs;
-    passes::OperationCosts& unit = drawn.operations;
-    if (!unit.pair) unit.pair = unit.f + unit.b.value_or(unit.bi + unit.bw);
-    return timeline_picture(session, dag, drawn);
-  }
+  if (format == "svg" || format == "html") return grid_picture(session, dag);
   return show_orders(session, dag, kind.name == "grid");
 }
 

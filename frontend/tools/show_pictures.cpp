@@ -12,6 +12,7 @@
 #include "frontend/pictures/traffic_view.h"
 #include "ir/diagnostics/counted.h"
 #include "passes/plan/requirements.h"
+#include "passes/simulate/operations.h"
 
 namespace piper::tools {
 namespace {
@@ -25,6 +26,16 @@ std::string title_of(const Arguments& arguments) {
   if (arguments.positional.size() > 2) title += " " + arguments.positional[2];
   for (const lower::Override& each : arguments.overrides) title += " -D " + each.name + "=" + each.value;
   return title;
+}
+
+std::string drawn(Session& session, const dag::Dag& dag, passes::Timeline timeline) {
+  const Arguments& arguments = session.arguments();
+  const pictures::Picture picture = pictures::make_picture(title_of(arguments), std::move(timeline), &dag, session.context().locations);
+  if (arguments.format == "json") return pictures::timeline_json(picture);
+  if (arguments.format == "svg") return pictures::timeline_svg(picture);
+  if (arguments.format == "html") return pictures::timeline_page(std::span(&picture, 1));
+  if (arguments.format == "perfetto") return pictures::perfetto_trace(std::span(&picture, 1));
+  return pictures::timeline_text(picture, session.screen());
 }
 
 }  // namespace
@@ -44,15 +55,14 @@ std::string traffic_picture(const Session& session, const dag::Dag& dag) {
 }
 
 std::optional<std::string> timeline_picture(Session& session, const dag::Dag& dag, const views::SimulationCosts& costs) {
-  const Arguments& arguments = session.arguments();
   auto timeline = views::simulate(costs, dag, session.sink());
-  if (!timeline) return std::nullopt;
-  const pictures::Picture picture = pictures::make_picture(title_of(arguments), std::move(*timeline), &dag, session.context().locations);
-  if (arguments.format == "json") return pictures::timeline_json(picture);
-  if (arguments.format == "svg") return pictures::timeline_svg(picture);
-  if (arguments.format == "html") return pictures::timeline_page(std::span(&picture, 1));
-  if (arguments.format == "perfetto") return pictures::perfetto_trace(std::span(&picture, 1));
-  return pictures::timeline_text(picture, session.screen());
+  return timeline ? std::optional(drawn(session, dag, std::move(*timeline))) : std::nullopt;
+}
+
+std::string grid_picture(Session& session, const dag::Dag& dag) {
+  passes::Timeline timeline = passes::simulate_units(dag);
+  timeline.join_groups();
+  return drawn(session, dag, std::move(timeline));
 }
 
 int show_metrics(Session& session, const std::string& folder) {

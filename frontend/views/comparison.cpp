@@ -120,18 +120,21 @@ bool is_shown(const Figure& figure, const std::list<Compared>& all) {
 
 }  // namespace
 
+std::vector<std::string> alternatives(const lower::Override& size) {
+  std::vector<std::string> values;
+  for (std::size_t at = 0; at <= size.value.size();) {
+    const std::size_t end = std::min(size.value.find(',', at), size.value.size());
+    values.push_back(size.value.substr(at, end - at));
+    if (values.back().empty() || values.back().find_first_not_of("0123456789") != std::string::npos) return {size.value};
+    at = end + 1;
+  }
+  return values;
+}
+
 std::vector<Sizes> sweep(std::span<const lower::Override> overrides) {
   std::vector<Sizes> all = {{}};
   for (const lower::Override& each : overrides) {
-    std::vector<std::string> values;
-    bool numbers = true;
-    for (std::size_t at = 0; at <= each.value.size();) {
-      const std::size_t end = std::min(each.value.find(',', at), each.value.size());
-      values.push_back(each.value.substr(at, end - at));
-      numbers = numbers && !values.back().empty() && values.back().find_first_not_of("0123456789") == std::string::npos;
-      at = end + 1;
-    }
-    if (!numbers || values.size() < 2) values = {each.value};
+    const std::vector<std::string> values = alternatives(each);
     std::vector<Sizes> next;
     for (const Sizes& sizes : all) {
       for (const std::string& value : values) {

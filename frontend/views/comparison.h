@@ -55,6 +55,8 @@ struct Sizes {
   std::vector<lower::Override> overrides;
 };
 std::vector<Sizes> sweep(std::span<const lower::Override> overrides);
+/// The values of one size: several where all are numbers, `m=4,8`.
+std::vector<std::string> alternatives(const lower::Override& size);
 
 /// A row for each.
 std::string comparison_text(const std::list<Compared>& all);

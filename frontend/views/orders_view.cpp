@@ -8,7 +8,7 @@
 #include "frontend/pictures/shade.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/simulate/work_times.h"
+#include "passes/simulate/operations.h"
 
 namespace piper::views {
 namespace {
@@ -117,22 +117,20 @@ std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
 namespace {
 
 std::vector<pictures::GridRow> grid_rows(const passes::OrdersTable& table, const dag::Dag& dag) {
-  const passes::WorkGraph graph(dag);
-  const passes::RoleTable roles(dag, {});
-  const passes::WorkTimes times(dag, graph, roles, passes::unit_rules(dag, graph, roles));
-  const auto start = [&](const Op& op) { return static_cast<std::uint32_t>(times.start(graph.unit_of(op.first))); };
-  const auto end = [&](const Op& op) { return static_cast<std::uint32_t>(times.finish(graph.unit_of(op.last))); };
+  const passes::Timeline timeline = passes::simulate_units(dag);
   const Labels labels(table);
   std::vector<pictures::GridRow> rows;
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    std::vector<Op> ops = table.rows[r].ops;
-    std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) { return start(a) < start(b); });
+    std::map<dag::NodeId, const Op*> ops;
+    for (const Op& op : table.rows[r].ops) ops.emplace(op.first, &op);
     pictures::GridRow& row = rows.emplace_back();
     row.name = "rank " + std::to_string(r);
     std::map<std::string_view, std::size_t> regions;  // in the order in which the rank meets them
-    for (const Op& op : ops) {
-      const bool joined = &op != &ops.front() && op.group && (&op - 1)->group == op.group;
-      row.cells.push_back({start(op), end(op), labels.marked(r, op), joined});
+    const passes::Timeline::Lane& lane = timeline.lanes[timeline.ranks[r].first_lane];
+    for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
+      const Op& op = *ops.at(timeline.operation_of(entry).first);
+      const bool joined = entry > lane.first && op.group && timeline.group[entry - 1] == *op.group;
+      row.cells.push_back({static_cast<std::uint32_t>(timeline.start[entry]), static_cast<std::uint32_t>(timeline.finish[entry]), labels.marked(r, op), joined});
       const std::size_t region = regions.emplace(op.region, regions.size()).first->second;
       const pictures::ShadeRow& shade = pictures::row_of(pictures::shade_of(op.pass));
       row.colours.push_back(region % 2 == 0 ? shade.terminal : shade.terminal_other);

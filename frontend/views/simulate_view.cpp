@@ -48,7 +48,9 @@ std::string sort_of(const Timeline::Operation& operation) {
 std::string ranks_table(const Timeline& timeline) {
   const bool units = timeline.source == Timeline::Source::operations;
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> head = {"", "work", "idle", "before", "after", "data", "message", "imbalance"};
+  std::vector<std::string> head = {"", "work", "idle", "before", "after", "data", "message"};
+  if (!units) head.push_back("room");
+  head.push_back("imbalance");
   if (units) head.push_back("peak");
   const bool bytes = std::any_of(timeline.ranks.begin(), timeline.ranks.end(), [](const Timeline::Rank& rank) { return rank.planned_bytes > 0; });
   if (bytes) head.insert(head.end(), {"bytes", "planned"});
@@ -56,7 +58,10 @@ std::string ranks_table(const Timeline& timeline) {
   for (const Timeline::Rank& rank : timeline.ranks) {
     const Timeline::Idle& idle = rank.idle;
     std::vector<std::string> row = {rank.name};
-    for (const double time : {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message, idle.imbalance}) row.push_back(pictures::time_text(time, timeline.unit));
+    const auto add = [&](double time) { row.push_back(pictures::time_text(time, timeline.unit)); };
+    for (const double time : {rank.work, idle.total(), idle.before_first, idle.after_last, idle.data, idle.message}) add(time);
+    if (!units) add(idle.room);
+    add(idle.imbalance);
     if (units) row.push_back(number(rank.peak));
     if (bytes) row.insert(row.end(), {passes::bytes_text(static_cast<double>(rank.peak_bytes)), passes::bytes_text(static_cast<double>(rank.planned_bytes))});
     rows.push_back(std::move(row));
@@ -172,6 +177,7 @@ std::string simulation_json(const Timeline& timeline, const LocationTable& locat
                            {"after_last", rank.idle.after_last},
                            {"data", rank.idle.data},
                            {"message", rank.idle.message},
+                           {"room", rank.idle.room},
                            {"imbalance", rank.idle.imbalance}});
     peak.push_back(rank.peak);
     peak_bytes.push_back(rank.peak_bytes);

@@ -146,6 +146,7 @@ inline constexpr std::string_view kMeasureNames[] = {
 /// Counted in bytes; else it is a ratio.
 bool counts_bytes(Measure measure);
 enum class Compare : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
+inline constexpr std::string_view kCompareNames[] = {"<", "<=", ">", ">=", "==", "!="};
 
 /// `found < bound`, or what else `compare` is.
 bool holds(double found, Compare compare, double bound);
@@ -233,7 +234,11 @@ struct LearningRate {
 };
 
 struct Optimizer {
-  enum class Kind : std::uint8_t { sgd, adamw } kind = Kind::sgd;
+  enum class Kind : std::uint8_t {
+#define OPTIMIZER(name) name,
+#include "ir/directive/optimizers.def"
+#undef OPTIMIZER
+  } kind = Kind::sgd;
   LearningRate lr;
   double momentum = 0;                        // sgd
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
@@ -259,7 +264,11 @@ struct Optimizer {
     return false;
   }
 };
-inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adamw"};
+inline constexpr std::string_view kOptimizerNames[] = {
+#define OPTIMIZER(name) #name,
+#include "ir/directive/optimizers.def"
+#undef OPTIMIZER
+};
 
 /// Where inputs come from. bytes: windows of a file; integer inputs `tokens` and `targets` (shifted by one). synthetic: floats N(0, 1), integers
 /// uniform in [0, classes). arrays: lines of a file of numbers, whose columns have the inputs' names. Sample i of step s is a function of (seed, s, i) alone.

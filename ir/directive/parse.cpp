@@ -219,7 +219,7 @@ Enum choose(TextReader& reader, std::string_view what, const std::string_view (&
 Require parse_require(TextReader& reader) {
   Require require{};
   require.measure = choose<Measure>(reader, "a measure", kMeasureNames);
-  require.compare = choose<Compare>(reader, "a comparison", {"<", "<=", ">", ">=", "==", "!="});
+  require.compare = choose<Compare>(reader, "a comparison", kCompareNames);
   require.bound = reader.number("a bound");
   if (reader.accept("else")) require.message = reader.string("a message");
   require.loc = reader.location();

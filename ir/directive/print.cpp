@@ -95,9 +95,8 @@ class Printer {
   void operator()(const Freeze& freeze) { treat("freeze ", freeze.targets, freeze.loc); }
 
   void operator()(const Require& require) {
-    constexpr llvm::StringRef kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
     os_ << "require " << llvm::StringRef(kMeasureNames[static_cast<std::size_t>(require.measure)]) << ' '
-        << kCompares[static_cast<std::size_t>(require.compare)] << ' ';
+        << llvm::StringRef(kCompareNames[static_cast<std::size_t>(require.compare)]) << ' ';
     print_number(os_, require.bound);
     if (!require.message.empty()) {
       os_ << " else ";

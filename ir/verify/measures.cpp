@@ -87,13 +87,12 @@ std::string number(double value) {
 
 void check_measures(const Facts& facts) {
   if (facts.dag.forward_only) return;  // the bounds are those of training
-  constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
   const Measures measures(facts);
   for (const directive::Require& require : facts.dag.requirements) {
     const std::optional<double> found = measures.of(require.measure);
     if (!found || directive::holds(*found, require.compare, require.bound)) continue;
     facts.sink.report(Code::measure_out_of_bounds, require.loc, "`{}` of this plan is {}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)], number(*found),
-                      kCompares[static_cast<std::size_t>(require.compare)], number(require.bound), require.message.empty() ? "" : ": " + require.message);
+                      directive::kCompareNames[static_cast<std::size_t>(require.compare)], number(require.bound), require.message.empty() ? "" : ": " + require.message);
   }
 }
 

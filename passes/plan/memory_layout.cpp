@@ -125,24 +125,38 @@ class FreeList {
   std::int64_t top_ = 0;
 };
 
-/// Positions of the values by their last use.
-std::vector<std::uint32_t> by_last(std::span<const Lifetime> values) {
+/// Positions of the values by the time at which they end.
+template <typename End>
+std::vector<std::uint32_t> by_end(std::span<const Lifetime> values, const End& end_of) {
   std::uint32_t end = 0;
-  for (const Lifetime& value : values) end = std::max(end, value.last);
+  for (const Lifetime& value : values) end = std::max(end, end_of(value));
   std::vector<std::uint32_t> first(static_cast<std::size_t>(end) + 2, 0);
-  for (const Lifetime& value : values) ++first[value.last + 1];
+  for (const Lifetime& value : values) ++first[end_of(value) + 1];
   for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
   std::vector<std::uint32_t> sorted(values.size());
-  for (std::uint32_t i = 0; i < values.size(); ++i) sorted[first[values[i].last]++] = i;
+  for (std::uint32_t i = 0; i < values.size(); ++i) sorted[first[end_of(values[i])]++] = i;
   return sorted;
 }
 
-std::int64_t in_order_of_use(std::span<Lifetime> values, std::span<const std::uint32_t> last) {
+/// The largest sum of aligned sizes at one time.
+template <typename End>
+std::int64_t most(std::span<const Lifetime> values, std::span<const std::uint32_t> by_end, const End& end_of) {
+  std::int64_t live = 0, found = 0;
+  std::size_t ended = 0;
+  for (const Lifetime& value : values) {
+    for (; ended < by_end.size() && end_of(values[by_end[ended]]) < value.first; ++ended) live -= aligned(values[by_end[ended]].bytes);
+    live += aligned(value.bytes);
+    found = std::max(found, live);
+  }
+  return found;
+}
+
+std::int64_t in_order_of_use(std::span<Lifetime> values, std::span<const std::uint32_t> given) {
   FreeList free;
   std::size_t ended = 0;
   for (Lifetime& value : values) {
-    for (; ended < last.size() && values[last[ended]].last < value.first; ++ended) {
-      free.give(values[last[ended]].offset, aligned(values[last[ended]].bytes));
+    for (; ended < given.size() && values[given[ended]].given() < value.first; ++ended) {
+      free.give(values[given[ended]].offset, aligned(values[given[ended]].bytes));
     }
     value.offset = free.take(aligned(value.bytes));
   }
@@ -161,7 +175,7 @@ std::int64_t by_size(std::span<const Lifetime> values, std::vector<std::int64_t>
     const std::int64_t bytes = aligned(values[v].bytes);
     std::int64_t at = 0;  // the end of the conflicting values so far
     for (const std::uint32_t other : placed) {
-      if (values[other].last < values[v].first || values[v].last < values[other].first) continue;
+      if (values[other].given() < values[v].first || values[v].given() < values[other].first) continue;
       if (offsets[other] >= at + bytes) break;
       at = std::max(at, offsets[other] + aligned(values[other].bytes));
     }
@@ -177,16 +191,14 @@ std::int64_t by_size(std::span<const Lifetime> values, std::vector<std::int64_t>
 LayoutSize lay_out(std::span<Lifetime> values) {
   LayoutSize size;
   if (values.empty()) return size;
-  const std::vector<std::uint32_t> last = by_last(values);
-  std::int64_t live = 0;
-  std::size_t ended = 0;
-  for (const Lifetime& value : values) {
-    for (; ended < last.size() && values[last[ended]].last < value.first; ++ended) live -= aligned(values[last[ended]].bytes);
-    live += aligned(value.bytes);
-    size.live = std::max(size.live, live);
-  }
-  size.bytes = in_order_of_use(values, last);
-  if (values.size() > kSecondAttempt || size.bytes - size.live <= size.live / 50) return size;
+  const auto last = [](const Lifetime& value) { return value.last; };
+  const auto given = [](const Lifetime& value) { return value.given(); };
+  const std::vector<std::uint32_t> by_given = by_end(values, given);
+  const std::int64_t least = most(values, by_given, given);
+  const bool kept = std::any_of(values.begin(), values.end(), [](const Lifetime& value) { return value.kept > value.last; });
+  size.live = kept ? most(values, by_end(values, last), last) : least;
+  size.bytes = in_order_of_use(values, by_given);
+  if (values.size() > kSecondAttempt || size.bytes - least <= least / 50) return size;
   std::vector<std::int64_t> offsets;
   const std::int64_t second = by_size(values, offsets);
   if (second >= size.bytes) return size;

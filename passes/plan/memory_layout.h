@@ -19,11 +19,14 @@ struct Lifetime {
   std::int64_t bytes = 0;
   std::uint32_t first = 0, last = 0;
   std::int64_t offset = 0;  // the result, a multiple of kAlignment
+  std::uint32_t kept = 0;   // where it is later than `last`: nothing else gets its bytes until then
+
+  std::uint32_t given() const { return kept > last ? kept : last; }
 };
 
 struct LayoutSize {
   std::int64_t bytes = 0;  // the end of the highest value
-  std::int64_t live = 0;   // the largest sum of aligned sizes at one time: no layout is smaller
+  std::int64_t live = 0;   // the largest sum of aligned sizes at one time: no layout is smaller. What is only kept does not count
 };
 
 /// Fills the offsets. `values` ascend by `first`.

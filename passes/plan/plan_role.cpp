@@ -35,6 +35,7 @@ class RoleProjection {
     make_actions();
     lay_out_state();
     make_values();
+    keep_what_is_sent();
     lay_out_values();
     make_operands();
     make_waits();
@@ -233,8 +234,23 @@ class RoleProjection {
 
   void add_value(Value value, std::int64_t bytes, std::uint32_t action) {
     values_.push_back(value);
-    lifetimes_.push_back({std::max<std::int64_t>(bytes, 1), action, action, 0});
+    lifetimes_.push_back({std::max<std::int64_t>(bytes, 1), action, action});
     accesses_.emplace_back(static_cast<std::uint32_t>(values_.size() - 1), action);
+  }
+
+  /// Bytes that a message reads are free when it has arrived. What receives or makes the next inputs and outputs gets others, so that work goes on meanwhile: one
+  /// message of each direction more in the arena.
+  void keep_what_is_sent() {
+    next_work_.resize(nodes_.size());
+    const auto count = static_cast<std::uint32_t>(nodes_.size());
+    std::uint32_t work = count - 1;
+    for (std::uint32_t a = count; a-- > 0;) {
+      next_work_[a] = work;
+      if (runs_body(node(a).kind)) work = a;
+    }
+    for (Lifetime& value : lifetimes_) {
+      if (is_send(node(value.last).kind)) value.kept = next_work_[value.last];
+    }
   }
 
   /// Of the values that lie on the host, or of the others.
@@ -517,6 +533,7 @@ class RoleProjection {
   std::vector<std::uint32_t> readers_;         // per output
   std::vector<Value> values_;                  // ascending by the action that writes them
   std::vector<Lifetime> lifetimes_;            // per value
+  std::vector<std::uint32_t> next_work_;       // per action: the next one that runs a body, or the last of the step
   std::vector<std::uint32_t> reducer_;         // per output that is a gradient: the action that makes a block of it, or kNone
   std::vector<std::uint32_t> unreduced_;       // per such action: the value of the whole gradients
   std::vector<std::uint32_t> written_;         // per parameter: the value, or kState, in which its gradient holds a contribution of this step

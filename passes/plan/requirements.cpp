@@ -61,13 +61,12 @@ class Requirements {
   }
 
   bool check(const directive::Require& require) {
-    constexpr const char* kCompares[] = {"<", "<=", ">", ">=", "==", "!="};
     const Found found = find(require.measure);
     if (directive::holds(found.value, require.compare, require.bound)) return true;
     const auto text = [&](double value) { return directive::counts_bytes(require.measure) ? bytes_text(value) : ratio_text(value); };
     const std::string where = found.role ? " on rank `" + std::string(dag_.context->text(dag_.plan->roles[*found.role].name)) + "`" : "";
     auto report = sink_.report(Code::measure_out_of_bounds, require.loc, "`{}` is {}{}, but {} {} is required{}", directive::kMeasureNames[static_cast<std::size_t>(require.measure)],
-                               text(found.value), where, kCompares[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
+                               text(found.value), where, directive::kCompareNames[static_cast<std::size_t>(require.compare)], text(require.bound), require.message.empty() ? "" : ": " + require.message);
     const bool bounded = require.compare == directive::Compare::less || require.compare == directive::Compare::less_equal;
     report.hint("{}", bounded ? way_below(require.measure) : "the program is what it is: change the bound");
     return false;

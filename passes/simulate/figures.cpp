@@ -30,9 +30,11 @@ void fill_idle(const Timeline& timeline, Timeline::Rank& rank) {
     if (gap > 0) {
       const std::uint32_t cause = timeline.cause[entry];
       const bool travels = timeline.why[entry] == Timeline::Why::message || (cause != Timeline::kNone && dag::is_communication(timeline.operation_of(cause).kind));
-      const double message = travels ? std::clamp(timeline.start[entry] - made(timeline, entry), 0.0, gap) : 0;
+      const double message = travels && timeline.why[entry] != Timeline::Why::window ? std::clamp(timeline.start[entry] - made(timeline, entry), 0.0, gap) : 0;
+      // Where what it waited for began late for want of room itself, so did this.
+      const bool room = timeline.why[entry] == Timeline::Why::window || (travels && timeline.why[cause] == Timeline::Why::window);
       rank.idle.message += message;
-      rank.idle.data += gap - message;
+      (room ? rank.idle.room : rank.idle.data) += gap - message;
     }
     busy += std::max(0.0, timeline.finish[entry] - std::max(timeline.start[entry], busy_until));
     busy_until = std::max(busy_until, timeline.finish[entry]);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "passes/order/list_schedule.h"
 #include "passes/order/orders_table.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/shares.h"
@@ -49,6 +50,17 @@ class Simulation {
     if (costs_.pair) fuse_pairs();
     if (!find_times()) return std::nullopt;
     dag_.context->poll();
+    add_entries();
+    explain_waits();
+    add_messages();
+    fill_figures(out_);
+    return std::move(out_);
+  }
+
+  Timeline units() {
+    rules_.cost.reserve(graph_.units());
+    for (std::uint32_t unit = 0; unit < graph_.units(); ++unit) rules_.cost.push_back(static_cast<double>(unit_cost(dag_.node(graph_.front(unit)))));
+    if (!find_times()) return {};
     add_entries();
     explain_waits();
     add_messages();
@@ -409,6 +421,12 @@ class Simulation {
 
 std::optional<Timeline> simulate_operations(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink) {
   return Simulation(dag, costs, sink).run();
+}
+
+Timeline simulate_units(const Dag& dag) {
+  const OperationCosts unit;
+  DiagnosticSink unread(dag.context->locations);
+  return Simulation(dag, unit, unread).units();
 }
 
 double bubble_span(const Dag& dag) {

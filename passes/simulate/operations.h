@@ -20,6 +20,9 @@ namespace piper::passes {
 /// `dag` is at level ordered or above, and its ranks are those of `show orders`. Nothing after reporting that groups which run together wait for each other.
 std::optional<Timeline> simulate_operations(const dag::Dag& dag, const OperationCosts& costs, DiagnosticSink& sink);
 
+/// As grids draw them: F, R, BI and BW take one unit of time and B takes two, whatever part of the model they are.
+Timeline simulate_units(const dag::Dag& dag);
+
 /// `bubble_span` of the timeline at default costs, without making one: what `require bubble` bounds.
 double bubble_span(const dag::Dag& dag);
 

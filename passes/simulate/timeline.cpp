@@ -32,4 +32,18 @@ std::string_view text_of(Timeline::Why why) {
   return "";
 }
 
+void Timeline::join_groups() {
+  for (const Lane& lane : lanes) {
+    for (std::uint32_t first = lane.first; first < lane.end;) {
+      std::uint32_t end = first + 1;
+      while (end < lane.end && group[first] != kNone && group[end] == group[first]) ++end;
+      for (std::uint32_t entry = first; entry < end; ++entry) {
+        start[entry] = start[first];
+        finish[entry] = finish[end - 1];
+      }
+      first = end;
+    }
+  }
+}
+
 }  // namespace piper::passes

@@ -61,8 +61,9 @@ struct Timeline {
     double before_first = 0, after_last = 0;
     double data = 0;                           // an input was not made yet
     double message = 0;                        // it was made and on its way
+    double room = 0;                           // it, or the work, had no room before: in a window, or in bytes of the arena that a message still used
     double imbalance = 0;                      // of the waits for data, as much as the rank has less work than the busiest one
-    double total() const { return before_first + after_last + data + message + imbalance; }
+    double total() const { return before_first + after_last + data + message + room + imbalance; }
   };
   struct Rank {
     std::string name;                          // `rank 0` where an order speaks of ranks (operations), `pp0` (plan)
@@ -128,6 +129,8 @@ struct Timeline {
   std::string label(const Operation& operation) const;
   /// Room for one more entry; its lane must be the last.
   void add_entry(double starts, double ends, std::uint32_t what, std::uint32_t in_group);
+  /// Members of an overlap group run from its first start to its last end.
+  void join_groups();
 };
 
 /// As texts and pictures say it: `waits for a message`.

@@ -1,7 +1,5 @@
 #include "passes/simulate/work_times.h"
 
-#include "passes/order/list_schedule.h"
-
 namespace piper::passes {
 
 using namespace dag;
@@ -14,14 +12,6 @@ std::vector<std::vector<std::uint32_t>> chunks_of_roles(const Dag& dag, const Wo
     for (const std::uint32_t role : roles.roles_of(node.devices)) chunks[role].push_back(graph.unit_of(id));
   }
   return chunks;
-}
-
-WorkRules unit_rules(const Dag& dag, const WorkGraph& graph, const RoleTable& roles) {
-  WorkRules rules;
-  rules.cost.reserve(graph.units());
-  for (std::uint32_t unit = 0; unit < graph.units(); ++unit) rules.cost.push_back(static_cast<double>(unit_cost(dag.node(graph.front(unit)))));
-  rules.sequences = chunks_of_roles(dag, graph, roles);
-  return rules;
 }
 
 WorkTimes::WorkTimes(const Dag& dag, const WorkGraph& graph, const RoleTable& roles, const WorkRules& rules) : runs_with_(rules.runs_with) {

@@ -2,7 +2,7 @@
 // When the chunks of an ordered DAG run: each role takes its own one after the other, each as soon as its inputs are there. What else there is takes no time,
 // but for messages, which may take some on their way and occupy nobody.
 //
-//   const WorkTimes times(dag, graph, roles, unit_rules(dag, graph, roles));
+//   const WorkTimes times(dag, graph, roles, {.cost = costs, .sequences = chunks_of_roles(dag, graph, roles)});
 //   times.start(graph.unit_of(node))
 
 #include <vector>
@@ -20,8 +20,6 @@ struct WorkRules {
   std::vector<std::uint32_t> runs_with;               // per unit: the unit that it starts and ends with, itself where it runs alone; empty: all do
 };
 
-/// F, BI and BW take one unit of time, B takes two; each role in the order of the DAG.
-WorkRules unit_rules(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles);
 /// The chunks of each role, in the order of the DAG.
 std::vector<std::vector<std::uint32_t>> chunks_of_roles(const dag::Dag& dag, const WorkGraph& graph, const RoleTable& roles);
 

@@ -45,7 +45,7 @@ void expect_figures(const Timeline& timeline) {
     work += rank.work;
     most = std::max(most, rank.work);
     EXPECT_NEAR(rank.idle.total(), timeline.makespan - rank.work, error);
-    for (const double part : {rank.idle.before_first, rank.idle.after_last, rank.idle.data, rank.idle.message, rank.idle.imbalance}) EXPECT_GE(part, -error);
+    for (const double part : {rank.idle.before_first, rank.idle.after_last, rank.idle.data, rank.idle.message, rank.idle.room, rank.idle.imbalance}) EXPECT_GE(part, -error);
     EXPECT_GE(rank.peak, -1e-9);
   }
   EXPECT_LE(timeline.span, timeline.makespan + error);

@@ -29,6 +29,17 @@ TEST(Values, RandomProgramsComputeWhatOneDeviceDoes) {
   EXPECT_GE(moved, cases * 9 / 10);
 }
 
+void expect_values_of_one_device(const std::string& source) {
+  Context context;
+  const RandomProgram drawn = read_program(context, source);
+  LawProgram program(context, drawn.model, drawn.strategy);
+  LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
+  ASSERT_TRUE(program && unsplit);
+  const LawRun run = program.run({});
+  EXPECT_EQ(first_difference(run, unsplit.run({}), kRounding), "");
+  EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+}
+
 /// The programs of held-out data, forward alone, on the parameters that training left.
 TEST(Values, HeldOutLossesAreThoseOfOneDevice) {
   int differ = 0;
@@ -138,14 +149,7 @@ train drawn = net(wide: 3) on grid {
     stream p2p: model.send, model.recv with window: 100
 }
 )";
-  Context context;
-  const RandomProgram drawn = read_program(context, source);
-  LawProgram program(context, drawn.model, drawn.strategy);
-  LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
-  ASSERT_TRUE(program && unsplit);
-  const LawRun run = program.run({});
-  EXPECT_EQ(first_difference(run, unsplit.run({}), kRounding), "");
-  EXPECT_EQ(first_bit_difference(run, program.run_sequential()), "");
+  expect_values_of_one_device(source);
 }
 
 /// Backward work that reads no parameter, on a rank of its own: nothing there reads what the gather behind an update unites, and the update of the next step waits for it
@@ -173,12 +177,7 @@ train t = net() on grid {
     replicate model over dp with zero: 2
 }
 )";
-  Context context;
-  const RandomProgram drawn = read_program(context, source);
-  LawProgram program(context, drawn.model, drawn.strategy);
-  LawProgram unsplit(context, drawn.model, one_device(context, drawn.strategy));
-  ASSERT_TRUE(program && unsplit);
-  EXPECT_EQ(first_difference(program.run({}), unsplit.run({}), kRounding), "");
+  expect_values_of_one_device(source);
 }
 
 /// Products of one value with several weights add their gradients to each other (`contract_add`), also where what lies around them is cut finer than the region that

@@ -2,59 +2,28 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
-
 #include "tests/lsp/client.h"
+#include "tests/lsp/slow_disk.h"
 
 namespace piper::test {
 namespace {
 
-/// `slow.pipe` is read when the gate is open.
-class Gate : public source::FileSystem {
- public:
-  source::ReadResult read(std::string_view path, std::uint64_t) const override {
-    if (!path.ends_with("slow.pipe")) return {std::nullopt, "no such file", 0};
-    std::unique_lock lock(mutex_);
-    ++waiting_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return open_; });
-    return {"def depth() -> int { return 4 }\n", "", 0};
-  }
-  /// Until so many threads wait.
-  void wait_for(int readers) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_ >= readers; });
-  }
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  mutable int waiting_ = 0;
-  bool open_ = false;
-};
-
 const std::string kMain = "/main.pipe", kOther = "/other.pipe";
 
-/// A request that runs and waits for the gate, one that waits behind it, and one of another file behind both.
+/// A request that runs and waits for the disk, one that waits behind it, and one of another file behind both.
 class Obsolete : public testing::Test {
  protected:
-  Obsolete() : client_(gate_) {
+  Obsolete() : client_(disk_) {
     client_.open(kOther, "mesh grid(q: 2)\n");
     EXPECT_NE(hover(kOther, "mesh ^grid"), json::Value(nullptr));
     client_.diagnostics(kOther);
     client_.open(kMain, "use slow\nmesh pair(p: 2)\n");
     running_ = client_.ask("textDocument/hover", client_.at(kMain, "mesh ^pair"));
-    gate_.wait_for(2);  // it, and the check of the file
+    disk_.wait_for(2);  // it, and the check of the file
     waiting_ = client_.ask("textDocument/hover", client_.at(kMain, "mesh ^pair"));
     other_ = client_.ask("textDocument/hover", client_.at(kOther, "mesh ^grid"));
   }
-  ~Obsolete() override { gate_.open(); }
+  ~Obsolete() override { disk_.open(); }
 
   json::Value hover(const std::string& path, const std::string& place) { return client_.request("textDocument/hover", client_.at(path, place)); }
   /// Of an error; 0: an answer.
@@ -66,7 +35,7 @@ class Obsolete : public testing::Test {
   /// Something that the server does behind what was sent before.
   void settle() { client_.request("workspace/nothing", {}); }
 
-  Gate gate_;
+  SlowDisk disk_{"def depth() -> int { return 4 }\n"};
   Client client_;
   std::int64_t running_ = 0, waiting_ = 0, other_ = 0;
 };
@@ -74,7 +43,7 @@ class Obsolete : public testing::Test {
 TEST_F(Obsolete, AnEditEndsWhatWasAskedOfItsText) {
   client_.edit(kMain, "p: 2", "p: 3");
   settle();
-  gate_.open();
+  disk_.open();
   EXPECT_EQ(code(running_), -32801);
   EXPECT_EQ(code(waiting_), -32801);
   EXPECT_EQ(code(other_), 0);
@@ -84,7 +53,7 @@ TEST_F(Obsolete, AnEditEndsWhatWasAskedOfItsText) {
 TEST_F(Obsolete, SoDoesOneOfAFileThatItUses) {
   client_.open("/slow.pipe", "def depth() -> int { return 5 }\n");
   settle();
-  gate_.open();
+  disk_.open();
   EXPECT_EQ(code(running_), -32801);
   EXPECT_EQ(code(waiting_), -32801);
   EXPECT_EQ(code(other_), 0);
@@ -93,7 +62,7 @@ TEST_F(Obsolete, SoDoesOneOfAFileThatItUses) {
 TEST_F(Obsolete, AnEditOfAnotherFileEndsWhatIsAskedOfThatOne) {
   client_.edit(kOther, "q: 2", "q: 4");
   settle();
-  gate_.open();
+  disk_.open();
   EXPECT_EQ(code(other_), -32801);
   EXPECT_NE(line(hover(kOther, "mesh ^grid")).find("q: 4"), std::string::npos);
 }
@@ -101,7 +70,7 @@ TEST_F(Obsolete, AnEditOfAnotherFileEndsWhatIsAskedOfThatOne) {
 TEST_F(Obsolete, WhatTheClientCancelsIsNotAnswered) {
   for (const std::int64_t id : {running_, waiting_}) client_.notify("$/cancelRequest", json::Object{{"id", id}});
   settle();
-  gate_.open();
+  disk_.open();
   EXPECT_EQ(code(running_), -32800);
   EXPECT_EQ(code(waiting_), -32800);
   EXPECT_EQ(code(other_), 0);
@@ -115,7 +84,7 @@ TEST_F(Obsolete, SettingsThatChangeNothingEndNothing) {
   choose("4");  // the first ones end what was asked without them
   const std::int64_t with = client_.ask("textDocument/hover", client_.at(kOther, "mesh ^grid"));
   choose("4");
-  gate_.open();
+  disk_.open();
   EXPECT_EQ(code(running_), -32801);
   EXPECT_EQ(code(other_), -32801);
   EXPECT_EQ(code(with), 0);
@@ -126,7 +95,7 @@ TEST_F(Obsolete, TheFileThatWasEditedLastIsCheckedFirst) {
   client_.open("/b.pipe", "mesh b(p: 2)\n");
   client_.edit(kOther, "q: 2", "q: 8");
   settle();
-  gate_.open();
+  disk_.open();
   for (const std::string path : {"/a.pipe", "/b.pipe", kOther.c_str()}) client_.diagnostics(path);
   const std::vector<std::string>& order = client_.published_order();
   const auto first = [&](const std::string& path) { return std::find(order.begin() + 1, order.end(), lsp::uri_of(path)) - order.begin(); };  // the first was published before

@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <regex>
 #include <sstream>
 
 #include "frontend/parse/lexemes.h"
 #include "tests/lsp/client.h"
+#include "tests/lsp/slow_disk.h"
 #include "tests/support/temporary_folder.h"
 
 namespace piper::test {
@@ -202,41 +201,11 @@ TEST(Requests, TrainsRunAsChildren) {
   EXPECT_NE(line(execute(client, "piper.train", path, "two")).find("true"), std::string::npos);
 }
 
-/// A disk whose file `/slow.pipe` is read as soon as somebody says so.
-class SlowDisk : public source::MemoryFileSystem {
- public:
-  source::ReadResult read(std::string_view path, std::uint64_t limit) const override {
-    if (path == "/slow.pipe") {
-      std::unique_lock lock(mutex_);
-      reading_ = true;
-      changed_.notify_all();
-      changed_.wait(lock, [&] { return goes_on_; });
-    }
-    return MemoryFileSystem::read(path, limit);
-  }
-  void wait_until_read() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return reading_; });
-  }
-  void go_on() {
-    const std::lock_guard lock(mutex_);
-    goes_on_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  mutable bool reading_ = false;
-  bool goes_on_ = false;
-};
-
 TEST(Requests, StoppingATrainWaitsForNoCheck) {
-  SlowDisk disk;
-  disk.add("/slow.pipe", "param a = 1\n");
+  SlowDisk disk("param a = 1\n");
   Client client(disk, {}, true, {}, "/bin/false");
   client.open("/main.pipe", "use slow\n");
-  disk.wait_until_read();  // by the thread that checks, which would run the train too
+  disk.wait_for(1);  // by the thread that checks, which would run the train too
   client.open(kPath, kNet);
   json::Array arguments;
   arguments.push_back(json::Object{{"uri", lsp::uri_of(kPath)}, {"name", "net"}});
@@ -244,7 +213,7 @@ TEST(Requests, StoppingATrainWaitsForNoCheck) {
   EXPECT_NE(line(execute(client, "piper.stop", kPath, "other")).find("false"), std::string::npos);
   EXPECT_NE(line(execute(client, "piper.stop", kPath, "net")).find("true"), std::string::npos);
   EXPECT_NE(line(client.request("workspace/executeCommand", json::Object{{"command", "piper.stop"}})).find("names no file"), std::string::npos);
-  disk.go_on();
+  disk.open();
   EXPECT_NE(line(client.answer(train)).find("was cancelled"), std::string::npos);
 }
 

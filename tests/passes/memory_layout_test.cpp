@@ -39,11 +39,20 @@ TEST(memory_layout, keeps_values_apart_that_end_and_begin_at_one_time) {
   EXPECT_EQ(lay_out(values).bytes, 128);
 }
 
+TEST(memory_layout, gives_kept_bytes_to_nobody_and_does_not_count_them) {
+  std::vector<Lifetime> values = {{64, 0, 1, -1, 2}, {64, 2, 3, -1}, {64, 4, 5, -1}};
+  const LayoutSize size = lay_out(values);
+  EXPECT_EQ(size.bytes, 128);
+  EXPECT_EQ(size.live, 64);
+  EXPECT_EQ(values[2].offset, 0);
+}
+
 TEST(memory_layout, has_nothing_to_do_without_values) { EXPECT_EQ(lay_out({}).bytes, 0); }
 
 TEST(memory_layout, no_two_living_values_overlap) {
   for_each_case(200, [](Random& random) {
     std::vector<Lifetime> values = random_values(random, random.below(200), 40, random.between(1, 8));
+    for (Lifetime& value : values) value.kept = random.below(4) == 0 ? static_cast<std::uint32_t>(random.below(50)) : 0;
     const LayoutSize size = lay_out(values);
     std::int64_t end = 0, live = 0;
     for (std::size_t a = 0; a < values.size(); ++a) {
@@ -51,7 +60,7 @@ TEST(memory_layout, no_two_living_values_overlap) {
       ASSERT_GE(values[a].offset, 0);
       end = std::max(end, values[a].offset + aligned(values[a].bytes));
       for (std::size_t b = 0; b < a; ++b) {
-        if (values[a].last < values[b].first || values[b].last < values[a].first) continue;
+        if (values[a].given() < values[b].first || values[b].given() < values[a].first) continue;
         const bool apart = values[a].offset + values[a].bytes <= values[b].offset || values[b].offset + values[b].bytes <= values[a].offset;
         ASSERT_TRUE(apart) << a << " and " << b;
       }

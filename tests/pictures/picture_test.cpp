@@ -134,6 +134,13 @@ TEST(Page, HoldsEveryEntryOfEveryTimeline) {
   }
 }
 
+TEST(Page, NamesPassesAsTheLanguageDoes) {
+  const llvm::json::Object data = data_of(pictures::timeline_page({}));
+  std::vector<std::string> names;
+  for (const llvm::json::Value& name : *data.getArray("passes")) names.push_back(name.getAsString()->str());
+  EXPECT_EQ(names, (std::vector<std::string>{"F", "R", "B", "BI", "BW"}));
+}
+
 TEST(Page, AsksForNothingFromAnywhere) {
   const std::string page = pictures::timeline_page(std::vector{picture_of(gpipe_timeline(4, 8), "<b>&")});
   for (const char* asks : {"http:", "https:", "//cdn", " src=", "url(", "@import", "<link", "fetch(", "XMLHttpRequest", "WebSocket", "import("}) {

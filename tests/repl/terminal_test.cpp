@@ -22,16 +22,17 @@ namespace {
 using testing::HasSubstr;
 constexpr std::chrono::seconds kLimit(60);
 
-/// `piper repl` on a terminal of its own.
+/// `piper repl` on a terminal of its own, which keeps what is typed in a file; empty: nowhere.
 class OnTerminal {
  public:
-  explicit OnTerminal(const char* kind) {
+  explicit OnTerminal(const char* kind, const std::string& history = "") {
     const std::string program = program_path("piper");
     const winsize size{24, 80, 0, 0};
     child_ = forkpty(&terminal_, nullptr, nullptr, &size);
     if (child_ != 0) return;
     setenv("TERM", kind, 1);
     setenv("NO_COLOR", "1", 1);
+    setenv("PIPER_HISTORY", history.c_str(), 1);
     execl(program.c_str(), "piper", "repl", nullptr);
     _exit(127);
   }
@@ -122,6 +123,41 @@ TEST(Terminal, CtrlCEndsWhatRunsAndKeepsTheSession) {
   ASSERT_TRUE(session.sees("piper> "));
   session.type(":quit\r");
   EXPECT_EQ(session.exit_code(), 0);
+}
+
+TEST(Terminal, CtrlCIsTheSessionsAlsoOnceItHasWrittenFiles) {
+  const TemporaryFolder folder;
+  OnTerminal session("xterm");
+  ASSERT_TRUE(session.sees("piper> "));
+  session.type("mesh pair(p: 2)\r");
+  ASSERT_TRUE(session.sees("\x1b[?2004l"));
+  ASSERT_TRUE(session.sees("piper> "));
+  session.type(":save " + (folder.path() / "kept.pipe").string() + "\r");
+  ASSERT_TRUE(session.sees("is written"));
+  ASSERT_TRUE(session.sees("piper> "));
+  session.type(":simulate zbv p=64 m=4096\r");
+  ASSERT_TRUE(session.sees("\x1b[?2004l"));
+  session.type("\x03");
+  ASSERT_TRUE(session.sees("interrupted\r\n"));
+  session.type("5 + 1\r");
+  ASSERT_TRUE(session.sees("\x1b[?2004l6\r\n"));
+}
+
+TEST(Terminal, EntriesOfEarlierSessionsComeBack) {
+  const TemporaryFolder folder;
+  const std::string history = (folder.path() / "state/history").string();
+  {
+    OnTerminal session("xterm", history);
+    ASSERT_TRUE(session.sees("piper> "));
+    session.type("20 + 3\r");
+    ASSERT_TRUE(session.sees("\x1b[?2004l23\r\n"));
+    session.type("\x04");
+    EXPECT_EQ(session.exit_code(), 0);
+  }
+  OnTerminal session("xterm", history);
+  ASSERT_TRUE(session.sees("piper> "));
+  session.type("\x1b[A0\r");
+  ASSERT_TRUE(session.sees("\x1b[?2004l50\r\n"));
 }
 
 TEST(Terminal, ADumbOneHasPlainLines) {

@@ -1,7 +1,10 @@
 // Orders and grids: what a schedule by itself says of them holds with every model, and what pages show of grids is what is printed.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "tests/support/golden.h"
@@ -58,6 +61,58 @@ TEST(Schedules, AreLegalOrNotWhateverTheModel) {
       EXPECT_EQ(run.exit_code, order.legal ? 0 : 1) << where << "\n" << run.err;
       EXPECT_EQ(run.err.find("error P3108: ") != std::string::npos, !order.legal) << where << "\n" << run.err;
     }
+  }
+}
+
+// ---- one grid, as text and as an image
+
+using Starts = std::multiset<std::pair<int, int>>;  // row and unit of time of each operation
+
+Starts starts_of_text(const std::string& grid) {
+  Starts starts;
+  std::istringstream lines(grid);
+  int row = 0;
+  std::size_t indent = 0, unit = 0;
+  static const std::regex cell("(&?)[A-Z]+[0-9.]+");
+  for (std::string line; std::getline(lines, line) && line.starts_with("rank "); ++row) {
+    int begins = 0;
+    for (std::sregex_iterator found(line.begin(), line.end(), cell), end; found != end; ++found) {
+      const auto at = static_cast<std::size_t>(found->position());
+      if (row == 0 && indent == 0) {
+        indent = at;
+      } else if (row == 0 && unit == 0) {
+        unit = at - indent;  // the second operation follows the first
+      }
+      if (found->str(1).empty()) begins = unit == 0 ? 0 : static_cast<int>((at - indent) / unit);
+      starts.emplace(row, begins);
+    }
+  }
+  return starts;
+}
+
+Starts starts_of_image(const std::string& svg) {
+  constexpr double kLeft = 53.2, kTop = 44, kRow = 27;
+  Starts starts;
+  double unit = 0;
+  static const std::regex bars("<path class=\"[A-Z]+\" fill=\"[^\"]*\" d=\"([^\"]*)\""), bar("M([0-9.]+) ([0-9.]+)h([0-9.]+)");
+  for (std::sregex_iterator path(svg.begin(), svg.end(), bars), end; path != end; ++path) {
+    const std::string data = path->str(1);
+    for (std::sregex_iterator found(data.begin(), data.end(), bar); found != end; ++found) {
+      if (unit == 0) unit = std::stod(found->str(3)) + 0.7;  // the first is an F, and a gap is left
+      starts.emplace(static_cast<int>((std::stod(found->str(2)) - kTop) / kRow), static_cast<int>(std::lround((std::stod(found->str(1)) - kLeft) / unit)));
+    }
+  }
+  return starts;
+}
+
+TEST(Grids, HaveTheSameTimesInTextAndImage) {
+  for (const std::string schedule : {"one_f_one_b", "zbv", "dual_pipe_v", "dual_pipe"}) {
+    const std::vector<std::string> words = {"show", "grid", schedule, "-D", "p=4", "-D", "m=8"};
+    std::vector<std::string> drawn = words;
+    drawn.insert(drawn.end(), {"--format", "svg"});
+    const Starts text = starts_of_text(run_tool(words, {}).out), image = starts_of_image(run_tool(drawn, {}).out);
+    EXPECT_GE(text.size(), 64u) << schedule;
+    EXPECT_EQ(text, image) << schedule;
   }
 }
 
