@@ -33,6 +33,7 @@ enum FailureCode : std::uint32_t {
   kCudaCallFailed = 6016,      // the driver or cuBLASLt refused a call
   kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
   kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU
+  kCudaNotCaptured = 6019,     // a warning: steps are enqueued action by action, not as graphs
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

@@ -93,27 +93,36 @@ void print_json(std::ostream& out, const Session::Subject& subject, const runtim
 }
 
 /// What `--trace` names: the last step as it ran, beside the plan.
-void write_trace(Session& session, const Session::Subject& subject, const TrainJob& made, std::uint64_t steps) {
+void write_trace(Session& session, const Session::Subject& subject, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
   const std::string& path = session.arguments().trace;
-  if (path.empty() || steps == 0) return;
   std::vector<pictures::Picture> pictures;
   const LocationTable& locations = session.context().locations;
   const auto add = [&](const char* what, passes::Timeline timeline) {
     pictures.push_back(pictures::make_picture(subject.name + ", " + what, std::move(timeline), &made.training, locations));
   };
   passes::Timeline planned = passes::simulate_actions(made.training, passes::action_costs(made.training, {}));
-  add("measured", measured_timeline(planned, made.training, made.job->training(), made.executor->recorded()));
+  add("measured", measured_timeline(planned, made.training, made.job->training(), recorded));
   add("planned", std::move(planned));
   session.write_file(path, path.ends_with(".html") ? pictures::timeline_page(pictures) : pictures::perfetto_trace(pictures));
 }
 
 /// What `--profile` names, and where the last step went.
-void write_profile(Session& session, const TrainJob& made, std::uint64_t steps) {
-  const std::string& path = session.arguments().profile;
-  if (path.empty() || steps == 0) return;
-  const Profile profile = profile_of(made.training, made.job->training(), made.executor->recorded());
+void write_profile(Session& session, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
+  const Profile profile = profile_of(made.training, made.job->training(), recorded);
   session.words() << profile_text(profile);
-  session.write_file(path, service::cost_file_text(profile.costs));
+  session.write_file(session.arguments().profile, service::cost_file_text(profile.costs));
+}
+
+void write_recorded(Session& session, const Session::Subject& subject, const TrainJob& made) {
+  const Arguments& arguments = session.arguments();
+  if (arguments.trace.empty() && arguments.profile.empty()) return;
+  const std::vector<runtime::RecordedRank> recorded = made.executor->recorded();
+  if (recorded.empty()) {
+    session.words() << "nothing was recorded: on a GPU that is the last step, and the run was stopped before it\n";
+    return;
+  }
+  if (!arguments.trace.empty()) write_trace(session, subject, made, recorded);
+  if (!arguments.profile.empty()) write_profile(session, made, recorded);
 }
 
 /// The end of a train that Ctrl-C has ended, in a run or before it.
@@ -164,8 +173,8 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
-  write_trace(session, subject, *made, result.steps);
-  write_profile(session, *made, result.steps);
+  for (const runtime::Failure& warning : made->executor->warnings()) report_failure(session, warning, made->training.settings.loc);
+  if (result.steps > 0) write_recorded(session, subject, *made);
   if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
   if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
@@ -178,9 +187,8 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 
 int run_train(Console& console, const Arguments& arguments) {
   const bool on_cuda = arguments.device == "cuda";
-  for (const auto& [given, option] : {std::pair{arguments.reference, "--reference"}, {!arguments.trace.empty(), "--trace"}, {!arguments.profile.empty(), "--profile"}}) {
-    if (!on_cuda || !given) continue;
-    console.err << "piper: `" << option << "` is not there on a GPU: leave out `--device cuda`\n";
+  if (on_cuda && arguments.reference) {
+    console.err << "piper: `--reference` is not there on a GPU: leave out `--device cuda`\n";
     return kUsage;
   }
   Session session(console, arguments);

@@ -47,8 +47,8 @@ std::vector<Piece> in_one_order(const Gpu& gpu, Phase phase) {
 /// One call of run: enqueues steps and takes in those that have ended.
 class CudaRun {
  public:
-  CudaRun(Gpu& gpu, Phase phase, std::uint64_t steps, const std::atomic<bool>& stop, const OnStep& on_step, const std::vector<Piece>& pieces)
-      : gpu_(gpu), driver_(*gpu.driver), steps_(steps), stop_(stop), on_step_(on_step), pieces_(pieces), reports_(gpu.job, phase, gpu.first_step, steps) {
+  CudaRun(Gpu& gpu, Phase phase, std::uint64_t steps, const std::atomic<bool>& stop, const OnStep& on_step, const std::vector<Piece>& pieces, bool records)
+      : gpu_(gpu), driver_(*gpu.driver), steps_(steps), stop_(stop), on_step_(on_step), pieces_(pieces), records_(records), reports_(gpu.job, phase, gpu.first_step, steps) {
     for (const auto& rank : gpu.ranks) slots_.push_back(&rank->reports);
   }
 
@@ -63,6 +63,7 @@ class CudaRun {
     }
     while (good() && ended_ < begun_) take_in();
     finish();
+    if (good() && records_ && ended_ == steps_ && steps_ > 0) gpu_.times.read();
   }
 
  private:
@@ -81,6 +82,29 @@ class CudaRun {
   }
 
   bool enqueue(std::uint64_t step) {
+    StepGraphs& graphs = gpu_.graphs[static_cast<std::size_t>(gpu_.phase)];
+    // The first steps find out what fails by itself, and load what the driver loads late.
+    if (gpu_.options.cuda_graphs && !graphs.ready() && !graphs.refused && step >= kStepsUnderWay) {
+      capture_steps(gpu_, [&](std::uint64_t parity) { return enqueue_actions(parity); });
+    }
+    if (!good()) return false;
+    for (const auto& rank : gpu_.ranks) stage(*rank, step);
+    const bool timed = records_ && step + 1 == steps_;
+    if (graphs.ready() && !timed) return launch_step(gpu_, step);
+    if (timed && !gpu_.times.begin()) return false;
+    gpu_.behind_steps = timed;
+    const bool enqueued = enqueue_actions(step);
+    gpu_.behind_steps = false;
+    gpu_.times.end();
+    if (!enqueued) return false;
+    for (const auto& rank : gpu_.ranks) {
+      if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsUnderWay], rank->queues.front().stream), "cuEventRecord", rank.get())) return false;
+    }
+    return true;
+  }
+
+  /// All that the device does in a step. What the host puts into memory for it is staged.
+  bool enqueue_actions(std::uint64_t step) {
     for (const auto& rank : gpu_.ranks) {
       if (!begin_step(*rank, step)) return false;
     }
@@ -90,32 +114,37 @@ class CudaRun {
       if (good()) gpu_.fail_at(*piece.rank, piece.first, kActionFailed, "the enqueuing function failed and gave no reason");
       return false;
     }
-    for (const auto& rank : gpu_.ranks) {
-      if (!gpu_.done(driver_.record(rank->step_ends[step % kStepsUnderWay], rank->queues.front().stream), "cuEventRecord", rank.get())) return false;
-    }
     return true;
   }
 
-  /// What the step's kernels read beside their operands: what its update needs, and what random numbers are keyed by.
-  bool begin_step(GpuRank& rank, std::uint64_t step) {
+  static constexpr std::uint64_t kDrawBytes = 2 * sizeof(std::uint64_t);  // seed and step
+  static std::uint64_t staged_draw(const GpuRank& rank) { return rank.staged_scalars + 64; }
+
+  /// Host memory that the step reads: what random numbers are keyed by, and what its update needs. What it writes there is empty.
+  void stage(GpuRank& rank, std::uint64_t step) {
     PiperRank& active = rank.active();
     active.step = step;
     active.global_step = gpu_.first_step + step;
     active.flight->step = active.global_step;
-    rank.loaded = 0;
-    rank.next_check = rank.next_report = 0;
     unsigned char* const staging = rank.step_staging(step);
     std::memset(staging + rank.staged_findings, 0, rank.program().scan->checks.size() * sizeof(Finding));
-    const Stream stream = rank.queues.front().stream;
-    const auto put = [&](unsigned char* to, unsigned char* from, const void* value, std::uint64_t bytes) {
-      std::memcpy(from, value, bytes);
-      return gpu_.done(driver_.copy(stream, to, from, bytes), "cuMemcpyAsync", &rank);
-    };
     const std::uint64_t draw[] = {gpu_.job.seed, active.global_step};
-    if (!put(rank.draw, staging + rank.staged_scalars + 64, draw, sizeof draw)) return false;
-    if (gpu_.phase != Phase::training) return true;
+    static_assert(sizeof draw == kDrawBytes);
+    std::memcpy(staging + staged_draw(rank), draw, sizeof draw);
+    if (gpu_.phase != Phase::training) return;
     const PiperScalars scalars = scalars_of_step(gpu_.job.optimizer, active.global_step);
-    return put(rank.arena + active.program->scalars_offset, staging + rank.staged_scalars, &scalars, sizeof scalars);
+    std::memcpy(staging + rank.staged_scalars, &scalars, sizeof scalars);
+  }
+
+  bool begin_step(GpuRank& rank, std::uint64_t step) {
+    rank.active().step = step;
+    rank.loaded = 0;
+    rank.next_check = rank.next_report = 0;
+    const unsigned char* const staging = rank.step_staging(step);
+    const Stream stream = rank.queues.front().stream;
+    const auto put = [&](unsigned char* to, const unsigned char* from, std::uint64_t bytes) { return gpu_.done(driver_.copy(stream, to, from, bytes), "cuMemcpyAsync", &rank); };
+    return put(rank.draw, staging + staged_draw(rank), kDrawBytes) &&
+           (gpu_.phase != Phase::training || put(rank.arena + rank.active().program->scalars_offset, staging + rank.staged_scalars, sizeof(PiperScalars)));
   }
 
   /// The oldest step that is under way.
@@ -190,6 +219,7 @@ class CudaRun {
   const std::atomic<bool>& stop_;
   const OnStep& on_step_;
   const std::vector<Piece>& pieces_;
+  const bool records_;  // when the actions of the last step ran
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;
   std::vector<double> values_;
@@ -198,7 +228,7 @@ class CudaRun {
 
 class CudaExecutor final : public Executor {
  public:
-  CudaExecutor(const PiperJob& job, std::unique_ptr<Driver> driver, const ExecutorOptions& options) : gpu_(job, std::move(driver)), next_step_(job.first_step) {
+  CudaExecutor(const PiperJob& job, std::unique_ptr<Driver> driver, const ExecutorOptions& options) : gpu_(job, std::move(driver)), records_(options.record), next_step_(job.first_step) {
     gpu_.options = options.runtime;
   }
 
@@ -226,7 +256,7 @@ class CudaExecutor final : public Executor {
     gpu_.data = data_[p].get();
     RunResult result;
     try {
-      CudaRun run(gpu_, phase, steps, stop_flag(), on_step, pieces_[p]);
+      CudaRun run(gpu_, phase, steps, stop_flag(), on_step, pieces_[p], records_ && phase == Phase::training);
       run.run();
       result.steps = run.ended();
     } catch (const std::bad_alloc&) {
@@ -253,7 +283,8 @@ class CudaExecutor final : public Executor {
     });
   }
   std::vector<std::string> parameter_names() const override { return counted_parameters(job_ranks()); }
-  std::vector<RecordedRank> recorded() const override { return {}; }
+  std::vector<RecordedRank> recorded() const override { return gpu_.times.recorded(); }
+  std::vector<Failure> warnings() const override { return gpu_.warnings; }
   std::vector<std::uint64_t> arena_bytes() const override {
     std::vector<std::uint64_t> list;
     for (const auto& rank : gpu_.ranks) list.push_back(rank->arena_bytes);
@@ -279,6 +310,7 @@ class CudaExecutor final : public Executor {
   mutable Gpu gpu_;  // reading what lies on the device takes its queues
   std::unique_ptr<StepData> data_[2];  // by Phase
   std::vector<Piece> pieces_[2];
+  const bool records_;
   std::uint64_t next_step_;
 };
 

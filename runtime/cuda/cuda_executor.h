@@ -22,7 +22,8 @@ struct GpuPrograms {
   std::vector<const PiperEnqueue*> training, evaluation;
 };
 
-/// Of the options, `transport`, `delays` and `record` belong to the CPU. The job and the functions must outlive the executor. Null with the reason in `failure`; null without one when stopped.
+/// Of the options, `transport` and `delays` belong to the CPU. `record`: the last step that was asked for is enqueued action by action between timers; of a run that is stopped
+/// before it nothing is recorded. The job and the functions must outlive the executor. Null with the reason in `failure`; null without one when stopped.
 std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure);
 
 }  // namespace piper::runtime::cuda

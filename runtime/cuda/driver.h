@@ -23,6 +23,7 @@ using Event = struct EventObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
 using Product = struct ProductObject*;
+using Graph = struct GraphObject*;
 
 class Driver {
  public:
@@ -43,10 +44,15 @@ class Driver {
   // ---- streams and events
   virtual Status create_stream(bool high_priority, Stream* made) = 0;
   virtual Status create_event(Event* made) = 0;
+  /// An event whose records have times.
+  virtual Status create_timer(Event* made) = 0;
   virtual Status record(Event event, Stream stream) = 0;
   virtual Status wait(Stream stream, Event event) = 0;
   /// kSuccess: what was before the last record has ended. kNotReady. Otherwise the device has failed, and does nothing any more.
   virtual Status query(Event event) = 0;
+
+  /// Seconds from the last record of a timer to that of another; both have ended.
+  virtual Status elapsed(Event from, Event to, double* seconds) = 0;
 
   // ---- work on a stream
   /// Host memory is memory of `allocate_host`, and keeps its bytes until the copy has ended.
@@ -58,6 +64,14 @@ class Driver {
   virtual Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
   /// c = a b, or c += a b.
   virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) = 0;
+
+  // ---- graphs
+  /// What is enqueued on the stream from now on, and on streams that wait for what it records, becomes a graph and does not run. Meanwhile nothing is queried, and no such stream waits for
+  /// an event that was recorded elsewhere.
+  virtual Status begin_capture(Stream stream) = 0;
+  /// Whatever it gives: nothing is captured any more. All streams that took part have been waited for by the first one. Addresses are those of the capture, in every launch.
+  virtual Status end_capture(Stream stream, Graph* made) = 0;
+  virtual Status launch_graph(Stream stream, Graph graph) = 0;
 
   /// The device hangs, and whoever releases something would wait for it: nothing is released any more.
   virtual void abandon() {}

@@ -81,6 +81,27 @@ bool Gpu::wait_for(Event event) {
   }
 }
 
+bool Gpu::fork_streams() {
+  if (!done(driver->record(origin().ready, origin().stream), "cuEventRecord")) return false;
+  for (const auto& rank : ranks) {
+    for (const GpuQueue& queue : rank->queues) {
+      if (queue.stream != origin().stream && !done(driver->wait(queue.stream, origin().ready), "cuStreamWaitEvent", rank.get())) return false;
+    }
+  }
+  return true;
+}
+
+bool Gpu::join_streams() {
+  for (const auto& rank : ranks) {
+    for (const GpuQueue& queue : rank->queues) {
+      if (queue.stream == origin().stream) continue;
+      if (!done(driver->record(queue.ready, queue.stream), "cuEventRecord", rank.get())) return false;
+      if (!done(driver->wait(origin().stream, queue.ready), "cuStreamWaitEvent", rank.get())) return false;
+    }
+  }
+  return true;
+}
+
 bool Gpu::upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes) {
   const Stream stream = rank.queues.front().stream;
   for (std::uint64_t at = 0; at < bytes; at += kBounceBytes) {
@@ -104,9 +125,14 @@ bool Gpu::download(GpuRank& rank, void* to, const unsigned char* from, std::uint
 int Gpu::end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action) {
   GpuProgram& program = rank.program();
   GpuQueue& own = rank.queues[queue];
-  if (!done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action)) return 1;
+  if (!times.end_action(rank, queue, action)) return 1;
+  // A graph writes the same in every launch: there the device counts.
+  const void* const word[] = {&own.progress};
+  const bool told = capturing ? done(driver->launch(own.stream, kernels.advance, 1, 1, word), "cuLaunchKernel", &rank, action)
+                              : done(driver->write(own.stream, own.progress, static_cast<std::uint32_t>(++own.enqueued)), "cuStreamWriteValue32", &rank, action);
+  if (!told) return 1;
   const std::uint64_t step = rank.active().step;
-  const std::size_t at = 2 * std::size_t{program.scan->actions[action].position} + step % 2;
+  const std::size_t at = end_slot(program.scan->actions[action].position, step);
   if (program.ends[queue][at] == nullptr) return 0;
   program.recorded[queue][at] = step + 1;
   return done(driver->record(program.ends[queue][at], own.stream), "cuEventRecord", &rank, action) ? 0 : 1;

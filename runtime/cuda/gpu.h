@@ -4,6 +4,7 @@
 // Each rank has an arena, a stream per queue, and host memory for so many steps as may be under way. A queue's progress is a word in host memory that the device writes after every
 // action: when the device fails it says which action it was at.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/loopback.h"
 #include "runtime/cuda/role_scan.h"
+#include "runtime/cuda/step_times.h"
 #include "runtime/data/step_data.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/report_slots.h"
@@ -38,13 +40,24 @@ struct GpuQueue {
   std::uint64_t ended() const { return enqueued - static_cast<std::uint32_t>(static_cast<std::uint32_t>(enqueued) - __atomic_load_n(progress, __ATOMIC_ACQUIRE)); }
 };
 
+/// The ends of an action are events of their own in even and odd steps, and in steps that are captured.
+inline constexpr std::size_t kEndSlots = 3;
+
+/// Data that the host puts where a step's copies read it.
+struct StagedLoad {
+  std::uint32_t input = 0;
+  std::uint64_t first = 0, samples = 0;
+  std::uint64_t offset = 0;            // from the start of what a step has in host memory
+};
+
 /// A rank and one of its two programs.
 struct GpuProgram {
   const PiperEnqueue* role = nullptr;
   const RoleScan* scan = nullptr;
   std::vector<Function> functions;           // per kernel of the role
-  std::vector<std::vector<Event>> ends;      // per queue: of position p in steps of parity s at 2 * p + s; null where nobody waits
+  std::vector<std::vector<Event>> ends;      // per queue: of position p in steps of slot s at kEndSlots * p + s; null where nobody waits
   std::vector<std::vector<std::uint64_t>> recorded;  // beside these: one more than the step of the last record, 0: none
+  std::vector<StagedLoad> loads;             // of a step that was captured
 };
 
 struct GpuRank {
@@ -76,6 +89,13 @@ struct GpuRank {
   unsigned char* step_staging(std::uint64_t step) const { return staging + step % kStepsUnderWay * staged_step; }
 };
 
+/// A step of all ranks as a graph, one for even and one for odd steps, whose copies have host memory of their own.
+struct StepGraphs {
+  Graph of[kStepsUnderWay] = {};
+  bool refused = false;  // it was tried
+  bool ready() const { return of[0] != nullptr; }
+};
+
 /// What a check found; in host memory, as runtime/cuda/device_kernels.h declares it.
 struct Finding {
   std::uint64_t found;
@@ -84,13 +104,13 @@ struct Finding {
 
 /// Kernels of the runtime's own.
 struct OwnKernels {
-  Function check = nullptr, count = nullptr;
+  Function advance = nullptr, check = nullptr, count = nullptr;
   Function sums[3] = {};  // by PiperDType
   Function attend[2] = {}, attend_dq[2] = {}, attend_dkv[2] = {};  // by PiperDType
 };
 
 struct Gpu {
-  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver) : job(job), driver(std::move(driver)), loopback(*this) {}
+  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver) : job(job), driver(std::move(driver)), loopback(*this), times(*this) {}
 
   const PiperJob& job;
   std::unique_ptr<Driver> driver;
@@ -100,17 +120,28 @@ struct Gpu {
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, Product> products;
   std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;  // by role and phase
   Loopback loopback;
+  StepGraphs graphs[2];            // by Phase
+  StepTimes times;
+  bool capturing = false;          // what is enqueued becomes a graph
+  bool behind_steps = false;       // every stream waits for the steps before as a whole
   const StepData* data = nullptr;  // of the phase that runs
   Phase phase = Phase::training;
   std::uint64_t first_step = 0;    // of the run, in training
   unsigned char* bounce = nullptr;  // host memory for transfers between runs
   Event transferred = nullptr;
   std::optional<Failure> failure;  // the first
+  std::vector<Failure> warnings;
 
   /// True when the call succeeded; otherwise keeps why not. `call`: a function of CUDA; `rank`, `action`: for whom, if for anyone.
   bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
   /// Keeps a failure at an action, at `where` in it if that is a place. Always 1.
   int fail_at(const GpuRank& rank, std::uint32_t action, std::uint32_t code, std::string message, std::string hint = {}, const PiperPlace* where = nullptr);
+
+  /// On whose stream graphs are captured and launched.
+  GpuQueue& origin() { return ranks.front()->queues.front(); }
+  /// Every other stream waits for the origin, or the origin for every other. False after a failure.
+  bool fork_streams();
+  bool join_streams();
 
   /// Waits until the event's work has ended, looking again and again: nothing that hangs on the device holds up the host for ever. False after a failure.
   bool wait_for(Event event);
@@ -118,6 +149,8 @@ struct Gpu {
   bool upload(GpuRank& rank, unsigned char* to, const void* from, std::uint64_t bytes);
   bool download(GpuRank& rank, void* to, const unsigned char* from, std::uint64_t bytes);
 
+  /// Where the event of an action's end stands in GpuProgram::ends.
+  std::size_t end_slot(std::uint32_t position, std::uint64_t step) const { return kEndSlots * std::size_t{position} + (capturing ? kEndSlots - 1 : step % 2); }
   /// The end of an action: the progress word, and the event where somebody waits for it.
   int end_action(GpuRank& rank, std::uint32_t queue, std::uint32_t action);
 
@@ -127,6 +160,11 @@ struct Gpu {
 
 /// Everything before the first step: scans, modules, memory, streams, events, first values.
 std::optional<Failure> set_up(Gpu& gpu, const GpuPrograms& programs, const std::string& out_folder);
+
+/// Captures a step of each parity, which `enqueue` enqueues without running it. Where that cannot be, the reason is among the warnings and steps are enqueued as before.
+void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue);
+/// Enqueues a step that was captured; its data and scalars lie in host memory. False after a failure.
+bool launch_step(Gpu& gpu, std::uint64_t step);
 
 /// The functions that roles call.
 PiperDevice device_of(GpuRank& rank);

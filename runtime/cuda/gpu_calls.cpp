@@ -21,15 +21,15 @@ int call_begin(PiperDevice* device, PiperRank* active, std::uint32_t queue, std:
   if (rank.queues[queue].meeting) return gpu.fail_at(rank, action, kBadJob, "an action stands behind a communication whose members come after it");
   for (std::uint32_t w = 0; w < num_waits; ++w) {
     const PiperWait& wait = waits[w];
-    if (active->step < wait.distance) continue;
+    if (active->step < wait.distance || (gpu.behind_steps && wait.distance > 0)) continue;
     const std::uint64_t step = active->step - wait.distance;
-    const std::size_t at = 2 * std::size_t{wait.position} + step % 2;
+    const std::size_t at = gpu.end_slot(wait.position, step);
     GpuProgram& program = rank.program();
     // An event that was not recorded would hold up nothing.
     if (program.recorded[wait.stream][at] != step + 1) return gpu.fail_at(rank, action, kBadJob, "an action waits for one that has not been enqueued");
     if (!gpu.done(gpu.driver->wait(stream_of(rank, queue), program.ends[wait.stream][at]), "cuStreamWaitEvent", &rank, action)) return 1;
   }
-  return 0;
+  return gpu.times.begin_action(rank, queue, action) ? 0 : 1;
 }
 
 int call_end(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action) {
@@ -74,7 +74,8 @@ int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(accumulate != 0)));
-  return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, rank.workspace), "cublasLtMatmul", &rank, action) ? 0 : 1;
+  const auto multiply = [&] { return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, rank.workspace), "cublasLtMatmul", &rank, action); };
+  return gpu.times.in_call(rank, queue, action, StepTimes::Call::product, multiply) ? 0 : 1;
 }
 
 /// As runtime/cuda/device_kernels.h declares it.
@@ -94,7 +95,8 @@ int call_attend(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint3
   const AttendSizes sizes(*call);
   const void* const arguments[] = {&sizes, &q, &k, &v, &out, &lse};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
-  return launch(rank, queue, action, rank.gpu->kernels.attend[call->dtype], queries, kWarp, arguments) ? 0 : 1;
+  const auto attend = [&] { return launch(rank, queue, action, rank.gpu->kernels.attend[call->dtype], queries, kWarp, arguments); };
+  return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
 
 int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
@@ -105,16 +107,24 @@ int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t queue, std::
   const void* const of_queries[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dq};
   const void* const of_keys[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dk, &dv};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq), keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
-  return launch(rank, queue, action, kernels.attend_dq[call->dtype], queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv[call->dtype], keys, kWarp, of_keys) ? 0 : 1;
+  const auto attend = [&] {
+    return launch(rank, queue, action, kernels.attend_dq[call->dtype], queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv[call->dtype], keys, kWarp, of_keys);
+  };
+  return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
 
 int call_load(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::uint32_t action, std::uint32_t input, std::uint64_t first, std::uint64_t samples, std::uint64_t to) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
-  unsigned char* const from = rank.step_staging(active->step) + rank.staged_loads + rank.loaded;
+  const StagedLoad staged{input, first, samples, rank.staged_loads + rank.loaded};
+  unsigned char* const from = rank.step_staging(active->step) + staged.offset;
   const std::uint64_t bytes = samples * sample_bytes(gpu.job.inputs[input]);
   rank.loaded += staged_bytes(bytes);
-  gpu.data->load(input, active->global_step, first, samples, from);
+  if (gpu.capturing) {
+    rank.program().loads.push_back(staged);
+  } else {
+    gpu.data->load(input, active->global_step, first, samples, from);
+  }
   return gpu.done(gpu.driver->copy(stream_of(rank, queue), rank.arena + to, from, bytes), "cuMemcpyAsync", &rank, action) ? 0 : 1;
 }
 

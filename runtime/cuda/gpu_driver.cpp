@@ -16,6 +16,7 @@ namespace {
 constexpr unsigned kMapped = 3;         // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr unsigned kWithoutTimes = 2;   // CU_EVENT_DISABLE_TIMING
+constexpr int kOfThisThread = 1;        // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 struct CudaFunctions {
@@ -48,6 +49,7 @@ class GpuDriver final : public Driver {
       return;
     }
     products_.reset();
+    for (void* graph : graphs_) cuda_.cuGraphExecDestroy(graph);
     for (void* module : modules_) cuda_.cuModuleUnload(module);
     for (void* event : events_) cuda_.cuEventDestroy_v2(event);
     for (void* stream : streams_) cuda_.cuStreamDestroy_v2(stream);
@@ -117,6 +119,15 @@ class GpuDriver final : public Driver {
   Status create_event(Event* made) override {
     return create(events_, made, [&](void** to) { return cuda_.cuEventCreate(to, kWithoutTimes); });
   }
+  Status create_timer(Event* made) override {
+    return create(events_, made, [&](void** to) { return cuda_.cuEventCreate(to, 0); });
+  }
+  Status elapsed(Event from, Event to, double* seconds) override {
+    float milliseconds = 0;
+    const Status status = cuda_.cuEventElapsedTime(&milliseconds, from, to);
+    *seconds = 1e-3 * static_cast<double>(milliseconds);
+    return status;
+  }
   Status record(Event event, Stream stream) override { return cuda_.cuEventRecord(event, stream); }
   Status wait(Stream stream, Event event) override { return cuda_.cuStreamWaitEvent(stream, event, 0); }
   Status query(Event event) override { return cuda_.cuEventQuery(event); }
@@ -130,6 +141,18 @@ class GpuDriver final : public Driver {
   Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override {
     return product_status(products_->multiply(product, a, b, c, workspace, stream));
   }
+
+  Status begin_capture(Stream stream) override { return cuda_.cuStreamBeginCapture_v2(stream, kOfThisThread); }
+  Status end_capture(Stream stream, Graph* made) override {
+    void* graph = nullptr;
+    Status status = cuda_.cuStreamEndCapture(stream, &graph);
+    if (status == kSuccess) {
+      status = create(graphs_, made, [&](void** to) { return cuda_.cuGraphInstantiateWithFlags(to, graph, 0); });
+    }
+    if (graph != nullptr) cuda_.cuGraphDestroy(graph);
+    return status;
+  }
+  Status launch_graph(Stream stream, Graph graph) override { return cuda_.cuGraphLaunch(graph, stream); }
 
   void abandon() override { abandoned_ = true; }
 
@@ -165,7 +188,7 @@ class GpuDriver final : public Driver {
   std::string name_;
   bool abandoned_ = false;
   std::unique_ptr<CublasLt> products_;
-  std::vector<void*> streams_, events_, modules_, host_memory_;
+  std::vector<void*> streams_, events_, modules_, graphs_, host_memory_;
   std::vector<unsigned long long> memory_;
 };
 

@@ -57,6 +57,7 @@ class SetUp {
     OwnKernels& own = gpu_.kernels;
     const std::pair<Function*, const char*> names[] = {{&own.check, "piper_check"},
                                                        {&own.count, "piper_count"},
+                                                       {&own.advance, "piper_advance"},
                                                        {&own.sums[PIPER_F32], "piper_sum_f32"},
                                                        {&own.sums[PIPER_F64], "piper_sum_f64"},
                                                        {&own.sums[PIPER_I64], "piper_sum_i64"},
@@ -177,10 +178,10 @@ class SetUp {
     for (GpuProgram& program : rank.programs) {
       if (program.scan == nullptr) continue;
       for (const std::vector<std::uint8_t>& awaited : program.scan->awaited) {
-        std::vector<Event>& ends = program.ends.emplace_back(2 * awaited.size(), nullptr);
-        program.recorded.emplace_back(2 * awaited.size(), 0);
+        std::vector<Event>& ends = program.ends.emplace_back(kEndSlots * awaited.size(), nullptr);
+        program.recorded.emplace_back(kEndSlots * awaited.size(), 0);
         for (std::size_t at = 0; at < ends.size(); ++at) {
-          if (awaited[at / 2] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
+          if (awaited[at / kEndSlots] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
         }
       }
     }

@@ -148,6 +148,13 @@ std::optional<Failure> Loopback::upload_tables(std::vector<Meeting>& meetings) {
   return std::nullopt;
 }
 
+void Loopback::part() {
+  for (Meeting& meeting : meetings_[static_cast<std::size_t>(gpu_.phase)]) meeting.arrived = 0;
+  for (const auto& rank : gpu_.ranks) {
+    for (GpuQueue& queue : rank->queues) queue.meeting = false;
+  }
+}
+
 int Loopback::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
   Meeting& meeting = meetings_[static_cast<std::size_t>(gpu_.phase)][at_[static_cast<std::size_t>(gpu_.phase)][rank.index][queue][position]];
   GpuQueue& own = rank.queues[queue];

@@ -25,6 +25,8 @@ class Loopback {
 
   /// Finds who meets whom in a phase.
   std::optional<Failure> connect(Phase phase);
+  /// Whoever has come to a communication has not.
+  void part();
   /// A member has come to the communication at `position` of its queue. Nonzero after a failure.
   int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position);
 

@@ -135,6 +135,9 @@ class Executor {
   /// The last step of the last run of training, with `ExecutorOptions::record`.
   virtual std::vector<RecordedRank> recorded() const = 0;
 
+  /// What runs did otherwise than they might, and why: nothing is wrong with what came out.
+  virtual std::vector<Failure> warnings() const { return {}; }
+
   /// Planned bytes of the arena, per local rank.
   virtual std::vector<std::uint64_t> arena_bytes() const = 0;
   /// One past the last byte that a run has written, per local rank; only with Options::check_memory, else zeros.

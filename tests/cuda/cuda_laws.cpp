@@ -28,6 +28,12 @@ decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, 
   };
 }
 
+runtime::ExecutorOptions with_graphs(bool graphs) {
+  runtime::ExecutorOptions options;
+  options.runtime.cuda_graphs = graphs;
+  return options;
+}
+
 std::string noisy_source(const std::string& lines) {
   return R"(use std.schedules.one_f_one_b
 model net(layers: int) {

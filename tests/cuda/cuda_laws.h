@@ -26,6 +26,9 @@ struct CudaLaw {
 using MakeDriver = std::function<std::unique_ptr<runtime::cuda::Driver>()>;
 decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, MakeDriver make_driver);
 
+/// Of an executor; steps are captured as graphs, or all of them enqueued action by action.
+runtime::ExecutorOptions with_graphs(bool graphs);
+
 inline constexpr const char* kMlp = R"(use std.models.mlp
 mesh one(d: 1)
 train small = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on one {

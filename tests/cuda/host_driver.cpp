@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "runtime/device/library_calls.h"
 #include "tests/support/process.h"
@@ -18,6 +19,7 @@ using cuda::Status;
 namespace {
 
 constexpr Status kInvalidValue = 1, kNotFound = 500, kIllegalAddress = 700;
+constexpr Status kUnsupported = 900, kUnjoined = 904, kIsolation = 905, kCapturedEvent = 907;  // of captures
 constexpr std::size_t kAlignment = 256;
 
 /// As host_call.h packs it.
@@ -39,10 +41,24 @@ struct HostDriver::Work {
 struct HostDriver::HostStream {
   std::uint32_t number = 0;
   std::deque<Work> work;
+  const HostGraph* captured = nullptr;       // of what its work becomes a part
+  std::set<std::size_t> last;                // nodes that come before the next one
 };
 struct HostDriver::HostEvent {
   std::uint32_t number = 0;
   std::uint64_t recorded = 0, completed = 0;  // versions
+  std::uint64_t time = 0;                    // of the last one that completed
+  const HostGraph* captured = nullptr;       // of which capture the last record is a part
+  std::set<std::size_t> after;               // nodes
+};
+struct HostDriver::HostGraph {
+  struct Node {
+    std::function<void()> run;
+    std::set<std::size_t> after;
+    bool hangs = false;
+  };
+  std::vector<Node> nodes;
+  HostStream* origin = nullptr;
 };
 struct HostDriver::HostModule {
   void* library = nullptr;
@@ -79,6 +95,7 @@ std::string HostDriver::text_of(Status status) const {
     case kInvalidValue: return "CUDA_ERROR_INVALID_VALUE: invalid argument";
     case cuda::kOutOfDeviceMemory: return "CUDA_ERROR_OUT_OF_MEMORY: out of memory";
     case kNotFound: return "CUDA_ERROR_NOT_FOUND: named symbol not found";
+    case kUnsupported: return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is capturing";
     case kIllegalAddress: return "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered";
     default: return "CUDA_ERROR " + std::to_string(status);
   }
@@ -138,6 +155,11 @@ Status HostDriver::create_event(Event* made) {
 
 Status HostDriver::enqueue(Stream handle, HostCall call, std::function<void()> run, HostEvent* event, std::uint64_t version) {
   auto* const stream = real<HostStream>(handle);
+  if (stream->captured != nullptr) {
+    capture_->nodes.push_back({std::move(run), stream->last});
+    stream->last = {capture_->nodes.size() - 1};
+    return cuda::kSuccess;
+  }
   call.stream = stream->number;
   if (options_.calls != nullptr) options_.calls->push_back(std::move(call));
   stream->work.push_back({std::move(run), event, version});
@@ -159,6 +181,7 @@ bool HostDriver::step() {
   HostStream& stream = *ready[draw() % ready.size()];
   const Work work = std::move(stream.work.front());
   stream.work.pop_front();
+  ++time_;
   if (work.run) work.run();
   return true;
 }
@@ -166,24 +189,49 @@ bool HostDriver::step() {
 Status HostDriver::record(Event handle, Stream stream) {
   if (const Status refused = refusal("cuEventRecord")) return refused;
   auto* const event = real<HostEvent>(handle);
+  event->captured = real<HostStream>(stream)->captured;
+  if (event->captured != nullptr) {
+    event->after = real<HostStream>(stream)->last;
+    return cuda::kSuccess;
+  }
   const std::uint64_t version = ++event->recorded;
-  return enqueue(stream, {.kind = HostCall::Kind::record, .event = event->number, .version = version}, [event, version] { event->completed = std::max(event->completed, version); });
+  return enqueue(stream, {.kind = HostCall::Kind::record, .event = event->number, .version = version}, [this, event, version] {
+    event->completed = std::max(event->completed, version);
+    event->time = time_;
+  });
 }
 
 Status HostDriver::wait(Stream stream, Event handle) {
   if (const Status refused = refusal("cuStreamWaitEvent")) return refused;
   if (options_.deaf) return cuda::kSuccess;
   auto* const event = real<HostEvent>(handle);
+  auto* const on = real<HostStream>(stream);
+  if (event->captured != nullptr) {
+    if (event->captured != capture_) return kCapturedEvent;
+    on->captured = capture_;
+    on->last.insert(event->after.begin(), event->after.end());
+    return cuda::kSuccess;
+  }
+  if (on->captured != nullptr) return invalidate(kIsolation);
   return enqueue(stream, {.kind = HostCall::Kind::wait, .event = event->number, .version = event->recorded}, {}, event, event->recorded);
 }
 
 Status HostDriver::query(Event handle) {
   if (const Status refused = refusal("cuEventQuery")) return refused;
   const auto* const event = real<HostEvent>(handle);
+  if (capture_ != nullptr) return invalidate(kUnsupported);
   while (event->completed < event->recorded && step()) {
   }
   if (failed_ != cuda::kSuccess) return failed_;
   return event->completed < event->recorded ? cuda::kNotReady : cuda::kSuccess;
+}
+
+Status HostDriver::elapsed(Event from, Event to, double* seconds) {
+  if (const Status refused = refusal("cuEventElapsedTime")) return refused;
+  const auto *const first = real<HostEvent>(from), *const last = real<HostEvent>(to);
+  if (first->recorded == 0 || last->recorded == 0 || first->completed < first->recorded || last->completed < last->recorded) return kInvalidValue;
+  *seconds = 1e-6 * (static_cast<double>(last->time) - static_cast<double>(first->time));
+  return cuda::kSuccess;
 }
 
 Status HostDriver::copy(Stream stream, void* to, const void* from, std::uint64_t bytes) {
@@ -208,13 +256,18 @@ Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, 
   function->kernel->pack(arguments, packed.data());
   const backend::cuda::Launch grid{static_cast<std::int64_t>(blocks), threads, function->kernel->meets != 0};
   enqueue(stream, {.kind = HostCall::Kind::launch, .function = function->name}, [this, function, grid, packed = std::move(packed)] {
-    if (function->faults) {
+    if (function->faults && options_.spared-- == 0) {
       failed_ = kIllegalAddress;
       return;
     }
     function->grid->run(grid, [&] { function->kernel->run(packed.data()); });
   });
-  if (function->hangs) real<HostStream>(stream)->work.push_back({.run = {}, .waits = nullptr, .version = 0, .hangs = true});
+  if (!function->hangs) return cuda::kSuccess;
+  if (capture_ != nullptr) {
+    capture_->nodes.back().hangs = true;
+  } else {
+    real<HostStream>(stream)->work.push_back({.run = {}, .waits = nullptr, .version = 0, .hangs = true});
+  }
   return cuda::kSuccess;
 }
 
@@ -225,6 +278,76 @@ Status HostDriver::multiply(Stream stream, Product handle, const void* a, const 
     runtime::LibraryReport report;
     EXPECT_EQ(runtime::builtin_library_calls().gemm(&product->call, a, b, c, product->adds ? 1 : 0, &report), runtime::kLibraryDone);
   });
+}
+
+Status HostDriver::invalidate(Status status) {
+  capture_failed_ = status;
+  return status;
+}
+
+Status HostDriver::begin_capture(Stream handle) {
+  if (const Status refused = refusal("cuStreamBeginCapture")) return refused;
+  if (capture_ != nullptr) return kUnsupported;
+  capture_ = graphs_.emplace_back(std::make_unique<HostGraph>()).get();
+  capture_->origin = real<HostStream>(handle);
+  capture_->origin->captured = capture_;
+  capture_failed_ = cuda::kSuccess;
+  return cuda::kSuccess;
+}
+
+Status HostDriver::end_capture(Stream handle, Graph* made) {
+  HostGraph* const graph = std::exchange(capture_, nullptr);
+  EXPECT_TRUE(graph != nullptr && graph->origin == real<HostStream>(handle));
+  Status status = capture_failed_;
+  // All nodes come before the end of the first stream.
+  std::vector<bool> joined(graph->nodes.size(), false);
+  std::vector<std::size_t> open(graph->origin->last.begin(), graph->origin->last.end());
+  while (!open.empty()) {
+    const std::size_t node = open.back();
+    open.pop_back();
+    if (joined[node]) continue;
+    joined[node] = true;
+    open.insert(open.end(), graph->nodes[node].after.begin(), graph->nodes[node].after.end());
+  }
+  if (status == cuda::kSuccess && std::find(joined.begin(), joined.end(), false) != joined.end()) status = kUnjoined;
+  for (const auto& stream : streams_) {
+    stream->captured = nullptr;
+    stream->last.clear();
+  }
+  if (const Status refused = refusal("cuStreamEndCapture")) return refused;
+  *made = reinterpret_cast<Graph>(graph);
+  return status;
+}
+
+Status HostDriver::launch_graph(Stream stream, Graph handle) {
+  if (const Status refused = refusal("cuGraphLaunch")) return refused;
+  const auto* const graph = real<HostGraph>(handle);
+  return enqueue(stream, {.kind = HostCall::Kind::graph}, [this, stream, graph] {
+    if (!run(*graph)) real<HostStream>(stream)->work.push_front({.run = {}, .waits = nullptr, .version = 0, .hangs = true});
+  });
+}
+
+bool HostDriver::run(const HostGraph& graph) {
+  std::vector<std::size_t> missing(graph.nodes.size()), ready;
+  std::vector<std::vector<std::size_t>> next(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    missing[n] = graph.nodes[n].after.size();
+    if (missing[n] == 0) ready.push_back(n);
+    for (const std::size_t before : graph.nodes[n].after) next[before].push_back(n);
+  }
+  std::size_t ran = 0;
+  while (!ready.empty() && failed_ == cuda::kSuccess) {
+    std::swap(ready[draw() % ready.size()], ready.back());
+    const std::size_t node = ready.back();
+    ready.pop_back();
+    if (graph.nodes[node].run) graph.nodes[node].run();
+    if (graph.nodes[node].hangs) continue;
+    ++ran;
+    for (const std::size_t after : next[node]) {
+      if (--missing[after] == 0) ready.push_back(after);
+    }
+  }
+  return ran == graph.nodes.size() || failed_ != cuda::kSuccess;
 }
 
 Status HostDriver::load(const std::string& image, Module* made) {
@@ -284,7 +407,7 @@ std::string build_host_image(const backend::cuda::KernelSet& kernels, const std:
 std::string build_own_host_image(const std::string& folder) {
   std::string text = "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
                      "#include \"tests/cuda/host_call.h\"\n";
-  for (const char* name : {"piper_sum_f32", "piper_sum_f64", "piper_sum_i64"}) text += host_kernel(name, false);
+  for (const char* name : {"piper_advance", "piper_sum_f32", "piper_sum_f64", "piper_sum_i64"}) text += host_kernel(name, false);
   for (const char* name : {"piper_check", "piper_count", "piper_attend_f32", "piper_attend_f64", "piper_attend_dq_f32", "piper_attend_dq_f64", "piper_attend_dkv_f32", "piper_attend_dkv_f64"}) {
     text += host_kernel(name, true);
   }

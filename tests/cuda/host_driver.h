@@ -19,7 +19,7 @@ namespace piper::test {
 
 /// What was asked of the driver, in the order of the calls.
 struct HostCall {
-  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply } kind = Kind::record;
+  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, graph } kind = Kind::record;
   std::uint32_t stream = 0;
   std::uint32_t event = 0;            // record, wait
   std::uint64_t version = 0;          // of the event: how often it was recorded; wait: 0 where it never was
@@ -32,7 +32,8 @@ struct HostOptions {
   std::string refused = {};           // the function of CUDA whose call number `refused_call` gives `refused_status`
   std::uint64_t refused_call = 0;
   runtime::cuda::Status refused_status = 1;
-  std::string fault = {};             // the kernel that ends the device, at its first launch
+  std::string fault = {};             // the kernel that ends the device
+  std::uint64_t spared = 0;           // launches of it before that
   std::string hangs = {};             // the kernel that never ends
   bool deaf = false;                  // to waits: as if every event were missing
   std::vector<HostCall>* calls = nullptr;  // null: nothing is written down
@@ -46,6 +47,7 @@ class HostDriver final : public runtime::cuda::Driver {
   using Module = runtime::cuda::Module;
   using Function = runtime::cuda::Function;
   using Product = runtime::cuda::Product;
+  using Graph = runtime::cuda::Graph;
 
   explicit HostDriver(HostOptions options);
   ~HostDriver() override;
@@ -59,12 +61,17 @@ class HostDriver final : public runtime::cuda::Driver {
   Status create_event(Event* made) override;
   Status record(Event event, Stream stream) override;
   Status wait(Stream stream, Event event) override;
+  Status create_timer(Event* made) override { return create_event(made); }
   Status query(Event event) override;
+  Status elapsed(Event from, Event to, double* seconds) override;
   Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override;
   Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
   Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override;
   Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
   Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override;
+  Status begin_capture(Stream stream) override;
+  Status end_capture(Stream stream, Graph* made) override;
+  Status launch_graph(Stream stream, Graph graph) override;
   /// The image is the path of an object.
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
@@ -76,11 +83,16 @@ class HostDriver final : public runtime::cuda::Driver {
   struct HostModule;
   struct HostFunction;
   struct HostProduct;
+  struct HostGraph;
   struct Work;
 
   /// Whether the call number so-and-so of a function is to fail, and how.
   Status refusal(const char* function);
   Status enqueue(Stream stream, HostCall call, std::function<void()> run, HostEvent* event = nullptr, std::uint64_t version = 0);
+  /// What is captured is wrong: the capture gives nothing.
+  Status invalidate(Status status);
+  /// The nodes of a graph, in an order drawn among those that their dependencies allow; false where one of them hangs.
+  bool run(const HostGraph& graph);
   /// Runs what stands first on a stream that can; false where none can.
   bool step();
   std::uint64_t draw();
@@ -88,6 +100,7 @@ class HostDriver final : public runtime::cuda::Driver {
   HostOptions options_;
   std::uint64_t random_;
   std::uint64_t allocated_ = 0;
+  std::uint64_t time_ = 0;            // microseconds: everything takes one
   Status failed_ = runtime::cuda::kSuccess;  // the device's
   std::map<std::string, std::uint64_t> counts_;  // of calls, by function
   std::vector<std::unique_ptr<unsigned char[]>> memory_;
@@ -96,6 +109,9 @@ class HostDriver final : public runtime::cuda::Driver {
   std::vector<std::unique_ptr<HostModule>> modules_;
   std::vector<std::unique_ptr<HostFunction>> functions_;
   std::vector<std::unique_ptr<HostProduct>> products_;
+  std::vector<std::unique_ptr<HostGraph>> graphs_;
+  HostGraph* capture_ = nullptr;  // what is being captured
+  Status capture_failed_ = runtime::cuda::kSuccess;
 };
 
 /// Kernels in CUDA C++ as an object that HostDriver loads: of programs, and the runtime's own. Fails the test when it cannot be built.

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/cuda/gpu.h"
 #include "runtime/cuda/role_scan.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/host_driver.h"
@@ -135,6 +136,105 @@ TEST_F(CudaRun, AMissingEventShows) {
   EXPECT_EQ(shown, 4);
 }
 
+/// Steps as graphs give the bits of steps that are enqueued action by action, over runs of training and of held-out data in turns; the device gets each of them by one call.
+TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
+  constexpr std::uint64_t kSteps = 5;
+  struct Seen {
+    std::vector<double> losses;
+    std::size_t graphs = 0, launches = 0;
+    std::vector<double> parameter;
+  };
+  std::uint64_t seed = 1;
+  const auto run = [&](const Planned& planned, bool graphs) {
+    Seen seen;
+    LawRunOptions of_job = options();
+    const auto job = planned.law->program->make_job(of_job);
+    EXPECT_TRUE(job);
+    std::vector<HostCall> calls;
+    HostOptions host{.seed = seed++};
+    host.calls = &calls;
+    runtime::Failure failure;
+    runtime::ExecutorOptions settings = with_graphs(graphs);
+    settings.max_evaluation_steps = kSteps;
+    const auto executor = on_host(images_, host)(*job, settings, failure);
+    EXPECT_TRUE(executor) << describe(failure);
+    const auto keep = [&](const runtime::StepRecord& step) {
+      seen.losses.push_back(step.loss);
+      return std::nullopt;
+    };
+    for (int round = 0; round < 2; ++round) {
+      for (const runtime::Phase phase : {runtime::Phase::training, runtime::Phase::evaluation}) {
+        const auto result = executor->run(phase, kSteps, keep);
+        EXPECT_EQ(result.ended, runtime::Ended::finished) << (result.failure ? describe(*result.failure) : "");
+      }
+    }
+    EXPECT_TRUE(executor->warnings().empty());
+    seen.parameter = executor->read_parameter(executor->parameter_names().front(), runtime::Part::values)->values;
+    for (const HostCall& call : calls) {
+      seen.graphs += call.kind == HostCall::Kind::graph;
+      seen.launches += call.kind == HostCall::Kind::launch;
+    }
+    return seen;
+  };
+  std::vector<const Planned*> all = {&mlp_, &library_.front(), &library_.back()};
+  for (const Planned& each : lines_) all.push_back(&each);
+  for (const Planned* each : all) {
+    SCOPED_TRACE(each->what);
+    const Seen plain = run(*each, false), captured = run(*each, true);
+    EXPECT_EQ(plain.losses.size(), 4 * kSteps);
+    EXPECT_EQ(captured.losses, plain.losses);
+    EXPECT_EQ(captured.parameter, plain.parameter);
+    EXPECT_EQ(plain.graphs, 0u);
+    EXPECT_EQ(captured.graphs, 4 * kSteps - 2 * runtime::cuda::kStepsUnderWay);
+    EXPECT_EQ(captured.launches * kSteps, plain.launches);
+  }
+}
+
+/// The last step between timers: actions of a queue one after the other, each behind what it waits for, products within their actions.
+TEST_F(CudaRun, TheLastStepIsTimed) {
+  for (const std::uint64_t steps : {1u, 2u, 5u}) {
+    for (const Planned* each : {&mlp_, &lines_.back(), &library_.front()}) {
+      SCOPED_TRACE(each->what);
+      LawRunOptions of_job = options();
+      of_job.held_out_steps = 0;
+      const auto job = each->law->program->make_job(of_job);
+      ASSERT_TRUE(job);
+      runtime::ExecutorOptions settings;
+      settings.record = true;
+      runtime::Failure failure;
+      const auto executor = on_host(images_)(*job, settings, failure);
+      ASSERT_TRUE(executor) << describe(failure);
+      ASSERT_EQ(executor->run(runtime::Phase::training, steps).ended, runtime::Ended::finished);
+      const std::vector<runtime::RecordedRank> recorded = executor->recorded();
+      const PiperJob& tables = job->tables();
+      ASSERT_EQ(recorded.size(), tables.num_ranks);
+      std::uint64_t products = 0;
+      for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
+        runtime::cuda::RoleScan scan;
+        ASSERT_FALSE(runtime::cuda::scan_role(*job->enqueue(r, false), tables, tables.ranks[r], false, scan));
+        ASSERT_EQ(recorded[r].actions.size(), scan.actions.size());
+        std::map<std::pair<std::uint32_t, std::uint32_t>, const runtime::RecordedAction*> at;
+        for (const runtime::RecordedAction& action : recorded[r].actions) {
+          at[{action.stream, action.position}] = &action;
+          EXPECT_LT(action.begin_ns, action.end_ns);
+          EXPECT_LE(action.product_ns + action.attention_ns, action.end_ns - action.begin_ns);
+          EXPECT_EQ(action.least_ns, action.end_ns - action.begin_ns);
+          products += action.product_ns > 0;
+          const auto before = at.find({action.stream, action.position - 1});
+          EXPECT_GE(action.begin_ns, before == at.end() ? 0 : before->second->end_ns);
+        }
+        for (const runtime::cuda::ScannedAction& action : scan.actions) {
+          for (const PiperWait& wait : action.waits) {
+            if (wait.distance > 0) continue;
+            EXPECT_GE((at.at({action.queue, action.position})->begin_ns), (at.at({wait.stream, wait.position})->end_ns));
+          }
+        }
+      }
+      EXPECT_GT(products, 0u);
+    }
+  }
+}
+
 /// What the host's compiler makes of the enqueuing functions asks for the same as the walk over their tables, which the other tests use.
 TEST_F(CudaRun, GeneratedFunctionsEnqueueTheSame) {
   for (const Planned* each : {&lines_.back(), &library_.front()}) {
@@ -168,7 +268,7 @@ Asked read_calls(const std::vector<HostCall>& calls) {
         EXPECT_TRUE(records.contains({call.event, call.version}));
         asked.waits[{call.stream, ended[call.stream]}].insert(records[{call.event, call.version}]);
         break;
-      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: break;
+      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::graph: break;
     }
   }
   return asked;
@@ -213,7 +313,7 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
     HostOptions host;
     host.calls = &calls;
     runtime::Failure failure;
-    const auto executor = on_host(images_, host)(*job, {}, failure);
+    const auto executor = on_host(images_, host)(*job, with_graphs(false), failure);
     ASSERT_TRUE(executor) << describe(failure);
     calls.clear();  // those of the set-up
     ASSERT_EQ(executor->run(runtime::Phase::training, kSteps).ended, runtime::Ended::finished);

@@ -105,11 +105,22 @@ TEST(CudaTrain, WithoutAGpuItSaysWhatIsMissing) {
 }
 
 TEST(CudaTrain, OptionsOfTheCpuAreRefused) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"--reference"}, {"--trace", "trace.html"}}) {
-    const Ended ended = train_on_cuda({}, words);
-    EXPECT_EQ(ended.code, tools::kUsage);
-    EXPECT_NE(ended.err.find(words[0]), std::string::npos) << ended.err;
-  }
+  const Ended ended = train_on_cuda({}, {"--reference"});
+  EXPECT_EQ(ended.code, tools::kUsage);
+  EXPECT_NE(ended.err.find("--reference"), std::string::npos) << ended.err;
+}
+
+TEST(CudaTrain, TheLastStepIsTraced) {
+  const TemporaryFolder folder;
+  const std::string trace = (folder.path() / "trace.json").string(), costs = (folder.path() / "costs.json").string();
+  const Ended ended = train_on_cuda({}, {"--trace", trace, "--profile", costs});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("last step"), std::string::npos) << ended.out;
+  EXPECT_NE(line_with(ended.out, "rank 1"), "") << ended.out;
+  const std::string text = read_text(trace).value_or("");
+  EXPECT_NE(text.find("F stage[1] mb[1]"), std::string::npos) << text.substr(0, 2000);
+  EXPECT_NE(text.find("tiny, measured"), std::string::npos) << text.substr(0, 2000);
+  EXPECT_NE(read_text(costs).value_or("").find("\"bodies\""), std::string::npos) << read_text(costs).value_or("");
 }
 
 /// A library called libcuda.so.1 that is as old as `version` and lists `gpus`; a call of the program that finds it.
@@ -162,6 +173,25 @@ TEST(CudaTrain, EveryCallThatIsRefusedIsTold) {
   }
 }
 
+TEST(CudaTrain, StepsThatCannotBeCapturedRunAllTheSame) {
+  const Ended whole = train_on_cuda({});
+  EXPECT_EQ(whole.err.find("P6019"), std::string::npos) << whole.err;
+  HostOptions host;
+  for (const auto& [call, number] : {std::pair{"cuStreamBeginCapture", 0u}, {"cuStreamBeginCapture", 1u}, {"cuStreamEndCapture", 0u}, {"cuStreamEndCapture", 1u}}) {
+    host.refused = call;
+    host.refused_call = number;
+    const Ended ended = train_on_cuda(host);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_NE(ended.err.find(std::string("warning P6019: a step cannot be captured as a graph: `") + call + "` failed"), std::string::npos) << ended.err;
+    EXPECT_EQ(line_with(ended.out, "held-out loss"), line_with(whole.out, "held-out loss"));
+    EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_GRAPHS", "0"}}).err.find("P6019"), std::string::npos);
+  }
+  host.refused = "cuGraphLaunch";
+  const Ended ended = train_on_cuda(host);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6016: `cuGraphLaunch` failed"), std::string::npos) << ended.err;
+}
+
 TEST(CudaTrain, ArenasThatDoNotFit) {
   HostOptions host;
   host.memory = 1000;
@@ -198,6 +228,12 @@ TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
   EXPECT_NE(ended.err.find("`F.stage1.mb0`"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("tiny.pipe:"), std::string::npos) << ended.err;
+  // So are those of a step that runs as a graph: the third.
+  host.spared = 5;
+  const Ended later = train_on_cuda(host);
+  EXPECT_NE(later.err.find("P6017"), std::string::npos) << later.err;
+  EXPECT_NE(later.err.find("step 3, "), std::string::npos) << later.err;
+  EXPECT_NE(later.err.find("`F.stage1.mb1`"), std::string::npos) << later.err;
 }
 
 TEST(CudaTrain, AKernelThatNeverEndsIsNotWaitedForForEver) {

@@ -79,6 +79,34 @@ TEST_F(Gpu, EveryScheduleOfTheLibrary) {
   }
 }
 
+/// Graphs give the bits of steps that are enqueued action by action, and the driver takes all that a step has.
+TEST_F(Gpu, StepsAreCaptured) {
+  CudaLaw law(noisy_source("replicate model over dp with zero: 1\n    offload layer[1], layer[4] with window: 1"));
+  ASSERT_TRUE(law.program && *law.program);
+  backend::cuda::KernelSet kernels;
+  LawRunOptions options;
+  options.kernels = &kernels;
+  const auto job = law.program->make_job(options);
+  ASSERT_TRUE(job);
+  const auto losses = [&](bool graphs) {
+    std::vector<double> found;
+    runtime::Failure failure;
+    const auto executor = executors_on({compiled(kernels.source()), compiled(backend::cuda::runtime_kernels_source())}, drivers())(*job, with_graphs(graphs), failure);
+    EXPECT_TRUE(executor) << describe(failure);
+    if (!executor) return found;
+    const runtime::RunResult result = executor->run(runtime::Phase::training, 8, [&](const runtime::StepRecord& step) {
+      found.push_back(step.loss);
+      return std::nullopt;
+    });
+    EXPECT_EQ(result.ended, runtime::Ended::finished);
+    for (const runtime::Failure& warning : executor->warnings()) ADD_FAILURE() << describe(warning);
+    return found;
+  };
+  const std::vector<double> captured = losses(true);
+  EXPECT_EQ(captured.size(), 8u);
+  EXPECT_EQ(captured, losses(false));
+}
+
 /// The kernel that checks indices stops the device: the action that started it is named, with its line.
 TEST_F(Gpu, AKernelThatFailsIsNamed) {
   const LibraryCase whole{"gpipe", "gpipe(pp, 4)", 2};

@@ -28,6 +28,7 @@ TEST(FailureCodes, AreDiagnostics) {
       {kCudaCallFailed, Code::cuda_call_failed},
       {kCudaKernelFailed, Code::cuda_kernel_failed},
       {kCudaOutOfMemory, Code::cuda_out_of_memory},
+      {kCudaNotCaptured, Code::cuda_not_captured},
   };
   std::size_t in_table = 0;
   for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60;

@@ -1,0 +1,69 @@
+// Steps as graphs: the device gets a step of all ranks by one call.
+#include <algorithm>
+
+#include "runtime/cuda/gpu.h"
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+bool capture(Gpu& gpu, std::uint64_t parity, Graph& made, const std::function<bool(std::uint64_t step)>& enqueue) {
+  const Stream origin = gpu.origin().stream;
+  if (!gpu.done(gpu.driver->begin_capture(origin), "cuStreamBeginCapture")) return false;
+  for (const auto& rank : gpu.ranks) {
+    rank->program().loads.clear();
+    for (std::vector<std::uint64_t>& recorded : rank->program().recorded) {
+      for (std::size_t at = kEndSlots - 1; at < recorded.size(); at += kEndSlots) recorded[at] = 0;
+    }
+  }
+  gpu.capturing = gpu.behind_steps = true;
+  const bool whole = gpu.fork_streams() && enqueue(parity) && gpu.join_streams();
+  gpu.capturing = gpu.behind_steps = false;
+  Graph graph = nullptr;
+  const Status ended = gpu.driver->end_capture(origin, &graph);
+  if (!whole || !gpu.done(ended, "cuStreamEndCapture")) return false;
+  made = graph;
+  return true;
+}
+
+}  // namespace
+
+void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqueue) {
+  StepGraphs& graphs = gpu.graphs[static_cast<std::size_t>(gpu.phase)];
+  Graph made[kStepsUnderWay] = {};
+  for (std::uint64_t parity = 0; parity < kStepsUnderWay; ++parity) {
+    if (capture(gpu, parity, made[parity], enqueue)) continue;
+    graphs.refused = true;
+    gpu.loopback.part();
+    Failure warning = gpu.failure.value_or(Failure());
+    // What the device failed with is no matter of graphs.
+    if (warning.code == kCudaKernelFailed || warning.code == kStalled) return;
+    gpu.failure.reset();
+    warning.code = kCudaNotCaptured;
+    warning.message = "a step cannot be captured as a graph: " + warning.message;
+    warning.hint = "the run goes on without graphs, each action by calls of its own; `PIPER_CUDA_GRAPHS=0` does so from the start";
+    gpu.warnings.push_back(std::move(warning));
+    return;
+  }
+  std::copy(std::begin(made), std::end(made), std::begin(graphs.of));
+  // What was enqueued before without graphs comes before the first.
+  gpu.join_streams();
+}
+
+bool launch_step(Gpu& gpu, std::uint64_t step) {
+  for (const auto& rank : gpu.ranks) {
+    for (const StagedLoad& load : rank->program().loads) {
+      gpu.data->load(load.input, rank->active().global_step, load.first, load.samples, rank->step_staging(step) + load.offset);
+    }
+  }
+  const Stream origin = gpu.origin().stream;
+  if (!gpu.done(gpu.driver->launch_graph(origin, gpu.graphs[static_cast<std::size_t>(gpu.phase)].of[step % kStepsUnderWay]), "cuGraphLaunch")) return false;
+  for (const auto& rank : gpu.ranks) {
+    const PiperProgram& program = *rank->active().program;
+    for (std::uint32_t q = 0; q < program.num_streams; ++q) rank->queues[q].enqueued += program.streams[q].num_actions;
+    if (!gpu.done(gpu.driver->record(rank->step_ends[step % kStepsUnderWay], origin), "cuEventRecord", rank.get())) return false;
+  }
+  return true;
+}
+
+}  // namespace piper::runtime::cuda

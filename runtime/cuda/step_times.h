@@ -1,0 +1,72 @@
+#pragma once
+// When the actions of a step ran on the device, and what products and attention took in them: timers around them, read when the run has ended.
+//
+//   times.begin();                                     // all streams wait for what came before
+//   times.begin_action(rank, queue, action);           // behind its waits
+//   times.in_call(rank, queue, action, Call::product, [&] { return driver.multiply(...); });
+//   times.end_action(rank, queue, action);
+//   times.end();
+//   times.read();                                      // when the step has ended
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/executor/executor.h"
+
+namespace piper::runtime::cuda {
+
+struct Gpu;
+struct GpuRank;
+
+class StepTimes {
+ public:
+  using Call = ActionRecorder::Call;
+  explicit StepTimes(Gpu& gpu) : gpu_(gpu) {}
+
+  /// A step is being timed.
+  bool running() const { return running_; }
+
+  /// False after a failure, as of the others.
+  bool begin();
+  void end() { running_ = false; }
+  bool begin_action(const GpuRank& rank, std::uint32_t queue, std::uint32_t action) { return !running_ || mark(rank, queue, action, timed(rank, action).begin); }
+  bool end_action(const GpuRank& rank, std::uint32_t queue, std::uint32_t action) { return !running_ || mark(rank, queue, action, timed(rank, action).end); }
+  /// Of `enqueue`, which gives whether it succeeded.
+  template <typename Enqueue>
+  bool in_call(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Call call, const Enqueue& enqueue) {
+    if (!running_) return enqueue();
+    const std::size_t at = timed(rank, action).next_call++;
+    if (at == timed(rank, action).calls.size()) timed(rank, action).calls.push_back({.call = call});
+    return mark(rank, queue, action, timed(rank, action).calls[at].from) && enqueue() && mark(rank, queue, action, timed(rank, action).calls[at].to);
+  }
+  bool read();
+  /// Of the last step that was read; nothing before.
+  const std::vector<RecordedRank>& recorded() const { return recorded_; }
+
+ private:
+  struct TimedCall {
+    Call call{};
+    Event from = nullptr, to = nullptr;
+  };
+  struct TimedAction {
+    Event begin = nullptr, end = nullptr;
+    std::vector<TimedCall> calls;
+    std::size_t next_call = 0;
+  };
+
+  TimedAction& timed(const GpuRank& rank, std::uint32_t action);
+  /// Records a timer, which is made where there is none.
+  bool mark(const GpuRank& rank, std::uint32_t queue, std::uint32_t action, Event& timer);
+  /// Nanoseconds since the start of the step.
+  bool time_of(Event timer, std::uint64_t& ns) const;
+
+  Gpu& gpu_;
+  bool running_ = false;
+  Event start_ = nullptr;
+  std::vector<std::vector<TimedAction>> actions_;  // per rank
+  std::vector<RecordedRank> recorded_;
+};
+
+}  // namespace piper::runtime::cuda
