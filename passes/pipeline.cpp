@@ -153,6 +153,14 @@ bool advance(Dag& dag, const directive::Strategy& written, DiagnosticSink& sink,
   return sink.error_count() == errors && rewrite(dag, strategy, sink, options);
 }
 
+bool run_pass(std::string_view name, Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options) {
+  const auto* const found = std::find_if(std::begin(kRewrites), std::end(kRewrites), [&](const Rewrite& rewrite) { return rewrite.name == name; });
+  const std::size_t errors = sink.error_count();
+  const bool ran = found != std::end(kRewrites) && found->run(dag, strategy, options, sink) && sink.error_count() == errors;
+  complete(dag);
+  return ran;
+}
+
 void check_rest(tensor::Graph& model, const directive::Strategy& written, DiagnosticSink& sink) {
   const std::optional<directive::Strategy> evaluated = evaluate_orders(written);
   const directive::Strategy& strategy = evaluated ? *evaluated : written;

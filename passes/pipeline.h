@@ -41,6 +41,10 @@ std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy&
 /// which the passes to come make something. False, and at least one error in `sink`, when they cannot be applied.
 bool advance(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
+/// One rewrite of those that make a planned DAG of a built one, by its name (`split`, `communicate`), on a DAG as the one before it leaves it: for tests of a pass. The orders of `strategy` are
+/// evaluated. False where it reports an error.
+bool run_pass(std::string_view name, dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
+
 /// Reports what is wrong with the lines that are left of a program that the front end refused, as far as it does not depend on what the strategy is missing.
 void check_rest(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink);
 

@@ -19,6 +19,31 @@ chunk stage0 of stage[0] F @stage0.F BI @stage0.BI BW @stage0.BW loc("model.pipe
 chunk stage1 of stage[1] F @stage1.F BI @stage1.BI BW @stage1.BW loc("model.pipe":4:1-4:9)
 bucket stage0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] over dp loc("model.pipe":2:1-2:9)
 bucket stage1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] over dp loc("model.pipe":4:1-4:9)
+directives {
+  partition model into stage: 2 loc("sample.pipe":4:1-4:9)
+  split batch into mb: 2 loc("sample.pipe":5:1-5:9)
+  place stage[0] loc("sample.pipe":6:1-6:9) on cluster[pp: 0] loc("sample.pipe":6:1-6:9)
+  place stage[1] loc("sample.pipe":7:1-7:9) on cluster[pp: 1] loc("sample.pipe":7:1-7:9)
+  replicate model loc("sample.pipe":8:1-8:9) over dp with zero: 0, bucket: 100 loc("sample.pipe":8:1-8:9)
+  order {
+    rank cluster[pp: 0] loc("sample.pipe":10:1-10:9) {
+      F stage[0] mb[0] loc("sample.pipe":11:1-11:9)
+      F stage[0] mb[1] loc("sample.pipe":12:1-12:9)
+      BI stage[0] mb[0] loc("sample.pipe":13:1-13:9)
+      BW stage[0] mb[0] loc("sample.pipe":14:1-14:9)
+      BI stage[0] mb[1] loc("sample.pipe":15:1-15:9)
+      BW stage[0] mb[1] loc("sample.pipe":16:1-16:9)
+    }
+    rank cluster[pp: 1] loc("sample.pipe":17:1-17:9) {
+      F stage[1] mb[0] loc("sample.pipe":18:1-18:9)
+      BI stage[1] mb[0] loc("sample.pipe":19:1-19:9)
+      BW stage[1] mb[0] loc("sample.pipe":20:1-20:9)
+      F stage[1] mb[1] loc("sample.pipe":21:1-21:9)
+      BI stage[1] mb[1] loc("sample.pipe":22:1-22:9)
+      BW stage[1] mb[1] loc("sample.pipe":23:1-23:9)
+    }
+  } loc("sample.pipe":9:1-9:9)
+}
 body @stage0.F(%x: data f64[batch: 2*, dim: 2] input x,
     %layer.0.up: param f64[dim: 2, hidden: 3] param layer.0.up,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
