@@ -103,6 +103,7 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session) {
 }
 
 std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, const runtime::ExecutorOptions& options, Failure& failure) {
+  if (!device.driver && !(device.driver = device.machine->open(failure))) return nullptr;
   runtime::cuda::GpuPrograms programs;
   if (!device.machine->build(job.kernels(), programs.images, failure)) return nullptr;
   for (std::size_t rank = 0; rank < job.tables().num_ranks; ++rank) {

@@ -26,7 +26,7 @@ class CudaMachine {
 struct CudaDevice {
   std::unique_ptr<CudaMachine> own;  // null: the console's
   CudaMachine* machine = nullptr;
-  std::unique_ptr<runtime::cuda::Driver> driver;  // until an executor has it
+  std::unique_ptr<runtime::cuda::Driver> driver;  // until an executor has it; the next one opens another
   std::string name;
 };
 

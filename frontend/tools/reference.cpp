@@ -59,6 +59,7 @@ struct Comparison {
   runtime::Ended ended = runtime::Ended::failed;
   int steps = 0;
   Differences differences = {};
+  bool parameters = true;  // were compared
   bool whole() const { return steps == kReferenceSteps; }
 };
 
@@ -96,32 +97,23 @@ void freeze_alike(const Session::Subject& program, Session::Subject& single) {
 /// The job of one side was not made: it was stopped, or there is a diagnostic.
 Comparison without_job(const runtime::Interrupt& interrupt) { return {.ended = interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::failed}; }
 
-Comparison against_unsplit(Session& session, const Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt) {
-  auto program = session.relower(subject, tensor::DType::f64);
-  auto single = session.relower(subject, tensor::DType::f64);
-  if (!program || !single) return {};
-  // Bounds on measures are those of the program as it is written, in its own element type.
-  for (const auto& each : {&program->lowered.strategy.directives, &single->lowered.strategy.directives}) {
-    std::erase_if(*each, [](const directive::Directive& line) { return std::holds_alternative<directive::Require>(line); });
-  }
-  use_one_device(session, *single);
-  const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt);
-  freeze_alike(*program, *single);
-  const auto b = a ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
-  if (!b) return without_job(interrupt);
-  const runtime::EndsRun ends(interrupt, *a->executor);
+/// Both step by step: losses, gradients and, where they are asked for, parameters.
+Comparison side_by_side(Session& session, TrainJob& a, TrainJob& b, bool parameters, const runtime::Interrupt& interrupt) {
+  const runtime::EndsRun ends(interrupt, *a.executor);
   Comparison comparison;
+  comparison.parameters = parameters;
   for (int& step = comparison.steps; step < kReferenceSteps; ++step) {
     StepLosses loss_a, loss_b;
-    comparison.ended = run_step(session, *a, loss_a);
-    if (comparison.ended == runtime::Ended::finished) comparison.ended = run_step(session, *b, loss_b);
+    comparison.ended = run_step(session, a, loss_a);
+    if (comparison.ended == runtime::Ended::finished) comparison.ended = run_step(session, b, loss_b);
     if (comparison.ended != runtime::Ended::finished) return comparison;
     Differences& differences = comparison.differences;
     differences.loss.take(std::fabs(loss_a.loss - loss_b.loss) / std::max(std::fabs(loss_b.loss), 1.0), "loss", step);
-    for (const std::string& name : a->executor->parameter_names()) {
+    for (const std::string& name : a.executor->parameter_names()) {
       for (const runtime::Part part : {runtime::Part::gradient, runtime::Part::values}) {
-        const auto of_a = a->executor->read_parameter(name, part);
-        const auto of_b = b->executor->read_parameter(name, part);
+        if (part == runtime::Part::values && !parameters) continue;
+        const auto of_a = a.executor->read_parameter(name, part);
+        const auto of_b = b.executor->read_parameter(name, part);
         if (part == runtime::Part::gradient && !of_a && !of_b) continue;  // it is frozen
         const double difference = of_a && of_b ? relative(of_a->values, of_b->values) : std::numeric_limits<double>::infinity();
         (part == runtime::Part::gradient ? differences.gradient : differences.parameter).take(difference, name, step);
@@ -130,6 +122,30 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, co
   }
   if (interrupt.requested()) comparison.ended = runtime::Ended::stopped;  // in the last step: the next comparison shall not begin
   return comparison;
+}
+
+Comparison against_unsplit(Session& session, const Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt, CudaDevice* cuda) {
+  auto program = session.relower(subject, tensor::DType::f64);
+  auto single = session.relower(subject, tensor::DType::f64);
+  if (!program || !single) return {};
+  // Bounds on measures are those of the program as it is written, in its own element type.
+  for (const auto& each : {&program->lowered.strategy.directives, &single->lowered.strategy.directives}) {
+    std::erase_if(*each, [](const directive::Directive& line) { return std::holds_alternative<directive::Require>(line); });
+  }
+  use_one_device(session, *single);
+  const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt, cuda);
+  freeze_alike(*program, *single);
+  const auto b = a ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
+  return b ? side_by_side(session, *a, *b, true, interrupt) : without_job(interrupt);
+}
+
+/// The same program on a GPU and on the CPU, in its own element type.
+Comparison against_cpu(Session& session, Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt, CudaDevice& cuda, bool parameters) {
+  auto same = session.relower(subject, subject.lowered.strategy.settings.dtype);
+  if (!same) return {};
+  const auto a = make_train_job(session, subject, false, options, session.arguments().out_folder, &interrupt, &cuda);
+  const auto b = a ? make_train_job(session, *same, false, options, {}, &interrupt) : nullptr;
+  return b ? side_by_side(session, *a, *b, parameters, interrupt) : without_job(interrupt);
 }
 
 Comparison against_sequential(Session& session, Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt) {
@@ -185,8 +201,9 @@ std::string scientific(double value) {
   return text;
 }
 
-/// Prints three lines; false when one is beyond the bound.
-bool print(Session& session, const std::string& title, const Differences& differences, double bound) {
+/// Prints a line for each; false when one is beyond the bound.
+bool print(Session& session, const std::string& title, const Comparison& comparison, double bound) {
+  const Differences& differences = comparison.differences;
   std::ostream& words = session.words();
   words << title << "\n";
   bool within = true;
@@ -198,35 +215,41 @@ bool print(Session& session, const std::string& title, const Differences& differ
   };
   line("loss      ", differences.loss);
   line("gradients ", differences.gradient);
-  line("parameters", differences.parameter);
+  if (comparison.parameters) line("parameters", differences.parameter);
   words.flush();
   return within;
 }
 
 /// The same as JSON; what is no number is null.
-llvm::json::Object json_of(const char* against, std::string_view dtype, const Differences& differences, double bound) {
+llvm::json::Object json_of(const char* against, std::string_view dtype, const Comparison& comparison, double bound) {
+  const Differences& differences = comparison.differences;
   const auto value = [](const Largest& largest) { return std::isfinite(largest.difference) ? llvm::json::Value(largest.difference) : llvm::json::Value(nullptr); };
   return llvm::json::Object{{"against", against}, {"dtype", std::string(dtype)}, {"bound", bound}, {"loss", value(differences.loss)},
-                            {"gradients", value(differences.gradient)}, {"parameters", value(differences.parameter)}};
+                            {"gradients", value(differences.gradient)}, {"parameters", comparison.parameters ? value(differences.parameter) : llvm::json::Value(nullptr)}};
 }
 
 }  // namespace
 
-int compare_with_one_device(Session& session, Session::Subject& subject, const runtime::Options& options) {
+int compare_with_one_device(Session& session, Session::Subject& subject, const runtime::Options& options, CudaDevice* cuda) {
   const runtime::Interrupt interrupt;
   const std::string dtype(tensor::dtype_name(subject.lowered.strategy.settings.dtype));
   bool within = true;
   llvm::json::Array comparisons;
   const auto tell = [&](const Comparison& comparison, const char* against, const std::string& type, const std::string& title, double bound) {
     if (comparison.whole()) {
-      within = print(session, title, comparison.differences, bound) && within;
-      comparisons.push_back(json_of(against, type, comparison.differences, bound));
+      within = print(session, title, comparison, bound) && within;
+      comparisons.push_back(json_of(against, type, comparison, bound));
     }
     if (comparison.ended == runtime::Ended::stopped) session.words() << stopped_text(comparison.steps) << " in " << type << "\n";
   };
-  Comparison last = against_unsplit(session, subject, options, interrupt);
+  Comparison last = against_unsplit(session, subject, options, interrupt, cuda);
   tell(last, "unsplit", "f64", "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", kReferenceBound);
-  if (last.ended == runtime::Ended::finished) {
+  if (last.ended == runtime::Ended::finished && cuda != nullptr) {
+    const bool f64 = subject.lowered.strategy.settings.dtype == tensor::DType::f64;
+    const double bound = f64 ? kReferenceBound : kReferenceBoundF32;
+    last = against_cpu(session, subject, options, interrupt, *cuda, f64);
+    tell(last, "cpu", dtype, "3 steps in " + dtype + " on " + cuda->name + " against the same program on the CPU (bound " + scientific(bound) + ", relative" + (f64 ? "" : "; not of parameters") + "):", bound);
+  } else if (last.ended == runtime::Ended::finished) {
     last = against_sequential(session, subject, options, interrupt);
     tell(last, "same microbatches", dtype, "3 steps in " + dtype + " against the same microbatches on one device (bound 0, all bits):", 0);
   }

@@ -29,8 +29,8 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
   };
 }
 
-std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only) {
-  return compilation_.compile(subject, {level, forward_only, print_after(), arguments_.device == "cuda"}, sink_);
+std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only, std::optional<bool> for_cuda) {
+  return compilation_.compile(subject, {level, forward_only, print_after(), for_cuda.value_or(arguments_.device == "cuda")}, sink_);
 }
 
 void Session::check_file() {

@@ -187,10 +187,6 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
 
 int run_train(Console& console, const Arguments& arguments) {
   const bool on_cuda = arguments.device == "cuda";
-  if (on_cuda && arguments.reference) {
-    console.err << "piper: `--reference` is not there on a GPU: leave out `--device cuda`\n";
-    return kUsage;
-  }
   Session session(console, arguments);
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", true);
@@ -212,7 +208,7 @@ int run_train(Console& console, const Arguments& arguments) {
   for (const std::string& path : {arguments.trace, arguments.profile}) {
     if (!path.empty() && !session.write_file(path, "")) return session.finish();
   }
-  return arguments.reference ? compare_with_one_device(session, *subject, *options) : run_steps(session, *subject, *options, cuda.get());
+  return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get()) : run_steps(session, *subject, *options, cuda.get());
 }
 
 }  // namespace piper::tools

@@ -147,11 +147,11 @@ std::optional<runtime::Options> prepare_train(Session& session, const Session::S
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
                                          const runtime::Interrupt* interrupt, CudaDevice* cuda) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
-  auto training = session.compile(subject, dag::Level::planned);
+  auto training = session.compile(subject, dag::Level::planned, false, cuda != nullptr);
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
-    made->evaluation = session.compile(subject, dag::Level::planned, true);
+    made->evaluation = session.compile(subject, dag::Level::planned, true, cuda != nullptr);
     if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
   }
   backend::JobOptions job_options;

@@ -104,10 +104,16 @@ TEST(CudaTrain, WithoutAGpuItSaysWhatIsMissing) {
   EXPECT_NE(ended.err.find("piper doctor"), std::string::npos) << ended.err;
 }
 
-TEST(CudaTrain, OptionsOfTheCpuAreRefused) {
+TEST(CudaTrain, IsComparedWithOneDeviceAndWithTheCpu) {
   const Ended ended = train_on_cuda({}, {"--reference"});
-  EXPECT_EQ(ended.code, tools::kUsage);
-  EXPECT_NE(ended.err.find("--reference"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+  EXPECT_NE(ended.out.find("3 steps in f64 against the unsplit step on one device (bound 1.0e-10"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("3 steps in f32 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-03"), std::string::npos) << ended.out;
+  HostOptions deaf;
+  deaf.deaf = true;
+  const Ended differs = train_on_cuda(deaf, {"--reference"});
+  EXPECT_EQ(differs.code, tools::kDiagnostics) << differs.out;
+  EXPECT_TRUE(differs.err.find("P6106") != std::string::npos || differs.err.find("P6001") != std::string::npos) << differs.err;
 }
 
 TEST(CudaTrain, TheLastStepIsTraced) {
