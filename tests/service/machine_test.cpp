@@ -274,6 +274,19 @@ TEST(SharingClock, PartsAreMaxMinFair) {
   EXPECT_EQ(times.cause[3], 0u);
 }
 
+/// What a transfer of several devices cannot use is left over as often as it has devices.
+TEST(SharingClock, DevicesOfATransferCount) {
+  passes::Network network{{0, 0}, {}};
+  passes::Sharing sharing;
+  sharing.capacity = {12};
+  sharing.transfer = {{0, 4, 2, {{0, 2}}}, {0, 80, 100, {{0, 1}}}};
+  sharing.ranks = {{0}, {1}};
+  sharing.overlap = {1, 1};
+  const passes::Times times = run_sharing_clock(network, sharing);
+  EXPECT_NEAR(times.finish[0], 2, kExact);
+  EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);  // 8 a second beside the two that take 2 each
+}
+
 /// Work that is slower by less than can be seen takes the other clock.
 TEST(SharingClock, IsThePlainClockWhereNothingIsShared) {
   for (const char* name : {"gpipe", "zbv", "dual_pipe"}) {

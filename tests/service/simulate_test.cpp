@@ -13,6 +13,7 @@
 #include "frontend/service/cost_text.h"
 #include "passes/order/orders_table.h"
 #include "passes/simulate/actions.h"
+#include "passes/simulate/figures.h"
 #include "passes/simulate/operations.h"
 
 namespace piper::service {
@@ -314,6 +315,42 @@ TEST(Simulate, ImbalanceIsWhatASlowStageMakesOthersWait) {
   EXPECT_EQ(timeline->ranks[1].idle.imbalance, 0);
 }
 
+/// Messages of a second, work of no time: the first rank makes two, then each waits until the one before the last has left its bytes.
+TEST(Simulate, RoomIsWhatAMessageOnItsWayStillHolds) {
+  for (const int m : {3, 4, 7}) {
+    Compiled compiled("gpipe", "", sizes(2, m), dag::Level::planned);
+    const Timeline timeline = passes::simulate_actions(compiled.dag(), passes::action_costs(compiled.dag(), {.flops = 1e18, .bytes = 1e18, .latency = 1, .bandwidth = 1e18}));
+    const Timeline::Idle& idle = timeline.ranks[0].idle;
+    EXPECT_NEAR(idle.room, m - 2, 1e-6);
+    EXPECT_NEAR(idle.message, m + 1, 1e-6);
+    EXPECT_NEAR(idle.data, 2, 1e-6);
+    EXPECT_NEAR(timeline.makespan, 2 * m + 1, 1e-6);
+  }
+}
+
+/// Work that waits for a message which began late for want of room has waited for that, too.
+TEST(Simulate, RoomOfAMessageIsThatOfWhoReadsIt) {
+  Timeline timeline;
+  timeline.operations.resize(2);
+  timeline.operations[1].kind = dag::NodeKind::recv;
+  timeline.lanes = {{"compute", 0, 0, 0}};
+  timeline.add_entry(0, 1, 0, Timeline::kNone);
+  timeline.add_entry(6, 7, 0, Timeline::kNone);
+  timeline.lanes.push_back({"act", 0, 2, 2});
+  timeline.add_entry(4, 6, 1, Timeline::kNone);
+  timeline.ranks.push_back({.name = "p0", .first_lane = 0, .end_lane = 2, .work = 2, .idle = {}});
+  timeline.cause = {Timeline::kNone, 2, 0};
+  timeline.why = {Timeline::Why::start, Timeline::Why::message, Timeline::Why::window};
+  passes::fill_figures(timeline);
+  EXPECT_EQ(timeline.ranks[0].idle.room, 3);
+  EXPECT_EQ(timeline.ranks[0].idle.message, 2);
+  EXPECT_EQ(timeline.ranks[0].idle.data, 0);
+  timeline.why[2] = Timeline::Why::data;
+  passes::fill_figures(timeline);
+  EXPECT_EQ(timeline.ranks[0].idle.room, 0);
+  EXPECT_EQ(timeline.ranks[0].idle.data, 3);
+}
+
 TEST(Simulate, PlansTakeNoMoreMemoryThanPlanned) {
   for (const char* name : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zbv", "dual_pipe", "dual_pipe_v"}) {
     Compiled compiled(name, "", sizes(4, 8), dag::Level::planned);
@@ -322,6 +359,10 @@ TEST(Simulate, PlansTakeNoMoreMemoryThanPlanned) {
       for (const Timeline::Rank& rank : timeline.ranks) {
         EXPECT_LE(rank.peak_bytes, rank.planned_bytes) << name;
         EXPECT_GT(rank.peak_bytes, 0) << name;
+      }
+      for (const Timeline::Message& message : timeline.messages) {
+        EXPECT_EQ(message.leaves, timeline.start[message.from]) << name;
+        EXPECT_EQ(message.arrives, timeline.finish[message.to]) << name;
       }
     }
   }
