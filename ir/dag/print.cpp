@@ -269,7 +269,7 @@ class Printer : NamePrinter {
   void subject(const Node& node) {
     const Subject subject = node.subject;
     const bool collective = is_collective(node.kind);
-    if (subject.kind() == 0 || (collective && subject.is_norm())) return;
+    if (subject == Subject() || (collective && subject.is_norm())) return;
     os_ << ' ';
     if (subject.is_norm()) {
       os_ << "norm";
