@@ -41,4 +41,19 @@ constexpr DTypeRow row_of(std::uint32_t abi) {
 
 constexpr PiperDType abi_dtype(tensor::DType dtype) { return row_of(dtype).abi; }
 
+/// `use` with a zero of the type that generated code has for it.
+template <typename Use>
+constexpr decltype(auto) with_element(tensor::DType dtype, Use&& use) {
+  switch (dtype) {
+    case tensor::DType::f64: return use(double{});
+    case tensor::DType::f32: return use(float{});
+    case tensor::DType::i64: return use(std::int64_t{});
+  }
+  llvm_unreachable("no element type");
+}
+
+inline double element_as_double(const unsigned char* values, tensor::DType dtype, std::int64_t i = 0) {
+  return with_element(dtype, [&](auto zero) { return static_cast<double>(reinterpret_cast<const decltype(zero)*>(values)[i]); });
+}
+
 }  // namespace piper::backend

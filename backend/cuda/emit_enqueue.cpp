@@ -4,7 +4,7 @@
 #include <set>
 
 #include "backend/dtypes.h"
-#include "backend/kernel/emit_cpp.h"
+#include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/names.h"
 #include "ir/diagnostics/counted.h"
 

@@ -1,14 +1,15 @@
 // Device programs as text.
 #include "backend/device_program/device_program.h"
+#include "backend/dtypes.h"
 #include "ir/diagnostics/counted.h"
 
 namespace piper::backend {
 
 namespace {
 
-constexpr const char* kDTypes[] = {"f64", "f32", "i64"};
 constexpr const char* kOps[] = {"send", "recv", "all_reduce", "all_gather", "reduce_scatter", "gather", "offload", "fetch"};
 
+std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 std::string padded(std::string text, std::size_t width) {
@@ -42,7 +43,7 @@ std::string communication_text(const DeviceProgram& program, const Instruction& 
   std::string text = std::string(kOps[comm.op]) + " " + number(comm.identity) + " on communicator " + number(comm.communicator) + " (";
   for (std::uint32_t i = 0; i < comm.num_parts; ++i) {
     const PiperPart& part = program.parts[comm.first_part + i];
-    text += (i == 0 ? "" : ", ") + number(part.elements) + " " + kDTypes[part.dtype];
+    text += (i == 0 ? "" : ", ") + number(part.elements) + " " + dtype_text(part.dtype);
     if (part.flags & PIPER_CLEARS) {
       text += " cleared at " + number(part.out);
       continue;
@@ -69,7 +70,7 @@ std::string instruction_text(const DeviceProgram& program, const Instruction& ea
     }
     case Instruction::Kind::report: {
       std::string text = each.subject == PIPER_NORM ? std::string("report norm") : "report loss " + number(each.subject);
-      text += std::string(" ") + kDTypes[each.dtype] + " (";
+      text += std::string(" ") + dtype_text(each.dtype) + " (";
       for (std::uint32_t i = 0; i < each.num_operands; ++i) text += (i == 0 ? "" : ", ") + number(program.operands[each.first_operand + i]);
       return text + (each.counted ? "), the last one the count, f64" : ")");
     }
@@ -95,7 +96,7 @@ std::string print(const DeviceProgram& program, const std::vector<KernelBody>& b
   }
   for (const ActionName& name : program.names) name_width = std::max(name_width, name.name.size());
   for (const ProgramParam& param : program.params) {
-    text += "  param " + param.name + ": " + number(param.entry.elements) + " " + kDTypes[param.entry.dtype] + " at " + number(param.entry.offset);
+    text += "  param " + param.name + ": " + number(param.entry.elements) + " " + dtype_text(param.entry.dtype) + " at " + number(param.entry.offset);
     if (param.entry.grad_offset != PIPER_NO_OFFSET) text += ", gradient at " + number(param.entry.grad_offset);
     for (const std::uint64_t slot : param.entry.slot_offsets) {
       if (slot != PIPER_NO_OFFSET) text += ", slot at " + number(slot) + (param.entry.slots_on_host != 0 ? " on the host" : "");

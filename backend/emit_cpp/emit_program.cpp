@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/dtypes.h"
-#include "backend/kernel/emit_cpp.h"
+#include "backend/kernel/emit_bodies.h"
 #include "ir/diagnostics/counted.h"
 
 namespace piper::backend {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/evaluate.h"
 
 namespace piper::backend {
@@ -16,12 +17,6 @@ struct Scratch {
 Scratch& scratch() {
   static thread_local Scratch of_thread;
   return of_thread;
-}
-
-double read_as_double(const unsigned char* at, PiperDType dtype) {
-  if (dtype == PIPER_F64) return *reinterpret_cast<const double*>(at);
-  if (dtype == PIPER_F32) return static_cast<double>(*reinterpret_cast<const float*>(at));
-  return static_cast<double>(*reinterpret_cast<const std::int64_t*>(at));
 }
 
 std::uint64_t first_sample(const Instruction& each, const PiperRank* rank) {
@@ -122,7 +117,7 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
       double* values = scratch().values.data();
       const std::uint32_t count = each.subject == PIPER_NORM ? 1 : each.num_operands;
       for (std::uint32_t i = 0; i < count; ++i) {
-        values[i] = read_as_double(rank->arena + operands[i], each.counted && i + 1 == count ? PIPER_F64 : each.dtype);
+        values[i] = element_as_double(rank->arena + operands[i], each.counted && i + 1 == count ? tensor::DType::f64 : row_of(each.dtype).dtype);
       }
       api->report(rank, each.subject, values, count);
       return 0;

@@ -14,7 +14,7 @@
 #include "backend/jit/command.h"
 #include "backend/jit/jit.h"
 #include "backend/jit/object_cache.h"
-#include "backend/kernel/emit_cpp.h"
+#include "backend/kernel/emit_bodies.h"
 #include "embedded/program_headers.h"
 
 namespace piper::backend {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/schedule_passes.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "runtime/kernel_math.h"
@@ -334,23 +335,18 @@ void Machine::end_reduction(const Statement& s, Register& r) {
 
 /// Repeats a row's value over a block, for column statements that read it.
 void Machine::spread(const Statement& s, Register& r) {
-  const auto repeat = [&](auto* own) { std::fill_n(own + 1, row_width_ - 1, own[0]); };
-  if (s.dtype == DType::f64) return repeat(reinterpret_cast<double*>(r.own));
-  if (s.dtype == DType::f32) return repeat(reinterpret_cast<float*>(r.own));
-  repeat(reinterpret_cast<std::int64_t*>(r.own));
+  with_element(s.dtype, [&](auto zero) {
+    auto* const own = reinterpret_cast<decltype(zero)*>(r.own);
+    std::fill_n(own + 1, row_width_ - 1, own[0]);
+  });
 }
 
 void Machine::execute(std::size_t i, std::int64_t n) {
   const Statement& s = kernel_->statements[i];
   Register& r = registers()[i];
-  const auto typed = [&](auto f) {
-    if (s.dtype == DType::f64) return f(double{});
-    if (s.dtype == DType::f32) return f(float{});
-    return f(std::int64_t{});
-  };
   switch (s.code) {
-    case Code::load: typed([&](auto t) { load<decltype(t)>(s, r, n); }); break;
-    case Code::store: case Code::store_add: typed([&](auto t) { store<decltype(t)>(s, n); }); return;
+    case Code::load: with_element(s.dtype, [&](auto t) { load<decltype(t)>(s, r, n); }); break;
+    case Code::store: case Code::store_add: with_element(s.dtype, [&](auto t) { store<decltype(t)>(s, n); }); return;
     case Code::total: {
       const double* a = get<double>(s.operands[0]);
       for (std::int64_t k = 0; k < n; ++k) r.total += a[k];

@@ -1,7 +1,7 @@
 #pragma once
 // Executes a kernel body: blocks of columns per statement, library calls through the PiperApi table. No compiler is needed.
 //
-// Guarantees: every result equals that of the code which emit_cpp.h prints for the same body, bit for bit.
+// Guarantees: every result equals that of the code which emit_bodies.h prints for the same body, bit for bit.
 
 #include <cstdint>
 #include <span>

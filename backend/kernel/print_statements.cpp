@@ -49,7 +49,7 @@ void StatementPrinter::name_everything() {
       registers_.push_back(literal(s.scalar, s.dtype));
     } else {
       std::string name = s.name.empty() ? "value" : s.name;
-      if (is_effect(s.code)) name = s.code == Code::total ? "total" : "effect";
+      if (is_effect(s.code)) name = s.code == Code::total ? "total" : buffers_.at(s.access.buffer) + "_out";
       // What lies in memory has the buffer's name, its element in hand a suffix.
       if (!canonical_ && names_.has(name)) name += gives_row_value(s) ? "_i" : "_j";
       registers_.push_back(unique(name, is_effect(s.code) ? "e" : "v"));

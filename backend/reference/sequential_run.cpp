@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "backend/dtypes.h"
 #include "backend/kernel/evaluate.h"
 #include "backend/kernel/update_body.h"
 #include "backend/reference/rank_memory.h"
@@ -222,10 +223,8 @@ struct SequentialRun::State : RankMemory {
       const unsigned char* part = collective_input(id, input, other);
       if (!std::exchange(any, true)) {
         std::memcpy(sum.get(), part, static_cast<std::size_t>(type.bytes()));
-      } else if (type.dtype == tensor::DType::f64) {
-        add_to<double>(sum.get(), part, type.elements());
       } else {
-        add_to<float>(sum.get(), part, type.elements());
+        with_element(type.dtype, [&](auto zero) { add_to<decltype(zero)>(sum.get(), part, type.elements()); });
       }
     }
     for (const auto& [other, id] : group) {
@@ -240,10 +239,8 @@ struct SequentialRun::State : RankMemory {
       if (round) contributed[param.index()][other] = 0;
       if (!round || !std::exchange(summed[param.index()][other], std::uint8_t{1})) {
         std::memcpy(to, sum.get(), static_cast<std::size_t>(type.bytes()));
-      } else if (type.dtype == tensor::DType::f64) {
-        add_to<double>(to, sum.get(), type.elements());
       } else {
-        add_to<float>(to, sum.get(), type.elements());
+        with_element(type.dtype, [&](auto zero) { add_to<decltype(zero)>(to, sum.get(), type.elements()); });
       }
     }
   }
@@ -386,16 +383,7 @@ struct SequentialRun::State : RankMemory {
   void report(const Node& node, std::uint64_t r) {
     std::vector<double> sums;
     for (const dag::Input& input : dag.inputs_of(node)) {
-      const unsigned char* from = value(input.source, r);
-      double number = 0;
-      if (dag.output_type(input.source).dtype == tensor::DType::f64) {
-        std::memcpy(&number, from, 8);
-      } else {
-        float small = 0;
-        std::memcpy(&small, from, 4);
-        number = small;
-      }
-      sums.push_back(number);
+      sums.push_back(element_as_double(value(input.source, r), dag.output_type(input.source).dtype));
     }
     if (node.subject.is_norm()) {
       gradient_norm = sums.empty() ? 0 : sums[0];
@@ -485,13 +473,7 @@ namespace {
 
 std::vector<double> read(const unsigned char* from, const PiperParam& param) {
   std::vector<double> out(param.elements);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (param.dtype == PIPER_F64) {
-      out[i] = reinterpret_cast<const double*>(from)[i];
-    } else {
-      out[i] = reinterpret_cast<const float*>(from)[i];
-    }
-  }
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(from, row_of(param.dtype).dtype, static_cast<std::int64_t>(i));
   return out;
 }
 

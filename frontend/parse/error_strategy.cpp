@@ -4,7 +4,7 @@
 #include <span>
 
 #include "grammar_generated/PipeParser.h"
-#include "llvm/ADT/StringRef.h"
+#include "ir/diagnostics/suggestion.h"
 
 namespace piper::parse {
 
@@ -105,17 +105,7 @@ constexpr std::span<const std::string_view> kItemKeywords = std::span(kKeywords)
 
 /// The keyword that a misspelt word at the start of a statement or item means; empty when none is near.
 std::string_view meant_keyword(std::string_view word, std::span<const std::string_view> keywords = kKeywords) {
-  std::string_view best;
-  std::size_t best_distance = word.size() <= 3 ? 2 : 3;
-  if (word.size() < 3) return {};
-  for (std::string_view keyword : keywords) {
-    const std::size_t distance = llvm::StringRef(word.data(), word.size()).edit_distance(llvm::StringRef(keyword.data(), keyword.size()));
-    if (distance < best_distance) {
-      best = keyword;
-      best_distance = distance;
-    }
-  }
-  return best;
+  return word.size() < 3 ? std::string_view() : nearest_name(word, keywords, word.size() == 3 ? 1 : 2);
 }
 
 const antlr4::atn::ATNState* state_of(antlr4::Parser* parser) { return parser->getATN().states[parser->getState()]; }

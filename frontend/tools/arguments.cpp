@@ -32,15 +32,17 @@ constexpr CommandRow kCommands[] = {
     {Command::show, "show", "piper show KIND IN [NAME]", 2, 3, "print what a program becomes",
      "KIND is one of:\n"
      "  ast      the syntax tree of the file\n"
-     "  graph    the tensor graph, forward and backward\n"
+     "  graph    the tensor graph, forward and backward; blocks that repeat stand once\n"
      "  orders   the order of operations on each rank\n"
      "  grid     the same, drawn over time: F, BI and BW take one unit, B takes two (svg, html too)\n"
      "  timeline the same to scale, at costs; with --rates, --costs or --machine the plan in seconds (svg, html, perfetto too)\n"
      "  memory   bytes by class of each role, between two steps and when most lives (svg too)\n"
      "  comm     bytes by communicator and kind (svg too)\n"
      "  metrics  the loss of a run, from the folder of `train --out`: piper show metrics DIR (svg too)\n"
-     "  dag      the training DAG, as text that `piper check` reads back\n"
-     "  program  the device program of each role",
+     "  dag      the training DAG\n"
+     "  program  the device program of each role\n\n"
+     "With --format pir, graph and dag are whole, with where in the program each line is from; `piper check` reads such a DAG back, and a DAG that goes\n"
+     "to a file or a pipe is printed so where no format is named. On a terminal, and with --format text, what repeats in it stands once: layers, stages.",
      kAnyInput},
     {Command::simulate, "simulate", "piper simulate IN [NAME]", 1, 2, "say when everything runs, what is idle and why",
      "Runs the order of each rank in time, each operation as soon as its inputs are there, and prints makespan, span, the idle part of both\n"
@@ -98,7 +100,7 @@ constexpr OptionRow kOptions[] = {
     {"-D", "NAME=VALUE", "", "replace a param of the file, or give a parameter of a library schedule", kOnInput | bit(Command::explain)},
     {"--format", "FORMAT", "text", "text or json", (kOnInput & ~bit(Command::show) & ~bit(Command::compare)) | bit(Command::explain) | bit(Command::doctor)},
     {"--format", "FORMAT", "text", "text, json, or html: their timelines on one page", bit(Command::compare)},
-    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of dag pir, the same as text", bit(Command::show)},
+    {"--format", "FORMAT", "text", "text or json; of pictures also svg, of grid and timeline html, of timeline perfetto, of graph and dag pir", bit(Command::show)},
     {"--cost", "COSTS", "", "f=1,bi=1,bw=1,p2p=0; b is bi+bw, and alone gives both half; pair=3: overlap groups run together in that time", kSimulates | bit(Command::explain)},
     {"--rates", "RATES", "", "flops=4e10,bytes=1e10,latency=5e-6,bandwidth=1e10: simulate the plan on such a machine, in seconds", kSimulates},
     {"--costs", "FILE", "", "the same with measured times of bodies and rates: a JSON file, as `train --profile` writes it", kSimulates},
@@ -108,6 +110,7 @@ constexpr OptionRow kOptions[] = {
     {"-o", "FILE", "", "write there instead of to standard output", kSimulates},
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
+    {"--locations", "", "", "in graph and dag as text: where in the program each line is from, which pir and json have anyway", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
     {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU", bit(Command::train) | bit(Command::build)},
@@ -189,6 +192,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.trace = value;
   } else if (name == "--profile") {
     arguments.profile = value;
+  } else if (name == "--locations") {
+    arguments.locations = true;
   } else if (name == "--reference") {
     arguments.reference = true;
   } else if (name == "--interpret") {

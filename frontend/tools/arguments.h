@@ -36,6 +36,7 @@ struct Arguments {
   std::string out_folder;                       // --out
   std::string trace, profile;                   // --trace, --profile
   std::string script;                           // --script
+  bool locations = false;                       // --locations
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
   bool check = false;                           // --check

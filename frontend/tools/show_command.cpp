@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <utility>
 
 #include "frontend/tools/commands.h"
@@ -7,6 +9,7 @@
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
 #include "frontend/tools/simulation.h"
+#include "frontend/views/folded_text.h"
 #include "frontend/views/orders_view.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/print.h"
@@ -28,7 +31,7 @@ struct Kind {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> kKinds = {
       {"ast", {"text", "json"}, dag::Level::built},
-      {"graph", {"text", "json"}, dag::Level::built},
+      {"graph", {"text", "json", "pir"}, dag::Level::built},
       {"orders", {"text", "json"}, dag::Level::ordered},
       {"grid", {"text", "json", "svg", "html"}, dag::Level::ordered},
       {"timeline", {"text", "json", "svg", "html", "perfetto"}, dag::Level::ordered},
@@ -81,6 +84,22 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   std::string out;
   llvm::raw_string_ostream(out) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {kind, llvm::json::fixUTF8(text)}});
   return out + "\n";
+}
+
+/// A graph or a DAG, which `print` prints with or without locations: whole where a program may read it, and otherwise for a reader.
+std::string reading(const Session& session, const char* kind, bool read_back, const std::function<std::string(bool locations)>& print) {
+  const Arguments& arguments = session.arguments();
+  const bool on_terminal = session.screen().columns > 0;
+  if (arguments.format == "pir" || arguments.format == "json" || (arguments.format.empty() && read_back && !on_terminal)) return wrapped(arguments, kind, print(true));
+  return views::folded(print(arguments.locations));
+}
+
+std::string show_dag(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
+  return reading(session, "dag", true, [&](bool locations) { return dag::print(dag, directives, locations); });
+}
+
+std::string show_graph(const Session& session, const tensor::Graph& graph) {
+  return reading(session, "graph", false, [&](bool locations) { return tensor::print(graph, {.locations = locations}); });
 }
 
 std::string show_orders(const Session& session, const dag::Dag& dag, bool grid) {
@@ -160,7 +179,7 @@ int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& c
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.compilation().pir();
   if (kind.name == "dag") {
-    session.write(wrapped(arguments, "dag", dag::print(dag, session.compilation().pir_directives())));
+    session.write(show_dag(session, dag, session.compilation().pir_directives()));
   } else if (kind.name == "graph") {
     session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");
   } else if (const dag::Level needed = needed_level(kind, arguments); dag.level < needed) {
@@ -190,6 +209,10 @@ int run_show(Console& console, const Arguments& arguments) {
     console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program " << arguments.positional[1] << " --device cuda`\n";
     return kUsage;
   }
+  if (arguments.locations && kind->name != "graph" && kind->name != "dag") {
+    console.err << "piper: `--locations` is of `show graph` and `show dag`: `show " << kind->name << "` has none\n";
+    return kUsage;
+  }
   const std::string& input = arguments.positional[1];
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
@@ -214,12 +237,12 @@ int run_show(Console& console, const Arguments& arguments) {
   const std::vector<directive::Directive> directives = subject->lowered.strategy.directives;
   if (kind->name == "graph") {
     const auto dag = session.compile(*subject, dag::Level::built);
-    if (dag) session.write(wrapped(arguments, "graph", tensor::print(subject->lowered.model)));
+    if (dag) session.write(show_graph(session, subject->lowered.model));
     return session.finish();
   }
   if (kind->name == "dag") {
     const auto dag = session.compile(*subject, needed_level(*kind, arguments));
-    if (dag) session.write(wrapped(arguments, "dag", dag::print(*dag, directives)));
+    if (dag) session.write(show_dag(session, *dag, directives));
     return session.finish();
   }
   const auto dag = session.compile(*subject, needed_level(*kind, arguments));

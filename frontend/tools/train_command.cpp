@@ -10,6 +10,7 @@
 #include "frontend/tools/train_job.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
+#include "passes/plan/requirements.h"
 #include "passes/simulate/actions.h"
 #include "runtime/data/bigram.h"
 #include "runtime/launch/interrupt.h"
@@ -22,12 +23,6 @@ std::string number(double value, const char* format = "%.4f") {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
   return text;
-}
-
-/// `14.1 KiB`.
-std::string bytes_text(double bytes) {
-  if (bytes >= 1024 * 1024) return number(bytes / (1024 * 1024), "%.1f") + " MiB";
-  return number(bytes / 1024, "%.1f") + " KiB";
 }
 
 /// `3.3 M`.
@@ -45,7 +40,7 @@ void print_start(std::ostream& words, const Session::Subject& subject, const Tra
   double peak = 0;
   for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
   words << "train " << subject.name << ": " << count_text(parameters) << (parameters == 1 ? " parameter on " : " parameters on ")
-        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << bytes_text(peak) << " at most, "
+        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << passes::bytes_text(peak) << " at most, "
               << (made.job->generated() ? "generated code" : "interpreted") << (made.device.empty() ? "" : ", on " + made.device) << "\n";
   words.flush();
 }

@@ -26,7 +26,7 @@ enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, u
 
 /// A set of what nodes may speak of.
 struct Subjects {
-  static constexpr std::uint8_t input = 1, loss = 2, count = 4, bucket = 8, norm = 16;
+  static constexpr std::uint8_t input = 1, loss = 2, count = 4, bucket = 8, norm = 16, nothing = 32;
 };
 
 struct NodeTraits {
@@ -77,8 +77,8 @@ class Subject {
   static constexpr Subject of_bucket(BucketId bucket) { return {Subjects::bucket, bucket.value()}; }
   static constexpr Subject of_norm() { return {Subjects::norm, 0}; }
 
-  /// One of Subjects, or 0.
-  constexpr std::uint8_t kind() const { return static_cast<std::uint8_t>(bits_ >> kIndexBits); }
+  /// One of Subjects.
+  constexpr std::uint8_t kind() const { return bits_ == 0 ? Subjects::nothing : static_cast<std::uint8_t>(bits_ >> kIndexBits); }
   /// Of another kind: an invalid id.
   constexpr tensor::InputId input() const { return id<tensor::InputId>(Subjects::input); }
   constexpr tensor::LossId loss() const { return id<tensor::LossId>(Subjects::loss); }

@@ -27,23 +27,25 @@ class Printer : NamePrinter {
     os_ << "pir 1 " << ref(level_name(dag_.level));
     if (dag_.forward_only) os_ << " forward_only";
     os_ << '\n';
-    directive::print(dag_.settings, os_, *dag_.context);
+    directive::print(dag_.settings, os_, *dag_.context, locations());
     strategy_facts();
     model_facts();
     compiled_facts();
     if (!directives.empty()) {
       os_ << "directives {\n";
       for (const directive::Directive& each : directives) {
-        directive::print(each, os_, {*dag_.context, dag_.mesh, dag_.device_sets}, 2);
+        directive::print(each, os_, surroundings(), 2);
       }
       os_ << "}\n";
     }
-    print_bodies(dag_, os_);
+    print_bodies(dag_, os_, locations());
     graph();
     if (dag_.plan) print_plan(*dag_.plan, *this);
   }
 
  private:
+  directive::Surroundings surroundings() const { return {*dag_.context, dag_.mesh, dag_.device_sets, locations()}; }
+
   void end_line(LocId loc) {
     location(loc);
     os_ << '\n';
@@ -123,7 +125,7 @@ class Printer : NamePrinter {
       end_line(stream.loc);
     }
     for (const directive::Require& require : dag_.requirements) {
-      directive::print(directive::Directive(require), os_, {*dag_.context, dag_.mesh, dag_.device_sets}, 0);
+      directive::print(directive::Directive(require), os_, surroundings(), 0);
     }
     for (const directive::RankSteps& claim : dag_.claims) {
       os_ << "claim ";
@@ -267,7 +269,7 @@ class Printer : NamePrinter {
   void subject(const Node& node) {
     const Subject subject = node.subject;
     const bool collective = is_collective(node.kind);
-    if (subject.kind() == 0 || (collective && subject.is_norm())) return;
+    if (subject == Subject() || (collective && subject.is_norm())) return;
     os_ << ' ';
     if (subject.is_norm()) {
       os_ << "norm";
@@ -359,7 +361,7 @@ class Printer : NamePrinter {
         os_ << ')';
       }
     }
-    if (comm.loc.valid() && comm.loc != node.loc && (comm.members.empty() || comm.members[0] == id)) {
+    if (locations() && comm.loc.valid() && comm.loc != node.loc && (comm.members.empty() || comm.members[0] == id)) {
       os_ << " at";
       location(comm.loc);
     }
@@ -371,14 +373,14 @@ class Printer : NamePrinter {
 
 }  // namespace
 
-void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives) {
-  Printer(dag, os).print(directives);
+void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives, bool locations) {
+  Printer(dag, os, locations).print(directives);
 }
 
-std::string print(const Dag& dag, std::span<const directive::Directive> directives) {
+std::string print(const Dag& dag, std::span<const directive::Directive> directives, bool locations) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  print(dag, os, directives);
+  print(dag, os, directives, locations);
   os.flush();
   return text;
 }

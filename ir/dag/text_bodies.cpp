@@ -149,7 +149,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
 
 }  // namespace
 
-void print_bodies(const Dag& dag, llvm::raw_ostream& os) {
+void print_bodies(const Dag& dag, llvm::raw_ostream& os, bool locations) {
   const GlobalNames globals(dag);
   for (const Body& body : dag.bodies) {
     os << "body @";
@@ -157,7 +157,7 @@ void print_bodies(const Dag& dag, llvm::raw_ostream& os) {
     print_ports(dag, os, body, body.inputs, globals);
     os << "\n    -> ";
     print_ports(dag, os, body, body.outputs, globals);
-    if (!body.graph.nodes().empty()) os << " {\n" << tensor::print_lines(body.graph) << '}';
+    if (!body.graph.nodes().empty()) os << " {\n" << tensor::print_lines(body.graph, {.locations = locations, .indent = 2}) << '}';
     os << '\n';
   }
 }

@@ -18,7 +18,7 @@ std::uint32_t implied_outputs(const Dag& dag, const Node& node);
 /// `pp0.to.pp1`, `group.pp0`; `.no2` is appended to the second one of that name.
 std::vector<std::string> communicator_names(const Dag& dag, const Plan& plan);
 
-void print_bodies(const Dag& dag, llvm::raw_ostream& os);
+void print_bodies(const Dag& dag, llvm::raw_ostream& os, bool locations);
 /// Reads one body behind the word `body`; parameters, inputs and losses are known. `globals` numbers the values that ports share.
 void parse_body(directive::TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& globals);
 

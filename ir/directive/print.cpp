@@ -144,7 +144,7 @@ class Printer {
   void symbol(Symbol name) { print_name(os_, around_.context.text(name)); }
   void devices(DeviceSetId id) { print_device_set(os_, around_.device_sets[id], around_.mesh, around_.context.symbols); }
   void location(LocId loc) {
-    if (loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
+    if (around_.locations && loc.valid()) os_ << ' ' << around_.context.locations.print(loc);
   }
   void extents(const std::vector<NamedExtent>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -254,10 +254,6 @@ std::string print(const Directive& directive, const Surroundings& surroundings) 
 
 namespace {
 
-void print_location(llvm::raw_ostream& os, const Context& context, LocId loc) {
-  if (loc.valid()) os << ' ' << context.locations.print(loc);
-}
-
 void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
   if (data.kind != Data::Kind::synthetic) {
     os << (data.kind == Data::Kind::bytes ? "bytes(" : "arrays(");
@@ -273,10 +269,9 @@ void print(const Data& data, llvm::raw_ostream& os, const Context& context) {
     os << ": " << extent;
   }
   os << ')';
-  print_location(os, context, data.loc);
 }
 
-void print(const Optimizer& optimizer, llvm::raw_ostream& os, const Context& context) {
+void print(const Optimizer& optimizer, llvm::raw_ostream& os) {
   constexpr llvm::StringRef kRates[] = {"constant", "cosine", "linear"};
   const auto field = [&](llvm::StringRef name, double value) {
     os << ", " << name << ": ";
@@ -298,30 +293,35 @@ void print(const Optimizer& optimizer, llvm::raw_ostream& os, const Context& con
   field("weight_decay", optimizer.weight_decay);
   if (optimizer.clip) field("clip", *optimizer.clip);
   os << ')';
-  print_location(os, context, optimizer.loc);
 }
 
 }  // namespace
 
-void print(const Settings& settings, llvm::raw_ostream& os, const Context& context) {
+void print(const Settings& settings, llvm::raw_ostream& os, const Context& context, bool locations) {
+  const auto location = [&](LocId loc) {
+    if (locations && loc.valid()) os << ' ' << context.locations.print(loc);
+  };
   os << "train ";
   print_name(os, settings.train);
-  print_location(os, context, settings.loc);
+  location(settings.loc);
   os << " {\n  steps " << settings.steps << "\n  dtype " << ref(tensor::dtype_name(settings.dtype)) << "\n  seed " << settings.seed
      << '\n';
   if (settings.data) {
     os << "  data ";
     print(*settings.data, os, context);
+    location(settings.data->loc);
     os << '\n';
   }
   if (settings.held_out) {
     os << "  held_out ";
     print(*settings.held_out, os, context);
+    location(settings.held_out->loc);
     os << '\n';
   }
   if (settings.optimizer) {
     os << "  optim ";
-    print(*settings.optimizer, os, context);
+    print(*settings.optimizer, os);
+    location(settings.optimizer->loc);
     os << '\n';
   }
   os << "}\n";

@@ -15,12 +15,13 @@ struct Surroundings {
   const Context& context;
   const Mesh& mesh;
   const DeviceSetTable& device_sets;
+  bool locations = true;  // whether they are printed
 };
 
 void print(const Directive& directive, llvm::raw_ostream& os, const Surroundings& surroundings, unsigned indent = 0);
 std::string print(const Directive& directive, const Surroundings& surroundings);
 /// `gpt[0]`-free text of a selector as written: `BW stage[0] mb[0, 1].reduce`.
 void print(const Selector& selector, llvm::raw_ostream& os, const SymbolTable& symbols);
-void print(const Settings& settings, llvm::raw_ostream& os, const Context& context);
+void print(const Settings& settings, llvm::raw_ostream& os, const Context& context, bool locations = true);
 
 }  // namespace piper::directive

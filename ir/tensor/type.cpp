@@ -4,29 +4,11 @@
 
 namespace piper::tensor {
 
-std::string_view dtype_name(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return "f64";
-    case DType::f32: return "f32";
-    case DType::i64: return "i64";
-  }
-  return "f32";
-}
-
 std::optional<DType> parse_dtype(std::string_view text) {
-  for (DType dtype : {DType::f64, DType::f32, DType::i64}) {
-    if (text == dtype_name(dtype)) return dtype;
+  for (std::size_t i = 0; i < kDTypes.size(); ++i) {
+    if (text == kDTypes[i].name) return static_cast<DType>(i);
   }
   return std::nullopt;
-}
-
-std::size_t dtype_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return 8;
-    case DType::f32: return 4;
-    case DType::i64: return 8;
-  }
-  return 8;
 }
 
 std::int64_t Type::elements() const {

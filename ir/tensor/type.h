@@ -3,6 +3,7 @@
 //
 //   tensor f32[batch: 32, seq: 128, dim: 256]
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,13 +15,28 @@
 
 namespace piper::tensor {
 
-enum class DType : std::uint8_t { f64, f32, i64 };
+enum class DType : std::uint8_t {
+#define DTYPE(name, bytes, floating) name,
+#include "ir/tensor/dtypes.def"
+#undef DTYPE
+};
 
-/// `f64`, `f32`, `i64`.
-std::string_view dtype_name(DType dtype);
+struct DTypeTraits {
+  std::string_view name;
+  std::size_t bytes;
+  bool floating;
+};
+inline constexpr auto kDTypes = std::to_array<DTypeTraits>({
+#define DTYPE(name, bytes, floating) {#name, bytes, floating},
+#include "ir/tensor/dtypes.def"
+#undef DTYPE
+});
+constexpr const DTypeTraits& traits(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+
+constexpr std::string_view dtype_name(DType dtype) { return traits(dtype).name; }
+constexpr std::size_t dtype_bytes(DType dtype) { return traits(dtype).bytes; }
+constexpr bool is_floating(DType dtype) { return traits(dtype).floating; }
 std::optional<DType> parse_dtype(std::string_view text);
-std::size_t dtype_bytes(DType dtype);
-constexpr bool is_floating(DType dtype) { return dtype != DType::i64; }
 
 /// One named dimension. A sampled one counts samples: localising a body divides its extent by microbatches, copies and replicas.
 struct Dim {

@@ -407,16 +407,14 @@ class RoleMemoryCheck {
     if (cells_[c].writer != kNone) report.related(plan_.loc(cells_[c].writer), "`{}` wrote there last", plan_.name(cells_[c].writer));
   }
 
-  /// Whether a parameter stands there by its bucket: packed in order, or each on a boundary of 64 bytes.
+  /// Whether a parameter stands there by its bucket: in order, each on a boundary of 64 bytes.
   bool state_place(const Access& access, std::uint32_t param) const {
     for (const dag::Buffer& buffer : role_->buffers) {
       if (buffer.cls != dag::BufferClass::parameters || !buffer.bucket.valid()) continue;
-      std::int64_t packed = buffer.offset, aligned = buffer.offset;
+      std::int64_t at = buffer.offset;
       for (const tensor::ParamId each : dag_.buckets[buffer.bucket.index()].params) {
-        if (each.value() == param) return access.base == packed || access.base == aligned;
-        const std::int64_t bytes = dag_.param_types[each.index()].bytes();
-        packed += bytes;
-        aligned += (bytes + 63) / 64 * 64;
+        if (each.value() == param) return access.base == at;
+        at += (dag_.param_types[each.index()].bytes() + 63) / 64 * 64;
       }
     }
     return false;

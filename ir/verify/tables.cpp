@@ -163,9 +163,9 @@ class Tables {
     }
     if (std::size_t{node.first_input} + node.num_inputs > num_edges_) return fail(id, "has inputs outside the edge pool");
     if (runs_body(node.kind) && !(node.chunk.valid() && node.body.valid())) return fail(id, "has no chunk or no body");
-    const bool of_values = copies_to_or_from_host(node.kind) && node.subject == dag::Subject();
-    if (traits(node.kind).subjects != 0 && !of_values && !may_speak_of(node.kind, node.subject.kind())) return fail(id, "speaks of nothing that its kind is about");
-    if (traits(node.kind).subjects == 0 && node.subject != dag::Subject()) return fail(id, "speaks of what its kind is not about");
+    if (!may_speak_of(node.kind, node.subject.kind())) {
+      return fail(id, node.subject == dag::Subject() ? "speaks of nothing, unlike its kind" : "speaks of what its kind is not about");
+    }
     const tensor::LossId counted = node.subject.count();
     if (counted.valid() && !dag_.losses[counted.index()].mask) return fail(id, "counts the elements of no masked loss");
     if (is_communication(node.kind) != node.comm.valid()) return fail(id, is_communication(node.kind) ? "has no communication" : "is no communication but names one");

@@ -27,6 +27,53 @@ bool check_graph(Facts& facts) {
   return facts.ok();
 }
 
+/// What is checked of one role at a time. A check that is added stands here once: what is found right is found by `roles_hold`, what is wrong is told by
+/// `tell_roles`, one of these functions after the other.
+class RoleChecks {
+ public:
+  RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), reports_(reports), view_(plan), before_(plan), memory_(plan, sums, reports), windows_(plan) {}
+
+  void set_role(std::uint32_t role) {
+    view_.set_role(role);
+    before_.set_role(role);
+  }
+  void contents() { memory_.check(view_, before_); }
+  void issue() {
+    check_windows(plan_, view_, before_, windows_, reports_);
+    check_issue_points(plan_, view_, before_, reports_);
+  }
+  void live_bytes() { check_live_bytes(plan_, view_, reports_); }
+
+  const RoleView& view() const { return view_; }
+  /// What `issue` collected.
+  const Windows& windows() const { return windows_; }
+
+ private:
+  const PlanFacts& plan_;
+  Reports reports_;
+  RoleView view_;
+  HappensBefore before_;
+  MemoryCheck memory_;
+  Windows windows_;
+};
+
+/// Whether the operands of one role, and its state, can be looked at; before all else that is checked of it.
+bool operands_fit(const PlanFacts& plan, const RoleView& view, Reports reports) {
+  const std::size_t errors = reports.sink.error_count();
+  check_operands(plan, view, reports);
+  if (reports.sink.error_count() == errors) check_state(plan, view, reports);
+  return reports.sink.error_count() == errors;
+}
+
+bool operands_fit(const PlanFacts& plan, Reports reports) {
+  RoleView view(plan);
+  for (std::uint32_t r = 0; r < plan.plan.roles.size() && !reports.enough(); ++r) {
+    view.set_role(r);
+    operands_fit(plan, view, reports);
+  }
+  return reports.ok();
+}
+
 /// All checks of roles, without a report; they share nothing, so several threads take them in turn.
 bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   const std::size_t roles = plan.plan.roles.size();
@@ -37,41 +84,23 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
   run_workers(workers_for(roles, plan.steps.size()), [&] {
     DiagnosticSink scratch(plan.facts.dag.context->locations);
     const Reports reports{scratch, 0};
-    RoleView view(plan);
-    HappensBefore before(plan);
-    MemoryCheck memory(plan, sums, reports);
-    Windows own(plan);
+    RoleChecks checks(plan, sums, reports);
     for (std::size_t r; good && (r = next++) < roles;) {
-      view.set_role(static_cast<std::uint32_t>(r));
-      check_operands(plan, view, reports);
-      if (reports.ok()) check_state(plan, view, reports);
-      if (reports.ok()) {
-        before.set_role(static_cast<std::uint32_t>(r));
-        memory.check(view, before);
-        check_windows(plan, view, before, own, reports);
-        check_issue_points(plan, view, before, reports);
-        check_live_bytes(plan, view, reports);
+      checks.set_role(static_cast<std::uint32_t>(r));
+      if (operands_fit(plan, checks.view(), reports)) {
+        checks.contents();
+        checks.issue();
+        checks.live_bytes();
       }
       if (!reports.ok()) good = false;
     }
     const std::lock_guard lock(mutex);
-    for (std::size_t c = 0; c < own.least.size(); ++c) windows.least[c] = std::max(windows.least[c], own.least[c]);
+    for (std::size_t c = 0; c < windows.least.size(); ++c) windows.least[c] = std::max(windows.least[c], checks.windows().least[c]);
   });
   DiagnosticSink scratch(plan.facts.dag.context->locations);
   const Reports reports{scratch, 0};
   if (good) check_least_windows(plan, windows, reports);
   return good && reports.ok();
-}
-
-bool operands_fit(const PlanFacts& plan, Reports reports) {
-  RoleView view(plan);
-  for (std::uint32_t r = 0; r < plan.plan.roles.size() && !reports.enough(); ++r) {
-    view.set_role(r);
-    const std::size_t errors = reports.sink.error_count();
-    check_operands(plan, view, reports);
-    if (reports.sink.error_count() == errors) check_state(plan, view, reports);
-  }
-  return reports.ok();
 }
 
 /// Whether all is right, without a report. What is right is found right in the plan's own order, and checks that share nothing run at once; what
@@ -107,28 +136,18 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
   plan.issued_after.clear();
   for (const auto& [before, after] : plan.facts.dag.temporal) plan.issued_after.emplace_back(after.value(), before.value());
   std::sort(plan.issued_after.begin(), plan.issued_after.end());
-  const auto roles = static_cast<std::uint32_t>(plan.plan.roles.size());
-  RoleView view(plan);
-  HappensBefore before(plan);
-  MemoryCheck memory(plan, sums, reports);
-  for (std::uint32_t r = 0; r < roles && !reports.enough(); ++r) {
-    view.set_role(r);
-    before.set_role(r);
-    memory.check(view, before);
-  }
-  Windows windows(plan);
-  for (std::uint32_t r = 0; r < roles && !reports.enough(); ++r) {
-    view.set_role(r);
-    before.set_role(r);
-    check_windows(plan, view, before, windows, reports);
-    check_issue_points(plan, view, before, reports);
-  }
-  check_least_windows(plan, windows, reports);
+  RoleChecks checks(plan, sums, reports);
+  const auto tell = [&](void (RoleChecks::*check)()) {
+    for (std::uint32_t r = 0; r < plan.plan.roles.size() && !reports.enough(); ++r) {
+      checks.set_role(r);
+      (checks.*check)();
+    }
+  };
+  tell(&RoleChecks::contents);
+  tell(&RoleChecks::issue);
+  check_least_windows(plan, checks.windows(), reports);
   if (!reports.ok()) return false;
-  for (std::uint32_t r = 0; r < roles && !reports.enough(); ++r) {
-    view.set_role(r);
-    check_live_bytes(plan, view, reports);
-  }
+  tell(&RoleChecks::live_bytes);
   return reports.ok();
 }
 

@@ -15,9 +15,9 @@ using namespace dag;
 
 namespace {
 
-class Communicator {
+class CommunicationBuilder {
  public:
-  Communicator(Dag& dag, DiagnosticSink& sink) : dag_(dag), sink_(sink) {}
+  CommunicationBuilder(Dag& dag, DiagnosticSink& sink) : dag_(dag), sink_(sink) {}
   bool run();
 
  private:
@@ -55,7 +55,7 @@ class Communicator {
 // ---- gradients, norm, updates
 
 /// A collective of a bucket at one of its homes. It takes its place in the communication.
-NodeId Communicator::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
+NodeId CommunicationBuilder::add_collective(NodeKind kind, BucketId id, DeviceSetId home, CommId comm, std::span<const Input> inputs) {
   const Bucket& bucket = dag_.buckets[id.index()];
   Node collective = node_of(kind, home, bucket.loc);
   collective.subject = Subject::of_bucket(id);
@@ -66,19 +66,19 @@ NodeId Communicator::add_collective(NodeKind kind, BucketId id, DeviceSetId home
   return node;
 }
 
-CommId Communicator::add_comm(AxisMask axes, LocId loc) {
+CommId CommunicationBuilder::add_comm(AxisMask axes, LocId loc) {
   dag_.comms.push_back({{}, axes, loc});
   return CommId::at(dag_.comms.size() - 1);
 }
 
-std::vector<Input> Communicator::outputs_of(NodeId node, EdgeClass cls) const {
+std::vector<Input> CommunicationBuilder::outputs_of(NodeId node, EdgeClass cls) const {
   std::vector<Input> inputs;
   for (std::uint32_t i = 0; i < dag_.node(node).num_outputs; ++i) inputs.push_back({{node, i}, i, cls});
   return inputs;
 }
 
 /// Each home whose state is cut scatters its gradients; then the blocks, or whole gradients, are summed over the other axes and the homes.
-void Communicator::reduce_gradients() {
+void CommunicationBuilder::reduce_gradients() {
   const Contributions contributions(dag_);
   grads_.resize(trained_);
   for (std::size_t b = 0; b < trained_; ++b) {
@@ -102,7 +102,7 @@ void Communicator::reduce_gradients() {
 }
 
 /// The squares of buckets that are cut, summed over the axes that cut them: one all_reduce per axes and device set.
-void Communicator::sum_squares_of_blocks(std::size_t set, std::span<Port> squares) {
+void CommunicationBuilder::sum_squares_of_blocks(std::size_t set, std::span<Port> squares) {
   std::map<AxisMask, std::vector<std::size_t>> cut;
   for (std::size_t b = 0; b < squares.size(); ++b) {
     const bool here = dag_.node(squares[b].node).devices == norm_sets_[set];
@@ -123,7 +123,7 @@ void Communicator::sum_squares_of_blocks(std::size_t set, std::span<Port> square
 }
 
 /// Sets that exchange values one to one: disjoint, with the same whole axes.
-bool Communicator::pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const {
+bool CommunicationBuilder::pair_up(std::span<const DeviceSetId> sets, std::string_view what, LocId loc) const {
   for (std::size_t i = 1; i < sets.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const DeviceSet &a = dag_.device_sets[sets[j]], &b = dag_.device_sets[sets[i]];
@@ -137,7 +137,7 @@ bool Communicator::pair_up(std::span<const DeviceSetId> sets, std::string_view w
   return true;
 }
 
-bool Communicator::add_norm() {
+bool CommunicationBuilder::add_norm() {
   for (const Bucket& bucket : std::span(dag_.buckets).first(trained_)) norm_sets_.insert(norm_sets_.end(), bucket.homes.begin(), bucket.homes.end());
   std::sort(norm_sets_.begin(), norm_sets_.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
   norm_sets_.erase(std::unique(norm_sets_.begin(), norm_sets_.end()), norm_sets_.end());
@@ -192,7 +192,7 @@ bool Communicator::add_norm() {
   return true;
 }
 
-void Communicator::add_updates() {
+void CommunicationBuilder::add_updates() {
   const bool clipped = dag_.settings.optimizer && dag_.settings.optimizer->clip;
   std::vector<std::vector<NodeId>> left_by(dag_.buckets.size());  // who leaves the parameters, or gathers them again, per home; of frozen ones nobody
   for (std::size_t b = 0; b < trained_; ++b) {
@@ -215,13 +215,13 @@ void Communicator::add_updates() {
   connect_params(dag_, left_by);
 }
 
-NodeId Communicator::add_gather(BucketId id, std::size_t home, std::span<const Input> inputs) {
+NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t home, std::span<const Input> inputs) {
   const Bucket bucket = dag_.buckets[id.index()];
   return add_collective(NodeKind::gather, id, bucket.homes[home], add_comm(bucket.flat, bucket.loc), inputs);
 }
 
 /// Parameters that are cut are whole from a gather on, which takes what the step before left: one per home that reads them, for all of the step.
-void Communicator::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
+void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& left_by) {
   if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_parameters(bucket); })) return;
   const std::vector<ParamPlace> places = param_places(dag_);
   std::vector<std::vector<bool>> read(dag_.buckets.size());
@@ -249,7 +249,7 @@ void Communicator::gather_parameters(std::vector<std::vector<NodeId>>& left_by) 
 
 // ---- losses
 
-std::vector<DeviceSetId> Communicator::sets_of(std::span<const Port> sums) const {
+std::vector<DeviceSetId> CommunicationBuilder::sets_of(std::span<const Port> sums) const {
   std::vector<DeviceSetId> sets;
   for (const Port port : sums) sets.push_back(dag_.node(port.node).devices);
   std::sort(sets.begin(), sets.end(), [&](DeviceSetId a, DeviceSetId b) { return before(a, b); });
@@ -259,7 +259,7 @@ std::vector<DeviceSetId> Communicator::sets_of(std::span<const Port> sums) const
 
 /// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count on `reported`; nothing after reporting
 /// that sets do not pair up.
-std::optional<Port> Communicator::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
+std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
   const AxisMask cut = dag_.node(sums[0].node).cut;
   const LocId loc = dag_.losses[loss.index()].loc;
   std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
@@ -292,7 +292,7 @@ std::optional<Port> Communicator::count_loss(tensor::LossId loss, std::span<cons
   return counts[reported.index()];
 }
 
-bool Communicator::report_loss(tensor::LossId loss) {
+bool CommunicationBuilder::report_loss(tensor::LossId loss) {
   const std::vector<Port> sums = loss_sums(dag_, loss);
   const LocId loc = dag_.losses[loss.index()].loc;
   const std::vector<DeviceSetId> sets = sets_of(sums);
@@ -349,7 +349,7 @@ bool Communicator::report_loss(tensor::LossId loss) {
   return true;
 }
 
-bool Communicator::run() {
+bool CommunicationBuilder::run() {
   const std::size_t work = num_work_nodes(dag_);
   dag_.nodes.resize(work);
   dag_.edges.resize(work == 0 ? 0 : dag_.nodes.back().first_input + dag_.nodes.back().num_inputs);
@@ -385,7 +385,7 @@ void keep_all(tensor::Graph& graph) {
 
 }  // namespace
 
-bool communicate(Dag& dag, DiagnosticSink& sink) { return Communicator(dag, sink).run(); }
+bool communicate(Dag& dag, DiagnosticSink& sink) { return CommunicationBuilder(dag, sink).run(); }
 
 void drop_backward(Dag& dag) {
   dag.nodes.resize(num_work_nodes(dag));

@@ -84,7 +84,7 @@ void plan(Dag& dag, const WorkspaceBytes& workspace) {
     sizes = measure_sizes(dag, workspace);
   };
   run_both(dag.nodes.size(), [&] { communicators = communicators_of(dag); }, measure);
-  const PlanFacts facts{dag, communicators, std::move(sizes), bucket_layouts(dag), param_places(dag), issued_after(dag)};
+  const SharedFacts facts{dag, communicators, std::move(sizes), bucket_layouts(dag), param_places(dag), issued_after(dag)};
   std::vector<std::vector<BucketId>> buckets(roles.size());
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     for (const DeviceSetId home : dag.buckets[b].homes) {

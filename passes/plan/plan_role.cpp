@@ -26,7 +26,7 @@ struct Value {
 
 class RoleProjection {
  public:
-  explicit RoleProjection(const PlanFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
+  explicit RoleProjection(const SharedFacts& facts) : facts_(facts), dag_(facts.dag), action_of_(facts.dag.nodes.size(), 0) {}
 
   Role run(std::span<const NodeId> nodes, std::span<const BucketId> buckets) {
     nodes_ = nodes;
@@ -511,7 +511,7 @@ class RoleProjection {
     }
   }
 
-  const PlanFacts& facts_;
+  const SharedFacts& facts_;
   const Dag& dag_;
   std::vector<std::uint32_t> action_of_;       // per node: its action; stays valid for a role's own nodes alone
 
@@ -562,7 +562,7 @@ class RolePlanner::Projection : public RoleProjection {
   using RoleProjection::RoleProjection;
 };
 
-RolePlanner::RolePlanner(const PlanFacts& facts) : projection_(std::make_unique<Projection>(facts)) {}
+RolePlanner::RolePlanner(const SharedFacts& facts) : projection_(std::make_unique<Projection>(facts)) {}
 RolePlanner::~RolePlanner() = default;
 Role RolePlanner::plan(std::span<const NodeId> nodes, std::span<const BucketId> buckets) { return projection_->run(nodes, buckets); }
 

@@ -15,7 +15,7 @@
 namespace piper::passes {
 
 /// What all roles share, computed once.
-struct PlanFacts {
+struct SharedFacts {
   const dag::Dag& dag;
   const Communicators& communicators;
   Sizes sizes;
@@ -27,7 +27,7 @@ struct PlanFacts {
 /// Plans one role after the other; its tables, which are large, are allocated once. Each thread has its own.
 class RolePlanner {
  public:
-  explicit RolePlanner(const PlanFacts& facts);
+  explicit RolePlanner(const SharedFacts& facts);
   ~RolePlanner();
   /// `nodes`: those of the role, in the global order; `buckets`: those that have a home there. Fills everything but name and coordinates.
   dag::Role plan(std::span<const dag::NodeId> nodes, std::span<const dag::BucketId> buckets);

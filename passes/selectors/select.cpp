@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "llvm/ADT/StringRef.h"
+#include "ir/diagnostics/suggestion.h"
 
 namespace piper::passes {
 
@@ -389,23 +389,13 @@ void report_unknown_name(DiagnosticSink& sink, LocId loc, std::string_view name,
     builder.hint("a part is named behind its region: `model.{}`", name);
     return;
   }
-  std::string_view best;
-  unsigned best_distance = static_cast<unsigned>(name.size() / 2 + 1);
-  std::vector<std::string_view> candidates(known.begin(), known.end());
+  std::vector<std::string_view> candidates(known.begin(), known.end()), parts;
   candidates.push_back("model");
-  const auto consider = [&](std::string_view candidate, bool part = false) {
-    // Letters that changed places are one mistake: `sned`.
-    const bool permuted = candidate.size() == name.size() && std::is_permutation(candidate.begin(), candidate.end(), name.begin());
-    if (part && !permuted && !best.empty()) return;
-    const unsigned distance = permuted ? 1 : llvm::StringRef(candidate.data(), candidate.size()).edit_distance(llvm::StringRef(name.data(), name.size()), true, best_distance);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  };
-  for (const std::string_view candidate : candidates) consider(candidate);
-  if (best_distance > 1 && name.size() > 2) {
-    for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) consider(directive::part_name(part), true);
+  for (const directive::Part part : {directive::Part::send, directive::Part::recv, directive::Part::reduce, directive::Part::gather}) parts.push_back(directive::part_name(part));
+  std::string_view best;
+  for (const std::size_t most : {std::size_t{1}, name.size() / 2}) {  // a slip of a part is nearer than a region that is half another word
+    if (best.empty()) best = nearest_name(name, candidates, most);
+    if (best.empty()) best = nearest_name(name, parts, most);
   }
   if (!best.empty()) {
     builder.did_you_mean(best, name);

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "runtime/cuda/gpu.h"
+#include "runtime/dtypes.h"
 #include "runtime/executor/check_tables.h"
 #include "runtime/executor/parameters.h"
 #include "runtime/executor/state.h"
@@ -191,8 +192,7 @@ class CudaRun {
       values_.clear();
       for (std::uint32_t i = 0; i < report.count; ++i) {
         const unsigned char* const from = staged + report.offset + 8 * i;
-        const bool f32 = report.dtype == PIPER_F32 && !(report.counted && i + 1 == report.count);
-        values_.push_back(f32 ? static_cast<double>(*reinterpret_cast<const float*>(from)) : *reinterpret_cast<const double*>(from));
+        values_.push_back(element_as_double(from, report.counted && i + 1 == report.count ? std::uint32_t{PIPER_F64} : report.dtype, 0));
       }
       auto failure = rank.reports.keep(gpu_.job, step, gpu_.first_step + step, report.subject, values_.data(), report.count);
       if (!failure) continue;

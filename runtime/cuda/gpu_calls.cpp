@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "runtime/cuda/gpu.h"
-#include "runtime/transport/transport.h"
+#include "runtime/dtypes.h"
 
 namespace piper::runtime::cuda {
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/cuda/gpu.h"
+#include "runtime/dtypes.h"
 
 namespace piper::runtime::cuda {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/transport/transport.h"
+#include "runtime/dtypes.h"
 
 namespace piper::runtime::cuda {
 

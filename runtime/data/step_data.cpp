@@ -74,10 +74,10 @@ class Synthetic final : public StepData {
       for (std::uint64_t o = 0; o < shape.outer; ++o) {
         for (std::uint64_t i = 0; i < shape.inner; ++i) {
           const std::uint64_t at = (o * samples + s) * shape.inner + i, element = o * shape.inner + i;
-          switch (shape.dtype) {
+          switch (static_cast<PiperDType>(shape.dtype)) {
             case PIPER_F32: static_cast<float*>(to)[at] = static_cast<float>(piper_random_normal(key, element)); break;
             case PIPER_F64: static_cast<double*>(to)[at] = piper_random_normal(key, element); break;
-            default: static_cast<std::int64_t*>(to)[at] = static_cast<std::int64_t>(below(piper_random_u64(key, element), classes_));
+            case PIPER_I64: static_cast<std::int64_t*>(to)[at] = static_cast<std::int64_t>(below(piper_random_u64(key, element), classes_));
           }
         }
       }
@@ -109,10 +109,10 @@ class Arrays final : public StepData {
         }
       }
     };
-    switch (shape.dtype) {
+    switch (static_cast<PiperDType>(shape.dtype)) {
       case PIPER_F32: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<float*>(to));
       case PIPER_F64: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<double*>(to));
-      default: return copy(std::get<std::vector<std::int64_t>>(table_->values[input]), static_cast<std::int64_t*>(to));
+      case PIPER_I64: return copy(std::get<std::vector<std::int64_t>>(table_->values[input]), static_cast<std::int64_t*>(to));
     }
   }
   std::uint64_t covering_steps() const override { return use_ == DataUse::held_out ? steps_ : 0; }

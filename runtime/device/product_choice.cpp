@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/transport/transport.h"
+#include "runtime/dtypes.h"
 
 namespace piper::runtime {
 namespace {

@@ -30,7 +30,7 @@
 
 #include "runtime/device/library_calls.h"
 #include "runtime/device/product_choice.h"
-#include "runtime/transport/transport.h"
+#include "runtime/dtypes.h"
 
 // Exported, and in no header.
 namespace at::native {
@@ -116,7 +116,9 @@ int refuse(LibraryReport* report, const char* error, std::int64_t value = 0) {
   return kLibraryError;
 }
 
-c10::ScalarType type_of(std::uint32_t dtype) { return dtype == PIPER_F64 ? c10::kDouble : c10::kFloat; }
+c10::ScalarType type_of(std::uint32_t dtype) {
+  return with_element(dtype, [](auto zero) { return c10::CppTypeToScalarType<decltype(zero)>::value; });
+}
 
 at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides, std::uint32_t dtype) {
   return at::from_blob(const_cast<void*>(data), sizes, strides, at::TensorOptions().dtype(type_of(dtype)));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/dtypes.h"
 #include "runtime/transport/transport.h"
 
 namespace piper::runtime {
@@ -28,7 +29,7 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
   }
   for (std::uint32_t i = 0; i < action.num_parts; ++i) {
     const PiperPart& part = program.parts[action.first_part + i];
-    if (part.dtype > PIPER_I64) return bad(rank, "a part has an unknown dtype");
+    if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
     if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
     const std::uint64_t bytes = part.elements * element_bytes(part.dtype);
     const bool reads = action.op == PIPER_SEND || (action.op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
@@ -63,6 +64,7 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   }
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
+    if (param.dtype != PIPER_F32 && param.dtype != PIPER_F64) return bad(rank, "the parameter `" + std::string(param.name) + "` has a dtype that is no floating one");
     const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
     const auto kept = [&](PiperInBlocks what) { return param.share == PIPER_NO_SHARE || what > static_cast<PiperInBlocks>(param.in_blocks) ? bytes : param.block * element_bytes(param.dtype); };
     struct Place {

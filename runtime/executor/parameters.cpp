@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
+#include "runtime/dtypes.h"
 #include "runtime/executor/state.h"
-#include "runtime/transport/transport.h"
 
 namespace piper::runtime {
-
-namespace {
-
-double element(const unsigned char* values, std::uint32_t dtype, std::uint64_t i) {
-  return dtype == PIPER_F32 ? static_cast<double>(reinterpret_cast<const float*>(values)[i]) : reinterpret_cast<const double*>(values)[i];
-}
-
-}  // namespace
 
 std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> ranks, std::string_view name, Part part, const ReadArena& read) {
   std::optional<ParameterValues> out;
@@ -34,7 +26,7 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
         const bool slot = part == Part::slot0 || part == Part::slot1;
         const unsigned char* from = read(r, slot && param.slots_on_host != 0, offset + here.at * size, (here.end - here.first) * size);
         if (!from) return std::nullopt;
-        for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element(from, param.dtype, i - here.first);
+        for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element_as_double(from, param.dtype, i - here.first);
       }
       if (here.first == 0 && here.end == param.elements) return out;
     }

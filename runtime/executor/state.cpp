@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "runtime/dtypes.h"
 #include "runtime/kernel_math.h"
 #include "runtime/transport/transport.h"
 
@@ -106,11 +107,7 @@ void initialise_parameters(const PiperProgram& program, std::uint64_t seed, cons
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
     const Elements here = elements_here(param, PIPER_VALUES_IN_BLOCKS, replica);
-    if (param.dtype == PIPER_F32) {
-      fill(param, seed, here, reinterpret_cast<float*>(arena + param.offset));
-    } else {
-      fill(param, seed, here, reinterpret_cast<double*>(arena + param.offset));
-    }
+    with_element(param.dtype, [&](auto zero) { fill(param, seed, here, reinterpret_cast<decltype(zero)*>(arena + param.offset)); });
   }
 }
 

@@ -83,7 +83,7 @@ std::string short_bytes(std::uint64_t bytes) {
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  std::snprintf(text, sizeof(text), value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+  std::snprintf(text, sizeof(text), value < 10 ? "%.1f%s" : "%.0f%s", value, units[unit]);
   return text;
 }
 

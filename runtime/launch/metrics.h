@@ -53,7 +53,7 @@ class MetricsFile {
 };
 
 /// One line that is rewritten on a terminal, or a line every few seconds elsewhere:
-///   step 120/400  loss 2.4312  norm 0.83  lr 1.9e-03  9.9 k tokens/s  42 MiB  left 1:55
+///   step 120/400  loss 2.4312  norm 0.83  lr 1.9e-03  9.9 k tokens/s  42MiB  left 1:55
 class ProgressLine {
  public:
   using Write = std::function<void(const std::string&)>;

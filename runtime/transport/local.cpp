@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/dtypes.h"
+
 namespace piper::runtime {
 namespace {
 
@@ -30,13 +32,7 @@ void add(T* sum, const T* value, std::uint64_t count) {
 }
 
 void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value, std::uint64_t count) {
-  if (dtype == PIPER_F32) {
-    add(reinterpret_cast<float*>(sum), reinterpret_cast<const float*>(value), count);
-  } else if (dtype == PIPER_F64) {
-    add(reinterpret_cast<double*>(sum), reinterpret_cast<const double*>(value), count);
-  } else {
-    add(reinterpret_cast<std::int64_t*>(sum), reinterpret_cast<const std::int64_t*>(value), count);
-  }
+  with_element(dtype, [&](auto zero) { add(reinterpret_cast<decltype(zero)*>(sum), reinterpret_cast<const decltype(zero)*>(value), count); });
 }
 
 const char* disagreement_of(std::span<const Operation* const> members, const Operation& member) {

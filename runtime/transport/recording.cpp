@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/dtypes.h"
+
 namespace piper::runtime {
 
 void RecordingTransport::start(Operation& operation) {
@@ -11,9 +13,8 @@ void RecordingTransport::start(Operation& operation) {
   text += ' ' + std::to_string(operation.action->identity);
   for (std::uint32_t i = 0; i < operation.action->num_parts; ++i) {
     const PiperPart& part = operation.parts[i];
-    constexpr const char* kNames[] = {"f64", "f32", "i64"};
     text += ' ';
-    text += part.dtype < 3 ? kNames[part.dtype] : "?";
+    text += dtype_name(part.dtype);
     text += '[' + std::to_string(part.elements) + ']';
   }
   calls_.push_back({communicator.members[communicator.self], communicator.id, std::move(text)});

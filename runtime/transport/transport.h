@@ -66,8 +66,6 @@ class Transport {
   virtual bool moves_only_on_start() const = 0;
 };
 
-/// Bytes of one element.
-inline std::uint64_t element_bytes(std::uint32_t dtype) { return dtype == PIPER_F32 ? 4 : 8; }
 std::string_view comm_op_name(std::uint32_t op);
 
 }  // namespace piper::runtime

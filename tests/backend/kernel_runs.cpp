@@ -9,7 +9,7 @@
 
 #include "backend/cuda/kernel_set.h"
 #include "backend/dtypes.h"
-#include "backend/kernel/emit_cpp.h"
+#include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/evaluate.h"
 #include "tests/cuda/host_grid.h"
 #include "tests/support/process.h"

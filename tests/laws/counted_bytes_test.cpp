@@ -8,6 +8,7 @@
 #include "passes/plan/memory_table.h"
 #include "passes/plan/share_table.h"
 #include "passes/plan/traffic_table.h"
+#include "runtime/dtypes.h"
 #include "runtime/transport/local.h"
 #include "tests/laws/law_runs.h"
 #include "tests/support/sample_models.h"

@@ -53,13 +53,13 @@ TEST(Metrics, OneObjectPerStep) {
 
 TEST(Metrics, TheLineOfProgress) {
   Sample sample;
-  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  42 MiB  left 1:55");
-  EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 7322), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  1.0 MiB  left 2:02:02");
+  EXPECT_EQ(ProgressLine::text(sample.record, 9876, 44'040'192, 115), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  9.9 k tokens/s  42MiB  left 1:55");
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 7322), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  1.0MiB  left 2:02:02");
   sample.record.throughput.tokens = false;  // features of a sample are no tokens
-  EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 samples/s  1.0 MiB  left 0:00");
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, 1 << 20, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 samples/s  1.0MiB  left 0:00");
   EXPECT_NE(metrics_json(sample.record, kNames, {}).find(R"("samples_per_second":9876,)"), std::string::npos);
   sample.record.throughput.tokens = true;
-  EXPECT_EQ(ProgressLine::text(sample.record, 123, 12'083, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  12 KiB  left 0:00");
+  EXPECT_EQ(ProgressLine::text(sample.record, 123, 12'083, 0), "step 120/400  loss 2.5000  norm 0.826  lr 1.90e-03  123 tokens/s  12KiB  left 0:00");
 }
 
 TEST(Metrics, ANarrowLineLeavesOutWholeFields) {

@@ -47,11 +47,12 @@ void append_lines(std::string& to, const std::string& text) {
 
 }  // namespace
 
-ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::string, std::string>& files, std::map<std::string, std::string> environment) {
+ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::string, std::string>& files, std::map<std::string, std::string> environment,
+                    unsigned columns) {
   environment.emplace("PIPER_MATH", "builtin");
   std::ostringstream out, err;
   const LayeredFiles layered(files);
-  tools::Console console{out, err, layered, std::move(environment), {}};
+  tools::Console console{out, err, layered, std::move(environment), {}, [columns] { return columns; }};
   const int code = tools::run(words, console);
   return {code, std::move(out).str(), std::move(err).str()};
 }

@@ -28,7 +28,7 @@ struct ToolResult {
 /// Runs a command line in process: words behind `piper`. `files` lie in memory, before those of the disk. The matrix products are built in, and one
 /// machine prints what another prints, unless `environment` says otherwise.
 ToolResult run_tool(const std::vector<std::string>& words, const std::map<std::string, std::string>& files = {},
-                    std::map<std::string, std::string> environment = {});
+                    std::map<std::string, std::string> environment = {}, unsigned columns = 0);  // of the terminal; 0: there is none
 
 /// The text of a transcript with the outputs that its commands give.
 std::string replay_transcript(std::string_view text, const std::filesystem::path& temporary_folder);

@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_lookup_add_rms_norm_m
   for (int32_t j0 = lane * 4; j0 < 16; j0 += 8) {
     const piper_piece<float, 4> lookup_piece = piper_read<4>(token + (piper_within(tokens_i, 256) * 16 + j0));
     const piper_piece<float, 4> position_j_piece = piper_read<4>(position + (i1 * 16 + j0));
-    piper_piece<float, 4> effect_piece;
+    piper_piece<float, 4> add_out_piece;
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -24,12 +24,12 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_lookup_add_rms_norm_m
 #line 9 "tests/cuda/testdata/forms.pipe"  // add
       const float position_j = position_j_piece.at[u];
       const float add_j = lookup + position_j;
-      effect_piece.at[u] = add_j;
+      add_out_piece.at[u] = add_j;
 #line 9 "tests/cuda/testdata/forms.pipe"  // rms_norm
       const float square = add_j * add_j;
       sum_square_lane += square;
     }
-    piper_write(add + (i0 * 192 + i1 * 16 + j0), effect_piece);
+    piper_write(add + (i0 * 192 + i1 * 16 + j0), add_out_piece);
   }
   const float sum_square = piper_join_row<piper_sum, 2>(sum_square_lane, (float*)0);
   const float mean_square = sum_square * 0.0625f;
@@ -37,22 +37,22 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_lookup_add_rms_norm_m
   const float inverse_rms = piper_rsqrt(variance);
   for (int32_t j0 = lane * 4; j0 < 16; j0 += 8) {
     const piper_piece<float, 4> add_j_2_piece = piper_read<4>(add + (i0 * 192 + i1 * 16 + j0));
-    piper_piece<float, 4> effect_j_piece;
+    piper_piece<float, 4> rms_norm_out_piece;
     const piper_piece<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
-    piper_piece<float, 4> effect_j_2_piece;
+    piper_piece<float, 4> mul_out_piece;
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
       const float add_j_2 = add_j_2_piece.at[u];
       const float rms_norm_j = add_j_2 * inverse_rms;
-      effect_j_piece.at[u] = rms_norm_j;
+      rms_norm_out_piece.at[u] = rms_norm_j;
 #line 9 "tests/cuda/testdata/forms.pipe"  // mul
       const float gain_j = gain_j_piece.at[u];
       const float mul_j = rms_norm_j * gain_j;
-      effect_j_2_piece.at[u] = mul_j;
+      mul_out_piece.at[u] = mul_j;
     }
-    piper_write(rms_norm + (i0 * 192 + i1 * 16 + j0), effect_j_piece);
-    piper_write(mul + (i0 * 192 + i1 * 16 + j0), effect_j_2_piece);
+    piper_write(rms_norm + (i0 * 192 + i1 * 16 + j0), rms_norm_out_piece);
+    piper_write(mul + (i0 * 192 + i1 * 16 + j0), mul_out_piece);
   }
 }
 
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_grad(co
   const float scale = 1.0f / sum_exp;
   for (int32_t j0 = lane * 4; j0 < 256; j0 += 128) {
     const piper_piece<float, 4> contract_j_3_piece = piper_read<4>(contract + (i * 256 + j0));
-    piper_piece<float, 4> effect_piece;
+    piper_piece<float, 4> d_contract_out_piece;
 #pragma unroll
     for (int32_t u = 0; u < 4; ++u) {
       const int32_t j = j0 + u;
@@ -171,9 +171,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_grad(co
       const float one_hot = (int32_t)j == (int32_t)targets_i ? 1.0f : 0.0f;
       const float difference = probability - one_hot;
       const float d_contract_j = difference * 0.010416667f;
-      effect_piece.at[u] = d_contract_j;
+      d_contract_out_piece.at[u] = d_contract_j;
     }
-    piper_write(d_contract + (i * 256 + j0), effect_piece);
+    piper_write(d_contract + (i * 256 + j0), d_contract_out_piece);
   }
 }
 
@@ -292,17 +292,17 @@ extern "C" __global__ void __launch_bounds__(128, 4) fused_mul_sum_sum(const flo
   if (at >= 96) return;
   const int32_t j = (at % 16);
   const int32_t i0 = (at / 16);
-  float effect = 0.0f;
+  float parts_of_d_gain_out = 0.0f;
   for (int32_t i1 = 0; i1 < 2; ++i1) {
 #pragma unroll 4
     for (int32_t i2 = 0; i2 < 8; ++i2) {
 #line 9 "tests/cuda/testdata/forms.pipe"  // mul
       const float d_gain = d_mul[i0 * 32 + i1 * 16 + i2 * 192 + j] * rms_norm[i0 * 32 + i1 * 16 + i2 * 192 + j];
 #line 9 "tests/cuda/testdata/forms.pipe"  // sum
-      effect += d_gain;
+      parts_of_d_gain_out += d_gain;
     }
   }
-  parts_of_d_gain[i0 * 16 + j] = effect;
+  parts_of_d_gain[i0 * 16 + j] = parts_of_d_gain_out;
 }
 
 // sum (join): 6 rows of 16
@@ -312,13 +312,13 @@ extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_join(const float*
   const int32_t at = ((int32_t)blockIdx.x * 32 + threadIdx.x);
   if (at >= 16) return;
   const int32_t j = at;
-  float effect = d_gain_adds ? d_gain[j] : 0.0f;
+  float d_gain_out = d_gain_adds ? d_gain[j] : 0.0f;
 #pragma unroll 4
   for (int32_t i = 0; i < 6; ++i) {
 #line 9 "tests/cuda/testdata/forms.pipe"  // sum
-    effect += parts_of_d_gain[i * 16 + j];
+    d_gain_out += parts_of_d_gain[i * 16 + j];
   }
-  d_gain[j] = effect;
+  d_gain[j] = d_gain_out;
 }
 
 // mul, rms_norm_grad, sum (sum): 12 x 8 rows of 16
@@ -329,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad_sum
   if (at >= 192) return;
   const int32_t j = (at % 16);
   const int32_t i0 = (at / 16);
-  float effect = d_position_adds ? d_position[i0 * 16 + j] : 0.0f;
+  float d_position_out = d_position_adds ? d_position[i0 * 16 + j] : 0.0f;
 #pragma unroll 4
   for (int32_t i1 = 0; i1 < 8; ++i1) {
 #line 9 "tests/cuda/testdata/forms.pipe"  // rms_norm_grad
@@ -342,9 +342,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad_sum
     const float along = add[i0 * 16 + i1 * 192 + j] * factor_i;
     const float d_add = scaled - along;
 #line 9 "tests/cuda/testdata/forms.pipe"  // sum
-    effect += d_add;
+    d_position_out += d_add;
   }
-  d_position[i0 * 16 + j] = effect;
+  d_position[i0 * 16 + j] = d_position_out;
 }
 
 // cast, square, sum: 1 row of 4096
@@ -460,11 +460,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cast_mul_scale_add(co
   const float root_bias2 = (float)sqrt;
   const piper_piece<float, 4> moment1_j_piece = piper_read<4>(moment1 + (j0));
   const piper_piece<float, 4> gradient_j_piece = piper_read<4>(gradient + (j0));
-  piper_piece<float, 4> effect_piece;
+  piper_piece<float, 4> moment1_out_piece;
   const piper_piece<float, 4> moment2_j_piece = piper_read<4>(moment2 + (j0));
-  piper_piece<float, 4> effect_j_piece;
+  piper_piece<float, 4> moment2_out_piece;
   const piper_piece<float, 4> parameter_j_piece = piper_read<4>(parameter + (j0));
-  piper_piece<float, 4> effect_j_2_piece;
+  piper_piece<float, 4> parameter_out_piece;
 #pragma unroll
   for (int32_t u = 0; u < 4; ++u) {
     const int32_t j = j0 + u;
@@ -474,13 +474,13 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cast_mul_scale_add(co
     const float clipped = gradient_j * cast;
     const float scale_j = clipped * 0.100000001f;
     const float moment1_j_2 = scale + scale_j;
-    effect_piece.at[u] = moment1_j_2;
+    moment1_out_piece.at[u] = moment1_j_2;
     const float moment2_j = moment2_j_piece.at[u];
     const float scale_j_2 = moment2_j * 0.999000013f;
     const float square = clipped * clipped;
     const float scale_j_3 = square * 0.00100000005f;
     const float moment2_j_2 = scale_j_2 + scale_j_3;
-    effect_j_piece.at[u] = moment2_j_2;
+    moment2_out_piece.at[u] = moment2_j_2;
     const float parameter_j = parameter_j_piece.at[u];
     const float mul = moment1_j_2 * step;
     const float sqrt_j = piper_sqrt(moment2_j_2);
@@ -488,9 +488,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cast_mul_scale_add(co
     const float denominator = div_j + 9.99999994e-09f;
     const float div_j_2 = mul / denominator;
     const float parameter_j_2 = parameter_j - div_j_2;
-    effect_j_2_piece.at[u] = parameter_j_2;
+    parameter_out_piece.at[u] = parameter_j_2;
   }
-  piper_write(moment1 + (j0), effect_piece);
-  piper_write(moment2 + (j0), effect_j_piece);
-  piper_write(parameter + (j0), effect_j_2_piece);
+  piper_write(moment1 + (j0), moment1_out_piece);
+  piper_write(moment2 + (j0), moment2_out_piece);
+  piper_write(parameter + (j0), parameter_out_piece);
 }

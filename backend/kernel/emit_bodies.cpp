@@ -1,4 +1,4 @@
-#include "backend/kernel/emit_cpp.h"
+#include "backend/kernel/emit_bodies.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,0 +1,43 @@
+#pragma once
+// Element types as the runtime meets them: numbers of the ABI, and what in memory each is. A type that is added has a row here or does not compile.
+//
+//   with_element(part.dtype, [&](auto zero) { add<decltype(zero)>(sum, value, count); });
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "runtime/abi.h"
+
+namespace piper::runtime {
+
+/// Its name in text; null for a number that is no type.
+constexpr const char* dtype_name(std::uint32_t dtype) {
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return "f64";
+    case PIPER_F32: return "f32";
+    case PIPER_I64: return "i64";
+  }
+  return nullptr;
+}
+
+/// `use` with a zero of that type. The tables of a job are checked before anything of them is read: another number is a fault of this program.
+template <typename Use>
+constexpr decltype(auto) with_element(std::uint32_t dtype, Use&& use) {
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return use(double{});
+    case PIPER_F32: return use(float{});
+    case PIPER_I64: return use(std::int64_t{});
+  }
+  std::abort();
+}
+
+/// Bytes of one element.
+constexpr std::uint64_t element_bytes(std::uint32_t dtype) {
+  return with_element(dtype, [](auto zero) -> std::uint64_t { return sizeof zero; });
+}
+
+inline double element_as_double(const unsigned char* values, std::uint32_t dtype, std::uint64_t i) {
+  return with_element(dtype, [&](auto zero) { return static_cast<double>(reinterpret_cast<const decltype(zero)*>(values)[i]); });
+}
+
+}  // namespace piper::runtime
