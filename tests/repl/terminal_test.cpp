@@ -151,6 +151,7 @@ TEST(Terminal, EntriesOfEarlierSessionsComeBack) {
     ASSERT_TRUE(session.sees("piper> "));
     session.type("20 + 3\r");
     ASSERT_TRUE(session.sees("\x1b[?2004l23\r\n"));
+    ASSERT_TRUE(session.sees("piper> "));  // while a line runs the terminal takes Ctrl-D for itself
     session.type("\x04");
     EXPECT_EQ(session.exit_code(), 0);
   }
