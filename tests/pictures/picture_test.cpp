@@ -1,6 +1,9 @@
 // Pictures of timelines: whatever is drawn is what the timeline says, read back from the text that was written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <regex>
@@ -12,6 +15,7 @@
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/pictures/timeline_svg.h"
 #include "frontend/pictures/timeline_text.h"
+#include "frontend/views/simulate_view.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/Compression.h"
 #include "tests/pictures/sample_timeline.h"
@@ -219,6 +223,43 @@ TEST(Json, SaysWhatTheTimelineSays) {
     }
     EXPECT_EQ(root.getArray("operations")->size(), picture.timeline.operations.size());
   }
+}
+
+/// Every part of idle time that there is, each of its own size: together a power of two less one.
+passes::Timeline with_every_part() {
+  std::array<double, sizeof(passes::Timeline::Idle) / sizeof(double)> parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<double>(1 << i);
+  passes::Timeline timeline = gpipe_timeline(2, 3);
+  for (passes::Timeline::Rank& rank : timeline.ranks) rank.idle = std::bit_cast<passes::Timeline::Idle>(parts);
+  timeline.source = passes::Timeline::Source::plan;
+  EXPECT_EQ(timeline.ranks[0].idle.total(), static_cast<double>((1 << parts.size()) - 1));
+  return timeline;
+}
+
+double sum_of(const llvm::json::Object& object) {
+  double sum = 0;
+  for (const auto& [name, value] : object) sum += *value.getAsNumber();
+  return sum;
+}
+
+TEST(Idle, EveryPartIsShownWhereverPartsAre) {
+  const passes::Timeline timeline = with_every_part();
+  const double total = timeline.ranks[0].idle.total();
+  const auto drawn = llvm::json::parse(pictures::timeline_json(picture_of(timeline)));
+  EXPECT_EQ(sum_of(*(*drawn->getAsObject()->getArray("ranks"))[0].getAsObject()->getObject("idle")), total);
+  const LocationTable locations;
+  const auto simulated = llvm::json::parse(views::simulation_json(timeline, locations));
+  EXPECT_EQ(sum_of(*(*simulated->getAsObject()->getArray("idle_parts"))[0].getAsObject()), total);
+  // `rank 0  work idle before ... imbalance bytes planned`: the parts stand behind their sum.
+  const std::vector<std::string> lines = lines_of(views::simulation_text(timeline, locations));
+  const auto row = std::find_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("rank 0"); });
+  ASSERT_NE(row, lines.end());
+  std::istringstream words(row->substr(6));
+  double work = 0, idle = 0, parts = 0;
+  words >> work >> idle;
+  EXPECT_EQ(idle, total);
+  for (double part = 0; parts < total && words >> part;) parts += part;
+  EXPECT_EQ(parts, total) << *row;
 }
 
 /// What the format asks of each kind of event; a slice lies within its neighbours.

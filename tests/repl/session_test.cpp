@@ -167,6 +167,22 @@ TEST(Session, AFileThatChangesIsReadAgainAndDrawnAgain) {
   EXPECT_FALSE(talk.session.notice_changes());
 }
 
+TEST(Session, AFileThatWasRefusedOrIsUsedIsReadAgainToo) {
+  Talk talk;
+  talk.files["a.pipe"] = "use b\nparam n = width + \n";
+  talk.files["b.pipe"] = "param width = 1\n";
+  EXPECT_THAT(talk.say(":load a.pipe"), HasSubstr("`a.pipe` was not loaded"));
+  talk.files["a.pipe"] = "use b\nparam n = width + 1\n";
+  talk.out.str("");
+  EXPECT_TRUE(talk.session.notice_changes());
+  EXPECT_THAT(talk.out.str(), HasSubstr("`a.pipe` has changed\n"));
+  EXPECT_EQ(talk.say("n"), "2\n");
+  talk.files["b.pipe"] = "param width = 5\n";
+  EXPECT_TRUE(talk.session.has_changes());
+  EXPECT_TRUE(talk.session.notice_changes());
+  EXPECT_EQ(talk.say("n"), "6\n");
+}
+
 TEST(Session, WhatIsSavedIsWhatIsDefined) {
   const TemporaryFolder folder;
   Talk talk;

@@ -100,6 +100,7 @@ TEST(Terminal, LinesAreEditedAndAnswered) {
   session.type("\x1b[200~let a = [\n1, 2]\nlet b = 7\x1b[201~\r");
   ASSERT_TRUE(session.sees("a = [1, 2]\r\n"));
   ASSERT_TRUE(session.sees("b = 7\r\n"));
+  ASSERT_TRUE(session.sees("piper> "));
   session.type("half\x03");
   session.type("b\r");
   ASSERT_TRUE(session.sees("\x1b[?2004l7\r\n"));
@@ -151,7 +152,7 @@ TEST(Terminal, EntriesOfEarlierSessionsComeBack) {
     ASSERT_TRUE(session.sees("piper> "));
     session.type("20 + 3\r");
     ASSERT_TRUE(session.sees("\x1b[?2004l23\r\n"));
-    ASSERT_TRUE(session.sees("piper> "));
+    ASSERT_TRUE(session.sees("piper> "));  // while a line runs the terminal takes Ctrl-D for itself
     session.type("\x04");
     EXPECT_EQ(session.exit_code(), 0);
   }

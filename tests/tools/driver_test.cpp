@@ -425,6 +425,7 @@ TEST(Json, OfABrokenTreeIsItsErrors) {
 ToolResult run_interrupted(const std::vector<std::string>& more) {
   const TemporaryFolder folder;
   const std::string metrics = (folder.path() / "metrics.jsonl").string();
+  std::signal(SIGINT, SIG_DFL);  // a shell ignores it for what it starts behind itself
   std::jthread presses([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && lines_of(read_text(metrics).value_or("")).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (!stop.stop_requested()) std::raise(SIGINT);
