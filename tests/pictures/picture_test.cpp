@@ -15,9 +15,12 @@
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/pictures/timeline_svg.h"
 #include "frontend/pictures/timeline_text.h"
+#include "frontend/service/compilation.h"
 #include "frontend/views/simulate_view.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/Compression.h"
+#include "passes/simulate/actions.h"
+#include "passes/simulate/operations.h"
 #include "tests/pictures/sample_timeline.h"
 #include "tests/pictures/xml.h"
 
@@ -135,6 +138,61 @@ TEST(Page, HoldsEveryEntryOfEveryTimeline) {
     }
     EXPECT_EQ(column("from").size(), timeline.messages.size());
     EXPECT_EQ(column("curve_time").size(), timeline.curve_time.size());
+  }
+}
+
+constexpr const char* kSlices = "schedule slices(p: axis) {\n    partition model into stage: p\n    split batch into mb: 2, slice: 3\n"
+                                "    for s in 0..p { place stage[s] on p[s] }\n}\n";
+
+TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
+  for (const char* input : {"zbv", "dual_pipe_v", "examples/gpt/gpt.pipe", "slices.pipe"}) {
+    const source::RealFileSystem disk;
+    source::MemoryFileSystem memory;
+    memory.add("slices.pipe", kSlices);
+    const bool sliced = std::string_view(input) == "slices.pipe";
+    const source::FileSystem& files = sliced ? static_cast<const source::FileSystem&>(memory) : disk;
+    std::vector<lower::Override> sizes;
+    if (!std::string_view(input).ends_with("gpt.pipe")) sizes.push_back({"p", "4"});
+    if (!std::string_view(input).ends_with(".pipe")) sizes.push_back({"m", "8"});
+    service::Compilation compilation(files, sizes);
+    DiagnosticSink sink(compilation.context().locations);
+    ASSERT_TRUE(compilation.open(input, sink));
+    auto subject = compilation.subject(sliced ? "slices" : "", false, sink);
+    ASSERT_TRUE(subject) << render_text(sink.sorted(), compilation.context().locations.files());
+    const auto dag = compilation.compile(*subject, {}, sink);
+    ASSERT_TRUE(dag) << render_text(sink.sorted(), compilation.context().locations.files());
+    for (const bool plan : {false, true}) {
+      auto timeline = plan ? passes::simulate_actions(*dag, passes::action_costs(*dag, {})) : *passes::simulate_operations(*dag, {.pair = 3}, sink);
+      const Picture picture = pictures::make_picture(input, std::move(timeline), &*dag, compilation.context().locations);
+      const llvm::json::Object data = data_of(pictures::timeline_page(std::span(&picture, 1)));
+      const std::string bytes = inflated(*data.getString("blob"), *data.getString("encoding"));
+      const llvm::json::Object& one = *(*data.getArray("pictures"))[0].getAsObject();
+      const auto column = [&](llvm::StringRef name) { return unpack(bytes, *one.getObject("columns")->getObject(name)); };
+      const std::vector<double> inputs = column("inputs"), read = column("input"), group = column("group"), why = column("why"), pass = column("pass"), mb = column("mb"),
+                                slice = column("slice"), part = column("part"), cell = column("cell");
+      ASSERT_EQ(read.size(), picture.inputs.size());
+      ASSERT_GT(read.size(), 0u);
+      std::size_t at = 0;
+      for (std::uint32_t e = 0; e < picture.timeline.size(); ++e) {
+        ASSERT_EQ(inputs[e], static_cast<double>(picture.inputs_of(e).size()));
+        for (const std::uint32_t from : picture.inputs_of(e)) EXPECT_EQ(e - read[at++], from);
+        if (dag::is_recv(picture.timeline.operation_of(e).kind)) {
+          ASSERT_EQ(picture.inputs_of(e).size(), 1u);
+          EXPECT_TRUE(dag::is_send(picture.timeline.operation_of(picture.inputs_of(e)[0]).kind));
+        }
+        EXPECT_EQ(group[e], picture.timeline.group[e] == Picture::kNone ? 0 : picture.timeline.group[e] + 1.0);
+        EXPECT_EQ((*data.getArray("why"))[static_cast<std::size_t>(why[e])].getAsString()->str(), passes::text_of(picture.timeline.why[e]));
+      }
+      EXPECT_EQ(std::any_of(picture.cells.begin(), picture.cells.end(), [](const std::string& name) { return name.ends_with("1/2"); }), sliced);
+      // As the page puts names together (`cellOf` of page.js).
+      for (std::size_t id = 0; id < picture.cells.size(); ++id) {
+        std::string name = (*one.getArray("names"))[static_cast<std::size_t>(cell[id])].getAsString()->str();
+        if (pass[id] > 0) name += std::to_string(static_cast<int>(mb[id]));
+        if (pass[id] > 0 && slice[id] > 0) name += "/" + std::to_string(static_cast<int>(slice[id]));
+        if (pass[id] > 0 && part[id] > 0) name += "#" + std::to_string(static_cast<int>(part[id]) - 1);
+        EXPECT_EQ(name, picture.cells[id]);
+      }
+    }
   }
 }
 
