@@ -4,6 +4,7 @@
 #include "frontend/pictures/memory_view.h"
 #include "frontend/pictures/traffic_view.h"
 #include "frontend/service/compilation.h"
+#include "frontend/views/schedule_page.h"
 #include "llvm/Support/JSON.h"
 #include "passes/plan/requirements.h"
 #include "tests/pictures/xml.h"
@@ -93,6 +94,17 @@ TEST(Traffic, OfCommunicatorsIsAllThatIsSent) {
     std::string error;
     EXPECT_TRUE(read_xml(pictures::traffic_svg(rows, what), error)) << error;
   });
+}
+
+/// A page has the grid where its lines are no longer than those of a wide terminal, and else the command that draws it.
+TEST(SchedulePage, LeavesOutGridsThatAreTooWide) {
+  for (const auto& [width, drawn] : {std::pair(8, true), {200, true}, {201, false}, {300, false}}) {
+    views::SchedulePage page{"own", {{"p", "2"}}};
+    page.grid = "rank 0\n" + std::string(static_cast<std::size_t>(width), 'x') + "\nrank 1\n";
+    const std::string text = views::schedule_page_text(page, "piper show grid own");
+    EXPECT_EQ(text.find("rank 1") != std::string::npos, drawn) << width;
+    EXPECT_EQ(text.find("`piper show grid own` draws it.") == std::string::npos, drawn) << width;
+  }
 }
 
 }  // namespace

@@ -515,6 +515,12 @@ machine other on cluster { all: device(speed: 3) }
     EXPECT_FALSE(read_machine(word, {}, files, context, told)) << word;
     EXPECT_EQ(told.error_count(), 1u) << word;
   }
+  // A file has the machines that it declares, not those of what it uses.
+  files.add("own.pipe", "use lab\nmesh line(p: 2)\nmachine mine on line { all: device(speed: 2) }\n");
+  const auto own = read("own.pipe");
+  ASSERT_TRUE(own) << render_text(sink.sorted(), context.locations.files());
+  EXPECT_EQ(own->machine.name, "mine");
+  EXPECT_FALSE(read("own.pipe:lab"));
   // What may hide the machine is told, not that it is missing.
   files.add("half.pipe", "mesh line(p: 2)\nmachin lab on line { all: device(speed: 2) }\n");
   DiagnosticSink told(context.locations);

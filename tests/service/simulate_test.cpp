@@ -360,6 +360,20 @@ TEST(Simulate, ImbalanceIsWhatASlowStageMakesOthersWait) {
   EXPECT_EQ(timeline->ranks[1].idle.imbalance, 0);
 }
 
+/// As grids draw them: from the first start to the last end.
+TEST(Simulate, JoinedGroupsRunFromTheFirstStartToTheLastEnd) {
+  Timeline timeline;
+  timeline.operations.resize(1);
+  for (const std::uint32_t lane : {0u, 1u}) {
+    timeline.lanes.push_back({"compute", lane, 4 * lane, 4 * lane});
+    const std::uint32_t none = Timeline::kNone, groups[2][4] = {{none, 0, 0, 0}, {0, 0, 1, none}};
+    for (int e = 0; e < 4; ++e) timeline.add_entry(e, e + 1, 0, groups[lane][e]);
+  }
+  timeline.join_groups();
+  EXPECT_EQ(timeline.start, (std::vector<double>{0, 1, 1, 1, 0, 0, 2, 3}));
+  EXPECT_EQ(timeline.finish, (std::vector<double>{1, 4, 4, 4, 2, 2, 3, 4}));
+}
+
 /// Messages of a second, work of no time: the first rank makes two, then each waits until the one before the last has left its bytes.
 TEST(Simulate, RoomIsWhatAMessageOnItsWayStillHolds) {
   for (const int m : {3, 4, 7}) {
