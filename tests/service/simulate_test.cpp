@@ -181,6 +181,22 @@ TEST(Simulate, GPipeThatRecomputes) {
   }
 }
 
+/// The backward of a first stage that is frozen makes nothing and takes no time.
+TEST(Simulate, GPipeWithAFrozenFirstStage) {
+  for (int p = 2; p <= 4; ++p) {
+    for (const int m : {1, 2, 5}) {
+      Compiled compiled = written("cold",
+                                  "    partition model into stage: p\n    for s in 0..p { place stage[s] on p[s] }\n    freeze stage[0]\n"
+                                  "    order { rank r in p { cursor a = stage[r] mb[0..m]\n repeat m { F a }\n repeat m { B a } } }\n",
+                                  p, m);
+      const auto timeline = compiled.simulate({.f = 2, .b = 3});
+      ASSERT_TRUE(timeline) << compiled.told();
+      EXPECT_NEAR(timeline->makespan, (m + p - 1) * 2 + (m + p - 2) * 3, kExact) << p << " " << m;
+      for (int r = 0; r < p; ++r) EXPECT_NEAR(timeline->ranks[r].work, m * (r == 0 ? 2 : 5), kExact) << p << " " << m;
+    }
+  }
+}
+
 /// A forward again beside another forward is no pair: they run one after the other.
 TEST(Simulate, PairsAreAForwardAndABackward) {
   for (const int m : {2, 5}) {
