@@ -15,6 +15,7 @@
 #include "passes/simulate/actions.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/operations.h"
+#include "passes/simulate/shares.h"
 
 namespace piper::service {
 namespace {
@@ -210,6 +211,18 @@ TEST(Simulate, PairsAreAForwardAndABackward) {
       ASSERT_TRUE(timeline) << compiled.told();
       EXPECT_NEAR(timeline->makespan, m * 3.5 - pairs * 1.25, kExact) << m;
     }
+  }
+}
+
+/// As a file of a plan may have it: work without a microbatch is that of all of them.
+TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
+  Compiled compiled("gpipe", "", sizes(2, 4));
+  const passes::Shares shares(compiled.dag());
+  for (dag::Node node : compiled.dag().nodes) {
+    if (!dag::runs_body(node.kind)) continue;
+    EXPECT_NEAR(shares.of(node, node.pass), 1.0 / 2, kExact);
+    node.instance.at[0] = dag::Instance::kNone;
+    EXPECT_NEAR(shares.of(node, node.pass), 4.0 / 2, kExact);
   }
 }
 
