@@ -173,6 +173,7 @@ bool Session::set(const std::vector<lower::Override>& values) {
   const std::vector<lower::Override> before = values_;
   for (const lower::Override& value : values) {
     if (is_parameter(value.name)) continue;
+    if (interrupt_.requested()) throw Cancelled();  // not all was looked at
     return fail(Code::no_such_parameter, "`:set` gives sizes of schedules and values of params", "nothing in the session or the library has a parameter `{}`", value.name);
   }
   values_ = merged(values_, values);

@@ -68,6 +68,7 @@ std::optional<std::string> Session::name_of_subject(const std::string& written) 
   if (!written.empty()) {
     const std::vector<std::string> all = subjects();
     if (contains(all, written)) return written;
+    if (interrupt_.requested()) throw Cancelled();  // not all was looked at
     const auto meant = nearest(written, all);
     fail(Code::nothing_chosen, meant ? "did you mean `" + *meant + "`?" : "`:load` a file that has it, or define it", "neither the session nor the library has a train or schedule `{}`",
          written);

@@ -159,12 +159,9 @@ Composed Sources::composed() const {
   Composed made;
   if (has_file()) {
     std::string text = file_text_;
-    // What was typed again is blanked out, so that every line keeps its number.
+    // What was typed again is blanked out, so that all else keeps its place, by which it is found in the file.
     for (const Declaration& declaration : declarations_of(file_text_)) {
-      if (!is_typed(declaration.name)) continue;
-      for (std::uint32_t i = declaration.begin; i < declaration.end; ++i) {
-        if (text[i] != '\n') text[i] = ' ';
-      }
+      if (is_typed(declaration.name)) std::fill(text.begin() + declaration.begin, text.begin() + declaration.end, ' ');
     }
     made.pieces.push_back({file_, file_text_, 0});
     made.text = std::move(text);

@@ -137,7 +137,7 @@ std::optional<std::string> why_text(const pictures::Picture& picture, std::uint3
   std::vector<std::vector<std::string>> rows;
   for (std::uint32_t entry = next; entry != Timeline::kNone && rows.size() < kMostWaits; entry = timeline.cause[entry]) {
     rows.push_back(wait_row(picture, entry));
-    if (entry != next && timeline.start[entry] <= idle_from) break;
+    if (timeline.start[entry] <= idle_from) break;
   }
   return text + pictures::text_table(rows, {true, true, true, true, true});
 }

@@ -156,7 +156,6 @@ passes::ActionCosts costs_of(const dag::Dag& dag, const MeasuredCosts& measured,
     const std::map<std::string_view, double> seconds(measured.actions.begin(), measured.actions.end());
     costs.work.assign(dag.nodes.size(), -1);
     for (std::size_t node = 0; node < dag.nodes.size(); ++node) {
-      if (dag::runs_body(dag.nodes[node].kind) || dag::is_communication(dag.nodes[node].kind)) continue;
       if (const auto found = seconds.find(dag.name(dag::NodeId::at(node))); found != seconds.end()) costs.work[node] = found->second;
     }
   }

@@ -12,14 +12,12 @@ constexpr std::uint32_t kNone = Timeline::kNone;
 
 }  // namespace
 
-/// Of a block of a bucket those of all blocks: `share_of` says which part of them is one device's.
+/// Of a block of a bucket, or of its state, those of all blocks: `share_of` says which part of them is one device's.
 double ActionSeconds::bytes_of(Port port) const {
   const Node& maker = dag_.node(port.node);
   const double bytes = static_cast<double>(dag_.output_type(port).bytes());
-  const BucketId id = maker.subject.bucket();
-  if (!id.valid()) return bytes;
-  const Bucket& bucket = dag_.buckets[id.index()];
-  return dag_.leaves_block(maker) ? bytes * static_cast<double>(dag_.extent(bucket.flat)) : bytes;
+  const bool state = copies_to_or_from_host(maker.kind) || dag_.is_optimizer_state(maker, port.index);
+  return state || dag_.leaves_block(maker) ? bytes / share_of(maker) : bytes;
 }
 
 double ActionSeconds::bytes_of(const Node& node) const {
@@ -90,13 +88,10 @@ TransferTime ActionSeconds::transfer(const Comm& comm) const {
   switch (traits(front.kind).traffic) {
     case Traffic::none: steps = 0; break;
     case Traffic::send:
-    case Traffic::recv:
+    case Traffic::recv: break;
     case Traffic::out:
-    case Traffic::back: break;
+    case Traffic::back: bytes *= share_of(front); break;
     case Traffic::gather:
-      steps = joined - 1;
-      bytes /= members;
-      break;
     case Traffic::scatter:
     case Traffic::unite:
       steps = joined - 1;

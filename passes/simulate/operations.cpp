@@ -229,12 +229,9 @@ class Simulation {
     operation_of_.assign(dag_.nodes.size(), kNone);
     entry_of_.assign(graph_.units(), kNone);
     has_backward_.assign(dag_.chunks.size(), false);
-    has_halves_.assign(dag_.chunks.size(), false);
     for (const Node& node : dag_.nodes) {
       if (runs_body(node.kind) && node.pass == Pass::R) again_.insert({node.chunk, node.instance});
-      if (!runs_body(node.kind) || !is_backward(node.pass)) continue;
-      has_backward_[node.chunk.index()] = true;
-      if (node.pass == Pass::BW) has_halves_[node.chunk.index()] = true;
+      if (runs_body(node.kind) && is_backward(node.pass)) has_backward_[node.chunk.index()] = true;
     }
     for (std::uint32_t r = 0; r < table_.rows.size(); ++r) add_rank(r);
   }
@@ -327,7 +324,7 @@ class Simulation {
       const Node& node = dag_.node(id);
       if (!has_backward_[node.chunk.index()]) continue;
       const double part = node.pass == Pass::BW                                          ? costs_.w
-                          : node.pass == Pass::BI && has_halves_[node.chunk.index()]     ? 1 - costs_.w
+                          : node.pass == Pass::BI                                        ? 1 - costs_.w
                           : node.pass == Pass::R                                         ? 1 - costs_.keep
                           : node.pass == Pass::F && again_.contains({node.chunk, node.instance}) ? costs_.keep
                                                                                          : 1;
@@ -393,7 +390,6 @@ class Simulation {
   std::int64_t bytes_of(std::uint32_t unit) const {
     std::int64_t bytes = 0;
     for (const NodeId member : graph_.members(unit)) {
-      if (!is_send(dag_.node(member).kind)) continue;
       for (const Input& input : dag_.inputs_of(dag_.node(member))) bytes += dag_.output_type(input.source).bytes();
     }
     return bytes;
@@ -413,7 +409,7 @@ class Simulation {
   std::vector<std::uint32_t> operation_of_;  // per node that begins an operation
   std::vector<std::uint32_t> entry_of_;      // per unit: its entry on the first rank that has it
   std::vector<NodeId> binding_;              // per entry
-  std::vector<bool> has_backward_, has_halves_;  // per chunk
+  std::vector<bool> has_backward_;  // per chunk
   std::set<std::pair<ChunkId, Instance>> again_;  // what runs again
 };
 

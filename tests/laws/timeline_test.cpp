@@ -48,6 +48,10 @@ void expect_figures(const Timeline& timeline) {
     for (const double part : {rank.idle.before_first, rank.idle.after_last, rank.idle.data, rank.idle.message, rank.idle.room, rank.idle.imbalance}) EXPECT_GE(part, -error);
     EXPECT_GE(rank.peak, -1e-9);
   }
+  // All activations are let go of: of a region placed apart from its backward by another rank.
+  double left = 0;
+  for (const Timeline::Curve& curve : timeline.curves) left += curve.cls || curve.first == curve.end ? 0 : timeline.curve_value[curve.end - 1];
+  EXPECT_NEAR(left, 0, 1e-9);
   EXPECT_LE(timeline.span, timeline.makespan + error);
   EXPECT_LE(most, timeline.span + error);
   ASSERT_FALSE(timeline.critical.empty());
@@ -67,7 +71,7 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
     const passes::OrdersTable table = passes::orders_table(*dag);
     std::size_t operations = 0;
     for (const auto& row : table.rows) operations += row.ops.size();
-    passes::OperationCosts costs{.f = 1.25, .bi = 0.5, .bw = 0.75, .p2p = 0.125, .w = 0.5};
+    passes::OperationCosts costs{.f = 1.25, .bi = 0.5, .bw = 0.75, .p2p = 0.125, .w = 0.5, .r = 1, .keep = 0.25};
     for (const bool pairs : {false, true}) {
       if (pairs) costs.pair = 2;
       DiagnosticSink told(context.locations);
@@ -79,6 +83,16 @@ TEST(Timelines, OfRandomProgramsAreWhatTheirHeaderSays) {
       EXPECT_EQ(timeline->size(), operations);
       expect_lanes(*timeline);
       expect_figures(*timeline);
+    }
+    // Parts of a forward are the whole of it: a microbatch takes as much time as there are ranks, where none does what another does.
+    DiagnosticSink forward(context.locations);
+    const auto forwards = passes::simulate_operations(*dag, {.f = 1, .bi = 0, .bw = 0, .r = 0}, forward);
+    ASSERT_TRUE(forwards);
+    double work = 0, microbatches = static_cast<double>(table.rows.size());
+    for (const Timeline::Rank& rank : forwards->ranks) work += rank.work;
+    for (const auto& dim : dag->dims) microbatches *= context.text(dim.name) == "slice" ? 1 : static_cast<double>(dim.extent);
+    if (forwards->size() == forwards->operations.size()) {
+      EXPECT_NEAR(work, microbatches, 1e-6);
     }
     for (const passes::MachineRates& rates : {passes::MachineRates{}, passes::MachineRates{.flops = 1e6, .bytes = 1e6, .latency = 0}, passes::MachineRates{.latency = 1}}) {
       const Timeline timeline = passes::simulate_actions(*dag, passes::action_costs(*dag, rates));

@@ -5,12 +5,15 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <regex>
 #include <sstream>
 
 #include "frontend/pictures/grid_text.h"
 #include "frontend/pictures/packed.h"
+#include "frontend/pictures/screen.h"
+#include "frontend/pictures/shade.h"
 #include "frontend/pictures/timeline_json.h"
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/pictures/timeline_svg.h"
@@ -281,6 +284,63 @@ TEST(Svg, HasFewElementsHoweverManyEntries) {
   EXPECT_LT(svg.size(), 40 * picture.timeline.size());
 }
 
+/// x, y, width and height of each bar of a colour.
+std::vector<std::array<double, 4>> bars_of(const std::vector<XmlElement>& elements, std::string_view shade) {
+  static const std::regex kRect("M([-0-9.]+) ([-0-9.]+)h([-0-9.]+)v([-0-9.]+)h-[0-9.]+z");
+  std::vector<std::array<double, 4>> bars;
+  for (const XmlElement& element : elements) {
+    if (element.name != "path" || !element.attributes.contains("fill") || element.attributes.at("class") != shade) continue;
+    const std::string& path = element.attributes.at("d");
+    for (std::sregex_iterator at(path.begin(), path.end(), kRect), end; at != end; ++at) bars.push_back({std::stod((*at)[1]), std::stod((*at)[2]), std::stod((*at)[3]), std::stod((*at)[4])});
+  }
+  return bars;
+}
+
+/// What runs together stands one below the other, in the room of one.
+TEST(Svg, MembersOfAGroupShareTheHeightOfALane) {
+  std::string error;
+  const auto elements = read_xml(pictures::timeline_svg(picture_of(overlapped_timeline())), error);
+  ASSERT_TRUE(elements) << error;
+  const auto forward = bars_of(*elements, "F"), backward = bars_of(*elements, "B");
+  ASSERT_EQ(forward.size(), 3u);
+  ASSERT_EQ(backward.size(), 1u);
+  EXPECT_EQ(forward[1][0], backward[0][0]);
+  EXPECT_NEAR(forward[1][1], forward[0][1], 1e-6);
+  EXPECT_NEAR(backward[0][1], forward[1][1] + forward[1][3], 1.5);
+  EXPECT_LE(backward[0][1] + backward[0][3], forward[0][1] + forward[0][3] + 1);
+}
+
+/// A bar too narrow for its cell has the microbatch alone, and none has a label wider than itself.
+TEST(Svg, NarrowBarsHaveTheirMicrobatch) {
+  for (const double longest : {1.0, 3.0}) {
+    passes::Timeline timeline = gpipe_timeline(1, 12);
+    for (std::uint32_t e = 0; e < timeline.size(); ++e) {  // forwards of the least width, backwards `longest` times as long
+      const bool backward = e >= 12;
+      timeline.start[e] = backward ? 12 + (e - 12) * longest : e;
+      timeline.finish[e] = timeline.start[e] + (backward ? longest : 0.3);
+    }
+    timeline.makespan = timeline.finish.back();
+    std::string error;
+    const std::string svg = pictures::timeline_svg(picture_of(timeline));
+    const auto elements = read_xml(svg, error);
+    ASSERT_TRUE(elements) << error;
+    static const std::regex kLabel("class=\"cell( light)?\">([^<]*)<");
+    std::vector<std::string> labels;
+    for (std::sregex_iterator at(svg.begin(), svg.end(), kLabel), end; at != end; ++at) labels.push_back((*at)[2]);
+    std::vector<std::string> expected;
+    const double width = bars_of(*elements, "F")[0][2] + 0.7;
+    for (const char* pass : {"F", "B"}) {
+      const double each = pass[0] == 'F' ? width : width / 0.3 * longest;
+      for (int mb = 0; mb < 12; ++mb) {
+        std::string label = pass + std::to_string(mb);
+        if (static_cast<double>(label.size()) * 5.5 + 1 > each) label.erase(0, 1);
+        if (static_cast<double>(label.size()) * 5.5 + 1 <= each) expected.push_back(label);
+      }
+    }
+    EXPECT_EQ(labels, expected) << longest;
+  }
+}
+
 // ---- data
 
 TEST(Json, SaysWhatTheTimelineSays) {
@@ -336,6 +396,27 @@ TEST(Idle, EveryPartIsShownWhereverPartsAre) {
   EXPECT_EQ(idle, total);
   for (double part = 0; parts < total && words >> part;) parts += part;
   EXPECT_EQ(parts, total) << *row;
+}
+
+/// Of entries that overlap, as operations of several pieces do, time counts once: parts and waits are the makespan.
+TEST(Idle, PartsOfTheCriticalPathAreTheMakespan) {
+  passes::Timeline timeline = gpipe_timeline(2, 2);  // F0 F1 of rank 0, F1 B0 B1 of rank 1, B1 of rank 0
+  const LocationTable locations;
+  const auto parts = [&] {
+    for (const std::string& line : lines_of(views::simulation_text(timeline, locations))) {
+      if (line.starts_with("critical path: ")) return line;
+    }
+    return std::string();
+  };
+  const std::string before = parts();
+  double forward = 0, backward = 0;
+  ASSERT_EQ(std::sscanf(before.c_str(), "critical path: B %lf, F %lf", &backward, &forward), 2) << before;
+  EXPECT_EQ(forward + backward, timeline.makespan);
+  timeline.start[timeline.critical.back()] -= 1;  // it began beside the one before it
+  EXPECT_EQ(parts(), before);
+  timeline.start[timeline.critical.back()] += 1.5;
+  ASSERT_EQ(std::sscanf(parts().c_str(), "critical path: B %lf, F %lf, on the way 0.5", &backward, &forward), 2) << parts();
+  EXPECT_EQ(forward + backward + 0.5, timeline.makespan);
 }
 
 /// What the format asks of each kind of event; a slice lies within its neighbours.
@@ -398,6 +479,33 @@ TEST(Text, IsToScaleAndAsWideAsTheScreen) {
       EXPECT_EQ(text.find('\x1b') != std::string::npos, colours);
     }
   }
+}
+
+/// Of a rank's first stage and of its others there are two tones of each colour.
+TEST(Text, OtherStagesOfARankHaveAToneOfTheirOwn) {
+  passes::Timeline timeline = gpipe_timeline(1, 4);
+  timeline.names.push_back("stage[1]");
+  for (std::size_t i = 0; i < timeline.operations.size(); i += 2) timeline.operations[i].name = timeline.operations[i].stage = 1;
+  const std::string text = pictures::timeline_text(picture_of(timeline), {.columns = 60, .colours = true});
+  for (const pictures::Shade shade : {pictures::Shade::forward, pictures::Shade::backward}) {
+    for (const std::uint8_t colour : {pictures::row_of(shade).terminal, pictures::row_of(shade).terminal_other}) {
+      EXPECT_NE(text.substr(0, text.find('\n')).find(";" + std::to_string(colour) + "m"), std::string::npos) << int{colour};
+    }
+  }
+}
+
+/// A cut goes back to where no cell lies over it, but not over more than half of a line.
+TEST(Grid, LinesAreAtLeastHalfFull) {
+  const auto inside = [](std::size_t size, std::initializer_list<std::size_t> clean) {
+    std::vector<bool> all(size, true);
+    for (const std::size_t column : clean) all[column] = false;
+    return all;
+  };
+  EXPECT_EQ(pictures::fold(inside(16, {0}), 8), (std::vector<std::size_t>{0, 8, 16}));
+  EXPECT_EQ(pictures::fold(inside(16, {0, 1}), 8), (std::vector<std::size_t>{0, 8, 16}));
+  EXPECT_EQ(pictures::fold(inside(16, {0, 5}), 8), (std::vector<std::size_t>{0, 5, 13, 16}));
+  EXPECT_EQ(pictures::fold(inside(16, {0, 5, 8}), 8), (std::vector<std::size_t>{0, 8, 16}));
+  EXPECT_EQ(pictures::fold(inside(3, {0}), 0), (std::vector<std::size_t>{0, 1, 2, 3}));
 }
 
 std::vector<pictures::GridRow> rows_of_one_f_one_b() {

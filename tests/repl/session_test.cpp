@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "frontend/repl/commands.h"
+#include "frontend/repl/completion.h"
 #include "frontend/repl/repl.h"
 #include "tests/repl/layered_files.h"
 #include "tests/repl/replay.h"
@@ -140,6 +141,40 @@ TEST(Session, LackOfMemoryEndsARequestAndNotTheSession) {
   out.str("");
   EXPECT_TRUE(session.execute("1 + 1"));
   EXPECT_EQ(out.str(), "2\n");
+}
+
+/// Sizes, costs and the machine are those before a request that was interrupted.
+TEST(Session, AnInterruptedRequestChangesNothing) {
+  for (const char* request : {":cost f=2", ":set m=3", ":machine lab", ":grid own"}) {
+    Talk talk;
+    talk.say("schedule own(p: axis) { place model on p[0] }");
+    talk.say("mesh pair(p: 2)");
+    talk.say("machine lab on pair { p: link(latency: 1ms, bandwidth: 1GiB) }");
+    talk.say(":timeline gpipe p=2 m=2");
+    const std::string costs = talk.say(":cost"), sizes = talk.say(":set"), machine = talk.say(":machine"), drawn = talk.say(":timeline");
+    talk.interrupt.raise();
+    EXPECT_EQ(talk.say(request), "interrupted\n");
+    EXPECT_EQ(talk.say(":cost"), costs) << request;
+    EXPECT_EQ(talk.say(":set"), sizes) << request;
+    EXPECT_EQ(talk.say(":machine"), machine) << request;
+    EXPECT_EQ(talk.say(":timeline"), drawn) << request;
+  }
+}
+
+TEST(Completion, OffersWhatACommandTakes) {
+  Talk talk;
+  talk.say("schedule own(p: axis, width: int) { place model on p[0] }");
+  using List = std::vector<std::string>;
+  const auto offered = [&](std::string_view text) { return repl::completion_of(talk.session, text).candidates; };
+  EXPECT_EQ(offered(":time"), List{":timeline"});
+  EXPECT_EQ(offered(":grid ow"), List{"own"});
+  EXPECT_EQ(offered(":grid own wi"), List{"width="});
+  EXPECT_EQ(offered(":grid own p"), List{"p="});
+  EXPECT_EQ(offered(":train own wi"), List{});
+  talk.say(":grid own p=2 width=1");
+  EXPECT_EQ(offered(":grid wi"), List{"width="});
+  EXPECT_EQ(offered(":set wi"), List{"width="});
+  EXPECT_EQ(offered(":cost ke"), List{"keep="});
 }
 
 TEST(Session, AFileThatChangesIsReadAgainAndDrawnAgain) {

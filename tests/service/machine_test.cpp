@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "frontend/service/compilation.h"
@@ -149,6 +150,49 @@ train net = mlp(layers: 2, features: 64, hidden: 64, classes: 4) on grid {
 }
 )";
 
+/// The first device has a task of its own beside what all do.
+constexpr const char* kNested = R"(mesh grid(d: 4)
+model own(x: tensor[batch, features], label: i64[batch]) -> tensor[batch] {
+    weight w[features, classes: 4] = normal(0.1)
+    return cross_entropy(x @ w, label)
+}
+model common(x: tensor[batch, features], label: i64[batch]) -> tensor[batch] {
+    weight w[features, classes: 4] = normal(0.1)
+    return cross_entropy(x @ w, label)
+}
+model tasks(features: int) {
+    input a: tensor[batch, features], b: tensor[batch, features], label: i64[batch]
+    loss own(a, label)
+    loss common(b, label)
+}
+train net = tasks(features: 8) on grid {
+    data:  synthetic(batch: 16, classes: 4)
+    optim: sgd(lr: 0.1)
+    steps: 1
+    place own    on d[0]
+    place common on d
+    replicate common over d
+    freeze own
+}
+)";
+
+std::string ring_of(const std::string& axes, const std::string& strategy, const std::string& optimizer = "sgd(lr: 0.1)") {
+  return "use std.models.mlp\nuse std.schedules.gpipe\nmesh grid(" + axes + ")\ntrain net = mlp(layers: 2, features: 64, hidden: 64, classes: 4) on grid {\n" +
+         "    data:  synthetic(batch: 48, classes: 4)\n    optim: " + optimizer + "\n    steps: 1\n    " + strategy + "\n}\n";
+}
+
+/// That actions of a kind take on the first rank, together.
+double seconds_of(const Timeline& timeline, dag::NodeKind kind, std::string_view named = "") {
+  double seconds = 0;
+  for (const Timeline::Lane& lane : timeline.lanes_of(timeline.ranks[0])) {
+    for (std::uint32_t entry = lane.first; entry < lane.end; ++entry) {
+      const Timeline::Operation& operation = timeline.operation_of(entry);
+      if (operation.kind == kind && timeline.label(operation).find(named) != std::string::npos) seconds += timeline.finish[entry] - timeline.start[entry];
+    }
+  }
+  return seconds;
+}
+
 TEST(Machine, ReplicasThatDoNotDifferAreSimulatedOnce) {
   const Planned planned("net.pipe", {}, kReplicated);
   passes::ActionCosts costs = planned.costs(1, 2);
@@ -217,6 +261,86 @@ TEST(Machine, CopiesToTheHostHaveABandwidthOfTheirOwn) {
   EXPECT_NEAR(copying(2e9).second, second / 2, 1e-12);
   EXPECT_NEAR(copying(2e9).first, first, 1e-12);
   EXPECT_NEAR(copying({}).second, second * 1e9 / costs.rates.bandwidth, 1e-12);
+}
+
+/// Three replicas of a slow one, or of one that has more to do, are not alike where a link is shared by two: one of them shares it with that one.
+TEST(Machine, NeighboursOnASharedLinkAreOneClassWhereAllAreAlike) {
+  using Classes = std::vector<std::pair<std::string, std::uint64_t>>;
+  const auto classes = [](const Planned& planned, const passes::ActionCosts& costs) {
+    Classes found;
+    for (const Timeline::Rank& rank : passes::simulate_actions(planned.dag(), costs).ranks) found.emplace_back(rank.name, rank.replicas);
+    return found;
+  };
+  const Planned replicated("net.pipe", {}, kReplicated);
+  passes::ActionCosts costs = replicated.costs(1, 2);
+  costs.machine = replicated.machine();
+  costs.machine->devices = {device_at(*costs.machine, 1, 2)};
+  costs.machine->devices[0].speed = 0.5;
+  costs.machine->axes[1].link = MachineLink{.latency = 0, .bandwidth = 1e6, .shared = 2};
+  EXPECT_EQ(classes(replicated, costs), (Classes{{"pp0.dp0", 2}, {"pp0.dp2", 1}, {"pp0.dp3", 1}, {"pp1.dp0", 2}, {"pp1.dp2", 1}, {"pp1.dp3", 1}}));
+
+  const Planned nested("nested.pipe", {}, kNested);
+  costs = nested.costs(1, 2);
+  EXPECT_EQ(classes(nested, costs), (Classes{{"d0", 1}, {"grid", 3}}));
+  costs.machine = nested.machine();
+  costs.machine->axes[0].link = MachineLink{.latency = 0, .bandwidth = 1e6, .shared = 2};
+  EXPECT_EQ(classes(nested, costs), (Classes{{"d0", 1}, {"d1", 1}, {"d2", 2}}));
+}
+
+/// Of devices that differ on two axes each sends when its own work is done, whatever those beside it do.
+TEST(Machine, MessagesOfUnequalReplicasAreApart) {
+  const Planned planned("net.pipe", {}, ring_of("pp: 2, x: 2, y: 2", "gpipe(pp, 2)\n    replicate model over x, y"));
+  passes::ActionCosts costs = planned.costs(1, 2);
+  costs.machine = planned.machine();
+  costs.machine->devices = {device_at(*costs.machine, 1, 1), device_at(*costs.machine, 2, 1)};
+  costs.machine->devices[0].speed = 0.5;
+  costs.machine->devices[1].speed = 0.25;
+  const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
+  ASSERT_EQ(timeline.ranks.size(), 8u);
+  for (const Timeline::Rank& rank : timeline.ranks) {
+    const Timeline::Lane& lane = timeline.lanes_of(rank)[0];
+    const auto first = std::find_if(timeline.operation.begin() + lane.first, timeline.operation.begin() + lane.end,
+                                    [&](std::uint32_t operation) { return dag::runs_body(timeline.operations[operation].kind); });
+    const double seconds = rank.name.ends_with("y1") ? 4 : rank.name.ends_with("x1.y0") ? 2 : 1;  // of a forward
+    EXPECT_NEAR(timeline.start[static_cast<std::size_t>(first - timeline.operation.begin())], rank.name.starts_with("pp0") ? 0 : seconds, 1e-6) << rank.name;
+  }
+}
+
+/// All devices of two axes are one ring, each of whose steps takes as long as over its slower link.
+TEST(Machine, ARingOverTwoAxesIsAsSlowAsTheSlowerLink) {
+  const Planned planned("net.pipe", {}, ring_of("a: 2, b: 3", "replicate model over a, b"));
+  for (const auto& [a, b] : {std::pair(3.0, 1.0), {1.0, 3.0}, {2.0, 2.0}}) {
+    for (const auto& [fast, slow] : {std::pair(1e30, 1e30), {2e6, 1e6}, {1e6, 2e6}}) {
+      passes::ActionCosts costs = planned.costs(0, 0);
+      costs.machine = planned.machine();
+      costs.machine->axes[0].link = MachineLink{.latency = a, .bandwidth = fast};
+      costs.machine->axes[1].link = MachineLink{.latency = b, .bandwidth = slow};
+      const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
+      double parameters = 0;
+      for (const dag::Buffer& buffer : planned.dag().plan->roles[0].buffers) parameters += buffer.cls == dag::BufferClass::parameters ? static_cast<double>(buffer.bytes) : 0;
+      const double sent = 2 * 5 * parameters / 6 / std::min(fast, slow);
+      EXPECT_NEAR(seconds_of(timeline, dag::NodeKind::all_reduce, "model"), 2 * 5 * std::max(a, b) + sent, 0.02 * sent + 1e-6) << a << " " << b;
+    }
+  }
+}
+
+/// Where k replicas each keep a part of the state, an update works on a part of all, and a copy to the host or back is one of a part.
+TEST(Machine, CutStateTakesItsPartOfTheTime) {
+  for (const int k : {2, 4}) {
+    const auto seconds = [&](int zero) {
+      const Planned planned("net.pipe", {},
+                            ring_of("pp: 1, dp: " + std::to_string(k), "replicate model over dp with zero: " + std::to_string(zero) + "\n    offload model with what: optimizer", "adamw(lr: 0.1)"));
+      passes::ActionCosts costs = passes::action_costs(planned.dag(), {.bytes = 1e6, .latency = 0, .bandwidth = 1e6});
+      const Timeline timeline = passes::simulate_actions(planned.dag(), costs);
+      return std::array{seconds_of(timeline, dag::NodeKind::update), seconds_of(timeline, dag::NodeKind::fetch), seconds_of(timeline, dag::NodeKind::offload)};
+    };
+    const auto whole = seconds(0), cut = seconds(1);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_GT(cut[i], 0) << i;
+      EXPECT_NEAR(whole[i] / cut[i], k, 0.02 * k) << i;
+    }
+    EXPECT_NEAR(whole[1], whole[2], 1e-9);
+  }
 }
 
 /// Of the time in which a rank computes and communicates at once, the part that `overlap` says is lost.
@@ -391,6 +515,12 @@ machine other on cluster { all: device(speed: 3) }
     EXPECT_FALSE(read_machine(word, {}, files, context, told)) << word;
     EXPECT_EQ(told.error_count(), 1u) << word;
   }
+  // A file has the machines that it declares, not those of what it uses.
+  files.add("own.pipe", "use lab\nmesh line(p: 2)\nmachine mine on line { all: device(speed: 2) }\n");
+  const auto own = read("own.pipe");
+  ASSERT_TRUE(own) << render_text(sink.sorted(), context.locations.files());
+  EXPECT_EQ(own->machine.name, "mine");
+  EXPECT_FALSE(read("own.pipe:lab"));
   // What may hide the machine is told, not that it is missing.
   files.add("half.pipe", "mesh line(p: 2)\nmachin lab on line { all: device(speed: 2) }\n");
   DiagnosticSink told(context.locations);

@@ -15,6 +15,7 @@
 #include "passes/simulate/actions.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/operations.h"
+#include "passes/simulate/shares.h"
 
 namespace piper::service {
 namespace {
@@ -149,6 +150,79 @@ TEST(Simulate, DualPipeV) {
       EXPECT_NEAR(timeline->span - most_work(*timeline), p - 1, kExact) << p << " " << m;
       EXPECT_NEAR(peak(*timeline), p + 0.5, kExact) << p << " " << m;
     }
+  }
+}
+
+/// A schedule in a file of its own.
+Compiled written(const std::string& name, const std::string& body, int p, int m) {
+  return Compiled("own.pipe", name, sizes(p, m), dag::Level::ordered, "schedule " + name + "(p: axis, m: int) {\n    split batch into mb: m\n" + body + "}\n");
+}
+
+/// All forwards, then all backwards behind the forward again: only what the last stage does again is waited for. Of each microbatch a rank keeps `keep`, and all of the one
+/// that it goes back through.
+TEST(Simulate, GPipeThatRecomputes) {
+  for (int p = 1; p <= 4; ++p) {
+    for (int m = 2; m <= 8; m += 3) {
+      Compiled compiled = written("lean",
+                                  "    partition model into stage: p\n    for s in 0..p { place stage[s] on p[s] }\n    recompute stage\n"
+                                  "    order { rank r in p { cursor a = stage[r] mb[0..m]\n repeat m { F a }\n repeat m { B a } } }\n",
+                                  p, m);
+      for (const OperationCosts& costs : {OperationCosts{}, OperationCosts{.f = 2, .b = 3, .r = 1.5, .keep = 0.25}, OperationCosts{.f = 2, .b = 3, .r = 0.5, .keep = 1}}) {
+        const auto timeline = compiled.simulate(costs);
+        ASSERT_TRUE(timeline) << compiled.told();
+        const double b = costs.b.value_or(costs.bi + costs.bw), r = costs.r.value_or(costs.f);
+        EXPECT_NEAR(timeline->makespan, (m + p - 1) * (costs.f + b) + m * r, kExact) << p << " " << m;
+        for (const Timeline::Rank& rank : timeline->ranks) {
+          EXPECT_NEAR(rank.work, m * (costs.f + r + b), kExact);
+          EXPECT_NEAR(rank.peak, m * costs.keep + 1 - costs.keep, kExact);
+          EXPECT_NEAR(timeline->curve_value[timeline->curves[rank.first_curve].end - 1], 0, kExact);
+        }
+      }
+    }
+  }
+}
+
+/// The backward of a first stage that is frozen makes nothing and takes no time.
+TEST(Simulate, GPipeWithAFrozenFirstStage) {
+  for (int p = 2; p <= 4; ++p) {
+    for (const int m : {1, 2, 5}) {
+      Compiled compiled = written("cold",
+                                  "    partition model into stage: p\n    for s in 0..p { place stage[s] on p[s] }\n    freeze stage[0]\n"
+                                  "    order { rank r in p { cursor a = stage[r] mb[0..m]\n repeat m { F a }\n repeat m { B a } } }\n",
+                                  p, m);
+      const auto timeline = compiled.simulate({.f = 2, .b = 3});
+      ASSERT_TRUE(timeline) << compiled.told();
+      EXPECT_NEAR(timeline->makespan, (m + p - 1) * 2 + (m + p - 2) * 3, kExact) << p << " " << m;
+      for (int r = 0; r < p; ++r) EXPECT_NEAR(timeline->ranks[r].work, m * (r == 0 ? 2 : 5), kExact) << p << " " << m;
+    }
+  }
+}
+
+/// A forward again beside another forward is no pair: they run one after the other.
+TEST(Simulate, PairsAreAForwardAndABackward) {
+  for (const int m : {2, 5}) {
+    const std::string placed = "    place model on p[0]\n    recompute model\n    order { rank r in p { F model mb[0]\n for i in 1..m { ";
+    const std::string again = placed + "F model mb[i] & R model mb[i - 1]\n B model mb[i - 1] }\n B model mb[m - 1] } }\n";
+    const std::string back = placed + "R model mb[i - 1]\n F model mb[i] & B model mb[i - 1] }\n R model mb[m - 1]\n B model mb[m - 1] } }\n";
+    const OperationCosts costs{.f = 1, .b = 2, .pair = 1.75, .r = 0.5};
+    for (const auto& [text, pairs] : {std::pair(again, 0), {back, m - 1}}) {
+      Compiled compiled = written("beside", text, 1, m);
+      const auto timeline = compiled.simulate(costs);
+      ASSERT_TRUE(timeline) << compiled.told();
+      EXPECT_NEAR(timeline->makespan, m * 3.5 - pairs * 1.25, kExact) << m;
+    }
+  }
+}
+
+/// As a file of a plan may have it: work without a microbatch is that of all of them.
+TEST(Simulate, WorkThatIsNotSplitCountsForAllMicrobatches) {
+  Compiled compiled("gpipe", "", sizes(2, 4));
+  const passes::Shares shares(compiled.dag());
+  for (dag::Node node : compiled.dag().nodes) {
+    if (!dag::runs_body(node.kind)) continue;
+    EXPECT_NEAR(shares.of(node, node.pass), 1.0 / 2, kExact);
+    node.instance.at[0] = dag::Instance::kNone;
+    EXPECT_NEAR(shares.of(node, node.pass), 4.0 / 2, kExact);
   }
 }
 
@@ -315,6 +389,20 @@ TEST(Simulate, ImbalanceIsWhatASlowStageMakesOthersWait) {
   EXPECT_EQ(timeline->ranks[1].idle.imbalance, 0);
 }
 
+/// As grids draw them: from the first start to the last end.
+TEST(Simulate, JoinedGroupsRunFromTheFirstStartToTheLastEnd) {
+  Timeline timeline;
+  timeline.operations.resize(1);
+  for (const std::uint32_t lane : {0u, 1u}) {
+    timeline.lanes.push_back({"compute", lane, 4 * lane, 4 * lane});
+    const std::uint32_t none = Timeline::kNone, groups[2][4] = {{none, 0, 0, 0}, {0, 0, 1, none}};
+    for (int e = 0; e < 4; ++e) timeline.add_entry(e, e + 1, 0, groups[lane][e]);
+  }
+  timeline.join_groups();
+  EXPECT_EQ(timeline.start, (std::vector<double>{0, 1, 1, 1, 0, 0, 2, 3}));
+  EXPECT_EQ(timeline.finish, (std::vector<double>{1, 4, 4, 4, 2, 2, 3, 4}));
+}
+
 /// Messages of a second, work of no time: the first rank makes two, then each waits until the one before the last has left its bytes.
 TEST(Simulate, RoomIsWhatAMessageOnItsWayStillHolds) {
   for (const int m : {3, 4, 7}) {
@@ -393,9 +481,50 @@ TEST(Costs, AreReadOrRefused) {
   EXPECT_TRUE(read("f=2,bi=0.5 bw=1e3,pair=3, p2p=0,w=0.25,keep=1,r=1", costs));
   EXPECT_EQ(std::tuple(costs.f, costs.bi, costs.bw, *costs.pair, costs.p2p, costs.w), std::tuple(2.0, 0.5, 1000.0, 3.0, 0.0, 0.25));
   EXPECT_FALSE(costs.b);
+  // Halves are those of the whole where only that is given.
+  for (const auto& [text, bi, bw] : {std::tuple("b=3", 1.5, 1.5), {"b=3,bi=1", 1.0, 1.0}, {"b=3,bw=0.5", 1.0, 0.5}, {"bi=4,b=3,bw=0.5", 4.0, 0.5}}) {
+    OperationCosts halves;
+    EXPECT_TRUE(read(text, halves));
+    EXPECT_EQ(std::tuple(*halves.b, halves.bi, halves.bw), std::tuple(3.0, bi, bw)) << text;
+  }
   for (const char* text : {"", ",", "f", "f=", "f=1,", "f=nan", "f=-1", "f=inf", "f=1e13", "f=1x", "w=1.5", "keep=-0.1", "g=1", "=1", "f=1,f=2", "f=1,,b=2", "F=1"}) {
     OperationCosts unread;
     EXPECT_FALSE(read(text, unread)) << text;
+  }
+}
+
+TEST(Costs, NamesInAFileAreComparedAsTheyAreWritten) {
+  source::MemoryFileSystem disk;
+  const auto read = [&](const std::string& bodies, const std::string& name) {
+    disk.add(name, "{\"schema\": 1, \"bodies\": {" + bodies + "}}");
+    LocationTable locations;
+    SourceTable files;
+    DiagnosticSink sink(locations);
+    const auto costs = read_cost_file(name, disk, files, sink);
+    EXPECT_EQ(costs.has_value(), !sink.reported(Code::bad_costs_file)) << bodies;
+    return costs ? static_cast<int>(costs->bodies.size()) : -1;
+  };
+  EXPECT_EQ(read(R"("a": 1, "b": 2)", "plain"), 2);
+  EXPECT_EQ(read(R"("a": 1, "a": 2)", "twice"), -1);
+  EXPECT_EQ(read(R"("a\"": 1, "b\"": 2, "c\"": 3, "d\"": 4)", "quoted"), 4);
+  EXPECT_EQ(read(R"("a\\": 1, "b\\": 2, "\\": 3)", "backslash"), 3);
+  EXPECT_EQ(read(R"("\"a\"": 1, "b": 2, "\"a\"": 3)", "quoted-twice"), -1);
+}
+
+/// The warning counts both ways: bodies without a time, and times of no body.
+TEST(Costs, OfAnotherProgramAreTold) {
+  Compiled compiled("gpipe", "", sizes(2, 2), dag::Level::planned);
+  MeasuredCosts all;
+  for (const dag::Body& body : compiled.dag().bodies) all.bodies.emplace_back(std::string(compiled.dag().context->text(body.name)), 0.5);
+  MeasuredCosts more = all, fewer = all;
+  more.bodies.emplace_back("nothing.F", 1);
+  fewer.bodies.pop_back();
+  for (const auto& [measured, told] : {std::pair(&all, false), {&more, true}, {&fewer, true}}) {
+    const LocationTable locations;
+    DiagnosticSink sink(locations);
+    const passes::ActionCosts costs = costs_of(compiled.dag(), *measured, sink);
+    EXPECT_EQ(sink.reported(Code::costs_of_another_program), told);
+    EXPECT_EQ(costs.body[0], 0.5);
   }
 }
 
