@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "passes/order/list_schedule.h"
 #include "passes/order/orders_table.h"
+#include "passes/simulate/activations.h"
 #include "passes/simulate/figures.h"
 #include "passes/simulate/shares.h"
 #include "passes/simulate/work_times.h"
@@ -42,7 +42,7 @@ std::vector<Group> groups_of(const Row& row) {
 class Simulation {
  public:
   Simulation(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink)
-      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag) {}
+      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag), activations_(dag, shares_, costs) {}
 
   std::optional<Timeline> run() {
     dag_.context->poll();
@@ -228,11 +228,6 @@ class Simulation {
   void add_entries() {
     operation_of_.assign(dag_.nodes.size(), kNone);
     entry_of_.assign(graph_.units(), kNone);
-    has_backward_.assign(dag_.chunks.size(), false);
-    for (const Node& node : dag_.nodes) {
-      if (runs_body(node.kind) && node.pass == Pass::R) again_.insert({node.chunk, node.instance});
-      if (runs_body(node.kind) && is_backward(node.pass)) has_backward_[node.chunk.index()] = true;
-    }
     for (std::uint32_t r = 0; r < table_.rows.size(); ++r) add_rank(r);
   }
 
@@ -286,51 +281,49 @@ class Simulation {
     return nodes[at];
   }
 
-  /// F holds the activations of its part of a device share from its start, or R what F does not keep; B or its halves let go of them at their ends.
+  /// Of a row, when it holds more and less of its part of a device share. What runs together adds before it lets go.
   void add_activations(const Row& row, std::span<const Op* const> ops, Timeline::Rank& rank) {
-    rank.first_curve = static_cast<std::uint32_t>(out_.curves.size());
-    const auto first = static_cast<std::uint32_t>(out_.curve_time.size());
-    double held = 0;
-    const auto change = [&](double time, double by) {
-      if (by == 0) return;
-      held += by;
-      rank.peak = std::max(rank.peak, held);
-      if (out_.curve_time.size() > first && out_.curve_time.back() == time) {
-        out_.curve_value.back() = held;
-        return;
-      }
-      out_.curve_time.push_back(time);
-      out_.curve_value.push_back(held);
-    };
+    std::vector<std::pair<double, double>> changes, arrivals;  // time, by how much
+    const auto finish = [&](NodeId node) { return times_->finish(graph_.unit_of(node)); };
     for (std::size_t i = 0; i < ops.size();) {
       std::size_t next = i + 1;
       while (next < ops.size() && ops[i]->group && runs_together(*ops[i], *ops[next])) ++next;
       for (std::size_t k = i; k < next; ++k) {
-        if (!is_backward(ops[k]->pass)) change(times_->start(graph_.unit_of(ops[k]->first)), kept_by(row, *ops[k]));
+        double more = 0;
+        for (const NodeId node : nodes_of(row, *ops[k])) more += activations_.from_start(dag_.node(node));
+        changes.emplace_back(times_->start(graph_.unit_of(ops[k]->first)), more);
       }
       for (std::size_t k = i; k < next; ++k) {
-        if (is_backward(ops[k]->pass)) change(times_->finish(graph_.unit_of(ops[k]->last)), -kept_by(row, *ops[k]));
+        double less = 0;
+        for (const NodeId node : nodes_of(row, *ops[k])) {
+          less += activations_.until_finish(dag_.node(node));
+          if (is_backward(ops[k]->pass)) activations_.arrivals(dag_.node(node), [&](NodeId maker, double part) { arrivals.emplace_back(finish(maker), part); });
+        }
+        changes.emplace_back(finish(ops[k]->last), -less);
       }
       i = next;
+    }
+    if (!arrivals.empty()) {
+      changes.insert(changes.end(), arrivals.begin(), arrivals.end());
+      std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+    rank.first_curve = static_cast<std::uint32_t>(out_.curves.size());
+    const auto first = static_cast<std::uint32_t>(out_.curve_time.size());
+    double held = 0;
+    for (const auto& [time, by] : changes) {
+      if (by == 0) continue;
+      held += by * ranks();
+      rank.peak = std::max(rank.peak, held);
+      if (out_.curve_time.size() > first && out_.curve_time.back() == time) {
+        out_.curve_value.back() = held;
+        continue;
+      }
+      out_.curve_time.push_back(time);
+      out_.curve_value.push_back(held);
     }
     const auto end = static_cast<std::uint32_t>(out_.curve_time.size());
     out_.curves.push_back({static_cast<std::uint32_t>(out_.ranks.size() - 1), std::nullopt, first, end});
     rank.end_curve = rank.first_curve + 1;
-  }
-
-  double kept_by(const Row& row, const Op& op) const {
-    double kept = 0;
-    for (const NodeId id : nodes_of(row, op)) {
-      const Node& node = dag_.node(id);
-      if (!has_backward_[node.chunk.index()]) continue;
-      const double part = node.pass == Pass::BW                                          ? costs_.w
-                          : node.pass == Pass::BI                                        ? 1 - costs_.w
-                          : node.pass == Pass::R                                         ? 1 - costs_.keep
-                          : node.pass == Pass::F && again_.contains({node.chunk, node.instance}) ? costs_.keep
-                                                                                         : 1;
-      kept += ranks() * shares_.of(node, Pass::F) * part;
-    }
-    return kept;
   }
 
   // ---- why
@@ -402,6 +395,7 @@ class Simulation {
   const WorkGraph graph_;
   const RoleTable roles_;
   const Shares shares_;
+  const Activations activations_;
   WorkRules rules_;
   std::optional<WorkTimes> times_;
   Timeline out_;
@@ -409,8 +403,6 @@ class Simulation {
   std::vector<std::uint32_t> operation_of_;  // per node that begins an operation
   std::vector<std::uint32_t> entry_of_;      // per unit: its entry on the first rank that has it
   std::vector<NodeId> binding_;              // per entry
-  std::vector<bool> has_backward_;  // per chunk
-  std::set<std::pair<ChunkId, Instance>> again_;  // what runs again
 };
 
 }  // namespace

@@ -403,6 +403,32 @@ TEST(Simulate, JoinedGroupsRunFromTheFirstStartToTheLastEnd) {
   EXPECT_EQ(timeline.finish, (std::vector<double>{1, 4, 4, 4, 2, 2, 3, 4}));
 }
 
+/// A stage whose backward is another rank's: its activations go there when F has ended.
+TEST(Simulate, ActivationsGoToTheRankOfTheBackward) {
+  const std::string text = R"(schedule apart(p: axis, m: int) {
+    partition model into stage: p
+    split batch into mb: m
+    for s in 0..p {
+        place F stage[s] on p[s]
+        place B stage[s] on p[p - 1 - s]
+    }
+}
+)";
+  Compiled compiled("apart.pipe", "apart", sizes(2, 1), dag::Level::ordered, text);
+  const auto timeline = compiled.simulate({});
+  ASSERT_TRUE(timeline) << compiled.told();
+  using Points = std::vector<std::pair<double, double>>;
+  const Points wanted[] = {{{0, 1}, {1, 0}, {2, 1}, {4, 0}}, {{1, 2}, {2, 1}, {6, 0}}};
+  for (std::size_t r = 0; r < 2; ++r) {
+    const Timeline::Curve& curve = timeline->curves[timeline->ranks[r].first_curve];
+    Points found;
+    for (std::uint32_t i = curve.first; i < curve.end; ++i) found.emplace_back(timeline->curve_time[i], timeline->curve_value[i]);
+    EXPECT_EQ(found, wanted[r]) << r;
+  }
+  EXPECT_EQ(timeline->ranks[0].peak, 1);
+  EXPECT_EQ(timeline->ranks[1].peak, 2);
+}
+
 /// Messages of a second, work of no time: the first rank makes two, then each waits until the one before the last has left its bytes.
 TEST(Simulate, RoomIsWhatAMessageOnItsWayStillHolds) {
   for (const int m : {3, 4, 7}) {
