@@ -9,6 +9,7 @@
 #include "backend/device_program/device_program.h"
 #include "backend/kernel/update_body.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/value_layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA1.h"
 
@@ -117,7 +118,7 @@ std::vector<std::uint32_t> places_in_order(const Dag& dag) {
 class Projection {
  public:
   Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers, const std::vector<std::uint32_t>& places)
-      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places) {}
+      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places), first_device_(dag.mesh.axes.size(), 0) {}
 
   DeviceProgram run() {
     out_.role = dag_.context->text(role_.name);
@@ -174,23 +175,12 @@ class Projection {
     return static_cast<std::uint32_t>(found - out_.cuts.begin());
   }
 
-  /// Microbatches divide the batch first, replicas each microbatch.
+  /// What every device works on; the first sample is that of the first device, and the share says how many shares behind it another one begins.
   void share_of_batch(const Node& node, Instruction& made) {
-    std::int64_t batch = 0;
-    for (const tensor::Type& type : dag_.input_types) {
-      for (const tensor::Dim& dim : type.dims) {
-        if (dim.sampled) batch = dim.extent;
-      }
-    }
-    std::int64_t index = 0, parts = 1;
-    for (std::size_t d = 0; d < dag_.dims.size() && d < dag::kMaxSplitDims; ++d) {
-      if (node.instance.at[d] == dag::Instance::kNone) continue;
-      index = index * dag_.dims[d].extent + node.instance.at[d];
-      parts *= dag_.dims[d].extent;
-    }
-    made.first_sample = static_cast<std::uint64_t>(index * (batch / parts));
-    made.samples = static_cast<std::uint64_t>(batch / dag_.samples_divisor(node));
-    made.cut = cut_of(node.cut);
+    const Stretch samples = samples_of(dag_, node, first_device_);
+    made.first_sample = static_cast<std::uint64_t>(samples.first);
+    made.samples = static_cast<std::uint64_t>(samples.extent);
+    made.cut = cut_of(sample_axes(dag_, node));
   }
 
   void add(const dag::Action& action) {
@@ -509,6 +499,7 @@ class Projection {
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
+  const std::vector<std::uint32_t> first_device_;  // coordinates
 };
 
 std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {
