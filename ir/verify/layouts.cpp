@@ -41,10 +41,11 @@ class Layouts {
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
       if (!dag_.nodes[i].layout.repeats()) loaded(NodeId::at(i));
     }
-    if (dag_.level < Level::placed || !facts_.ok()) return;  // whether devices have the axes is not known yet
+    if (!facts_.ok()) return;
     for (std::size_t b = 0; b < dag_.bodies.size() && !facts_.enough(); ++b) {
       if (axes_[b] != 0) operations(dag_.bodies[b]);
     }
+    if (dag_.level < Level::placed) return;  // whether devices have the axes is not known yet
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
       if (runs_body(facts_.kind[i])) devices(NodeId::at(i), axes_[dag_.nodes[i].body.index()]);
     }
@@ -128,17 +129,17 @@ class Layouts {
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
       if ((axes >> a & 1) == 0) continue;
       const auto on_axis = [&](tensor::ValueId value) { return dag_.context->layouts[body.graph.value(value).layout].on(dag_.mesh.axes[a].name); };
-      const bool follows = std::any_of(rows.begin(), rows.end(), [&](const tensor::Row& row) {
+      bool known = false, follows = false;  // there is a row of these operands; and one with these results
+      for (const tensor::Row& row : rows) {
+        bool same = true;
         std::size_t i = 0;
-        for (const tensor::ValueId operand : body.graph.operands(op)) {
-          if (on_axis(operand) != row.operands[i++]) return false;
-        }
-        for (i = 0; i < op.num_results; ++i) {
-          if (on_axis(body.graph.result(op, i)) != row.results[i]) return false;
-        }
-        return true;
-      });
-      if (follows) continue;
+        for (const tensor::ValueId operand : body.graph.operands(op)) same = same && on_axis(operand) == row.operands[i++];
+        known = known || same;
+        for (i = 0; i < op.num_results; ++i) same = same && on_axis(body.graph.result(op, i)) == row.results[i];
+        follows = follows || same;
+      }
+      // Below level placed a program may ask for what no row gives, on an axis that its devices turn out not to have.
+      if (follows || (!known && dag_.level < Level::placed)) continue;
       return wrong(op.loc, "the layout of `%{}` in body `{}` does not follow from those of its operands: no row of `{}` has them on axis `{}`", made, facts_.text(body.name),
                    tensor::info(op.op).name, facts_.text(dag_.mesh.axes[a].name));
     }
