@@ -1,7 +1,8 @@
 #pragma once
-// What all IR values of one compilation share: names and places. Every graph and DAG refers to one context, which outlives it.
+// What all IR values of one compilation share: names, places and layouts. Every graph and DAG refers to one context, which outlives it.
 
 #include "ir/cancellation.h"
+#include "ir/layout/layout.h"
 #include "ir/location.h"
 #include "ir/symbol.h"
 
@@ -10,6 +11,7 @@ namespace piper {
 struct Context {
   SymbolTable symbols;
   LocationTable locations;
+  LayoutTable layouts{symbols};
   const Cancellation* cancellation = nullptr;  // of the request that works on it; null: nobody can end it
 
   Context() = default;

@@ -41,7 +41,7 @@ struct Rewrite {
 constexpr Rewrite kRewrites[] = {
     {"split", Level::built, Level::split, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return split(dag, strategy, sink); }},
     {"place", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return place(dag, strategy, sink); }},
-    // Replication speaks of the axes that placement leaves whole.
+    // Replication speaks of the axes that placement leaves whole; the two together reach the level.
     {"replicate", Level::split, Level::placed, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return replicate(dag, strategy, sink); }},
     // The homes of parameters are those of training: a forward-only program reads them where training updates them.
     {"drop_backward", Level::placed, Level::placed, [](Dag& dag, const auto&, const auto&, auto&) { return drop_backward(dag), true; }, true},

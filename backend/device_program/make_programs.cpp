@@ -9,6 +9,7 @@
 #include "backend/device_program/device_program.h"
 #include "backend/kernel/update_body.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/value_layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA1.h"
 
@@ -43,15 +44,17 @@ class Bodies {
       const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
       // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
-      if (bucket.cut == dag::Cut::state) put_in_blocks(body, {0, 1, body.num_inputs});
-      if (bucket.cut == dag::Cut::gradients) put_in_blocks(body, {0, body.num_inputs});
+      const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+      if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::parameters)) put_in_blocks(body, {0, body.num_inputs});
+      if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients)) put_in_blocks(body, {1});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
     }
     return entry->second;
   }
   std::uint32_t sum_squares(const dag::Bucket& bucket) {
     const std::vector<std::int64_t> elements = squared_elements(dag_, bucket);
-    const bool whole = bucket.cut == dag::Cut::state;  // the gradients of which a block is squared
+    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+    const bool whole = layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients);  // the gradients of which a block is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
       KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements), target_);
@@ -117,7 +120,7 @@ std::vector<std::uint32_t> places_in_order(const Dag& dag) {
 class Projection {
  public:
   Projection(const Dag& dag, const dag::Role& role, Bodies& bodies, const std::vector<std::uint32_t>& message_numbers, const std::vector<std::uint32_t>& places)
-      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places) {}
+      : dag_(dag), role_(role), bodies_(bodies), message_numbers_(message_numbers), places_(places), first_device_(dag.mesh.axes.size(), 0) {}
 
   DeviceProgram run() {
     out_.role = dag_.context->text(role_.name);
@@ -174,23 +177,12 @@ class Projection {
     return static_cast<std::uint32_t>(found - out_.cuts.begin());
   }
 
-  /// Microbatches divide the batch first, replicas each microbatch.
+  /// What every device works on; the first sample is that of the first device, and the share says how many shares behind it another one begins.
   void share_of_batch(const Node& node, Instruction& made) {
-    std::int64_t batch = 0;
-    for (const tensor::Type& type : dag_.input_types) {
-      for (const tensor::Dim& dim : type.dims) {
-        if (dim.sampled) batch = dim.extent;
-      }
-    }
-    std::int64_t index = 0, parts = 1;
-    for (std::size_t d = 0; d < dag_.dims.size() && d < dag::kMaxSplitDims; ++d) {
-      if (node.instance.at[d] == dag::Instance::kNone) continue;
-      index = index * dag_.dims[d].extent + node.instance.at[d];
-      parts *= dag_.dims[d].extent;
-    }
-    made.first_sample = static_cast<std::uint64_t>(index * (batch / parts));
-    made.samples = static_cast<std::uint64_t>(batch / dag_.samples_divisor(node));
-    made.cut = cut_of(node.cut);
+    const Stretch samples = samples_of(dag_, node, first_device_);
+    made.first_sample = static_cast<std::uint64_t>(samples.first);
+    made.samples = static_cast<std::uint64_t>(samples.extent);
+    made.cut = cut_of(sample_axes(dag_, node));
   }
 
   void add(const dag::Action& action) {
@@ -306,7 +298,7 @@ class Projection {
     const bool clipped = numbers > dag_.gradient_values(bucket);
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
+    const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).extent(dag::BucketState::slot));
     const std::uint64_t gradients = offset(action, 0);
     const std::uint64_t scalars = out_.scalars_offset;
     const std::uint64_t factor = clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);
@@ -403,8 +395,8 @@ class Projection {
     part.out = offset(action, num_inputs);
     part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.bytes) / tensor::dtype_bytes(dtype);
     part.dtype = abi_dtype(dtype);
-    part.share = one_block && bucket.cut == dag::Cut::state ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
-    const bool own = scatters_members(node.kind) ? dag_.cuts_gradients(bucket) : unites_blocks(node.kind) && dag_.cuts_parameters(bucket);
+    part.share = one_block && !layout.in_blocks(dag::BucketState::gradients) ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
+    const bool own = scatters_members(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : unites_blocks(node.kind) && layout.in_blocks(dag::BucketState::parameters);
     if (own) part.flags |= PIPER_OWN_BLOCK;
     if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ADDS;
     return part;
@@ -445,13 +437,13 @@ class Projection {
   }
 
   void add_params() {
-    struct State {
+    struct Places {
       std::uint64_t parameters = PIPER_NO_OFFSET, gradients = PIPER_NO_OFFSET, optimizer = PIPER_NO_OFFSET;
     };
-    std::map<std::uint32_t, State> buckets;  // ascending: in the order of the DAG
+    std::map<std::uint32_t, Places> buckets;  // ascending: in the order of the DAG
     for (const dag::Buffer& buffer : role_.buffers) {
       if (!buffer.bucket.valid()) continue;
-      State& state = buckets[buffer.bucket.value()];
+      Places& state = buckets[buffer.bucket.value()];
       const std::uint64_t offset = static_cast<std::uint64_t>(buffer.offset);
       if (buffer.cls == dag::BufferClass::parameters) state.parameters = offset;
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
@@ -465,15 +457,15 @@ class Projection {
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const tensor::Param& param = dag_.params[bucket.params[i].index()];
         const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
-        const auto at = static_cast<std::uint64_t>(layout.offsets[i]), block = static_cast<std::uint64_t>(layout.block());
+        const auto at = [&](dag::BucketState state) { return static_cast<std::uint64_t>(layout.offset(state, i)); };
         ProgramParam made;
         made.name = dag_.context->text(param.name);
         for (const tensor::Dim& dim : type.dims) made.dims.push_back(dim.extent);
         PiperParam& entry = made.entry;
-        entry.offset = state.parameters + (bucket.cut == dag::Cut::parameters ? 0 : at);
-        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + (bucket.cut >= dag::Cut::gradients ? 0 : at);
+        entry.offset = state.parameters + at(dag::BucketState::parameters);
+        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + at(dag::BucketState::gradients);
         for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
-          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * block + (shared ? 0 : at) : PIPER_NO_OFFSET;
+          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot)) + at(dag::BucketState::slot) : PIPER_NO_OFFSET;
         }
         entry.slots_on_host = bucket.state_on_host ? 1 : 0;
         entry.elements = static_cast<std::uint64_t>(type.elements());
@@ -483,10 +475,10 @@ class Projection {
         entry.counted = in_set(bucket.homes.front());
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
         if (shared) {
-          entry.first = at / tensor::dtype_bytes(type.dtype);
-          entry.block = block / tensor::dtype_bytes(type.dtype);
+          entry.first = static_cast<std::uint64_t>(layout.offsets[i]) / tensor::dtype_bytes(type.dtype);
+          entry.block = static_cast<std::uint64_t>(layout.block()) / tensor::dtype_bytes(type.dtype);
           entry.share = cut_of(bucket.flat) + 1;
-          entry.in_blocks = bucket.cut == dag::Cut::parameters ? PIPER_VALUES_IN_BLOCKS : bucket.cut == dag::Cut::gradients ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
+          entry.in_blocks = layout.in_blocks(dag::BucketState::parameters) ? PIPER_VALUES_IN_BLOCKS : layout.in_blocks(dag::BucketState::gradients) ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
         }
         out_.params.push_back(std::move(made));
       }
@@ -509,6 +501,7 @@ class Projection {
   const std::vector<std::uint32_t>& places_;
   DeviceProgram out_;
   std::vector<std::uint32_t> stream_of_;  // per stream of the DAG
+  const std::vector<std::uint32_t> first_device_;  // coordinates
 };
 
 std::string hash_of(const DeviceProgram& program, const std::vector<KernelBody>& bodies) {

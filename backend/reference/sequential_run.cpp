@@ -10,6 +10,7 @@
 #include "backend/kernel/update_body.h"
 #include "backend/reference/rank_memory.h"
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/value_layout.h"
 
 namespace piper::backend {
 
@@ -64,28 +65,19 @@ struct SequentialRun::State : RankMemory {
 
   tensor::DType bucket_dtype(const dag::Bucket& bucket) const { return dag.param_types[bucket.params.front().index()].dtype; }
 
-  /// Whole axes over which `cut` divides samples: this rank's number among the shares.
-  std::uint64_t share(AxisMask cut, std::uint64_t r) const {
+  /// This rank's number among those that share a bucket along these axes.
+  std::uint64_t share(AxisMask axes, std::uint64_t r) const {
     std::uint64_t number = 0;
     for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
-      if (cut >> a & 1u) number = number * dag.mesh.axes[a].size + coordinates[r][a];
+      if (axes >> a & 1u) number = number * dag.mesh.axes[a].size + coordinates[r][a];
     }
     return number;
   }
 
   void samples_of(const Node& node, std::uint64_t r, std::uint64_t& first, std::uint64_t& count) const {
-    std::int64_t batch = 0;
-    for (const tensor::Type& type : dag.input_types) {
-      for (const tensor::Dim& dim : type.dims) batch = dim.sampled ? dim.extent : batch;
-    }
-    std::int64_t index = 0, parts = 1;
-    for (std::size_t d = 0; d < dag.dims.size(); ++d) {
-      if (node.instance.at[d] == dag::Instance::kNone) continue;
-      index = index * dag.dims[d].extent + node.instance.at[d];
-      parts *= dag.dims[d].extent;
-    }
-    count = static_cast<std::uint64_t>(batch / dag.samples_divisor(node));
-    first = static_cast<std::uint64_t>(index * (batch / parts)) + share(node.cut, r) * count;
+    const Stretch samples = dag::samples_of(dag, node, coordinates[r]);
+    first = static_cast<std::uint64_t>(samples.first);
+    count = static_cast<std::uint64_t>(samples.extent);
   }
 
   bool run(const KernelBody& body, std::vector<void*> operands, std::span<const std::uint8_t> accumulate, std::uint64_t first_sample = 0) {

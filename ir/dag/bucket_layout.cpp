@@ -13,6 +13,7 @@ BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
     layout.bytes += aligned(dag.param_types[param.index()].bytes());
   }
   layout.parts = dag.extent(bucket.flat);
+  layout.cut = bucket.cut;
   const std::int64_t unit = layout.parts * kAlignment;
   layout.bytes = (layout.bytes + unit - 1) / unit * unit;
   return layout;

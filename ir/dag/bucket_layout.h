@@ -3,7 +3,7 @@
 //
 // A bucket is flat: parameter after parameter, each from a boundary on, at the same offset in its parameters, its gradients and each slot of its optimizer
 // state. Where axes cut it (`Bucket::flat`), it ends with so much padding that all blocks are equal and begin at a boundary. Padding stays 0. Device number i
-// along these axes reduces and updates block i and keeps the optimizer state of that block alone; parameters and gradients have room for all.
+// along these axes reduces and updates block i and keeps the optimizer state of that block alone; parameters and gradients have room for all, or as `Bucket::cut` says for their block too.
 //
 //   layer1.w 100 bytes, layer1.b 20 bytes, flat over dp: 4     offsets 0, 128     bytes 256     block 64
 
@@ -14,11 +14,21 @@
 
 namespace piper::dag {
 
+/// What of a bucket lies on a device all the time. A slot is one value per parameter of the optimizer's state.
+enum class BucketState : std::uint8_t { parameters, gradients, slot };
+
 struct BucketLayout {
   std::vector<std::int64_t> offsets;  // bytes, of each parameter inside the bucket
-  std::int64_t bytes = 0;             // of the parameters, padding included; of the gradients alike
+  std::int64_t bytes = 0;             // end to end, padding included
   std::int64_t parts = 1;             // equal blocks
-  std::int64_t block() const { return bytes / parts; }  // of each slot on one device
+  Cut cut = Cut::nothing;             // what a device has its block of alone
+
+  std::int64_t block() const { return bytes / parts; }
+  bool in_blocks(BucketState state) const { return cut >= (state == BucketState::parameters ? Cut::parameters : state == BucketState::gradients ? Cut::gradients : Cut::state); }
+  /// On one device.
+  std::int64_t extent(BucketState state) const { return in_blocks(state) ? block() : bytes; }
+  /// Of a parameter, from where that state begins. In a block parameters do not begin: which part of them is in it says the device's number.
+  std::int64_t offset(BucketState state, std::size_t position) const { return in_blocks(state) ? 0 : offsets[position]; }
 };
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);

@@ -5,6 +5,7 @@
 
 #include "ir/dag/bucket_layout.h"
 #include "ir/dag/plan.h"
+#include "ir/dag/value_layout.h"
 
 namespace piper::dag {
 
@@ -99,7 +100,7 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
   for (std::size_t i = 0; i < dims.size() && i < kMaxSplitDims; ++i) {
     if (node.instance.at[i] != Instance::kNone) parts *= dims[i].extent;
   }
-  return parts * extent(node.cut);
+  return parts * extent(sample_axes(*this, node));
 }
 
 std::size_t Dag::trained_buckets() const {

@@ -68,7 +68,7 @@ struct Input {
 struct alignas(64) Node {
   NodeKind kind = NodeKind::chunk;
   Pass pass = Pass::F;     // chunk; messages: the pass whose values they carry
-  AxisMask cut = 0;        // axes over which the node's samples are divided (`replicate`); other whole axes repeat its work
+  LayoutId layout;         // load: of its value; those of others follow (`layout_of`)
   ChunkId chunk;           // chunk; messages: the chunk that made (send) or reads (recv) the values
   BodyId body;             // chunk
   Instance instance;
@@ -195,7 +195,7 @@ struct Dag {
   /// The type of an output: of one device's part. Outputs of an all_gather stand member by member, each member's inputs in order.
   /// A scalar of type f32 where the node's inputs are incomplete. The reference stays valid as long as the DAG's tables.
   const tensor::Type& output_type(Port port) const;
-  /// Into how many equal parts the samples of the batch are divided for one device of this node: split dimensions and `cut` axes.
+  /// Into how many equal parts the samples of the batch are divided for one device of this node: by split dimensions and by the layouts of its values.
   std::int64_t samples_divisor(const Node& node) const;
   /// Its parameters stay as they start.
   bool frozen(const Bucket& bucket) const { return !bucket.params.empty() && params[bucket.params.front().index()].frozen; }

@@ -16,7 +16,7 @@ namespace piper::dag {
 using BucketId = Id<struct BucketTag>;
 
 enum class NodeKind : std::uint8_t {
-#define NODE(name, traffic, subjects, samples, state) name,
+#define NODE(name, traffic, subjects, state) name,
 #include "ir/dag/nodes.def"
 #undef NODE
 };
@@ -33,11 +33,11 @@ struct NodeTraits {
   std::string_view name;
   Traffic traffic;
   std::uint8_t subjects;
-  bool samples, state;
+  bool state;
 };
 
 inline constexpr auto kNodeTraits = std::to_array<NodeTraits>({
-#define NODE(name, traffic, subjects, samples, state) {#name, Traffic::traffic, subjects, samples, state},
+#define NODE(name, traffic, subjects, state) {#name, Traffic::traffic, subjects, state},
 #include "ir/dag/nodes.def"
 #undef NODE
 });
@@ -63,7 +63,6 @@ constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traf
 constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == Traffic::scatter; }
 constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
 constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
-constexpr bool has_samples(NodeKind kind) { return traits(kind).samples; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
 constexpr bool may_speak_of(NodeKind kind, std::uint8_t subjects) { return (traits(kind).subjects & subjects) != 0; }
 

@@ -63,7 +63,7 @@ class NodesParser {
     if (reader_.accept("outputs")) outputs = static_cast<std::uint32_t>(reader_.integer("a number of outputs", 0, 1 << 20));
     node.num_outputs = outputs == kNone ? 0 : outputs;
     if (reader_.accept("on")) node.devices = dag_.device_sets.intern(reader_.device_set(dag_.mesh));
-    if (reader_.accept("cut")) node.cut = parse_axes(reader_, dag_.mesh);
+    if (node.subject.input().valid() && !reader_.failed()) node.layout = reader_.layout(dag_.mesh, dag_.input_types[node.subject.input().index()]);
     if (reader_.accept("stream")) node.stream = StreamId(names_.find(reader_, names_.streams, "a stream"));
     if (reader_.accept("group")) {
       dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);

@@ -12,6 +12,7 @@ namespace piper::dag {
 namespace {
 
 using directive::print_device_set;
+using directive::print_layout;
 using directive::print_name;
 using directive::print_number;
 using directive::print_string;
@@ -244,9 +245,9 @@ class Printer : NamePrinter {
       os_ << " on ";
       devices(node.devices);
     }
-    if (node.cut != 0) {
-      os_ << " cut ";
-      axes(node.cut);
+    if (!node.layout.repeats()) {
+      os_ << ' ';
+      print_layout(os_, node.layout, *dag_.context);
     }
     if (node.stream.valid()) {
       os_ << " stream ";

@@ -4,6 +4,7 @@
 
 namespace piper::dag {
 
+using directive::print_layout;
 using directive::print_name;
 using directive::print_type;
 using directive::TextReader;
@@ -56,6 +57,7 @@ void print_ports(const Dag& dag, llvm::raw_ostream& os, const Body& body, const 
     print_name(os, name);
     os << ": " << ref(port_kind_name(port.kind)) << ' ';
     print_type(os, body.graph.type(port.value), symbols);
+    print_layout(os, body.graph.value(port.value).layout, *dag.context);
     if (port.param.valid()) {
       os << " param ";
       print_name(os, symbols.text(dag.params[port.param.index()].name));
@@ -98,6 +100,7 @@ struct PendingPort {
   BodyPort port;
   std::string name;
   tensor::Type type;
+  LayoutId layout;
   TextReader::Token where;
 };
 
@@ -121,6 +124,7 @@ std::vector<PendingPort> parse_ports(TextReader& reader, const Dag& dag, llvm::S
     }
     each.port.kind = static_cast<PortKind>(k);
     each.type = reader.type();
+    each.layout = reader.layout(dag.mesh, each.type);
     if (reader.accept("param")) each.port.param = tensor::ParamId(find_by_name(reader, dag.params, "a parameter"));
     if (reader.accept("loss")) each.port.loss = tensor::LossId(find_by_name(reader, dag.losses, "a loss"));
     if (reader.accept("input")) each.port.input = tensor::InputId(find_by_name(reader, dag.inputs, "an input"));
@@ -189,9 +193,13 @@ void parse_body(TextReader& reader, Dag& dag, llvm::StringMap<std::uint32_t>& gl
         if (has_lines) return reader.fail(Code::unknown_dag_name, each.where, "the body has no value `%{}`", each.name);
         // A body known by its signature alone: every port is a value without a definition.
         each.port.value = body.graph.add_leaf(each.type, name);
+        body.graph.set_layout(each.port.value, each.layout);
         values.try_emplace(name, each.port.value);
       } else {
         each.port.value = found->second;
+        if (body.graph.value(found->second).layout != each.layout) {
+          return reader.fail(Code::misnamed_dag_value, each.where, "the signature says another layout of `%{}` than the body", each.name);
+        }
         if (body.graph.type(found->second) != each.type) {
           return reader.fail(Code::misnamed_dag_value, each.where, "the signature says that `%{}` is `{}`, the body that it is `{}`", each.name,
                              tensor::print(each.type, reader.context().symbols),

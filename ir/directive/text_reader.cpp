@@ -276,6 +276,26 @@ tensor::Type TextReader::type() {
   return type;
 }
 
+LayoutId TextReader::layout(const Mesh& mesh, const tensor::Type& type) {
+  Layout layout;
+  if (!accept("<")) return {};
+  do {
+    const Token where = token_;
+    const Symbol axis = symbol("an axis");
+    expect(":");
+    const AxisShare how = accept("+") ? AxisShare::partial() : accept("flat") ? AxisShare::flat() : AxisShare::cut(symbol("a dimension"));
+    if (failed_) return {};
+    if (mesh.find(axis) == mesh.axes.size()) return fail(Code::unknown_dag_name, where, "no axis is named `{}`", where.text), LayoutId();
+    if (layout.on(axis) != AxisShare()) return fail(Code::repeated_dag_name, where, "`{}` cuts this value twice", where.text), LayoutId();
+    if (how.share == Share::cut && !type.find(how.dim)) {
+      return fail(Code::unknown_dag_name, where, "this value has no dimension `{}` that could be cut", context_.text(how.dim)), LayoutId();
+    }
+    layout.add(axis, how);
+  } while (!failed_ && accept(","));
+  expect(">");
+  return failed_ ? LayoutId() : context_.layouts.intern(std::move(layout));
+}
+
 DeviceSet TextReader::device_set(const Mesh& mesh) {
   DeviceSet set;
   set.at.assign(mesh.axes.size(), DeviceSet::kWhole);
@@ -351,6 +371,17 @@ void print_number(llvm::raw_ostream& os, double value) {
   char buffer[40];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, std::isnan(value) ? std::fabs(value) : value);
   os << llvm::StringRef(buffer, static_cast<std::size_t>(end - buffer));
+}
+
+void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context) {
+  if (layout.repeats()) return;
+  const auto name = [](std::string_view text) {
+    std::string quoted;
+    llvm::raw_string_ostream to(quoted);
+    print_name(to, text);
+    return quoted;
+  };
+  os << '<' << piper::print(context.layouts[layout], context.symbols, name) << '>';
 }
 
 void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols) {

@@ -52,6 +52,8 @@ class TextReader {
   double number(std::string_view what);
   /// `f32[batch: 32*, seq: 128]`.
   tensor::Type type();
+  /// `<dp: batch, tp: +>` of a value of that type; nothing: it repeats.
+  LayoutId layout(const Mesh& mesh, const tensor::Type& type);
   /// `cluster[pp: 1]`.
   DeviceSet device_set(const Mesh& mesh);
   /// An optional location; invalid when none stands here.
@@ -94,6 +96,8 @@ class TextReader {
 /// A name as it stands in the text: quoted when it is not made of letters, digits, `_` and `.`.
 void print_name(llvm::raw_ostream& os, std::string_view name);
 void print_string(llvm::raw_ostream& os, std::string_view text);
+/// `<dp: batch, tp: +>`; nothing where all axes repeat.
+void print_layout(llvm::raw_ostream& os, LayoutId layout, const Context& context);
 /// The shortest text that reads back as the same number.
 void print_number(llvm::raw_ostream& os, double value);
 void print_device_set(llvm::raw_ostream& os, const DeviceSet& set, const Mesh& mesh, const SymbolTable& symbols);

@@ -38,6 +38,7 @@ struct Value {
   NodeId def;                // invalid: an input, a weight or a port of the graph
   std::uint16_t result = 0;  // position among the results of `def`
   Symbol name;               // stable name for text and generated code; unique in the graph, derived from op and logical path
+  LayoutId layout = {};      // in bodies: what each device holds of it
 };
 
 struct Node {
@@ -137,6 +138,7 @@ class Graph {
   std::vector<Node>& mutable_nodes() { return nodes_; }
   /// Mutable access for passes that divide extents in place.
   std::vector<Value>& mutable_values() { return values_; }
+  void set_layout(ValueId value, LayoutId layout) { values_[value.index()].layout = layout; }
   /// Appends an op with known result types and names: what a reader of text has. No rule is checked; `verify` does that.
   NodeId add_unchecked(Node node, std::span<const ValueId> operands, std::span<const Type> types, std::span<const Symbol> names);
 

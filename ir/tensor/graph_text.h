@@ -16,7 +16,8 @@
 //     grad "mlp.0.up" %d.mlp.0.up
 //   }
 //
-// A leaf that is neither input nor weight is `%name = port TYPE`. Where a line has a location, `loc(...)` ends it.
+// A leaf that is neither input nor weight is `%name = port TYPE`. In a body a type is followed by the layout of the value, where some axis does not repeat it:
+// `f32[batch: 4*, dim: 8]<dp: batch>` (ir/layout). Where a line has a location, `loc(...)` ends it.
 
 #include <optional>
 #include <string>
@@ -44,6 +45,8 @@ std::string number_text(double number);
 std::string name_text(std::string_view name);
 std::string quoted_text(std::string_view text);
 std::string init_text(const Init& init);
+/// `<dp: batch, tp: +>`
+std::string layout_text(const Context& context, LayoutId layout);
 
 /// Reads a graph and verifies it; nothing after reporting what is wrong.
 std::optional<Graph> parse(std::string_view text, Context& context, DiagnosticSink& sink);

@@ -1,4 +1,4 @@
-// Which cuts of the operands need no communication, and in which ops samples stay independent.
+// Which parts of the operands give which parts of the results, and in which ops samples stay independent.
 
 #include <algorithm>
 
@@ -10,98 +10,161 @@ namespace {
 
 bool contains(const std::vector<Symbol>& dims, Symbol name) { return std::find(dims.begin(), dims.end(), name) != dims.end(); }
 
-/// Operands that have dimension `dim` are all cut along it, the others are whole.
-bool cut_where_present(std::span<const Type> operands, std::span<const Symbol> cut, Symbol dim) {
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool has = operands[i].find(dim).has_value();
-    if (cut[i] != (has ? dim : Symbol())) return false;
+class Rows {
+ public:
+  Rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) : op_(op), operands_(operands), results_(results), attrs_(attrs) {}
+
+  std::vector<Row> list() {
+    add(parts({}), results_of({}));
+    by_dimensions();
+    by_summands();
+    return std::move(rows_);
   }
-  return true;
-}
 
-using Layout = std::optional<ResultLayout>;
+ private:
+  using Shares = llvm::SmallVector<AxisShare, 4>;
+  using ResultShares = llvm::SmallVector<AxisShare, 3>;
 
-Layout cut_along(Symbol dim) { return ResultLayout{dim, false}; }
-Layout partial() { return ResultLayout{{}, true}; }
+  void add(Shares operands, ResultShares results) { rows_.push_back({std::move(operands), std::move(results)}); }
 
-Layout lookup_layout(const Type& table, std::span<const Symbol> cut) {
-  if (cut[0].valid() && cut[1].valid()) return std::nullopt;
-  if (cut[1].valid()) return cut_along(cut[1]);
-  if (table.dims[0].name == cut[0]) return std::nullopt;  // rows that other parts hold
-  return cut_along(cut[0]);
-}
+  /// The operands, those that have the dimension cut along it.
+  Shares parts(Symbol dim) const { return cut_where_present<Shares>(operands_, dim); }
+  ResultShares results_of(Symbol dim) const { return cut_where_present<ResultShares>(results_, dim); }
+  ResultShares partial_results() const { return ResultShares(results_.size(), AxisShare::partial()); }
+  template <typename List>
+  static List cut_where_present(std::span<const Type> types, Symbol dim) {
+    List shares;
+    for (const Type& type : types) shares.push_back(dim.valid() && type.find(dim) ? AxisShare::cut(dim) : AxisShare());
+    return shares;
+  }
 
-Layout lookup_grad_layout(const Type& indices, std::span<const Symbol> cut) {
-  if (!cut[1].valid()) return std::nullopt;
-  if (indices.find(cut[1])) return cut[0] == cut[1] ? partial() : std::nullopt;
-  return cut[0].valid() ? std::nullopt : cut_along(cut[1]);
-}
+  /// Element by element along it.
+  void along(Symbol dim) { add(parts(dim), results_of(dim)); }
+  /// Each part holds a term of a sum along it.
+  void to_summands(Symbol dim) { add(parts(dim), partial_results()); }
+  /// Linear in these operands together.
+  void linear(std::initializer_list<std::size_t> in) {
+    Shares shares(operands_.size());
+    for (const std::size_t i : in) shares[i] = AxisShare::partial();
+    add(std::move(shares), partial_results());
+  }
 
-Layout attend_layout(std::span<const Type> operands, std::span<const Symbol> cut, const Attrs& attrs, bool gradient) {
-  const Type& q = operands[0];
-  const Type& k = operands[1];
-  const std::size_t rank = q.dims.size();
-  const Symbol position = q.dims[rank - 3].name, head = q.dims[rank - 2].name;
-  const Symbol key_head = k.dims[rank - 2].name;
-  const auto follows_query = [&](Symbol dim) {  // out, lse and dout are cut with q
-    for (std::size_t i = 3; i < operands.size(); ++i) {
-      if (cut[i] != dim) return false;
+  /// Of all types, each once.
+  std::vector<Symbol> dimensions() const {
+    std::vector<Symbol> dims;
+    for (const std::span<const Type> types : {operands_, results_}) {
+      for (const Type& type : types) {
+        for (const Dim& dim : type.dims) {
+          if (!contains(dims, dim.name)) dims.push_back(dim.name);
+        }
+      }
     }
-    return true;
-  };
-  // A leading dimension: every head of every position stays whole.
-  if (cut[0].valid() && *q.find(cut[0]) + 3 < rank) {
-    if (cut[1] == cut[0] && cut[2] == cut[0] && follows_query(cut[0])) return cut_along(cut[0]);
-    return std::nullopt;
+    return dims;
   }
-  // Heads, where each part keeps its query heads together with the key heads that they use.
-  if (cut[0] == head && cut[1] == key_head && cut[2] == key_head && follows_query(head)) return cut_along(head);
-  // Values of width u are mixed by the same weights; their adjoint alone would not need the others'.
-  if (!gradient && !cut[0].valid() && !cut[1].valid() && cut[2].valid() && cut[2] == operands[2].dims.back().name) {
-    return std::nullopt;  // out is cut, lse is not: no common layout
+
+  void by_dimensions() {
+    if (op_ == Op::attend || op_ == Op::attend_grad) return attention();
+    for (const Symbol dim : dimensions()) by_dimension(dim);
   }
-  // Queries attend independently when no mask knows their position; dk and dv would then be sums.
-  if (!gradient && !attrs.causal && cut[0] == position && !cut[1].valid() && !cut[2].valid()) return cut_along(position);
-  return std::nullopt;
-}
+
+  void by_dimension(Symbol dim) {
+    const bool named = contains(attrs_.dims, dim);
+    switch (op_) {
+      case Op::contract: case Op::sum:
+        return named ? to_summands(dim) : along(dim);
+      case Op::contract_add:
+        if (!named) return along(dim);
+        to_summands(dim);
+        rows_.back().operands[2] = AxisShare::partial();
+        return;
+      case Op::rename: {
+        if (!operands_[0].find(dim)) return;  // what it was called tells
+        const auto at = std::find(attrs_.dims.begin(), attrs_.dims.end(), dim);
+        return add(parts(dim), results_of(at == attrs_.dims.end() ? dim : attrs_.dims2[static_cast<std::size_t>(at - attrs_.dims.begin())]));
+      }
+      case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
+      case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad:
+      case Op::cross_entropy: case Op::cross_entropy_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
+        return named ? void() : along(dim);
+      case Op::lookup:
+        return dim == operands_[0].dims[0].name && !operands_[1].find(dim) ? void() : lookup(dim);  // rows that other parts hold
+      case Op::lookup_grad:
+        if (operands_[0].find(dim)) return to_summands(dim);
+        return operands_[1].find(dim) ? along(dim) : void();
+      case Op::dropout:
+        return is_sampled(dim) ? along(dim) : void();  // what it draws is numbered within a sample
+      case Op::iota: return;  // by the position in the whole
+      case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
+      case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
+      case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad:
+      case Op::select_ge: case Op::select_lt: case Op::cast: case Op::fill: case Op::broadcast: case Op::permute:
+        return along(dim);
+      case Op::attend: case Op::attend_grad: return;
+    }
+  }
+
+  bool is_sampled(Symbol dim) const { return operands_[0].dims[*operands_[0].find(dim)].sampled; }
+
+  /// Of the table all but its rows, of the indices all.
+  void lookup(Symbol dim) {
+    Shares shares(2);
+    shares[operands_[1].find(dim) ? 1 : 0] = AxisShare::cut(dim);
+    add(std::move(shares), results_of(dim));
+  }
+
+  void attention() {
+    const bool gradient = op_ == Op::attend_grad;
+    const Type &q = operands_[0], &k = operands_[1];
+    const std::size_t rank = q.dims.size();
+    // Of keys and values; all else goes with the queries.
+    const auto add_cut = [&](Symbol of_query, AxisShare of_key, AxisShare of_key_gradient) {
+      Shares shares(operands_.size(), AxisShare::cut(of_query));
+      shares[1] = shares[2] = of_key;
+      ResultShares results(results_.size(), AxisShare::cut(of_query));
+      if (gradient) results[1] = results[2] = of_key_gradient;
+      add(std::move(shares), std::move(results));
+    };
+    for (std::size_t i = 0; i + 3 < rank; ++i) {  // every head of every position stays whole
+      const AxisShare cut = AxisShare::cut(q.dims[i].name);
+      add_cut(q.dims[i].name, cut, cut);
+    }
+    const AxisShare heads = AxisShare::cut(k.dims[k.dims.size() - 2].name);  // each part keeps its query heads together with the key heads that they use
+    add_cut(q.dims[rank - 2].name, heads, heads);
+    // Queries attend independently where no mask knows their position.
+    if (!attrs_.causal) add_cut(q.dims[rank - 3].name, {}, AxisShare::partial());
+  }
+
+  void by_summands() {
+    switch (op_) {
+      case Op::add: case Op::sub: case Op::concat: return linear({0, 1});
+      case Op::mul: case Op::contract: return linear({0}), linear({1});
+      case Op::contract_add: return linear({0, 2}), linear({1, 2});
+      case Op::div: case Op::neg: case Op::scale: case Op::dropout: case Op::sum: case Op::slice: case Op::pad: case Op::shift: case Op::rotary: case Op::lookup:
+      case Op::rename: case Op::broadcast: case Op::permute: return linear({0});
+      case Op::cast: return dtype_bytes(results_[0].dtype) >= dtype_bytes(operands_[0].dtype) ? linear({0}) : void();  // the sum of what was rounded is another
+      case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad: case Op::softmax_grad: case Op::log_softmax_grad: case Op::rms_norm_grad: case Op::layer_norm_grad:
+      case Op::lookup_grad: return linear({1});
+      case Op::select_ge: case Op::select_lt: case Op::max_grad: case Op::cross_entropy_grad: return linear({2});
+      case Op::attend:
+        linear({2});
+        rows_.back().results[1] = {};  // what the values are weighed by
+        return;
+      case Op::attend_grad: return linear({5});
+      case Op::maximum: case Op::minimum: case Op::offset: case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos:
+      case Op::tanh: case Op::sigmoid: case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::fill: case Op::iota: case Op::max: case Op::softmax:
+      case Op::log_softmax: case Op::rms_norm: case Op::layer_norm: case Op::cross_entropy: return;
+    }
+  }
+
+  const Op op_;
+  const std::span<const Type> operands_, results_;
+  const Attrs& attrs_;
+  std::vector<Row> rows_;
+};
 
 }  // namespace
 
-std::optional<ResultLayout> layout(Op op, std::span<const Type> operands, std::span<const Symbol> cut, const Attrs& attrs) {
-  const auto first = std::find_if(cut.begin(), cut.end(), [](Symbol dim) { return dim.valid(); });
-  if (first == cut.end()) return ResultLayout{};
-  const Symbol dim = *first;
-  switch (op) {
-    case Op::contract:
-      if (contains(attrs.dims, dim)) return cut[0] == dim && cut[1] == dim ? partial() : std::nullopt;
-      break;
-    case Op::contract_add:
-      if (contains(attrs.dims, dim)) return std::nullopt;  // each part would add all of c
-      break;
-    case Op::sum:
-      if (contains(attrs.dims, dim)) return partial();
-      break;
-    case Op::rename: {
-      const auto at = std::find(attrs.dims.begin(), attrs.dims.end(), dim);
-      return cut_along(at == attrs.dims.end() ? dim : attrs.dims2[static_cast<std::size_t>(at - attrs.dims.begin())]);
-    }
-    case Op::max: case Op::max_grad: case Op::softmax: case Op::softmax_grad: case Op::log_softmax: case Op::log_softmax_grad:
-    case Op::rms_norm: case Op::rms_norm_grad: case Op::layer_norm: case Op::layer_norm_grad:
-    case Op::cross_entropy: case Op::cross_entropy_grad: case Op::slice: case Op::pad: case Op::shift: case Op::concat: case Op::rotary:
-      if (contains(attrs.dims, dim)) return std::nullopt;
-      break;
-    case Op::lookup: return lookup_layout(operands[0], cut);
-    case Op::lookup_grad: return lookup_grad_layout(operands[0], cut);
-    case Op::attend: return attend_layout(operands, cut, attrs, false);
-    case Op::attend_grad: return attend_layout(operands, cut, attrs, true);
-    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::maximum: case Op::minimum: case Op::neg: case Op::scale: case Op::offset:
-    case Op::exp: case Op::log: case Op::sqrt: case Op::rsqrt: case Op::square: case Op::sin: case Op::cos: case Op::tanh: case Op::sigmoid:
-    case Op::softplus: case Op::relu: case Op::gelu: case Op::silu: case Op::relu_grad: case Op::gelu_grad: case Op::silu_grad:
-    case Op::select_ge: case Op::select_lt: case Op::dropout: case Op::cast: case Op::fill: case Op::iota: case Op::broadcast: case Op::permute: break;
-  }
-  // Element by element along `dim`.
-  return cut_where_present(operands, cut, dim) ? cut_along(dim) : std::nullopt;
-}
+std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) { return Rows(op, operands, results, attrs).list(); }
 
 bool is_samplewise(Op op, std::span<const Type> operands, const Attrs& attrs) {
   const auto sampled = [](const Type& type, Symbol name) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/layout/layout.h"
 #include "ir/tensor/graph.h"
 
 namespace piper::tensor {
@@ -50,15 +51,14 @@ struct Cost {
 };
 Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
 
-/// Operand dimensions along which the op may be cut without communication, per mesh axis: what results when operand i is cut along a dimension.
-/// `cut[i]` is the dimension along which operand i is cut (invalid: whole). Gives the dimension along which every result is cut
-/// (`partial` when each part holds a term of a sum), or nothing when that combination of cuts needs communication first.
-/// Two ops have results of several shapes: `lse` of `attend` is cut as `out` is; dq, dk, dv of `attend_grad` are cut as q, k, v are.
-struct ResultLayout {
-  Symbol cut;            // invalid: whole
-  bool partial = false;
+/// What an op makes, on one mesh axis, of operands of which each device has a part: if every operand has the share that the row says, computing on the parts gives results of these
+/// shares, without communication. An op whose result has dimensions of `shape` computes on the extents of the part.
+struct Row {
+  llvm::SmallVector<AxisShare, 4> operands;
+  llvm::SmallVector<AxisShare, 3> results;
 };
-std::optional<ResultLayout> layout(Op op, std::span<const Type> operands, std::span<const Symbol> cut, const Attrs& attrs);
+/// All rows of an op between these types, the one that repeats everything first. Rows of equal operands differ in dimensions that the op itself adds.
+std::vector<Row> rows(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs);
 
 /// What the derivative rule of an op may do: append backward ops. `dy[i]` is invalid where result i has no adjoint.
 /// Gives one adjoint per operand, of the operand's type (it may be `dy` itself); invalid where none is needed (`wanted[i]` false) or the

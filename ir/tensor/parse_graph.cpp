@@ -204,6 +204,26 @@ class GraphParser {
     return type;
   }
 
+  /// `<dp: batch, tp: +>` behind a type; nothing: it repeats.
+  LayoutId layout(const Type& type) {
+    Layout layout;
+    if (!in_.take("<")) return {};
+    do {
+      const std::size_t begin = in_.mark();
+      const Symbol axis = in_.name();
+      in_.expect(":");
+      const AxisShare how = in_.take("+") ? AxisShare::partial() : in_.take("flat") ? AxisShare::flat() : AxisShare::cut(in_.name());
+      if (in_.failed()) return {};
+      if (layout.on(axis) != AxisShare()) return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "`{}` cuts this value twice", text(axis)), LayoutId();
+      if (how.share == Share::cut && !type.find(how.dim)) {
+        return in_.fail_at(Code::malformed_tensor_text, in_.range(begin), "this value has no dimension `{}` that could be cut", text(how.dim)), LayoutId();
+      }
+      layout.add(axis, how);
+    } while (in_.take(","));
+    in_.expect(">");
+    return graph_.context().layouts.intern(std::move(layout));
+  }
+
   RegionId region() {
     RegionId region;
     // Names of regions come from calls, which the language keeps far less deep; a limit keeps the printers' recursion bounded.
@@ -313,13 +333,14 @@ class GraphParser {
 
   void leaf(const Result& result, std::string_view what) {
     Type type = this->type();
+    const LayoutId layout = this->layout(type);
     if (in_.failed()) return;
-    if (what == "port" || what == "count") return define_leaf(result, std::move(type));
+    if (what == "port" || what == "count") return define_leaf(result, std::move(type), layout);
     const Symbol name = in_.quoted();
     if (what == "input") {
       const LocId loc = in_.location();
       if (in_.failed()) return;
-      define_leaf(result, std::move(type));
+      define_leaf(result, std::move(type), layout);
       graph_.inputs.push_back({name, values_.at(result.name), loc});
       return;
     }
@@ -331,11 +352,13 @@ class GraphParser {
     if (!params_.try_emplace(name, ParamId::at(graph_.params.size())).second) {
       return (void)in_.fail_at(Code::repeated_tensor_value, result.range, "a weight named \"{}\" exists already", text(name));
     }
-    define_leaf(result, std::move(type));
+    define_leaf(result, std::move(type), layout);
     graph_.params.push_back({name, values_.at(result.name), init, loc, frozen});
   }
-  void define_leaf(const Result& result, Type type) {
-    values_.emplace(result.name, graph_.add_leaf(std::move(type), result.name));
+  void define_leaf(const Result& result, Type type, LayoutId layout) {
+    const ValueId value = graph_.add_leaf(std::move(type), result.name);
+    graph_.set_layout(value, layout);
+    values_.emplace(result.name, value);
   }
 
   void node(Op op, const std::vector<Result>& results, SourceRange op_range) {
@@ -352,8 +375,11 @@ class GraphParser {
     in_.expect(":");
     const std::size_t types_begin = in_.mark();
     std::vector<Type> types;
-    do types.push_back(type());
-    while (!in_.failed() && in_.take(","));
+    std::vector<LayoutId> layouts;
+    do {
+      types.push_back(type());
+      layouts.push_back(layout(types.back()));
+    } while (!in_.failed() && in_.take(","));
     const SourceRange types_range = in_.range(types_begin);
     in_.expect("@");
     const std::size_t pass_begin = in_.mark();
@@ -388,7 +414,10 @@ class GraphParser {
       return (void)in_.fail_at(Code::tensor_types_differ, types_range, "`{}` gives {}", info(op).name, types_text(inferred.types, graph_.context().symbols));
     }
     const Node& added = graph_.node(graph_.add_unchecked(std::move(node), operands, types, names));
-    for (std::size_t i = 0; i < names.size(); ++i) values_.emplace(names[i], graph_.result(added, i));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      values_.emplace(names[i], graph_.result(added, i));
+      graph_.set_layout(graph_.result(added, i), layouts[i]);
+    }
   }
 
   void loss_line() {

@@ -50,6 +50,10 @@ std::string init_text(const Init& init) {
   return {};
 }
 
+std::string layout_text(const Context& context, LayoutId layout) {
+  return "<" + piper::print(context.layouts[layout], context.symbols, [](std::string_view name) { return name_text(name); }) + ">";
+}
+
 namespace {
 
 class GraphPrinter {
@@ -107,6 +111,10 @@ class GraphPrinter {
     text_ += indent_ + value_text(graph_, value) + " = ";
     text_ += what;
     print_type(type);
+    print_layout(value);
+  }
+  void print_layout(ValueId value) {
+    if (const LayoutId layout = graph_.value(value).layout; !layout.repeats()) text_ += layout_text(graph_.context(), layout);
   }
   void end(LocId loc) {
     if (options_.locations && loc.valid()) text_ += " " + graph_.context().locations.print(loc);
@@ -190,6 +198,7 @@ class GraphPrinter {
     for (std::size_t i = 0; i < node.num_results; ++i) {
       text_ += i == 0 ? " : " : ", ";
       print_type(graph_.type(graph_.result(node, i)));
+      print_layout(graph_.result(node, i));
     }
     text_ += " @";
     text_ += pass_name(node.pass);

@@ -146,17 +146,24 @@ class Completeness {
     }
   }
 
-  /// Passes of a chunk divide their samples alike on the same devices, those that have nothing to compute, too.
+  /// Passes of a chunk divide their samples alike on the same devices.
   void same_shares() {
-    std::vector<std::vector<NodeId>> first(dag_.chunks.size());  // per chunk: one node of each device set, few
+    std::vector<std::vector<NodeId>> first(dag_.chunks.size());  // per chunk: one node with samples of each device set, few
+    std::vector<std::optional<std::optional<AxisMask>>> divided(dag_.bodies.size());
+    const auto of = [&](const Node& node) {
+      std::optional<std::optional<AxisMask>>& known = divided[node.body.index()];
+      if (!known) known = divided_over(dag_, node);
+      return *known;
+    };
     for (std::size_t i = 0; i < dag_.nodes.size() && !facts_.enough(); ++i) {
       if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
+      if (!of(node)) continue;
       std::vector<NodeId>& known = first[node.chunk.index()];
       const auto same = std::find_if(known.begin(), known.end(), [&](NodeId id) { return facts_.node(id).devices == node.devices; });
       if (same == known.end()) {
         known.push_back(NodeId::at(i));
-      } else if (facts_.node(*same).cut != node.cut) {
+      } else if (of(facts_.node(*same)) != of(node)) {
         facts_.sink.report(Code::wrong_edge, node.loc, "`{}` and `{}` divide their samples over different axes", facts_.name(NodeId::at(i)), facts_.name(*same));
       }
     }
@@ -453,7 +460,7 @@ class Completeness {
         if (!once) {
           facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
         }
-        if (dag_.level >= Level::placed && node.cut != dag_.buckets[b].reduce) {
+        if (dag_.level >= Level::placed && summed_over(dag_, node, k) != dag_.buckets[b].reduce) {
           facts_.sink.report(Code::wrong_reduction, dag_.buckets[b].loc, "the gradient `{}` differs along other axes than bucket `{}` is reduced over", facts_.text(port), facts_.text(dag_.buckets[b].name));
         }
       }
@@ -511,9 +518,7 @@ class Completeness {
       elements_[loss].unknown = true;
       return;
     }
-    std::int64_t devices = 1;
-    for (std::size_t axis = 0; axis < dag_.mesh.axes.size(); ++axis) devices *= (maker.cut >> axis & 1) != 0 ? dag_.mesh.axes[axis].size : 1;
-    elements_[loss].summed += of_output * devices;
+    elements_[loss].summed += of_output * dag_.extent(summed_over(dag_, maker, output));
   }
 
   void reports() {
@@ -550,7 +555,7 @@ class Completeness {
         if (++counted[facts_.output(origin)] > 1) {
           facts_.sink.report(Code::wrong_report, node.loc, "`{}` counts `{}` more than once", facts_.name(id), facts_.text(origin));
         }
-        if ((dag_.level >= Level::communicating && over != maker.cut) || (dag_.level == Level::placed && node.cut != maker.cut)) {
+        if (dag_.level >= Level::communicating && over != summed_over(dag_, maker, origin.index)) {
           facts_.sink.report(Code::wrong_report, node.loc, "the loss sum `{}` is not added over exactly the devices that hold parts of the batch", facts_.text(origin));
         }
       });

@@ -30,6 +30,7 @@ class Counts {
     NodeId report;
     std::vector<NodeId> sums, counts, reduces;  // chunks that sum it, in order of the report; count nodes; all_reduce nodes
     std::vector<DeviceSetId> readers;           // sets of the chunks that divide by it
+    AxisMask summed = 0;                        // axes along which the sums are summands
   };
   bool apart() const { return dag_.level >= Level::communicating; }
 
@@ -50,8 +51,10 @@ class Counts {
       of.report = id;
       for (const Input& input : dag_.inputs_of(node)) {
         AxisMask over = 0;
-        const NodeId maker = loss_origin(facts_, input.source, over).node;
+        const Port origin = loss_origin(facts_, input.source, over);
+        const NodeId maker = origin.node;
         if (!runs_body(facts_.node(maker).kind)) continue;
+        of.summed |= summed_over(dag_, facts_.node(maker), origin.index);
         of.sums.push_back(maker);
         loss_of_chunk_[facts_.node(maker).chunk.index()].push_back(node.subject.loss());
       }
@@ -74,7 +77,7 @@ class Counts {
   bool reduced(const OfLoss& of) const {
     if (!apart() || of.sums.empty()) return false;
     const Node& first = facts_.node(of.sums.front());
-    return first.cut != 0 || std::any_of(of.sums.begin(), of.sums.end(), [&](NodeId sum) { return facts_.node(sum).devices != first.devices; }) ||
+    return of.summed != 0 || std::any_of(of.sums.begin(), of.sums.end(), [&](NodeId sum) { return facts_.node(sum).devices != first.devices; }) ||
            std::any_of(of.readers.begin(), of.readers.end(), [&](DeviceSetId reader) { return reader != first.devices; });
   }
 
@@ -98,7 +101,7 @@ class Counts {
     if (of.reduces.size() != wanted) return wrong(loc, "the count of loss `{}` has `{}` all_reduce nodes where it needs `{}`", name, of.reduces.size(), wanted);
     if (of.reduces.empty()) return;
     const dag::Comm& comm = dag_.comms[facts_.node(of.reduces.front()).comm.index()];
-    bool fits = comm.axes == facts_.node(of.sums.front()).cut && comm.members.size() == members.size();
+    bool fits = comm.axes == of.summed && comm.members.size() == members.size();
     for (const NodeId member : of.reduces) {
       const Node& node = facts_.node(member);
       const auto inputs = dag_.inputs_of(node);
@@ -124,13 +127,12 @@ class Counts {
     bool loads = true;
     for (const Input& input : dag_.inputs_of(node)) {
       const Node& load = facts_.node(input.source.node);
-      loads = loads && load.kind == NodeKind::load && load.subject.input() == dag_.losses[l].mask->targets && (!apart() || load.cut == node.cut);
+      loads = loads && load.kind == NodeKind::load && load.subject.input() == dag_.losses[l].mask->targets && divided_over(dag_, load) == of.summed;
       given.push_back(load.instance);
     }
     std::sort(wanted.begin(), wanted.end());
     std::sort(given.begin(), given.end());
-    const bool cut = of.sums.empty() || dag_.level < Level::placed || node.cut == facts_.node(of.sums.front()).cut;
-    if (!loads || !cut || wanted != given) {
+    if (!loads || wanted != given) {
       wrong(node.loc, "`{}` does not count the targets `{}` of exactly the samples that are summed there", facts_.name(id),
             facts_.text(dag_.inputs[dag_.losses[l].mask->targets.index()].name));
     }

@@ -2,6 +2,7 @@
 // What all checks look at: the DAG, where to report, and tables derived from it once. Used inside ir/verify alone.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,12 @@ void check_instances(Facts& facts);
 void check_counts(Facts& facts);
 /// What a loss sum at a report is the sum of, through all_reduce, messages and gathers; adds the axes it is reduced over.
 Port loss_origin(const Facts& facts, Port source, AxisMask& over);
+/// What each device holds of values: parts follow from parts, and devices have the axes that cut them.
+void check_layouts(Facts& facts);
+/// The axes that divide the samples of a chunk or load; nothing where it has none. Below level placed none does.
+std::optional<AxisMask> divided_over(const Dag& dag, const Node& node);
+/// The axes along which an output of a chunk is a summand.
+AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output);
 /// Devices; no edge between device sets; matched communication.
 void check_placement(Facts& facts);
 void check_order(Facts& facts);

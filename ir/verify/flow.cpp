@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ir/parallel.h"
+#include "ir/tensor/graph_text.h"
 #include "ir/verify/facts.h"
 
 namespace piper::verify {
@@ -333,11 +334,7 @@ class Edges {
       return false;
     }
     const bool value = input.cls == EdgeClass::data && (returns_to_device(node.kind) || is_activation(facts_.origin_of(input.source)));
-    if (value && facts_.node(input.source.node).cut == node.cut) return true;
-    if (value) {
-      wrong(id, "`{}` and `{}` divide their samples over different axes", facts_.name(id), facts_.name(input.source.node));
-      return false;
-    }
+    if (value) return true;
     wrong(id, "input `{}` of `{}` is no value that a backward reads", input.port, facts_.name(id));
     return false;
   }
@@ -486,7 +483,18 @@ class Edges {
         return;
       }
     }
-    if (maker.cut != node.cut) wrong(id, "`{}` and `{}` divide their samples over different axes", facts_.name(id), facts_.name(origin.node));
+    same_layout(id, edge, body_of(node).graph.value(port.value).layout, origin);
+  }
+
+  /// Nothing stands between that would turn one into the other.
+  void same_layout(NodeId id, const Input& edge, LayoutId read, Port origin) {
+    if (dag_.level < Level::placed) return;
+    const Node& maker = facts_.node(origin.node);
+    const LayoutId made = runs_body(maker.kind) ? body_of(maker).graph.value(body_of(maker).outputs[origin.index].value).layout : maker.layout;
+    if (made == read) return;
+    const auto text = [&](LayoutId layout) { return layout.repeats() ? std::string("whole") : tensor::layout_text(*dag_.context, layout); };
+    facts_.sink.report(Code::wrong_layout, facts_.loc(id), "input `{}` of `{}` is read as `{}`, and `{}` leaves it as `{}`", edge.port, facts_.name(id), text(read), facts_.text(origin), text(made))
+        .related(maker.loc, "`{}` is made here", facts_.name(origin.node));
   }
 
   /// What a gather of this step made whole.

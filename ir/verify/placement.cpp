@@ -39,19 +39,7 @@ class Placement {
     devices_.push_back(node.devices);
     if (!node.devices.valid()) {
       facts_.sink.report(Code::missing_devices, node.loc, "`{}` has no devices", facts_.name(id));
-      return;
     }
-    if (node.cut != 0 && !divides_samples(node)) {
-      facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides samples, and it has none: it works on sums", facts_.name(id));
-    }
-    if ((node.cut & ~whole_[node.devices.index()]) != 0) {
-      facts_.sink.report(Code::missing_devices, node.loc, "`{}` divides its samples over an axis along which it has one device, `{}`", facts_.name(id), facts_.text(node.devices));
-    }
-  }
-
-  /// Below level communicating a report stands for the reduction, too.
-  bool divides_samples(const Node& node) const {
-    return has_samples(node.kind) || (node.kind == NodeKind::report && dag_.level < Level::communicating);
   }
 
   void edges(NodeId id) {
@@ -152,9 +140,7 @@ class Placement {
     if (runs_body(maker.kind) && (maker.chunk != send.chunk || maker.pass != send.pass || maker.instance != send.instance)) {
       return unmatched(comm, "it carries values of another chunk, pass or instance than it says");
     }
-    if (send.pass != recv.pass || send.cut != recv.cut || (runs_body(maker.kind) && maker.cut != send.cut)) {
-      return unmatched(comm, "its ends say different passes, or divide the samples over other axes than what they carry");
-    }
+    if (send.pass != recv.pass) return unmatched(comm, "its ends say different passes");
     if (readers_[comm.members[1].index()] == Readers::others) return unmatched(comm, "it is read by another chunk than its recv says");
   }
 

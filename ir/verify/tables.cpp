@@ -39,6 +39,9 @@ class Tables {
       if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist");
     }
     for (const dag::Body& body : dag_.bodies) {
+      for (const tensor::Value& value : body.graph.values()) {
+        if (value.layout.value() >= dag_.context->layouts.size()) return fail("a value of body `" + std::string(facts_.text(body.name)) + "` has a layout that does not exist");
+      }
       for (const std::vector<dag::BodyPort>* ports : {&body.inputs, &body.outputs}) {
         for (const dag::BodyPort& port : *ports) {
           const bool in_graph = port.value.valid() && port.value.index() < body.graph.values().size();
@@ -169,7 +172,7 @@ class Tables {
     const tensor::LossId counted = node.subject.count();
     if (counted.valid() && !dag_.losses[counted.index()].mask) return fail(id, "counts the elements of no masked loss");
     if (is_communication(node.kind) != node.comm.valid()) return fail(id, is_communication(node.kind) ? "has no communication" : "is no communication but names one");
-    if (node.cut >> num_axes_ != 0) return fail(id, "divides its samples over an axis that does not exist");
+    if (node.layout.value() >= dag_.context->layouts.size()) return fail(id, "has a layout that does not exist");
     for (std::size_t i = 0; i < dag::kMaxSplitDims; ++i) {
       const std::int32_t at = node.instance.at[i];
       if (at == dag::Instance::kNone) continue;
@@ -264,7 +267,7 @@ class Tables {
   const Dag& dag_;
   const std::size_t num_nodes_ = dag_.nodes.size(), num_edges_ = dag_.edges.size(), num_chunks_ = dag_.chunks.size(), num_bodies_ = dag_.bodies.size(),
                     num_device_sets_ = dag_.device_sets.size(), num_streams_ = dag_.streams.size(), num_comms_ = dag_.comms.size(), num_buckets_ = dag_.buckets.size(),
-                    num_axes_ = dag_.mesh.axes.size(), num_dims_ = dag_.dims.size();
+                    num_dims_ = dag_.dims.size();
   bool complete_ = true;  // every node seen says its devices and stream
 };
 

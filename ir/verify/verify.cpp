@@ -15,7 +15,8 @@ namespace {
 /// What the nodes and edges of a level say, without the plan.
 bool check_graph(Facts& facts) {
   check_header(facts);
-  check_completeness(facts);
+  check_layouts(facts);
+  if (facts.ok()) check_completeness(facts);
   if (facts.ok()) check_instances(facts);
   if (facts.ok()) check_rounds(facts);
   if (facts.ok()) check_counts(facts);

@@ -5,6 +5,7 @@
 #include "ir/dag/text_names.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
+#include "passes/build/derive_layouts.h"
 #include "passes/build/localise.h"
 #include "passes/build/pieces.h"
 #include "passes/build/units.h"
@@ -30,7 +31,10 @@ class DagBuilder {
  private:
   void select_regions();
   void copy_facts();
+  template <typename Line, typename Visit>
+  void for_each_named(Visit visit);
   void add_chunks();
+  std::vector<AxisMask> replicated_over();
   void add_second_forwards(BodyExtractor& extractor, const Pieces& pieces);
   BodyId add_body(Extraction extraction, const std::string& name);
   void add_nodes();
@@ -82,15 +86,20 @@ void DagBuilder::add_chunks() {
                });
     }
   }
-  BodyExtractor extractor(model_, pieces.piece_of);
-  std::vector<tensor::NodeId> half;
   for (const Pieces::Piece& piece : pieces.pieces) {
-    Chunk chunk;
+    Chunk& chunk = dag_.chunks.emplace_back();
     chunk.region = piece.region;
     chunk.piece = piece.number;
-    const std::string name = chunk_name(dag_.regions, piece.region, piece.number, context.symbols);
-    chunk.name = context.symbol(name);
+    chunk.name = context.symbol(chunk_name(dag_.regions, piece.region, piece.number, context.symbols));
     chunk.loc = model_.node(piece.forward.front()).loc;
+  }
+  const ModelLayouts layouts(model_, pieces.piece_of, replicated_over(), dag_.mesh);
+  BodyExtractor extractor(model_, pieces.piece_of, &layouts);
+  std::vector<tensor::NodeId> half;
+  for (std::size_t c = 0; c < pieces.pieces.size(); ++c) {
+    const Pieces::Piece& piece = pieces.pieces[c];
+    Chunk& chunk = dag_.chunks[c];
+    const std::string name(context.text(chunk.name));
     const auto add = [&](Pass pass, std::span<const tensor::NodeId> nodes) {
       chunk.bodies[static_cast<std::size_t>(pass)] = add_body(extractor.extract(nodes, 1), name + "." + std::string(pass_name(pass)));
     };
@@ -103,7 +112,6 @@ void DagBuilder::add_chunks() {
                    [&](tensor::NodeId node) { return model_.node(node).pass == pass; });
       add(pass, half);
     }
-    dag_.chunks.push_back(chunk);
   }
   add_second_forwards(extractor, pieces);
   remove_unread_outputs(dag_);
@@ -115,21 +123,39 @@ BodyId DagBuilder::add_body(Extraction extraction, const std::string& name) {
   return BodyId::at(dag_.bodies.size() - 1);
 }
 
-/// The bodies of what `recompute` lines name, whichever instances they mean.
-void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Pieces& pieces) {
-  std::vector<bool> named(dag_.chunks.size());
+/// The chunks that lines name, whichever instances they mean.
+template <typename Line, typename Visit>
+void DagBuilder::for_each_named(Visit visit) {
   Selection selection(dag_);
   DiagnosticSink unread(model_.context().locations);  // what matches nothing is told where instances are known
   for (const Directive& directive : strategy_.directives) {
-    const auto* recompute = std::get_if<directive::Recompute>(&directive);
-    if (recompute == nullptr) continue;
-    for (directive::Selector target : recompute->targets) {
+    const auto* line = std::get_if<Line>(&directive);
+    if (line == nullptr) continue;
+    for (directive::Selector target : line->targets) {
       std::erase_if(target.coordinates, [&](const directive::Coordinate& c) { return is_split_into(strategy_, c.name); });
       const std::optional<Selection::Found> found = selection.find(target, unread);
       if (!found) continue;
-      for (const ChunkId chunk : found->chunks) named[chunk.index()] = true;
+      for (const ChunkId chunk : found->chunks) visit(chunk, *line);
     }
   }
+}
+
+/// Per chunk; an axis of one device divides nothing.
+std::vector<AxisMask> DagBuilder::replicated_over() {
+  std::vector<AxisMask> axes(dag_.chunks.size(), 0);
+  for_each_named<directive::Replicate>([&](ChunkId chunk, const directive::Replicate& replicate) {
+    for (const Symbol name : replicate.axes) {
+      const std::size_t axis = dag_.mesh.find(name);
+      if (axis < dag_.mesh.axes.size() && dag_.mesh.axes[axis].size > 1) axes[chunk.index()] |= AxisMask{1} << axis;
+    }
+  });
+  return axes;
+}
+
+/// The bodies of what `recompute` lines name.
+void DagBuilder::add_second_forwards(BodyExtractor& extractor, const Pieces& pieces) {
+  std::vector<bool> named(dag_.chunks.size());
+  for_each_named<directive::Recompute>([&](ChunkId chunk, const directive::Recompute&) { named[chunk.index()] = true; });
   for (std::size_t c = 0; c < named.size(); ++c) {
     if (!named[c]) continue;
     const std::vector<tensor::NodeId> again = extractor.again(pieces.pieces[c].forward);

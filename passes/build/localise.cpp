@@ -41,8 +41,8 @@ const Dim* divide_samples(Type& type, std::int64_t divide) {
   return nullptr;
 }
 
-BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> chunk_of)
-    : graph_(graph), chunk_of_(chunk_of.begin(), chunk_of.end()), stamp_(graph.nodes().size(), 0), again_(graph.nodes().size(), 0) {
+BodyExtractor::BodyExtractor(const Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts)
+    : graph_(graph), layouts_(layouts), chunk_of_(chunk_of.begin(), chunk_of.end()), stamp_(graph.nodes().size(), 0), again_(graph.nodes().size(), 0) {
   const std::size_t values = graph.values().size();
   first_use_.assign(values + 1, 0);
   for (const Node& node : graph.nodes()) {
@@ -90,7 +90,9 @@ struct BodyExtractor::Cut {
       copy.shape = made.type(value);
       const ValueId operands[] = {value};
       const Pass pass = graph.node(piece.back()).pass;
+      const LayoutId layout = made.value(value).layout;
       value = made.result(made.node(made.add(Op::broadcast, operands, std::move(copy), pass, {}, {}, {}, made.value(value).name)));
+      made.set_layout(value, layout);
     }
     BodyPort port;
     port.kind = kind;
@@ -107,6 +109,7 @@ struct BodyExtractor::Cut {
       const ValueId operands[] = {sum, next};
       const LocId loc = made.node(made.value(next).def).loc;
       sum = made.result(made.node(made.add(Op::add, operands, {}, Pass::BW, {}, loc, {}, made.value(contributions[0]).name)));
+      made.set_layout(sum, made.value(contributions[0]).layout);
     }
     return sum;
   }
@@ -201,6 +204,7 @@ void BodyExtractor::add_input(Cut& cut, ValueId value) const {
   }
   Body& body = cut.result.body;
   port.value = body.graph.add_leaf(cut.divided(graph_.type(value), loc), graph_.value(value).name);
+  if (layouts_ != nullptr) body.graph.set_layout(port.value, layouts_->read_by(value, chunk_of_[cut.piece.front().index()]));
   cut.local.emplace(value, port.value);
   body.inputs.push_back(port);
 }
@@ -217,7 +221,11 @@ void BodyExtractor::add_node(Cut& cut, NodeId id) const {
   const NodeId copy = made.add(node.op, operands, std::move(attrs), node.pass, {}, node.loc, origin == cut.local_node.end() ? NodeId() : origin->second,
                                graph_.value(graph_.result(node)).name);
   cut.local_node.emplace(id, copy);
-  for (std::size_t i = 0; i < node.num_results; ++i) cut.local.emplace(graph_.result(node, i), made.result(made.node(copy), i));
+  for (std::size_t i = 0; i < node.num_results; ++i) {
+    const ValueId result = made.result(made.node(copy), i);
+    if (layouts_ != nullptr) made.set_layout(result, layouts_->of(graph_.result(node, i)));
+    cut.local.emplace(graph_.result(node, i), result);
+  }
 }
 
 BodyExtractor::Leaves BodyExtractor::leaves(const Cut& cut, NodeId node, ValueId value) const {

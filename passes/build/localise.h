@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ir/dag/body.h"
+#include "passes/build/derive_layouts.h"
 
 namespace piper::passes {
 
@@ -33,7 +34,8 @@ class BodyExtractor {
  public:
   /// `chunk_of[n]` is the chunk of node n. An input port is `saved` when an earlier pass of its chunk made or read the value, an output
   /// port when only later passes of its chunk read it; else it is `data`. Model inputs are always `data`.
-  BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of);
+  /// Values have the layouts that `layouts` gives them; null: all repeat.
+  BodyExtractor(const tensor::Graph& graph, std::span<const std::uint32_t> chunk_of, const ModelLayouts* layouts = nullptr);
 
   /// The body of the nodes `piece`, all of one chunk, in ascending order; sampled extents are divided by `divide`.
   Extraction extract(std::span<const tensor::NodeId> piece, std::int64_t divide) { return extract(piece, {}, divide, Use::once); }
@@ -63,6 +65,7 @@ class BodyExtractor {
   void add_outputs(Cut& cut) const;
 
   const tensor::Graph& graph_;
+  const ModelLayouts* const layouts_;
   std::vector<std::uint32_t> chunk_of_;
   std::vector<std::uint32_t> first_use_, uses_;      // users of value v: uses_[first_use_[v] .. first_use_[v + 1]), node positions
   std::vector<std::uint32_t> stamp_;                 // epoch in which a node was in the piece

@@ -32,10 +32,7 @@ void add_loss_reports(Dag& dag, Loads& loads) {
     report.kind = NodeKind::report;
     report.subject = Subject::of_loss(tensor::LossId::at(l));
     report.loc = dag.losses[l].loc;
-    if (!sums.empty()) {
-      report.devices = dag.node(sums[0].node).devices;
-      report.cut = dag.node(sums[0].node).cut;
-    }
+    if (!sums.empty()) report.devices = dag.node(sums[0].node).devices;
     dag.add(report, inputs);
   }
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/value_layout.h"
 #include "passes/build/surround.h"
 #include "passes/build/wiring.h"
 #include "passes/communicate/loads.h"
@@ -260,7 +261,7 @@ std::vector<DeviceSetId> CommunicationBuilder::sets_of(std::span<const Port> sum
 /// Sets that pair up have the same whole axes, so all sums of one loss, which one chunk makes, are cut alike. Gives the count on `reported`; nothing after reporting
 /// that sets do not pair up.
 std::optional<Port> CommunicationBuilder::count_loss(tensor::LossId loss, std::span<const Port> sums, DeviceSetId reported, const std::string& name) {
-  const AxisMask cut = dag_.node(sums[0].node).cut;
+  const AxisMask cut = summed_axes(dag_, sums[0]);
   const LocId loc = dag_.losses[loss.index()].loc;
   std::vector<std::vector<Port>> of_set(dag_.device_sets.size());
   for (const Port sum : sums) of_set[dag_.node(sum.node).devices.index()].push_back(sum);
@@ -309,7 +310,7 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
     of_set[s].push_back({port, static_cast<std::uint32_t>(of_set[s].size()), EdgeClass::data});
   }
   for (std::size_t s = 0; s < sets.size(); ++s) {
-    const AxisMask cut = dag_.node(of_set[s].front().source.node).cut;
+    const AxisMask cut = summed_axes(dag_, of_set[s].front().source);
     if (cut == 0) continue;
     Node reduce = node_of(NodeKind::all_reduce, sets[s], loc);
     reduce.subject = Subject::of_loss(loss);

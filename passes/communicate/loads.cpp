@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/dag/value_layout.h"
 #include "passes/build/wiring.h"
 
 namespace piper::passes {
@@ -10,17 +11,17 @@ using namespace dag;
 
 Loads::Loads(Dag& dag) : dag_(dag), instances_(dag), first_(dag.inputs.size() * instances_.size(), kEnd) {}
 
-Port Loads::of(tensor::InputId input, const Node& reader) {
+Port Loads::of(tensor::InputId input, const Node& reader, LayoutId layout) {
   std::uint32_t& head = first_[input.index() * instances_.size() + instances_.position(reader.instance)];
   for (std::uint32_t i = head; i != kEnd; i = loads_[i].next) {
     const Node& load = dag_.node(loads_[i].node);
-    if (load.devices == reader.devices && load.cut == reader.cut) return {loads_[i].node, 0};
+    if (load.devices == reader.devices && load.layout == layout) return {loads_[i].node, 0};
   }
   Node node;
   node.kind = NodeKind::load;
   node.instance = reader.instance;
   node.devices = reader.devices;
-  node.cut = reader.cut;
+  node.layout = layout;
   node.subject = Subject::of_input(input);
   node.num_outputs = 1;
   node.loc = dag_.inputs[input.index()].loc;
@@ -41,8 +42,10 @@ void load_inputs(Dag& dag, Loads& loads) {
   for (std::size_t n = 0; n < present; ++n) {
     const Node reader = dag.nodes[n];
     if (!runs_body(reader.kind)) continue;
+    const Body& body = dag.bodies[reader.body.index()];
     for (const std::uint32_t port : input_ports[reader.body.index()]) {
-      dag.edges[reader.first_input + port].source = loads.of(dag.bodies[reader.body.index()].inputs[port].input, reader);
+      const LayoutId layout = dag.level < Level::placed ? LayoutId() : body.graph.value(body.inputs[port].value).layout;
+      dag.edges[reader.first_input + port].source = loads.of(body.inputs[port].input, reader, layout);
     }
   }
 }
@@ -71,17 +74,15 @@ Port add_count(Dag& dag, Loads& loads, tensor::LossId loss, std::span<const Port
   std::vector<Input> inputs;
   for (std::uint32_t i = 0; i < sums.size(); ++i) {
     const Node reader = dag.node(sums[i].node);
-    inputs.push_back({loads.of(dag.losses[loss.index()].mask->targets, reader), i, EdgeClass::data});
+    const tensor::InputId targets = dag.losses[loss.index()].mask->targets;
+    inputs.push_back({loads.of(targets, reader, cut_samples(dag, targets, summed_axes(dag, sums[i]))), i, EdgeClass::data});
   }
   Node count;
   count.kind = NodeKind::count;
   count.subject = Subject::of_count(loss);
   count.num_outputs = 1;
   count.loc = dag.losses[loss.index()].loc;
-  if (!sums.empty()) {
-    count.devices = dag.node(sums[0].node).devices;
-    count.cut = dag.node(sums[0].node).cut;
-  }
+  if (!sums.empty()) count.devices = dag.node(sums[0].node).devices;
   return {dag.add(count, inputs), 0};
 }
 

@@ -18,8 +18,8 @@ namespace piper::passes {
 class Loads {
  public:
   explicit Loads(dag::Dag& dag);
-  /// The load that feeds a node with its devices and cut. The DAG may grow in between.
-  dag::Port of(tensor::InputId input, const dag::Node& reader);
+  /// The load that feeds a node, on its devices, with what it reads of the input. The DAG may grow in between.
+  dag::Port of(tensor::InputId input, const dag::Node& reader, LayoutId layout);
 
  private:
   static constexpr std::uint32_t kEnd = 0xFFFFFFFFu;

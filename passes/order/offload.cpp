@@ -337,7 +337,6 @@ class Offloading {
     node.chunk = dag_.node(work).chunk;
     node.instance = dag_.node(work).instance;
     node.devices = dag_.node(work).devices;
-    node.cut = dag_.node(work).cut;
     node.subject = dag_.node(work).subject;  // the bucket of an update
     node.stream = stream();
     node.comm = CommId::at(dag_.comms.size());

@@ -110,10 +110,10 @@ class RoleProjection {
     };
     for (const BucketId bucket : buckets_) {
       const BucketLayout& layout = facts_.buckets[bucket.index()];
-      parameters_[bucket.index()] = add_state(BufferClass::parameters, dag_.cuts_parameters(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
+      parameters_[bucket.index()] = add_state(BufferClass::parameters, layout.extent(BucketState::parameters), bucket);
       if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
-      gradients_[bucket.index()] = add_state(BufferClass::gradients, dag_.cuts_gradients(dag_.buckets[bucket.index()]) ? layout.block() : layout.bytes, bucket);
-      if (slots > 0) add_state(optimizer_class(dag_.buckets[bucket.index()]), slots * layout.block(), bucket);
+      gradients_[bucket.index()] = add_state(BufferClass::gradients, layout.extent(BucketState::gradients), bucket);
+      if (slots > 0) add_state(optimizer_class(dag_.buckets[bucket.index()]), slots * layout.extent(BucketState::slot), bucket);
     }
     add_buffer(BufferClass::scalars, on_device, kScalarBytes, {}, {});
     state_bytes_ = on_device + kScalarBytes;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/dag/piece_text.h"
+#include "ir/dag/value_layout.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace piper::passes {
@@ -18,36 +19,48 @@ namespace {
 struct Use {
   ChunkId chunk;
   DeviceSetId devices;
-  AxisMask cut = 0;
+  std::optional<AxisMask> axes;  // along which its gradients are summands; where it makes none, over which its samples are divided, if it has any
   bool makes_gradient = false;
 };
+
+/// Work without samples shares what the others say.
+void complete(std::span<Use> uses) {
+  std::optional<AxisMask> axes;
+  for (const Use& use : uses) axes = use.makes_gradient || !axes ? use.axes : axes;
+  for (Use& use : uses) use.axes = use.axes ? use.axes : axes.value_or(0);
+}
 
 /// Who touches each parameter. Below level placed the bodies of chunks tell, from there on the nodes.
 std::vector<std::vector<Use>> uses_of(const Dag& dag) {
   std::vector<std::vector<Use>> uses(dag.params.size());
-  const auto add = [&](const Use& use, const Body& body) {
-    const auto touch = [&](tensor::ParamId param, bool gradient) {
+  const auto add = [&](const Use& use, NodeId node, const Body& body) {
+    const auto touch = [&](tensor::ParamId param, std::optional<AxisMask> gradient) {
       std::vector<Use>& list = uses[param.index()];
       const auto same = std::find_if(list.begin(), list.end(), [&](const Use& u) { return u.chunk == use.chunk && u.devices == use.devices; });
       Use& entry = same == list.end() ? list.emplace_back(use) : *same;
-      entry.makes_gradient = entry.makes_gradient || gradient;
+      if (!gradient) return;
+      entry.makes_gradient = true;
+      entry.axes = gradient;
     };
     for (const BodyPort& port : body.inputs) {
-      if (port.kind == PortKind::param) touch(port.param, false);
+      if (port.kind == PortKind::param) touch(port.param, std::nullopt);
     }
-    for (const BodyPort& port : body.outputs) {
-      if (port.kind == PortKind::grad) touch(port.param, true);
+    for (std::uint32_t i = 0; i < body.outputs.size(); ++i) {
+      if (body.outputs[i].kind == PortKind::grad) touch(body.outputs[i].param, summed_axes(dag, {node, i}));
     }
   };
   std::vector<DeviceSetId> last(dag.bodies.size());  // the passes of a chunk take turns, but their devices rarely change
   llvm::DenseSet<std::uint64_t> seen;
-  for (const Node& node : dag.nodes) {
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    const Node& node = dag.nodes[n];
     if (!runs_body(node.kind)) continue;
     if (node.devices.valid() && node.devices == last[node.body.index()]) continue;
     last[node.body.index()] = node.devices;
     if (!seen.insert(std::uint64_t{node.body.value()} << 32 | (node.devices.valid() ? node.devices.value() : 0)).second) continue;
-    add({node.chunk, node.devices, node.cut, false}, dag.bodies[node.body.index()]);
+    const Body& body = dag.bodies[node.body.index()];
+    add({node.chunk, node.devices, sample_axes(dag, body), false}, NodeId::at(n), body);
   }
+  for (std::vector<Use>& of_param : uses) complete(of_param);
   return uses;
 }
 
@@ -120,7 +133,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
   // What is frozen has no state but itself.
   const auto flat = [&](const Use& use, bool frozen) {
     const BucketRules& rule = rules[use.chunk.index()];
-    return frozen && rule.cut != Cut::parameters ? 0 : use.cut & rule.flat;
+    return frozen && rule.cut != Cut::parameters ? 0 : *use.axes & rule.flat;
   };
   const auto cut_alike = [&](const Use& a, const Use& b, bool frozen) {
     const BucketRules &x = rules[a.chunk.index()], &y = rules[b.chunk.index()];
@@ -149,7 +162,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
         has_gradient.push_back(false);
       }
       if (use.makes_gradient) has_gradient[static_cast<std::size_t>(home - like.homes.begin())] = true;
-      if (use.cut != uses[p].front().cut && fits && !frozen) {
+      if (use.axes != uses[p].front().axes && fits && !frozen) {
         const Use& first = uses[p].front();
         sink.report(Code::gradients_reduced_differently, loc, "`{}` and `{}` use weight `{}` but divide their samples over different mesh axes",
                     region_text(dag, first.chunk), region_text(dag, use.chunk), name)
@@ -172,7 +185,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.reduce = frozen ? 0 : uses[p].front().cut;
+    like.reduce = frozen ? 0 : *uses[p].front().axes;
     like.flat = flat(uses[p].front(), frozen);
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
     if (like.flat != 0) {

@@ -31,7 +31,7 @@ struct BucketRules {
 /// Fills the buckets of a DAG below level placed.
 void make_buckets(dag::Dag& dag);
 
-/// Fills the buckets of a DAG whose compute nodes have devices and cuts. `rules` has one entry per chunk; the size of a parameter's first user counts.
+/// Fills the buckets of a DAG whose compute nodes have devices; what is reduced over which axes follows from the layouts of gradients. `rules` has one entry per chunk; the size of a parameter's first user counts.
 /// False after reporting homes that overlap, that make no gradient, or that cut their samples or their state differently.
 bool make_buckets(dag::Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& sink);
 

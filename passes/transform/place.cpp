@@ -258,9 +258,8 @@ Places Placer::places() {
   return places;
 }
 
-/// Homes follow from devices; no samples are divided yet.
+/// Homes follow from devices. The level is reached when `replicate` has divided the samples.
 bool Placer::finish() {
-  dag_.level = Level::placed;
   const std::vector<BucketRules> rules(dag_.chunks.size());
   return make_buckets(dag_, rules, sink_);
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/dag/piece_text.h"
+#include "ir/layout/box.h"
 #include "llvm/ADT/DenseSet.h"
 #include "passes/build/sampling.h"
 #include "passes/build/wiring.h"
@@ -18,7 +19,7 @@ using directive::Replicate;
 namespace {
 
 /// What holds for a chunk on one axis: the directive with the most coordinates.
-struct Layout {
+struct Chosen {
   const Replicate* directive = nullptr;
   std::uint32_t specificity = 0;
 };
@@ -32,12 +33,16 @@ class Replicator {
 
  private:
   bool apply(const Replicate& replicate);
+  bool check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const;
   bool set_cuts();
   bool check_cut(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
   bool pair_up(DeviceSetId a, DeviceSetId b) const { return whole_[a.index()] == whole_[b.index()]; }
-  void report_misfit(const Node& maker, const Node& reader) const;
+  void report_misfit(NodeId from_id, NodeId to_id) const;
   void warn_of_repeated_work() const;
+  LayoutId on(LayoutId layout, AxisMask axes) const;
+  void divide(tensor::Type& type, LayoutId layout) const;
+  void divide(Body& body, AxisMask cut) const;
   void divide_bodies();
   std::optional<std::vector<BucketRules>> bucket_rules();
   static directive::Reduce reduce_of(const Replicate& replicate);
@@ -53,7 +58,8 @@ class Replicator {
   const directive::Strategy& strategy_;
   DiagnosticSink& sink_;
   Selection selection_;
-  std::vector<Layout> layouts_;   // per chunk and axis
+  std::vector<Chosen> chosen_;     // per chunk and axis
+  std::vector<AxisMask> cuts_;     // per node that runs a body: the axes that divide its samples
   std::vector<AxisMask> whole_;   // per device set
   llvm::DenseSet<const Replicate*> effective_;
 };
@@ -78,7 +84,7 @@ LocId Replicator::place_of(DeviceSetId devices, LocId otherwise) const {
 LocId Replicator::replicate_of(ChunkId a, ChunkId b) const {
   const std::size_t axes = dag_.mesh.axes.size();
   for (std::size_t axis = 0; axis < axes; ++axis) {
-    const Replicate *x = layouts_[a.index() * axes + axis].directive, *y = layouts_[b.index() * axes + axis].directive;
+    const Replicate *x = chosen_[a.index() * axes + axis].directive, *y = chosen_[b.index() * axes + axis].directive;
     if (x != nullptr && y == nullptr) return x->loc;
     if (y != nullptr && x == nullptr) return y->loc;
   }
@@ -94,13 +100,13 @@ bool Replicator::apply(const Replicate& replicate) {
     const std::uint32_t specificity = static_cast<std::uint32_t>(target.coordinates.size());
     for (const ChunkId chunk : found->chunks) {
       for (const Symbol axis : replicate.axes) {
-        Layout& layout = layouts_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
-        if (layout.directive == nullptr || layout.specificity < specificity) {
-          layout = {&replicate, specificity};
-        } else if (layout.specificity == specificity && !same_settings(*layout.directive, replicate)) {
+        Chosen& chosen = chosen_[chunk.index() * dag_.mesh.axes.size() + dag_.mesh.find(axis)];
+        if (chosen.directive == nullptr || chosen.specificity < specificity) {
+          chosen = {&replicate, specificity};
+        } else if (chosen.specificity == specificity && !same_settings(*chosen.directive, replicate)) {
           sink_.report(Code::replicated_twice, replicate.loc, "`{}` is replicated over `{}` twice, with different settings, by selectors with equally many coordinates",
                        region_text(dag_, chunk), text(axis))
-              .related(layout.directive->loc, "the other `replicate` stands here")
+              .related(chosen.directive->loc, "the other `replicate` stands here")
               .hint("keep one of them");
           return false;
         }
@@ -124,10 +130,25 @@ bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
     if ((cut >> a & 1) == 0) continue;
     parts *= dag_.mesh.axes[a].size;
     how += (how.empty() ? "`" : " x `") + std::string(text(dag_.mesh.axes[a].name)) + ": " + std::to_string(dag_.mesh.axes[a].size) + "`";
-    loc = layouts_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
+    loc = chosen_[static_cast<std::size_t>(&chunk - dag_.chunks.data()) * dag_.mesh.axes.size() + a].directive->loc;
   }
   if (!batch_divides(batch_of(dag_), parts, how, loc, sink_)) return false;
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
+}
+
+/// A text that is taken further says layouts; they are those of its lines.
+bool Replicator::check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const {
+  for (const tensor::Value& value : body.graph.values()) {
+    const auto samples = std::find_if(value.type.dims.begin(), value.type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
+    if (samples == value.type.dims.end()) continue;
+    AxisMask cut = 0;
+    for (const std::size_t axis : axes_with(dag_.context->layouts[value.layout], AxisShare::cut(samples->name), dag_.mesh)) cut |= AxisMask{1} << axis;
+    if (cut == asked) continue;
+    sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(asked))
+        .hint("replicate what was replicated when its layouts were derived");
+    return false;
+  }
+  return true;
 }
 
 bool Replicator::set_cuts() {
@@ -135,7 +156,7 @@ bool Replicator::set_cuts() {
   std::vector<AxisMask> asked(dag_.chunks.size(), 0);
   for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
     for (std::size_t a = 0; a < axes; ++a) {
-      if (layouts_[c * axes + a].directive != nullptr) asked[c] |= AxisMask{1} << a;
+      if (chosen_[c * axes + a].directive != nullptr) asked[c] |= AxisMask{1} << a;
     }
   }
   AxisMask single = 0;  // an axis of one device divides nothing
@@ -145,17 +166,19 @@ bool Replicator::set_cuts() {
   llvm::DenseSet<std::uint64_t> checked;
   bool good = true;
   std::uint64_t last = ~0ull;
-  for (Node& node : dag_.nodes) {
-    if (!runs_body(node.kind)) continue;
+  for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
+    const Node& node = dag_.nodes[n];
     const AxisMask fits = asked[node.chunk.index()] & whole_[node.devices.index()];
-    node.cut = fits & ~single;
+    cuts_[n] = fits & ~single;
     const std::uint64_t key = std::uint64_t{node.chunk.value()} << 32 | node.devices.value();
     if (key == last || !checked.insert(key).second) continue;
     last = key;
+    good = good && check_layouts(dag_.chunks[node.chunk.index()], dag_.bodies[node.body.index()], asked[node.chunk.index()] & ~single);
     for (std::size_t a = 0; a < axes; ++a) {
-      if ((fits >> a & 1) != 0) effective_.insert(layouts_[node.chunk.index() * axes + a].directive);
+      if ((fits >> a & 1) != 0) effective_.insert(chosen_[node.chunk.index() * axes + a].directive);
     }
-    if (node.cut != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], node.cut);
+    if (cuts_[n] != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
@@ -164,7 +187,7 @@ bool Replicator::set_cuts() {
     for (const directive::Selector& target : replicate->targets) {
       const std::optional<Selection::Found> found = selection_.find(target, sink_);
       for (const ChunkId chunk : found->chunks) {
-        for (const Symbol axis : replicate->axes) overridden = overridden && layouts_[chunk.index() * axes + dag_.mesh.find(axis)].directive != replicate;
+        for (const Symbol axis : replicate->axes) overridden = overridden && chosen_[chunk.index() * axes + dag_.mesh.find(axis)].directive != replicate;
       }
     }
     if (overridden) continue;
@@ -180,24 +203,26 @@ bool Replicator::set_cuts() {
 /// Edges pair devices by coordinate, so both ends have the same whole axes and divide their samples alike.
 bool Replicator::check_edges() const {
   struct Misfit {
-    const Node *maker, *reader;
+    NodeId maker, reader;
   };
   std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
-  for (const Node& reader : dag_.nodes) {
-    if (!runs_body(reader.kind)) continue;
+  for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
+    const Node& reader = dag_.nodes[n];
     for (const Input& input : dag_.inputs_of(reader)) {
       if (input.cls != EdgeClass::data || !input.source.node.valid() || !runs_body(dag_.node(input.source.node).kind)) continue;
       const Node& maker = dag_.node(input.source.node);
-      if (pair_up(maker.devices, reader.devices) && maker.cut == reader.cut) continue;
-      const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk), Misfit{&maker, &reader});
-      if (!fresh && reader.pass == Pass::F && known->second.reader->pass != Pass::F) known->second = {&maker, &reader};
+      if (pair_up(maker.devices, reader.devices) && cuts_[input.source.node.index()] == cuts_[n]) continue;
+      const auto [known, fresh] = misfits.try_emplace(std::minmax(maker.chunk, reader.chunk), Misfit{input.source.node, NodeId::at(n)});
+      if (!fresh && reader.pass == Pass::F && dag_.node(known->second.reader).pass != Pass::F) known->second = {input.source.node, NodeId::at(n)};
     }
   }
-  for (const auto& [chunks, misfit] : misfits) report_misfit(*misfit.maker, *misfit.reader);
+  for (const auto& [chunks, misfit] : misfits) report_misfit(misfit.maker, misfit.reader);
   return misfits.empty();
 }
 
-void Replicator::report_misfit(const Node& maker, const Node& reader) const {
+void Replicator::report_misfit(NodeId from_id, NodeId to_id) const {
+  const Node &maker = dag_.node(from_id), &reader = dag_.node(to_id);
   const Chunk &from = dag_.chunks[maker.chunk.index()], &to = dag_.chunks[reader.chunk.index()];
   if (!pair_up(maker.devices, reader.devices)) {
     sink_.report(Code::devices_do_not_pair, place_of(reader.devices, to.loc), "`{}` on `{}` feeds `{}` on `{}`: the devices of the two sets do not pair one to one", region_text(dag_, from),
@@ -208,7 +233,7 @@ void Replicator::report_misfit(const Node& maker, const Node& reader) const {
     return;
   }
   sink_.report(Code::layouts_differ, replicate_of(maker.chunk, reader.chunk), "`{}` divides its samples over {}, but `{}`, which reads from it, over {}", region_text(dag_, from),
-               axes_text(maker.cut), region_text(dag_, to), axes_text(reader.cut))
+               axes_text(cuts_[from_id.index()]), region_text(dag_, to), axes_text(cuts_[to_id.index()]))
       .related(to.loc, "`{}` starts here", region_text(dag_, to))
       .hint("replicate both over the same axes");
 }
@@ -217,12 +242,12 @@ void Replicator::warn_of_repeated_work() const {
   AxisMask used = 0;
   const Node* repeated = nullptr;
   AxisMask axes_repeated = 0;
-  for (const Node& node : dag_.nodes) {
-    if (!runs_body(node.kind)) continue;
-    const AxisMask whole = whole_[node.devices.index()];
-    used |= node.cut | ~whole;
-    if ((whole & ~node.cut) != 0 && repeated == nullptr) repeated = &node;
-    axes_repeated |= whole & ~node.cut;
+  for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
+    const AxisMask whole = whole_[dag_.nodes[n].devices.index()];
+    used |= cuts_[n] | ~whole;
+    if ((whole & ~cuts_[n]) != 0 && repeated == nullptr) repeated = &dag_.nodes[n];
+    axes_repeated |= whole & ~cuts_[n];
   }
   for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
     const AxisMask axis = AxisMask{1} << a;
@@ -234,11 +259,39 @@ void Replicator::warn_of_repeated_work() const {
 
 // ---- rewrite
 
+/// The layout on these axes alone.
+LayoutId Replicator::on(LayoutId layout, AxisMask axes) const {
+  Layout kept;
+  for (const Layout::Axis& axis : dag_.context->layouts[layout].axes) {
+    if ((axes >> dag_.mesh.find(axis.name) & 1) != 0) kept.axes.push_back(axis);
+  }
+  return dag_.context->layouts.intern(std::move(kept));
+}
+
+/// The extents of one device's part, which are those of all others.
+void Replicator::divide(tensor::Type& type, LayoutId layout) const {
+  for (const Layout::Axis& axis : dag_.context->layouts[layout].axes) {
+    if (axis.how.share == Share::cut) type.dims[*type.find(axis.how.dim)].extent /= dag_.mesh.axes[dag_.mesh.find(axis.name)].size;
+  }
+}
+
+/// Gives a body what devices hold of its values where these axes divide them.
+void Replicator::divide(Body& body, AxisMask cut) const {
+  for (tensor::Value& value : body.graph.mutable_values()) {
+    if (value.layout.repeats()) continue;
+    value.layout = on(value.layout, cut);
+    divide(value.type, value.layout);
+  }
+  for (tensor::Node& node : body.graph.mutable_nodes()) {
+    if ((info(node.op).attributes & tensor::kShape) != 0) divide(node.attrs.shape, body.graph.value(body.graph.result(node)).layout);
+  }
+}
+
 /// A body has the extents of one device's part; work of one chunk on sets of different cuts has several.
 void Replicator::divide_bodies() {
-  std::map<std::pair<BodyId, std::int64_t>, BodyId> variants;
+  std::map<std::pair<BodyId, AxisMask>, BodyId> variants;
   std::vector<bool> taken(dag_.bodies.size());
-  std::vector<std::pair<BodyId, std::int64_t>> divide;
+  std::vector<std::pair<BodyId, AxisMask>> to_divide;
   const std::size_t bodies = dag_.bodies.size();
   std::vector<Body> added;
   struct Last {
@@ -246,37 +299,38 @@ void Replicator::divide_bodies() {
     BodyId variant;
   };
   std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
-  for (Node& node : dag_.nodes) {
-    if (!runs_body(node.kind)) continue;
+  llvm::DenseSet<Symbol> names;
+  for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
+    Node& node = dag_.nodes[n];
     Last& known = last[node.body.index()];
-    if (known.variant.valid() && known.cut == node.cut) {
+    if (known.variant.valid() && known.cut == cuts_[n]) {
       node.body = known.variant;
       continue;
     }
-    std::int64_t parts = 1;
-    for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
-      if ((node.cut >> a & 1) != 0) parts *= dag_.mesh.axes[a].size;
-    }
-    const auto [entry, fresh] = variants.try_emplace({node.body, parts});
+    const auto [entry, fresh] = variants.try_emplace({node.body, cuts_[n]});
     if (fresh) {
       entry->second = node.body;
       if (taken[node.body.index()]) {
         entry->second = BodyId::at(bodies + added.size());
         added.push_back(dag_.bodies[node.body.index()]);
-        added.back().name = dag_.context->symbol(std::string(text(added.back().name)) + ".of" + std::to_string(dag_.samples_divisor(node)));
+        const std::string name = std::string(text(added.back().name)) + ".of" + std::to_string(dag_.samples_divisor(node) * dag_.extent(cuts_[n]));
+        added.back().name = dag_.context->symbol(name);
+        for (int i = 2; !names.insert(added.back().name).second; ++i) added.back().name = dag_.context->symbol(name + ".no" + std::to_string(i));
       }
       taken[node.body.index()] = true;
-      divide.push_back({entry->second, parts});
+      to_divide.push_back({entry->second, cuts_[n]});
     }
-    known = {node.cut, entry->second};
+    known = {cuts_[n], entry->second};
     node.body = entry->second;
   }
   for (Body& body : added) dag_.bodies.push_back(std::move(body));
-  for (const auto& [body, parts] : divide) divide_samples(dag_.bodies[body.index()], parts);
+  for (const auto& [body, cut] : to_divide) divide(dag_.bodies[body.index()], cut);
 }
 
 bool Replicator::run() {
-  layouts_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
+  chosen_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
+  cuts_.resize(dag_.nodes.size());
   for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
   bool good = true;
   for (const directive::Directive& directive : strategy_.directives) {
@@ -286,6 +340,7 @@ bool Replicator::run() {
   if (!set_cuts() || !check_edges()) return false;
   warn_of_repeated_work();
   divide_bodies();
+  dag_.level = Level::placed;
   const std::optional<std::vector<BucketRules>> rules = bucket_rules();
   return rules && make_buckets(dag_, *rules, sink_);
 }
@@ -297,9 +352,9 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
     std::uint32_t specificity = 0;
     const Replicate* cuts = nullptr;
     for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
-      const Layout& layout = layouts_[c * dag_.mesh.axes.size() + a];
-      if (layout.directive == nullptr) continue;
-      const Replicate& replicate = *layout.directive;
+      const Chosen& chosen = chosen_[c * dag_.mesh.axes.size() + a];
+      if (chosen.directive == nullptr) continue;
+      const Replicate& replicate = *chosen.directive;
       if (replicate.zero > 0) {
         rules[c].flat |= AxisMask{1} << a;
         if (cuts != nullptr && !cut_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
@@ -308,8 +363,8 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
         rules[c].reduced = reduce_of(replicate);
         rules[c].prefetch = replicate.prefetch.value_or(0);
       }
-      if (!replicate.bucket_bytes || layout.specificity < specificity) continue;
-      specificity = layout.specificity;
+      if (!replicate.bucket_bytes || chosen.specificity < specificity) continue;
+      specificity = chosen.specificity;
       rules[c].bytes = *replicate.bucket_bytes;
     }
   }

@@ -1,11 +1,11 @@
 #pragma once
-// Replicate: which mesh axes divide the samples of each node, and the extents that follow.
+// Replicate: what each device holds of the values of its work, and the extents that follow.
 //
-// Each device set has whole axes; on a whole axis that `replicate` names for the region the devices hold different samples (`cut`), on
-// another they repeat the work, with a warning where nothing in the program uses the axis. An inner region overrides an outer one axis by axis.
+// Layouts were derived with the bodies. Each device set has whole axes; on a whole axis that `replicate` names for the region the devices hold different samples, on
+// another they repeat the work and the layout goes, with a warning where nothing in the program uses the axis. An inner region overrides an outer one axis by axis.
 // The replicas of a node cut its block of samples into contiguous parts, in order of coordinates.
 //
-//   replicate model over dp     F.stage0.mb3 on cluster[pp: 0]   ->   the same, cut dp: each of its devices runs half of mb3
+//   replicate model over dp     F.stage0.mb3 on cluster[pp: 0], %x: f32[batch: 4*]<dp: batch>   ->   %x: f32[batch: 2*]<dp: batch>: each of its devices runs half of mb3
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace piper::passes {
 
-/// Completes level placed: cuts, local extents, homes and buckets of parameters. False after reporting.
+/// Reaches level placed: layouts on the axes that devices have, local extents, homes and buckets of parameters. False after reporting.
 bool replicate(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

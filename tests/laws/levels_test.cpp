@@ -1,9 +1,13 @@
-// The text of a program at any level says all that the passes after it need: it goes on to the plan that the program itself has.
+// The text of a program at any level says all that the passes after it need: it goes on to the plan that the program itself has. What devices hold of
+// values is at every level what their readers take.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
+#include "ir/dag/value_layout.h"
 #include "passes/pipeline.h"
 #include "tests/support/random_programs.h"
 
@@ -37,6 +41,49 @@ TEST(Levels, TextGoesOnToTheSamePlan) {
       ASSERT_TRUE(dag);
       const std::string text = dag::print(*dag, program.strategy.directives);
       ASSERT_EQ(plan_of(text, context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
+    }
+  });
+}
+
+/// What reaches a chunk is what its ports say, through messages and copies; its extents are those of the box that each device holds.
+void expect_layouts(const dag::Dag& dag) {
+  const std::vector<std::uint32_t> first(dag.mesh.axes.size(), 0);
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    const dag::Node& node = dag.nodes[n];
+    if (!runs_body(node.kind)) continue;
+    const dag::Body& body = dag.bodies[node.body.index()];
+    for (const dag::Input& input : dag.inputs_of(node)) {
+      const dag::BodyPort& port = body.inputs[input.port];
+      if (port.kind != dag::PortKind::data && port.kind != dag::PortKind::saved) continue;
+      EXPECT_EQ(dag::layout_of(dag, input.source), body.graph.value(port.value).layout) << dag.name(dag::NodeId::at(n)) << " " << input.port;
+      const Stretch samples = dag::samples_of(dag, node, first);
+      for (const tensor::Dim& dim : body.graph.type(port.value).dims) EXPECT_TRUE(!dim.sampled || dim.extent == samples.extent);
+    }
+    for (std::uint32_t o = 0; o < body.outputs.size(); ++o) {
+      if (body.outputs[o].kind != dag::PortKind::grad) continue;
+      const auto bucket = std::find_if(dag.buckets.begin(), dag.buckets.end(), [&](const dag::Bucket& each) {
+        return std::find(each.params.begin(), each.params.end(), body.outputs[o].param) != each.params.end();
+      });
+      ASSERT_NE(bucket, dag.buckets.end());
+      EXPECT_EQ(dag::summed_axes(dag, {dag::NodeId::at(n), o}), bucket->reduce);
+    }
+  }
+}
+
+TEST(Levels, LayoutsAgreeAlongEdges) {
+  using dag::Level;
+  for_each_case(40, [&](Random& random) {
+    Context context;
+    RandomProgram program = random_program(context, random);
+    SCOPED_TRACE(program.source);
+    DiagnosticSink sink(context.locations);
+    for (const Level level : {Level::placed, Level::communicating, Level::ordered, Level::planned}) {
+      SCOPED_TRACE(level_name(level));
+      passes::Options options;
+      options.stop_at = level;
+      const auto dag = passes::compile(program.model, program.strategy, sink, options);
+      ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+      expect_layouts(*dag);
     }
   });
 }

@@ -58,6 +58,8 @@ class Mutator {
         // Signatures alone do not say how many elements a body sums.
         const bool known = std::any_of(dag_.bodies.begin(), dag_.bodies.end(), [](const dag::Body& body) { return !body.graph.nodes().empty(); });
         if (known) numbers(i, ": ", {-1, 1, 64});
+      } else if (section == Section::header && line.starts_with("body @")) {
+        body(i);
       } else if (section == Section::header && (line.starts_with("claim ") || line.starts_with("train "))) {
         header(i);
       } else if (line.starts_with("  ") && section != Section::header) {
@@ -103,6 +105,33 @@ class Mutator {
   void delete_and_duplicate(std::size_t line, const std::string& kind) {
     changes.push_back({"delete " + kind + ": " + lines_[line], line, 1, {}});
     changes.push_back({"duplicate " + kind + ": " + lines_[line], line, 1, {lines_[line], lines_[line]}});
+  }
+
+  /// Each value of a body in another layout, in its signature and where it is made.
+  void body(std::size_t first) {
+    std::size_t end = first;
+    while (lines_[end].back() == ',' || lines_[end + 1].starts_with("    -> ")) ++end;
+    if (lines_[end].back() == '{') end = static_cast<std::size_t>(std::find(lines_.begin() + static_cast<std::ptrdiff_t>(end), lines_.end(), "}") - lines_.begin());
+    std::set<std::string> values;
+    for (std::size_t i = first; i <= end; ++i) {
+      if (const std::size_t at = lines_[i].find('%'); at != std::string::npos && lines_[i].find('<') != std::string::npos) values.insert(lines_[i].substr(at, lines_[i].find_first_of(": ,", at) - at));
+    }
+    for (const std::string& value : values) {
+      for (const bool summand : {false, true}) {
+        Change change{(summand ? "a summand: " : "held whole: ") + value + " of " + lines_[first], first, end - first + 1, {}};
+        for (std::size_t i = first; i <= end; ++i) {
+          std::string line = lines_[i];
+          const std::size_t at = line.find('%'), open = line.find('<'), close = line.find('>', open);
+          if (open != std::string::npos && (line.compare(at, value.size() + 1, value + ":") == 0 || line.compare(at, value.size() + 3, value + " = ") == 0)) {
+            const std::size_t colon = line.find(':', open);
+            line.replace(open, close - open + 1, summand ? line.substr(open, colon - open) + ": +>" : "");
+          }
+          change.lines.push_back(std::move(line));
+        }
+        const bool changed = !std::equal(change.lines.begin(), change.lines.end(), lines_.begin() + static_cast<std::ptrdiff_t>(first));
+        if (changed) changes.push_back(std::move(change));
+      }
+    }
   }
 
   static bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '%' || c == ':' || c == '#'; }
@@ -252,16 +281,12 @@ class Mutator {
         if (!reads_as(NodeId(static_cast<std::uint32_t>(number)), chunk)) add("another chunk", line, with(text, word(text, pass.end), name));
       }
     }
-    if (const std::size_t cut = attribute(text, " cut "); cut != std::string::npos) {
-      add("undivided samples", line, text.substr(0, cut) + text.substr(text.find(' ', cut + 5)));
+    if (const std::size_t layout = attribute(text, " <"); layout != std::string::npos) {
+      add("undivided samples", line, text.substr(0, layout) + text.substr(text.find('>', layout) + 1));
     }
     if (!runs_body(node.kind)) {
       const std::size_t after = std::min({text.size(), text.find(" loc(", text.find(" stream ")), attribute(text, " after ")});
       add("in an overlap group", line, text.substr(0, after) + " group 0" + text.substr(after));
-    }
-    if (collective(node) && node.cut == 0 && !dag_.mesh.axes.empty()) {
-      const std::size_t stream = text.find(" stream ");
-      add("a sum over divided samples", line, text.substr(0, stream) + " cut " + std::string(dag_.context->text(dag_.mesh.axes.back().name)) + text.substr(stream));
     }
     for (std::size_t grad = text.find("grad "); grad < text.find(" on "); grad = text.find("grad ", grad + 1)) {
       add("gradient as data", line, text.substr(0, grad) + text.substr(grad + 5));

@@ -87,6 +87,22 @@ TEST(Levels, RoundsOfReductions) {
   levels.expect("rounds", mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3}), build.strategy(), false, {"order", "rounds"});
 }
 
+/// What a text says of layouts comes from lines that its directives must still have.
+TEST(Levels, LayoutsOfOtherLines) {
+  Levels levels;
+  StrategyBuilder build(levels.context, {{"pp", 2}, {"dp", 2}});
+  const directive::Strategy strategy = build.line(2, 2).replicate({"dp"}).strategy();
+  std::string placed;
+  passes::Options options;
+  options.stop_at = dag::Level::placed;
+  options.after = [&](std::string_view pass, const dag::Dag& dag) {
+    if (pass == "place") placed = dag::print(dag, {});
+  };
+  tensor::Graph model = mlp_chain(levels.context, {.layers = 2, .batch = 8, .dim = 2, .hidden = 3});
+  ASSERT_TRUE(passes::compile(model, strategy, levels.sink, options));
+  EXPECT_NE(levels.again(placed, "replicate", {}).find("divide its samples over `dp`, and its lines over no axis"), std::string::npos);
+}
+
 TEST(Levels, Offloaded) {
   Levels levels;
   StrategyBuilder build(levels.context, {{"pp", 2}});

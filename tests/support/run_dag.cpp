@@ -1,10 +1,12 @@
 #include "tests/support/run_dag.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
 #include "ir/dag/bucket_layout.h"
+#include "ir/dag/value_layout.h"
 
 namespace piper::test {
 
@@ -146,25 +148,9 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
     }
     case NodeKind::load: {
       const Array& whole = inputs_[node.subject.input().index()];
-      std::int64_t block = 0, blocks = 1;
-      for (std::size_t d = 0; d < dag_.dims.size(); ++d) {
-        block = block * dag_.dims[d].extent + node.instance.at[d];
-        blocks *= dag_.dims[d].extent;
-      }
-      const std::vector<std::uint32_t> at = coordinates_of(dag_.mesh, rank);
-      for (std::size_t a = 0; a < at.size(); ++a) {
-        if ((node.cut >> a & 1) == 0) continue;
-        block = block * dag_.mesh.axes[a].size + at[a];
-        blocks *= dag_.mesh.axes[a].size;
-      }
-      Symbol batch;
-      std::int64_t samples = 1;
-      for (const tensor::Dim& dim : whole.type.dims) {
-        if (!dim.sampled) continue;
-        batch = dim.name;
-        samples = dim.extent;
-      }
-      result.push_back(slice(whole, batch, block * (samples / blocks), samples / blocks));
+      const Stretch samples = samples_of(dag_, node, coordinates_of(dag_.mesh, rank));
+      const auto batch = std::find_if(whole.type.dims.begin(), whole.type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
+      result.push_back(slice(whole, batch->name, samples.first, samples.extent));
       break;
     }
     case NodeKind::recv: {

@@ -41,110 +41,110 @@ directives {
     }
   } loc("sample.pipe":9:1-9:9)
 }
-body @stage0.layer0.F(%x: data f64[batch: 2*, dim: 2] input x,
+body @stage0.layer0.F(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
     %layer.0.up: param f64[dim: 2, hidden: 3] param layer.0.up,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
-    -> (%layer.0.contract: saved f64[batch: 2*, hidden: 3],
-    %layer.0.gelu: saved f64[batch: 2*, hidden: 3],
-    %layer.0.add: data f64[batch: 2*, dim: 2]) {
-  %x = port f64[batch: 2*, dim: 2]
+    -> (%layer.0.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %layer.0.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %layer.0.add: data f64[batch: 2*, dim: 2]<dp: batch>) {
+  %x = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.0.up = port f64[dim: 2, hidden: 3]
   %layer.0.down = port f64[hidden: 3, dim: 2]
-  %layer.0.contract = contract(%x, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 3] @F loc("model.pipe":2:1-2:9)
-  %layer.0.gelu = gelu(%layer.0.contract) : f64[batch: 2*, hidden: 3] @F loc("model.pipe":2:1-2:9)
-  %layer.0.contract.1 = contract(%layer.0.gelu, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 2] @F loc("model.pipe":2:1-2:9)
-  %layer.0.add = add(%x, %layer.0.contract.1) : f64[batch: 2*, dim: 2] @F loc("model.pipe":2:1-2:9)
+  %layer.0.contract = contract(%x, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @F loc("model.pipe":2:1-2:9)
+  %layer.0.gelu = gelu(%layer.0.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @F loc("model.pipe":2:1-2:9)
+  %layer.0.contract.1 = contract(%layer.0.gelu, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @F loc("model.pipe":2:1-2:9)
+  %layer.0.add = add(%x, %layer.0.contract.1) : f64[batch: 2*, dim: 2]<dp: batch> @F loc("model.pipe":2:1-2:9)
 }
-body @stage0.layer0.B(%x: data f64[batch: 2*, dim: 2] input x,
-    %layer.0.contract: saved f64[batch: 2*, hidden: 3],
-    %layer.0.gelu: saved f64[batch: 2*, hidden: 3],
-    %d.sub.mul: data f64[batch: 2*, dim: 2],
-    %d.layer.0.add.contract: data f64[batch: 2*, dim: 2],
+body @stage0.layer0.B(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
+    %layer.0.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %layer.0.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
+    %d.layer.0.add.contract: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
-    -> (%d.layer.0.up.contract: grad f64[dim: 2, hidden: 3] param layer.0.up as layer.0.up,
-    %d.layer.0.down.contract: grad f64[hidden: 3, dim: 2] param layer.0.down as layer.0.down) {
-  %x = port f64[batch: 2*, dim: 2]
-  %layer.0.contract = port f64[batch: 2*, hidden: 3]
-  %layer.0.gelu = port f64[batch: 2*, hidden: 3]
-  %d.sub.mul = port f64[batch: 2*, dim: 2]
-  %d.layer.0.add.contract = port f64[batch: 2*, dim: 2]
+    -> (%d.layer.0.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.0.up as layer.0.up,
+    %d.layer.0.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.0.down as layer.0.down) {
+  %x = port f64[batch: 2*, dim: 2]<dp: batch>
+  %layer.0.contract = port f64[batch: 2*, hidden: 3]<dp: batch>
+  %layer.0.gelu = port f64[batch: 2*, hidden: 3]<dp: batch>
+  %d.sub.mul = port f64[batch: 2*, dim: 2]<dp: batch>
+  %d.layer.0.add.contract = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.0.down = port f64[hidden: 3, dim: 2]
-  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2] @BI loc("model.pipe":2:1-2:9)
-  %d.layer.0.gelu.contract = contract(%d.layer.0.add.add, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 3] @BI loc("model.pipe":2:1-2:9)
-  %d.layer.0.down.contract = contract(%layer.0.gelu, %d.layer.0.add.add) {dims: [batch]} : f64[hidden: 3, dim: 2] @BW loc("model.pipe":2:1-2:9)
-  %d.layer.0.contract.gelu_grad = gelu_grad(%layer.0.contract, %d.layer.0.gelu.contract) : f64[batch: 2*, hidden: 3] @BI loc("model.pipe":2:1-2:9)
-  %d.layer.0.up.contract = contract(%x, %d.layer.0.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3] @BW loc("model.pipe":2:1-2:9)
+  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":2:1-2:9)
+  %d.layer.0.gelu.contract = contract(%d.layer.0.add.add, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":2:1-2:9)
+  %d.layer.0.down.contract = contract(%layer.0.gelu, %d.layer.0.add.add) {dims: [batch]} : f64[hidden: 3, dim: 2]<dp: +> @BW loc("model.pipe":2:1-2:9)
+  %d.layer.0.contract.gelu_grad = gelu_grad(%layer.0.contract, %d.layer.0.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":2:1-2:9)
+  %d.layer.0.up.contract = contract(%x, %d.layer.0.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3]<dp: +> @BW loc("model.pipe":2:1-2:9)
 }
-body @stage1.layer1.F(%layer.0.add: data f64[batch: 2*, dim: 2],
+body @stage1.layer1.F(%layer.0.add: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
     %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
-    -> (%layer.1.contract: saved f64[batch: 2*, hidden: 3],
-    %layer.1.gelu: saved f64[batch: 2*, hidden: 3],
-    %layer.1.add: data f64[batch: 2*, dim: 2]) {
-  %layer.0.add = port f64[batch: 2*, dim: 2]
+    -> (%layer.1.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %layer.1.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %layer.1.add: data f64[batch: 2*, dim: 2]<dp: batch>) {
+  %layer.0.add = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.1.up = port f64[dim: 2, hidden: 3]
   %layer.1.down = port f64[hidden: 3, dim: 2]
-  %layer.1.contract = contract(%layer.0.add, %layer.1.up) {dims: [dim]} : f64[batch: 2*, hidden: 3] @F loc("model.pipe":4:1-4:9)
-  %layer.1.gelu = gelu(%layer.1.contract) : f64[batch: 2*, hidden: 3] @F loc("model.pipe":4:1-4:9)
-  %layer.1.contract.1 = contract(%layer.1.gelu, %layer.1.down) {dims: [hidden]} : f64[batch: 2*, dim: 2] @F loc("model.pipe":4:1-4:9)
-  %layer.1.add = add(%layer.0.add, %layer.1.contract.1) : f64[batch: 2*, dim: 2] @F loc("model.pipe":4:1-4:9)
+  %layer.1.contract = contract(%layer.0.add, %layer.1.up) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @F loc("model.pipe":4:1-4:9)
+  %layer.1.gelu = gelu(%layer.1.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @F loc("model.pipe":4:1-4:9)
+  %layer.1.contract.1 = contract(%layer.1.gelu, %layer.1.down) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @F loc("model.pipe":4:1-4:9)
+  %layer.1.add = add(%layer.0.add, %layer.1.contract.1) : f64[batch: 2*, dim: 2]<dp: batch> @F loc("model.pipe":4:1-4:9)
 }
-body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2],
-    %layer.1.contract: saved f64[batch: 2*, hidden: 3],
-    %layer.1.gelu: saved f64[batch: 2*, hidden: 3],
-    %d.sub.mul: data f64[batch: 2*, dim: 2],
+body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2]<dp: batch>,
+    %layer.1.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %layer.1.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
+    %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
     %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
-    -> (%d.layer.0.add.contract: data f64[batch: 2*, dim: 2],
-    %d.layer.1.up.contract: grad f64[dim: 2, hidden: 3] param layer.1.up as layer.1.up,
-    %d.layer.1.down.contract: grad f64[hidden: 3, dim: 2] param layer.1.down as layer.1.down) {
-  %layer.0.add = port f64[batch: 2*, dim: 2]
-  %layer.1.contract = port f64[batch: 2*, hidden: 3]
-  %layer.1.gelu = port f64[batch: 2*, hidden: 3]
-  %d.sub.mul = port f64[batch: 2*, dim: 2]
+    -> (%d.layer.0.add.contract: data f64[batch: 2*, dim: 2]<dp: batch>,
+    %d.layer.1.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.1.up as layer.1.up,
+    %d.layer.1.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.1.down as layer.1.down) {
+  %layer.0.add = port f64[batch: 2*, dim: 2]<dp: batch>
+  %layer.1.contract = port f64[batch: 2*, hidden: 3]<dp: batch>
+  %layer.1.gelu = port f64[batch: 2*, hidden: 3]<dp: batch>
+  %d.sub.mul = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.1.up = port f64[dim: 2, hidden: 3]
   %layer.1.down = port f64[hidden: 3, dim: 2]
-  %d.layer.1.gelu.contract = contract(%d.sub.mul, %layer.1.down) {dims: [dim]} : f64[batch: 2*, hidden: 3] @BI loc("model.pipe":4:1-4:9)
-  %d.layer.1.down.contract = contract(%layer.1.gelu, %d.sub.mul) {dims: [batch]} : f64[hidden: 3, dim: 2] @BW loc("model.pipe":4:1-4:9)
-  %d.layer.1.contract.gelu_grad = gelu_grad(%layer.1.contract, %d.layer.1.gelu.contract) : f64[batch: 2*, hidden: 3] @BI loc("model.pipe":4:1-4:9)
-  %d.layer.0.add.contract = contract(%d.layer.1.contract.gelu_grad, %layer.1.up) {dims: [hidden]} : f64[batch: 2*, dim: 2] @BI loc("model.pipe":4:1-4:9)
-  %d.layer.1.up.contract = contract(%layer.0.add, %d.layer.1.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3] @BW loc("model.pipe":4:1-4:9)
+  %d.layer.1.gelu.contract = contract(%d.sub.mul, %layer.1.down) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":4:1-4:9)
+  %d.layer.1.down.contract = contract(%layer.1.gelu, %d.sub.mul) {dims: [batch]} : f64[hidden: 3, dim: 2]<dp: +> @BW loc("model.pipe":4:1-4:9)
+  %d.layer.1.contract.gelu_grad = gelu_grad(%layer.1.contract, %d.layer.1.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":4:1-4:9)
+  %d.layer.0.add.contract = contract(%d.layer.1.contract.gelu_grad, %layer.1.up) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":4:1-4:9)
+  %d.layer.1.up.contract = contract(%layer.0.add, %d.layer.1.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3]<dp: +> @BW loc("model.pipe":4:1-4:9)
 }
-body @stage1.F(%target: data f64[batch: 2*, dim: 2] input target,
-    %layer.1.add: data f64[batch: 2*, dim: 2])
-    -> (%sub: saved f64[batch: 2*, dim: 2],
-    %sum: loss_sum f64[] loss mlp.loss.0) {
-  %target = port f64[batch: 2*, dim: 2]
-  %layer.1.add = port f64[batch: 2*, dim: 2]
-  %sub = sub(%layer.1.add, %target) : f64[batch: 2*, dim: 2] @F loc("model.pipe":5:1-5:9)
-  %square = square(%sub) : f64[batch: 2*, dim: 2] @F loc("model.pipe":5:1-5:9)
-  %sum = sum(%square) {dims: [batch, dim]} : f64[] @F loc("model.pipe":5:1-5:9)
+body @stage1.F(%target: data f64[batch: 2*, dim: 2]<dp: batch> input target,
+    %layer.1.add: data f64[batch: 2*, dim: 2]<dp: batch>)
+    -> (%sub: saved f64[batch: 2*, dim: 2]<dp: batch>,
+    %sum: loss_sum f64[]<dp: +> loss mlp.loss.0) {
+  %target = port f64[batch: 2*, dim: 2]<dp: batch>
+  %layer.1.add = port f64[batch: 2*, dim: 2]<dp: batch>
+  %sub = sub(%layer.1.add, %target) : f64[batch: 2*, dim: 2]<dp: batch> @F loc("model.pipe":5:1-5:9)
+  %square = square(%sub) : f64[batch: 2*, dim: 2]<dp: batch> @F loc("model.pipe":5:1-5:9)
+  %sum = sum(%square) {dims: [batch, dim]} : f64[]<dp: +> @F loc("model.pipe":5:1-5:9)
 }
-body @stage1.B(%sub: saved f64[batch: 2*, dim: 2])
-    -> (%d.sub.mul: data f64[batch: 2*, dim: 2]) {
-  %sub = port f64[batch: 2*, dim: 2]
-  %d.square.fill = fill() {scalar: 0.0625, shape: f64[batch: 2*, dim: 2]} : f64[batch: 2*, dim: 2] @BI loc("model.pipe":5:1-5:9)
-  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 2] @BI loc("model.pipe":5:1-5:9)
-  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 2*, dim: 2] @BI loc("model.pipe":5:1-5:9)
+body @stage1.B(%sub: saved f64[batch: 2*, dim: 2]<dp: batch>)
+    -> (%d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>) {
+  %sub = port f64[batch: 2*, dim: 2]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.0625, shape: f64[batch: 2*, dim: 2]} : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":5:1-5:9)
+  %d.sub.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":5:1-5:9)
+  %d.sub.mul = mul(%d.sub.scale, %sub) : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":5:1-5:9)
 }
 graph {
-  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.pp0, param update.stage0.layer0.0, param update.stage0.layer0.0:1) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
-  B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.pp0, F.stage0.layer0.mb0, F.stage0.layer0.mb0:1, B.stage1.mb0, B.stage1.layer1.mb0, param update.stage0.layer0.0:1) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
-  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.pp0, param update.stage0.layer0.0, param update.stage0.layer0.0:1) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
-  B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.pp0, F.stage0.layer0.mb1, F.stage0.layer0.mb1:1, B.stage1.mb1, B.stage1.layer1.mb1, param update.stage0.layer0.0:1) on cluster[pp: 0] cut dp loc("model.pipe":2:1-2:9)
-  F.stage1.layer1.mb0 = F stage1.layer1 [mb: 0] @stage1.layer1.F (F.stage0.layer0.mb0:2, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
-  B.stage1.layer1.mb0 = B stage1.layer1 [mb: 0] @stage1.layer1.B (F.stage0.layer0.mb0:2, F.stage1.layer1.mb0, F.stage1.layer1.mb0:1, B.stage1.mb0, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
-  F.stage1.layer1.mb1 = F stage1.layer1 [mb: 1] @stage1.layer1.F (F.stage0.layer0.mb1:2, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
-  B.stage1.layer1.mb1 = B stage1.layer1 [mb: 1] @stage1.layer1.B (F.stage0.layer0.mb1:2, F.stage1.layer1.mb1, F.stage1.layer1.mb1:1, B.stage1.mb1, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] cut dp loc("model.pipe":4:1-4:9)
-  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.target.mb0.pp1, F.stage1.layer1.mb0:2) on cluster[pp: 1] cut dp loc("model.pipe":5:1-5:9)
-  B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (F.stage1.mb0) on cluster[pp: 1] cut dp loc("model.pipe":5:1-5:9)
-  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.target.mb1.pp1, F.stage1.layer1.mb1:2) on cluster[pp: 1] cut dp loc("model.pipe":5:1-5:9)
-  B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1) on cluster[pp: 1] cut dp loc("model.pipe":5:1-5:9)
-  load.x.mb0.pp0 = load x [mb: 0] on cluster[pp: 0] cut dp loc("model.pipe":1:1-1:9)
-  load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] cut dp loc("model.pipe":1:1-1:9)
-  load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] cut dp loc("model.pipe":1:1-1:9)
-  load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] cut dp loc("model.pipe":1:1-1:9)
+  F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.pp0, param update.stage0.layer0.0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.pp0, F.stage0.layer0.mb0, F.stage0.layer0.mb0:1, B.stage1.mb0, B.stage1.layer1.mb0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.pp0, param update.stage0.layer0.0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.pp0, F.stage0.layer0.mb1, F.stage0.layer0.mb1:1, B.stage1.mb1, B.stage1.layer1.mb1, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  F.stage1.layer1.mb0 = F stage1.layer1 [mb: 0] @stage1.layer1.F (F.stage0.layer0.mb0:2, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  B.stage1.layer1.mb0 = B stage1.layer1 [mb: 0] @stage1.layer1.B (F.stage0.layer0.mb0:2, F.stage1.layer1.mb0, F.stage1.layer1.mb0:1, B.stage1.mb0, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  F.stage1.layer1.mb1 = F stage1.layer1 [mb: 1] @stage1.layer1.F (F.stage0.layer0.mb1:2, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  B.stage1.layer1.mb1 = B stage1.layer1 [mb: 1] @stage1.layer1.B (F.stage0.layer0.mb1:2, F.stage1.layer1.mb1, F.stage1.layer1.mb1:1, B.stage1.mb1, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+  F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.target.mb0.pp1, F.stage1.layer1.mb0:2) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (F.stage1.mb0) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.target.mb1.pp1, F.stage1.layer1.mb1:2) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
+  load.x.mb0.pp0 = load x [mb: 0] on cluster[pp: 0] <dp: batch> loc("model.pipe":1:1-1:9)
+  load.x.mb1.pp0 = load x [mb: 1] on cluster[pp: 0] <dp: batch> loc("model.pipe":1:1-1:9)
+  load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] <dp: batch> loc("model.pipe":1:1-1:9)
+  load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] <dp: batch> loc("model.pipe":1:1-1:9)
   update.stage0.layer0.0 = update bucket stage0.layer0.0 (grad B.stage0.layer0.mb0 + B.stage0.layer0.mb1, grad B.stage0.layer0.mb0:1 + B.stage0.layer0.mb1:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   update.stage1.layer1.0 = update bucket stage1.layer1.0 (grad B.stage1.layer1.mb0:1 + B.stage1.layer1.mb1:1, grad B.stage1.layer1.mb0:2 + B.stage1.layer1.mb1:2) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
-  report.mlp.loss.0 = report loss mlp.loss.0 (F.stage1.mb0:1, F.stage1.mb1:1) on cluster[pp: 1] cut dp loc("model.pipe":5:1-5:9)
+  report.mlp.loss.0 = report loss mlp.loss.0 (F.stage1.mb0:1, F.stage1.mb1:1) on cluster[pp: 1] loc("model.pipe":5:1-5:9)
 }

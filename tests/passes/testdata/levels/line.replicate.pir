@@ -19,6 +19,12 @@ chunk stage0 of stage[0] F @stage0.F B @stage0.B loc("model.pipe":2:1-2:9)
 chunk stage1 of stage[1] F @stage1.F B @stage1.B loc("model.pipe":4:1-4:9)
 bucket stage0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
 bucket stage1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
+directives {
+  partition model into stage: 2 loc("sample.pipe":4:1-4:9)
+  split batch into mb: 2 loc("sample.pipe":5:1-5:9)
+  place stage[0] loc("sample.pipe":6:1-6:9) on cluster[pp: 0] loc("sample.pipe":6:1-6:9)
+  place stage[1] loc("sample.pipe":7:1-7:9) on cluster[pp: 1] loc("sample.pipe":7:1-7:9)
+}
 body @stage0.F(%x: data f64[batch: 2*, dim: 2] input x,
     %layer.0.up: param f64[dim: 2, hidden: 3] param layer.0.up,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)

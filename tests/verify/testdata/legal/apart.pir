@@ -28,114 +28,114 @@ stream reduce.p1
 stream sum.p1.2
 stream reduce.p0
 stream gather.p0
-body @layer0.F(%x: data f64[batch: 2*, f: 4] input x,
+body @layer0.F(%x: data f64[batch: 2*, f: 4]<d: batch> input x,
     %layer.0.up: param f64[dim: 4, hidden: 8] param layer.0.up,
     %layer.0.down: param f64[hidden: 8, dim: 4] param layer.0.down)
-    -> (%layer.0.layer_norm: saved f64[batch: 2*, dim: 4],
-    %layer.0.tanh: saved f64[batch: 2*, hidden: 8],
-    %layer.0.rename.1.1: data f64[batch: 2*, f: 4]) {
-  %x = port f64[batch: 2*, f: 4]
+    -> (%layer.0.layer_norm: saved f64[batch: 2*, dim: 4]<d: batch>,
+    %layer.0.tanh: saved f64[batch: 2*, hidden: 8]<d: batch>,
+    %layer.0.rename.1.1: data f64[batch: 2*, f: 4]<d: batch>) {
+  %x = port f64[batch: 2*, f: 4]<d: batch>
   %layer.0.up = port f64[dim: 4, hidden: 8]
   %layer.0.down = port f64[hidden: 8, dim: 4]
-  %layer.0.rename = rename(%x) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4] @F
-  %layer.0.layer_norm = layer_norm(%layer.0.rename) {dims: [dim], scalar: 1e-05} : f64[batch: 2*, dim: 4] @F
-  %layer.0.contract = contract(%layer.0.layer_norm, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 8] @F
-  %layer.0.tanh = tanh(%layer.0.contract) : f64[batch: 2*, hidden: 8] @F
-  %layer.0.contract.1 = contract(%layer.0.tanh, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 4] @F
-  %layer.0.add = add(%layer.0.rename, %layer.0.contract.1) : f64[batch: 2*, dim: 4] @F
-  %layer.0.rename.1 = rename(%layer.0.add) {dims: [dim], dims2: [f]} : f64[batch: 2*, f: 4] @F
-  %layer.0.rename.1.1 = broadcast(%layer.0.rename.1) {shape: f64[batch: 2*, f: 4]} : f64[batch: 2*, f: 4] @F
+  %layer.0.rename = rename(%x) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4]<d: batch> @F
+  %layer.0.layer_norm = layer_norm(%layer.0.rename) {dims: [dim], scalar: 1e-05} : f64[batch: 2*, dim: 4]<d: batch> @F
+  %layer.0.contract = contract(%layer.0.layer_norm, %layer.0.up) {dims: [dim]} : f64[batch: 2*, hidden: 8]<d: batch> @F
+  %layer.0.tanh = tanh(%layer.0.contract) : f64[batch: 2*, hidden: 8]<d: batch> @F
+  %layer.0.contract.1 = contract(%layer.0.tanh, %layer.0.down) {dims: [hidden]} : f64[batch: 2*, dim: 4]<d: batch> @F
+  %layer.0.add = add(%layer.0.rename, %layer.0.contract.1) : f64[batch: 2*, dim: 4]<d: batch> @F
+  %layer.0.rename.1 = rename(%layer.0.add) {dims: [dim], dims2: [f]} : f64[batch: 2*, f: 4]<d: batch> @F
+  %layer.0.rename.1.1 = broadcast(%layer.0.rename.1) {shape: f64[batch: 2*, f: 4]} : f64[batch: 2*, f: 4]<d: batch> @F
 }
-body @layer0.B(%layer.0.layer_norm: saved f64[batch: 2*, dim: 4],
-    %layer.0.tanh: saved f64[batch: 2*, hidden: 8],
-    %d.layer.0.rename.1.rename: data f64[batch: 2*, f: 4],
+body @layer0.B(%layer.0.layer_norm: saved f64[batch: 2*, dim: 4]<d: batch>,
+    %layer.0.tanh: saved f64[batch: 2*, hidden: 8]<d: batch>,
+    %d.layer.0.rename.1.rename: data f64[batch: 2*, f: 4]<d: batch>,
     %layer.0.down: param f64[hidden: 8, dim: 4] param layer.0.down)
-    -> (%d.layer.0.up.contract: grad f64[dim: 4, hidden: 8] param layer.0.up as layer.0.up,
-    %d.layer.0.down.contract: grad f64[hidden: 8, dim: 4] param layer.0.down as layer.0.down) {
-  %layer.0.layer_norm = port f64[batch: 2*, dim: 4]
-  %layer.0.tanh = port f64[batch: 2*, hidden: 8]
-  %d.layer.0.rename.1.rename = port f64[batch: 2*, f: 4]
+    -> (%d.layer.0.up.contract: grad f64[dim: 4, hidden: 8]<d: +> param layer.0.up as layer.0.up,
+    %d.layer.0.down.contract: grad f64[hidden: 8, dim: 4]<d: +> param layer.0.down as layer.0.down) {
+  %layer.0.layer_norm = port f64[batch: 2*, dim: 4]<d: batch>
+  %layer.0.tanh = port f64[batch: 2*, hidden: 8]<d: batch>
+  %d.layer.0.rename.1.rename = port f64[batch: 2*, f: 4]<d: batch>
   %layer.0.down = port f64[hidden: 8, dim: 4]
-  %d.layer.0.add.rename = rename(%d.layer.0.rename.1.rename) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4] @BI
-  %d.layer.0.tanh.contract = contract(%d.layer.0.add.rename, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 8] @BI
-  %d.layer.0.down.contract = contract(%layer.0.tanh, %d.layer.0.add.rename) {dims: [batch]} : f64[hidden: 8, dim: 4] @BW
-  %d.layer.0.contract.square = square(%layer.0.tanh) : f64[batch: 2*, hidden: 8] @BI
-  %d.layer.0.contract.neg = neg(%d.layer.0.contract.square) : f64[batch: 2*, hidden: 8] @BI
-  %d.layer.0.contract.offset = offset(%d.layer.0.contract.neg) {scalar: 1} : f64[batch: 2*, hidden: 8] @BI
-  %d.layer.0.contract.mul = mul(%d.layer.0.tanh.contract, %d.layer.0.contract.offset) : f64[batch: 2*, hidden: 8] @BI
-  %d.layer.0.up.contract = contract(%layer.0.layer_norm, %d.layer.0.contract.mul) {dims: [batch]} : f64[dim: 4, hidden: 8] @BW
+  %d.layer.0.add.rename = rename(%d.layer.0.rename.1.rename) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4]<d: batch> @BI
+  %d.layer.0.tanh.contract = contract(%d.layer.0.add.rename, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.down.contract = contract(%layer.0.tanh, %d.layer.0.add.rename) {dims: [batch]} : f64[hidden: 8, dim: 4]<d: +> @BW
+  %d.layer.0.contract.square = square(%layer.0.tanh) : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.neg = neg(%d.layer.0.contract.square) : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.offset = offset(%d.layer.0.contract.neg) {scalar: 1} : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.contract.mul = mul(%d.layer.0.tanh.contract, %d.layer.0.contract.offset) : f64[batch: 2*, hidden: 8]<d: batch> @BI
+  %d.layer.0.up.contract = contract(%layer.0.layer_norm, %d.layer.0.contract.mul) {dims: [batch]} : f64[dim: 4, hidden: 8]<d: +> @BW
 }
-body @score0.F(%y: data i64[batch: 2*] input y,
-    %layer.0.rename.1: data f64[batch: 2*, f: 4] as layer.0.rename.1.1,
+body @score0.F(%y: data i64[batch: 2*]<d: batch> input y,
+    %layer.0.rename.1: data f64[batch: 2*, f: 4]<d: batch> as layer.0.rename.1.1,
     %score.0.v: param f64[dim: 4, c: 3] param score.0.v)
-    -> (%score.0.rename.1: saved f64[batch: 2*, dim: 4],
-    %score.0.contract: saved f64[batch: 2*, c: 3],
-    %sum: loss_sum f64[] loss loss.0) {
-  %y = port i64[batch: 2*]
-  %layer.0.rename.1 = port f64[batch: 2*, f: 4]
+    -> (%score.0.rename.1: saved f64[batch: 2*, dim: 4]<d: batch>,
+    %score.0.contract: saved f64[batch: 2*, c: 3]<d: batch>,
+    %sum: loss_sum f64[]<d: +> loss loss.0) {
+  %y = port i64[batch: 2*]<d: batch>
+  %layer.0.rename.1 = port f64[batch: 2*, f: 4]<d: batch>
   %score.0.v = port f64[dim: 4, c: 3]
-  %score.0.rename = rename(%layer.0.rename.1) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4] @F
-  %score.0.contract = contract(%score.0.rename, %score.0.v) {dims: [dim]} : f64[batch: 2*, c: 3] @F
-  %score.0.cross_entropy = cross_entropy(%score.0.contract, %y) {dims: [c], ignore: 1} : f64[batch: 2*] @F
-  %sum = sum(%score.0.cross_entropy) {dims: [batch]} : f64[] @F
-  %score.0.rename.1 = broadcast(%score.0.rename) {shape: f64[batch: 2*, dim: 4]} : f64[batch: 2*, dim: 4] @F
+  %score.0.rename = rename(%layer.0.rename.1) {dims: [f], dims2: [dim]} : f64[batch: 2*, dim: 4]<d: batch> @F
+  %score.0.contract = contract(%score.0.rename, %score.0.v) {dims: [dim]} : f64[batch: 2*, c: 3]<d: batch> @F
+  %score.0.cross_entropy = cross_entropy(%score.0.contract, %y) {dims: [c], ignore: 1} : f64[batch: 2*]<d: batch> @F
+  %sum = sum(%score.0.cross_entropy) {dims: [batch]} : f64[]<d: +> @F
+  %score.0.rename.1 = broadcast(%score.0.rename) {shape: f64[batch: 2*, dim: 4]} : f64[batch: 2*, dim: 4]<d: batch> @F
 }
-body @score0.B(%y: data i64[batch: 2*] input y,
-    %score.0.rename: saved f64[batch: 2*, dim: 4] as score.0.rename.1,
-    %score.0.contract: saved f64[batch: 2*, c: 3],
+body @score0.B(%y: data i64[batch: 2*]<d: batch> input y,
+    %score.0.rename: saved f64[batch: 2*, dim: 4]<d: batch> as score.0.rename.1,
+    %score.0.contract: saved f64[batch: 2*, c: 3]<d: batch>,
     %loss.0.count: count f64[] loss loss.0,
     %score.0.v: param f64[dim: 4, c: 3] param score.0.v)
-    -> (%d.layer.0.rename.1.rename.1: data f64[batch: 2*, f: 4] as d.layer.0.rename.1.rename,
-    %d.score.0.v.contract: grad f64[dim: 4, c: 3] param score.0.v as score.0.v) {
-  %y = port i64[batch: 2*]
-  %score.0.rename = port f64[batch: 2*, dim: 4]
-  %score.0.contract = port f64[batch: 2*, c: 3]
+    -> (%d.layer.0.rename.1.rename.1: data f64[batch: 2*, f: 4]<d: batch> as d.layer.0.rename.1.rename,
+    %d.score.0.v.contract: grad f64[dim: 4, c: 3]<d: +> param score.0.v as score.0.v) {
+  %y = port i64[batch: 2*]<d: batch>
+  %score.0.rename = port f64[batch: 2*, dim: 4]<d: batch>
+  %score.0.contract = port f64[batch: 2*, c: 3]<d: batch>
   %loss.0.count = port f64[]
   %score.0.v = port f64[dim: 4, c: 3]
   %d.score.0.cross_entropy.fill = fill() {scalar: 1, shape: f64[]} : f64[] @BI
   %d.score.0.cross_entropy.maximum = maximum(%loss.0.count, %d.score.0.cross_entropy.fill) : f64[] @BI
-  %d.score.0.cross_entropy.fill.1 = fill() {scalar: 1, shape: f64[batch: 2*]} : f64[batch: 2*] @BI
-  %d.score.0.cross_entropy.div = div(%d.score.0.cross_entropy.fill.1, %d.score.0.cross_entropy.maximum) : f64[batch: 2*] @BI
-  %d.score.0.contract.cross_entropy_grad = cross_entropy_grad(%score.0.contract, %y, %d.score.0.cross_entropy.div) {dims: [c], ignore: 1} : f64[batch: 2*, c: 3] @BI
-  %d.score.0.rename.contract = contract(%d.score.0.contract.cross_entropy_grad, %score.0.v) {dims: [c]} : f64[batch: 2*, dim: 4] @BI
-  %d.score.0.v.contract = contract(%score.0.rename, %d.score.0.contract.cross_entropy_grad) {dims: [batch]} : f64[dim: 4, c: 3] @BW
-  %d.layer.0.rename.1.rename = rename(%d.score.0.rename.contract) {dims: [dim], dims2: [f]} : f64[batch: 2*, f: 4] @BI
-  %d.layer.0.rename.1.rename.1 = broadcast(%d.layer.0.rename.1.rename) {shape: f64[batch: 2*, f: 4]} : f64[batch: 2*, f: 4] @BI
+  %d.score.0.cross_entropy.fill.1 = fill() {scalar: 1, shape: f64[batch: 2*]} : f64[batch: 2*]<d: batch> @BI
+  %d.score.0.cross_entropy.div = div(%d.score.0.cross_entropy.fill.1, %d.score.0.cross_entropy.maximum) : f64[batch: 2*]<d: batch> @BI
+  %d.score.0.contract.cross_entropy_grad = cross_entropy_grad(%score.0.contract, %y, %d.score.0.cross_entropy.div) {dims: [c], ignore: 1} : f64[batch: 2*, c: 3]<d: batch> @BI
+  %d.score.0.rename.contract = contract(%d.score.0.contract.cross_entropy_grad, %score.0.v) {dims: [c]} : f64[batch: 2*, dim: 4]<d: batch> @BI
+  %d.score.0.v.contract = contract(%score.0.rename, %d.score.0.contract.cross_entropy_grad) {dims: [batch]} : f64[dim: 4, c: 3]<d: +> @BW
+  %d.layer.0.rename.1.rename = rename(%d.score.0.rename.contract) {dims: [dim], dims2: [f]} : f64[batch: 2*, f: 4]<d: batch> @BI
+  %d.layer.0.rename.1.rename.1 = broadcast(%d.layer.0.rename.1.rename) {shape: f64[batch: 2*, f: 4]} : f64[batch: 2*, f: 4]<d: batch> @BI
 }
 graph {
-  load.x.mb0.p1 = load x [mb: 0] on m[p: 1] cut d stream compute
-  load.y.mb0.p1 = load y [mb: 0] on m[p: 1] cut d stream compute
-  load.y.mb1.p1 = load y [mb: 1] on m[p: 1] cut d stream compute
-  F.layer0.mb0 = F layer0 [mb: 0] @layer0.F (load.x.mb0.p1, param update.layer0.0.p1, param update.layer0.0.p1:1) on m[p: 1] cut d stream compute
-  count.loss.0.p1 = count loss.0 (load.y.mb0.p1, load.y.mb1.p1) on m[p: 1] cut d stream compute
-  send.F.layer0.mb0.p0 = send F layer0 [mb: 0] (F.layer0.mb0, F.layer0.mb0:1) to recv.F.layer0.mb0.p0 on m[p: 1] cut d stream act.p1.to.p0
-  recv.F.layer0.mb0.p0 = recv F layer0 [mb: 0] from send.F.layer0.mb0.p0 on m[p: 0] cut d stream act.p1.to.p0
+  load.x.mb0.p1 = load x [mb: 0] on m[p: 1] <d: batch> stream compute
+  load.y.mb0.p1 = load y [mb: 0] on m[p: 1] <d: batch> stream compute
+  load.y.mb1.p1 = load y [mb: 1] on m[p: 1] <d: batch> stream compute
+  F.layer0.mb0 = F layer0 [mb: 0] @layer0.F (load.x.mb0.p1, param update.layer0.0.p1, param update.layer0.0.p1:1) on m[p: 1] stream compute
+  count.loss.0.p1 = count loss.0 (load.y.mb0.p1, load.y.mb1.p1) on m[p: 1] stream compute
+  send.F.layer0.mb0.p0 = send F layer0 [mb: 0] (F.layer0.mb0, F.layer0.mb0:1) to recv.F.layer0.mb0.p0 on m[p: 1] stream act.p1.to.p0
+  recv.F.layer0.mb0.p0 = recv F layer0 [mb: 0] from send.F.layer0.mb0.p0 on m[p: 0] stream act.p1.to.p0
   all_reduce.count.loss.0.p1 = all_reduce count loss.0 (count.loss.0.p1) over d with (all_reduce.count.loss.0.p1, all_reduce.count.loss.0.p2) on m[p: 1] stream sum.p1.2
   all_reduce.count.loss.0.p2 = all_reduce count loss.0 over d with (all_reduce.count.loss.0.p1, all_reduce.count.loss.0.p2) on m[p: 2] stream sum.p1.2
-  F.score0.mb0 = F score0 [mb: 0] @score0.F (load.y.mb0.p1, F.layer0.mb0:2, param update.score0.0.p1) on m[p: 1] cut d stream compute after F.layer0.mb0
-  send.F.score0.mb0.p2 = send F score0 [mb: 0] (F.score0.mb0, F.score0.mb0:1) to recv.F.score0.mb0.p2 on m[p: 1] cut d stream act.p1.to.p2
-  recv.F.score0.mb0.p2 = recv F score0 [mb: 0] from send.F.score0.mb0.p2 on m[p: 2] cut d stream act.p1.to.p2
-  load.x.mb1.p1 = load x [mb: 1] on m[p: 1] cut d stream compute
-  load.y.mb0.p2 = load y [mb: 0] on m[p: 2] cut d stream compute
-  F.layer0.mb1 = F layer0 [mb: 1] @layer0.F (load.x.mb1.p1, param update.layer0.0.p1, param update.layer0.0.p1:1) on m[p: 1] cut d stream compute after F.score0.mb0
-  B.score0.mb0 = B score0 [mb: 0] @score0.B (load.y.mb0.p2, recv.F.score0.mb0.p2, recv.F.score0.mb0.p2:1, all_reduce.count.loss.0.p2, param update.score0.0.p2) on m[p: 2] cut d stream compute
-  send.F.layer0.mb1.p0 = send F layer0 [mb: 1] (F.layer0.mb1, F.layer0.mb1:1) to recv.F.layer0.mb1.p0 on m[p: 1] cut d stream act.p1.to.p0
-  recv.F.layer0.mb1.p0 = recv F layer0 [mb: 1] from send.F.layer0.mb1.p0 on m[p: 0] cut d stream act.p1.to.p0
-  F.score0.mb1 = F score0 [mb: 1] @score0.F (load.y.mb1.p1, F.layer0.mb1:2, param update.score0.0.p1) on m[p: 1] cut d stream compute after F.layer0.mb1
-  send.B.score0.mb0.p0 = send B score0 [mb: 0] (B.score0.mb0) to recv.B.score0.mb0.p0 on m[p: 2] cut d stream grad.p2.to.p0
-  recv.B.score0.mb0.p0 = recv B layer0 [mb: 0] from send.B.score0.mb0.p0 on m[p: 0] cut d stream grad.p2.to.p0
-  send.F.score0.mb1.p2 = send F score0 [mb: 1] (F.score0.mb1, F.score0.mb1:1) to recv.F.score0.mb1.p2 on m[p: 1] cut d stream act.p1.to.p2
-  recv.F.score0.mb1.p2 = recv F score0 [mb: 1] from send.F.score0.mb1.p2 on m[p: 2] cut d stream act.p1.to.p2
+  F.score0.mb0 = F score0 [mb: 0] @score0.F (load.y.mb0.p1, F.layer0.mb0:2, param update.score0.0.p1) on m[p: 1] stream compute after F.layer0.mb0
+  send.F.score0.mb0.p2 = send F score0 [mb: 0] (F.score0.mb0, F.score0.mb0:1) to recv.F.score0.mb0.p2 on m[p: 1] stream act.p1.to.p2
+  recv.F.score0.mb0.p2 = recv F score0 [mb: 0] from send.F.score0.mb0.p2 on m[p: 2] stream act.p1.to.p2
+  load.x.mb1.p1 = load x [mb: 1] on m[p: 1] <d: batch> stream compute
+  load.y.mb0.p2 = load y [mb: 0] on m[p: 2] <d: batch> stream compute
+  F.layer0.mb1 = F layer0 [mb: 1] @layer0.F (load.x.mb1.p1, param update.layer0.0.p1, param update.layer0.0.p1:1) on m[p: 1] stream compute after F.score0.mb0
+  B.score0.mb0 = B score0 [mb: 0] @score0.B (load.y.mb0.p2, recv.F.score0.mb0.p2, recv.F.score0.mb0.p2:1, all_reduce.count.loss.0.p2, param update.score0.0.p2) on m[p: 2] stream compute
+  send.F.layer0.mb1.p0 = send F layer0 [mb: 1] (F.layer0.mb1, F.layer0.mb1:1) to recv.F.layer0.mb1.p0 on m[p: 1] stream act.p1.to.p0
+  recv.F.layer0.mb1.p0 = recv F layer0 [mb: 1] from send.F.layer0.mb1.p0 on m[p: 0] stream act.p1.to.p0
+  F.score0.mb1 = F score0 [mb: 1] @score0.F (load.y.mb1.p1, F.layer0.mb1:2, param update.score0.0.p1) on m[p: 1] stream compute after F.layer0.mb1
+  send.B.score0.mb0.p0 = send B score0 [mb: 0] (B.score0.mb0) to recv.B.score0.mb0.p0 on m[p: 2] stream grad.p2.to.p0
+  recv.B.score0.mb0.p0 = recv B layer0 [mb: 0] from send.B.score0.mb0.p0 on m[p: 0] stream grad.p2.to.p0
+  send.F.score0.mb1.p2 = send F score0 [mb: 1] (F.score0.mb1, F.score0.mb1:1) to recv.F.score0.mb1.p2 on m[p: 1] stream act.p1.to.p2
+  recv.F.score0.mb1.p2 = recv F score0 [mb: 1] from send.F.score0.mb1.p2 on m[p: 2] stream act.p1.to.p2
   all_reduce.loss.0.p1 = all_reduce loss loss.0 (F.score0.mb0:2, F.score0.mb1:2) over d on m[p: 1] stream sum.p1
-  load.y.mb1.p2 = load y [mb: 1] on m[p: 2] cut d stream compute
-  B.layer0.mb0 = B layer0 [mb: 0] @layer0.B (recv.F.layer0.mb0.p0, recv.F.layer0.mb0.p0:1, recv.B.score0.mb0.p0, param update.layer0.0.p0:1) on m[p: 0] cut d stream compute
-  B.score0.mb1 = B score0 [mb: 1] @score0.B (load.y.mb1.p2, recv.F.score0.mb1.p2, recv.F.score0.mb1.p2:1, all_reduce.count.loss.0.p2, param update.score0.0.p2) on m[p: 2] cut d stream compute after B.score0.mb0
+  load.y.mb1.p2 = load y [mb: 1] on m[p: 2] <d: batch> stream compute
+  B.layer0.mb0 = B layer0 [mb: 0] @layer0.B (recv.F.layer0.mb0.p0, recv.F.layer0.mb0.p0:1, recv.B.score0.mb0.p0, param update.layer0.0.p0:1) on m[p: 0] stream compute
+  B.score0.mb1 = B score0 [mb: 1] @score0.B (load.y.mb1.p2, recv.F.score0.mb1.p2, recv.F.score0.mb1.p2:1, all_reduce.count.loss.0.p2, param update.score0.0.p2) on m[p: 2] stream compute after B.score0.mb0
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.p1, all_reduce.loss.0.p1:1, all_reduce.count.loss.0.p1) on m[p: 1] stream compute
-  send.B.score0.mb1.p0 = send B score0 [mb: 1] (B.score0.mb1) to recv.B.score0.mb1.p0 on m[p: 2] cut d stream grad.p2.to.p0
-  recv.B.score0.mb1.p0 = recv B layer0 [mb: 1] from send.B.score0.mb1.p0 on m[p: 0] cut d stream grad.p2.to.p0
+  send.B.score0.mb1.p0 = send B score0 [mb: 1] (B.score0.mb1) to recv.B.score0.mb1.p0 on m[p: 2] stream grad.p2.to.p0
+  recv.B.score0.mb1.p0 = recv B layer0 [mb: 1] from send.B.score0.mb1.p0 on m[p: 0] stream grad.p2.to.p0
   all_reduce.score0.0.p1 = all_reduce bucket score0.0 over d with (all_reduce.score0.0.p1, all_reduce.score0.0.p2) on m[p: 1] stream reduce.p1
   all_reduce.score0.0.p2 = all_reduce bucket score0.0 (grad B.score0.mb0:1 + B.score0.mb1:1) over d with (all_reduce.score0.0.p1, all_reduce.score0.0.p2) on m[p: 2] stream reduce.p1
-  B.layer0.mb1 = B layer0 [mb: 1] @layer0.B (recv.F.layer0.mb1.p0, recv.F.layer0.mb1.p0:1, recv.B.score0.mb1.p0, param update.layer0.0.p0:1) on m[p: 0] cut d stream compute after B.layer0.mb0
+  B.layer0.mb1 = B layer0 [mb: 1] @layer0.B (recv.F.layer0.mb1.p0, recv.F.layer0.mb1.p0:1, recv.B.score0.mb1.p0, param update.layer0.0.p0:1) on m[p: 0] stream compute after B.layer0.mb0
   sum_squares.score0.0.p1 = sum_squares bucket score0.0 (grad all_reduce.score0.0.p1) on m[p: 1] stream compute
   all_reduce.layer0.0.p0 = all_reduce bucket layer0.0 (grad B.layer0.mb0 + B.layer0.mb1, grad B.layer0.mb0:1 + B.layer0.mb1:1) over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 0] stream reduce.p0
   all_reduce.layer0.0.p1 = all_reduce bucket layer0.0 over d with (all_reduce.layer0.0.p0, all_reduce.layer0.0.p1) on m[p: 1] stream reduce.p0

@@ -24,80 +24,80 @@ stream grad.pp1.to.pp0
 stream sum.pp0
 stream gather.pp0
 stream sum.pp1
-body @first0.F(%x: data f64[batch: 1*, dim: 3] input x,
+body @first0.F(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
     %w: param f64[dim: 3, out: 5] param w,
     %w2: param f64[out: 5, dim: 3] param w2)
-    -> (%contract: saved f64[batch: 1*, out: 5],
-    %contract.1: data f64[batch: 1*, dim: 3]) {
-  %x = port f64[batch: 1*, dim: 3]
+    -> (%contract: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
+    %contract.1: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>) {
+  %x = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
   %w2 = port f64[out: 5, dim: 3]
-  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 1*, out: 5] @F loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 1*, dim: 3] @F loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+  %contract = contract(%x, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  %contract.1 = contract(%contract, %w2) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @F loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
 }
-body @first0.B(%x: data f64[batch: 1*, dim: 3] input x,
-    %contract: saved f64[batch: 1*, out: 5],
-    %d.contract.1.contract: data f64[batch: 1*, dim: 3],
+body @first0.B(%x: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch> input x,
+    %contract: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
+    %d.contract.1.contract: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
     %w2: param f64[out: 5, dim: 3] param w2)
-    -> (%d.w.contract.1: grad f64[dim: 3, out: 5] param w as w,
-    %d.w2.contract: grad f64[out: 5, dim: 3] param w2 as w2) {
-  %x = port f64[batch: 1*, dim: 3]
-  %contract = port f64[batch: 1*, out: 5]
-  %d.contract.1.contract = port f64[batch: 1*, dim: 3]
+    -> (%d.w.contract.1: grad f64[dim: 3, out: 5]<dp: +, pod: +> param w as w,
+    %d.w2.contract: grad f64[out: 5, dim: 3]<dp: +, pod: +> param w2 as w2) {
+  %x = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
+  %contract = port f64[batch: 1*, out: 5]<dp: batch, pod: batch>
+  %d.contract.1.contract = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %w2 = port f64[out: 5, dim: 3]
-  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 1*, out: 5] @BI loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
-  %d.w2.contract = contract(%contract, %d.contract.1.contract) {dims: [batch]} : f64[out: 5, dim: 3] @BW loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
-  %d.w.contract.1 = contract(%x, %d.contract.contract) {dims: [batch]} : f64[dim: 3, out: 5] @BW loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  %d.contract.contract = contract(%d.contract.1.contract, %w2) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+  %d.w2.contract = contract(%contract, %d.contract.1.contract) {dims: [batch]} : f64[out: 5, dim: 3]<dp: +, pod: +> @BW loc("small.pipe":5:24-5:36 from "small.pipe":9:15-9:26)
+  %d.w.contract.1 = contract(%x, %d.contract.contract) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
 }
-body @second0.F(%contract.1: data f64[batch: 1*, dim: 3],
+body @second0.F(%contract.1: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
     %w: param f64[dim: 3, out: 5] param w)
-    -> (%contract.2: saved f64[batch: 1*, out: 5],
-    %sum: loss_sum f64[] loss loss.0) {
-  %contract.1 = port f64[batch: 1*, dim: 3]
+    -> (%contract.2: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
+    %sum: loss_sum f64[]<dp: +, pod: +> loss loss.0) {
+  %contract.1 = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
-  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 1*, out: 5] @F loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  %square = square(%contract.2) : f64[batch: 1*, out: 5] @F loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
-  %sum = sum(%square) {dims: [batch, out]} : f64[] @F loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+  %contract.2 = contract(%contract.1, %w) {dims: [dim]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  %square = square(%contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @F loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
+  %sum = sum(%square) {dims: [batch, out]} : f64[]<dp: +, pod: +> @F loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
 }
-body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3],
-    %contract.2: saved f64[batch: 1*, out: 5],
+body @second0.B(%contract.1: saved f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
+    %contract.2: saved f64[batch: 1*, out: 5]<dp: batch, pod: batch>,
     %w: param f64[dim: 3, out: 5] param w)
-    -> (%d.contract.1.contract: data f64[batch: 1*, dim: 3],
-    %d.w.contract: grad f64[dim: 3, out: 5] param w as w) {
-  %contract.1 = port f64[batch: 1*, dim: 3]
-  %contract.2 = port f64[batch: 1*, out: 5]
+    -> (%d.contract.1.contract: data f64[batch: 1*, dim: 3]<dp: batch, pod: batch>,
+    %d.w.contract: grad f64[dim: 3, out: 5]<dp: +, pod: +> param w as w) {
+  %contract.1 = port f64[batch: 1*, dim: 3]<dp: batch, pod: batch>
+  %contract.2 = port f64[batch: 1*, out: 5]<dp: batch, pod: batch>
   %w = port f64[dim: 3, out: 5]
-  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 1*, out: 5]} : f64[batch: 1*, out: 5] @BI loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 1*, out: 5] @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
-  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 1*, out: 5] @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
-  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 1*, dim: 3] @BI loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5] @BW loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  %d.square.fill = fill() {scalar: 0.025, shape: f64[batch: 1*, out: 5]} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
+  %d.contract.2.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
+  %d.contract.2.mul = mul(%d.contract.2.scale, %contract.2) : f64[batch: 1*, out: 5]<dp: batch, pod: batch> @BI loc("small.pipe":6:26-6:39 from "small.pipe":9:15-9:26)
+  %d.contract.1.contract = contract(%d.contract.2.mul, %w) {dims: [out]} : f64[batch: 1*, dim: 3]<dp: batch, pod: batch> @BI loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  %d.w.contract = contract(%contract.1, %d.contract.2.mul) {dims: [batch]} : f64[dim: 3, out: 5]<dp: +, pod: +> @BW loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
 }
 graph {
   gather.first0.0.F.first0.mb0.pp0 = gather bucket first0.0 F first0 [mb: 0] (param update.first0.0.pp0) over dp on grid[pp: 0] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   gather.first0.1.F.first0.mb0 = gather bucket first0.1 F first0 [mb: 0] (param update.first0.1) over dp on grid[pp: 0] stream params loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   gather.first0.0.F.second0.mb0.pp1 = gather bucket first0.0 F second0 [mb: 0] (param update.first0.0.pp1) over dp on grid[pp: 1] stream params loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] cut dp, pod stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] cut dp, pod stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
-  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] cut dp, pod stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
-  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  load.x.mb0.pp0 = load x [mb: 0] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
+  F.first0.mb0 = F first0 [mb: 0] @first0.F (load.x.mb0.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  send.F.first0.mb0.pp1 = send F first0 [mb: 0] (F.first0.mb0:1) to recv.F.first0.mb0.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  recv.F.first0.mb0.pp1 = recv F second0 [mb: 0] from send.F.first0.mb0.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  load.x.mb1.pp0 = load x [mb: 1] on grid[pp: 0] <dp: batch, pod: batch> stream compute loc("small.pipe":2:5-2:32 from "small.pipe":9:15-9:26)
+  F.first0.mb1 = F first0 [mb: 1] @first0.F (load.x.mb1.pp0, gather.first0.0.F.first0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  F.second0.mb0 = F second0 [mb: 0] @second0.F (recv.F.first0.mb0.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  send.F.first0.mb1.pp1 = send F first0 [mb: 1] (F.first0.mb1:1) to recv.F.first0.mb1.pp1 on grid[pp: 0] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  recv.F.first0.mb1.pp1 = recv F second0 [mb: 1] from send.F.first0.mb1.pp1 on grid[pp: 1] stream act.pp0.to.pp1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  B.second0.mb0 = B second0 [mb: 0] @second0.B (recv.F.first0.mb0.pp1, F.second0.mb0, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  send.B.second0.mb0.pp0 = send B second0 [mb: 0] (B.second0.mb0) to recv.B.second0.mb0.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  recv.B.second0.mb0.pp0 = recv B first0 [mb: 0] from send.B.second0.mb0.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  F.second0.mb1 = F second0 [mb: 1] @second0.F (recv.F.first0.mb1.pp1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after B.second0.mb0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.first0.mb0 = B first0 [mb: 0] @first0.B (load.x.mb0.pp0, F.first0.mb0, recv.B.second0.mb0.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after F.first0.mb1 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   all_reduce.loss.0.pp1 = all_reduce loss loss.0 (F.second0.mb0:1, F.second0.mb1:1) over dp, pod on grid[pp: 1] stream sum.pp1 loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] cut dp, pod stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  B.second0.mb1 = B second0 [mb: 1] @second0.B (recv.F.first0.mb1.pp1, F.second0.mb1, gather.first0.0.F.second0.mb0.pp1) on grid[pp: 1] stream compute after F.second0.mb1 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.second0.mb1.pp1 = reduce_scatter bucket first0.0 B second0 [mb: 1] (grad B.second0.mb0:1 + B.second0.mb1:1) over dp on grid[pp: 1] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
-  send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
-  recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] cut dp, pod stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  send.B.second0.mb1.pp0 = send B second0 [mb: 1] (B.second0.mb1) to recv.B.second0.mb1.pp0 on grid[pp: 1] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
+  recv.B.second0.mb1.pp0 = recv B first0 [mb: 1] from send.B.second0.mb1.pp0 on grid[pp: 0] stream grad.pp1.to.pp0 loc("small.pipe":6:33-6:38 from "small.pipe":9:15-9:26)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.pp1, all_reduce.loss.0.pp1:1) on grid[pp: 1] stream compute loc("small.pipe":6:21-6:39 from "small.pipe":9:15-9:26)
-  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] cut dp, pod stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
+  B.first0.mb1 = B first0 [mb: 1] @first0.B (load.x.mb1.pp0, F.first0.mb1, recv.B.second0.mb1.pp0, gather.first0.1.F.first0.mb0) on grid[pp: 0] stream compute after B.first0.mb0 loc("small.pipe":5:24-5:31 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.0.B.first0.mb1.pp0 = reduce_scatter bucket first0.0 B first0 [mb: 1] (grad B.first0.mb0 + B.first0.mb1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)
   reduce_scatter.first0.1.B.first0.mb1 = reduce_scatter bucket first0.1 B first0 [mb: 1] (grad B.first0.mb0:1 + B.first0.mb1:1) over dp on grid[pp: 0] stream grads loc("small.pipe":3:28-3:40 from "small.pipe":9:15-9:26)
   all_reduce.first0.0.pp0 = all_reduce bucket first0.0 (grad reduce_scatter.first0.0.B.first0.mb1.pp0) over pod with (all_reduce.first0.0.pp0, all_reduce.first0.0.pp1) on grid[pp: 0] stream grads loc("small.pipe":3:12-3:26 from "small.pipe":9:15-9:26)

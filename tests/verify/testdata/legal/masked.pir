@@ -14,51 +14,51 @@ input label: i64[batch: 8*] loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7
 loss loss.0: 8 ignore 1 of label loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
 chunk model of model F @model.F B @model.B loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
 bucket model.0 (w) on line[] over dp loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
-body @model.F(%x: data f32[batch: 2*, features: 2] input x,
-    %label: data i64[batch: 2*] input label,
+body @model.F(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
+    %label: data i64[batch: 2*]<dp: batch> input label,
     %w: param f32[features: 2, class: 3] param w)
-    -> (%contract: saved f32[batch: 2*, class: 3],
-    %sum: loss_sum f32[] loss loss.0) {
-  %x = port f32[batch: 2*, features: 2]
-  %label = port i64[batch: 2*]
+    -> (%contract: saved f32[batch: 2*, class: 3]<dp: batch>,
+    %sum: loss_sum f32[]<dp: +> loss loss.0) {
+  %x = port f32[batch: 2*, features: 2]<dp: batch>
+  %label = port i64[batch: 2*]<dp: batch>
   %w = port f32[features: 2, class: 3]
-  %contract = contract(%x, %w) {dims: [features]} : f32[batch: 2*, class: 3] @F loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
-  %cross_entropy = cross_entropy(%contract, %label) {dims: [class], ignore: 1} : f32[batch: 2*] @F loc("masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:21)
-  %sum = sum(%cross_entropy) {dims: [batch]} : f32[] @F loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
+  %contract = contract(%x, %w) {dims: [features]} : f32[batch: 2*, class: 3]<dp: batch> @F loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
+  %cross_entropy = cross_entropy(%contract, %label) {dims: [class], ignore: 1} : f32[batch: 2*]<dp: batch> @F loc("masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:21)
+  %sum = sum(%cross_entropy) {dims: [batch]} : f32[]<dp: +> @F loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
 }
-body @model.B(%x: data f32[batch: 2*, features: 2] input x,
-    %label: data i64[batch: 2*] input label,
-    %contract: saved f32[batch: 2*, class: 3],
+body @model.B(%x: data f32[batch: 2*, features: 2]<dp: batch> input x,
+    %label: data i64[batch: 2*]<dp: batch> input label,
+    %contract: saved f32[batch: 2*, class: 3]<dp: batch>,
     %loss.0.count: count f64[] loss loss.0)
-    -> (%d.w.contract: grad f32[features: 2, class: 3] param w as w) {
-  %x = port f32[batch: 2*, features: 2]
-  %label = port i64[batch: 2*]
-  %contract = port f32[batch: 2*, class: 3]
+    -> (%d.w.contract: grad f32[features: 2, class: 3]<dp: +> param w as w) {
+  %x = port f32[batch: 2*, features: 2]<dp: batch>
+  %label = port i64[batch: 2*]<dp: batch>
+  %contract = port f32[batch: 2*, class: 3]<dp: batch>
   %loss.0.count = port f64[]
   %d.cross_entropy.fill = fill() {scalar: 1, shape: f64[]} : f64[] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
   %d.cross_entropy.maximum = maximum(%loss.0.count, %d.cross_entropy.fill) : f64[] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
   %d.cross_entropy.cast = cast(%d.cross_entropy.maximum) {dtype: f32} : f32[] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
-  %d.cross_entropy.fill.1 = fill() {scalar: 1, shape: f32[batch: 2*]} : f32[batch: 2*] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
-  %d.cross_entropy.div = div(%d.cross_entropy.fill.1, %d.cross_entropy.cast) : f32[batch: 2*] @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
-  %d.contract.cross_entropy_grad = cross_entropy_grad(%contract, %label, %d.cross_entropy.div) {dims: [class], ignore: 1} : f32[batch: 2*, class: 3] @BI loc("masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:21)
-  %d.w.contract = contract(%x, %d.contract.cross_entropy_grad) {dims: [batch]} : f32[features: 2, class: 3] @BW loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
+  %d.cross_entropy.fill.1 = fill() {scalar: 1, shape: f32[batch: 2*]} : f32[batch: 2*]<dp: batch> @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
+  %d.cross_entropy.div = div(%d.cross_entropy.fill.1, %d.cross_entropy.cast) : f32[batch: 2*]<dp: batch> @BI loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
+  %d.contract.cross_entropy_grad = cross_entropy_grad(%contract, %label, %d.cross_entropy.div) {dims: [class], ignore: 1} : f32[batch: 2*, class: 3]<dp: batch> @BI loc("masked.pipe":5:10-5:48 from "masked.pipe":7:16-7:21)
+  %d.w.contract = contract(%x, %d.contract.cross_entropy_grad) {dims: [batch]} : f32[features: 2, class: 3]<dp: +> @BW loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
 }
 graph {
-  F.model.mb0 = F model [mb: 0] @model.F (load.x.mb0.line, load.label.mb0.line, param update.model.0) on line[] cut dp loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
-  B.model.mb0 = B model [mb: 0] @model.B (load.x.mb0.line, load.label.mb0.line, F.model.mb0, all_reduce.count.loss.0.line) on line[] cut dp loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
-  F.model.mb1 = F model [mb: 1] @model.F (load.x.mb1.line, load.label.mb1.line, param update.model.0) on line[] cut dp loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
-  B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1.line, load.label.mb1.line, F.model.mb1, all_reduce.count.loss.0.line) on line[] cut dp loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
-  load.x.mb0.line = load x [mb: 0] on line[] cut dp loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
-  load.label.mb0.line = load label [mb: 0] on line[] cut dp loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
-  load.x.mb1.line = load x [mb: 1] on line[] cut dp loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
-  load.label.mb1.line = load label [mb: 1] on line[] cut dp loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
+  F.model.mb0 = F model [mb: 0] @model.F (load.x.mb0.line, load.label.mb0.line, param update.model.0) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
+  B.model.mb0 = B model [mb: 0] @model.B (load.x.mb0.line, load.label.mb0.line, F.model.mb0, all_reduce.count.loss.0.line) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
+  F.model.mb1 = F model [mb: 1] @model.F (load.x.mb1.line, load.label.mb1.line, param update.model.0) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
+  B.model.mb1 = B model [mb: 1] @model.B (load.x.mb1.line, load.label.mb1.line, F.model.mb1, all_reduce.count.loss.0.line) on line[] loc("masked.pipe":5:24-5:29 from "masked.pipe":7:16-7:21)
+  load.x.mb0.line = load x [mb: 0] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
+  load.label.mb0.line = load label [mb: 0] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
+  load.x.mb1.line = load x [mb: 1] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
+  load.label.mb1.line = load label [mb: 1] on line[] <dp: batch> loc("masked.pipe":3:5-3:59 from "masked.pipe":7:16-7:21)
   all_reduce.model.0 = all_reduce bucket model.0 (grad B.model.mb0 + B.model.mb1) over dp on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
   sum_squares.model.0 = sum_squares bucket model.0 (grad all_reduce.model.0) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
   norm.line = norm (sum_squares.model.0) on line[] loc("masked.pipe":9:12-9:24)
   report.norm = report norm (norm.line) on line[] loc("masked.pipe":9:12-9:24)
   update.model.0 = update bucket model.0 (grad all_reduce.model.0) on line[] loc("masked.pipe":4:12-4:33 from "masked.pipe":7:16-7:21)
   all_reduce.loss.0.line = all_reduce loss loss.0 (F.model.mb0:1, F.model.mb1:1) over dp on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
-  count.loss.0.line = count loss.0 (load.label.mb0.line, load.label.mb1.line) on line[] cut dp loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
+  count.loss.0.line = count loss.0 (load.label.mb0.line, load.label.mb1.line) on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
   all_reduce.count.loss.0.line = all_reduce count loss.0 (count.loss.0.line) over dp on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.line, all_reduce.loss.0.line:1, all_reduce.count.loss.0.line) on line[] loc("masked.pipe":5:5-5:48 from "masked.pipe":7:16-7:21)
 }

@@ -16,32 +16,32 @@ stream compute
 stream reduce.line
 stream sum.line
 stream gather.line
-body @model.F(%x: data f64[batch: 2*, dim: 17] input x,
+body @model.F(%x: data f64[batch: 2*, dim: 17]<dp: batch> input x,
     %w: param f64[dim: 17] param w)
-    -> (%mul: saved f64[batch: 2*, dim: 17],
-    %sum: loss_sum f64[] loss loss.0) {
-  %x = port f64[batch: 2*, dim: 17]
+    -> (%mul: saved f64[batch: 2*, dim: 17]<dp: batch>,
+    %sum: loss_sum f64[]<dp: +> loss loss.0) {
+  %x = port f64[batch: 2*, dim: 17]<dp: batch>
   %w = port f64[dim: 17]
-  %mul = mul(%x, %w) : f64[batch: 2*, dim: 17] @F loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
-  %square = square(%mul) : f64[batch: 2*, dim: 17] @F loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
-  %sum = sum(%square) {dims: [batch, dim]} : f64[] @F loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+  %mul = mul(%x, %w) : f64[batch: 2*, dim: 17]<dp: batch> @F loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  %square = square(%mul) : f64[batch: 2*, dim: 17]<dp: batch> @F loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
+  %sum = sum(%square) {dims: [batch, dim]} : f64[]<dp: +> @F loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
 }
-body @model.B(%x: data f64[batch: 2*, dim: 17] input x,
-    %mul: saved f64[batch: 2*, dim: 17])
-    -> (%d.w.sum: grad f64[dim: 17] param w as w) {
-  %x = port f64[batch: 2*, dim: 17]
-  %mul = port f64[batch: 2*, dim: 17]
-  %d.square.fill = fill() {scalar: 0.014705882352941176, shape: f64[batch: 2*, dim: 17]} : f64[batch: 2*, dim: 17] @BI loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
-  %d.mul.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 17] @BI loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
-  %d.mul.mul = mul(%d.mul.scale, %mul) : f64[batch: 2*, dim: 17] @BI loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
-  %d.w.mul = mul(%d.mul.mul, %x) : f64[batch: 2*, dim: 17] @BW loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
-  %d.w.sum = sum(%d.w.mul) {dims: [batch]} : f64[dim: 17] @BW loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+body @model.B(%x: data f64[batch: 2*, dim: 17]<dp: batch> input x,
+    %mul: saved f64[batch: 2*, dim: 17]<dp: batch>)
+    -> (%d.w.sum: grad f64[dim: 17]<dp: +> param w as w) {
+  %x = port f64[batch: 2*, dim: 17]<dp: batch>
+  %mul = port f64[batch: 2*, dim: 17]<dp: batch>
+  %d.square.fill = fill() {scalar: 0.014705882352941176, shape: f64[batch: 2*, dim: 17]} : f64[batch: 2*, dim: 17]<dp: batch> @BI loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
+  %d.mul.scale = scale(%d.square.fill) {scalar: 2} : f64[batch: 2*, dim: 17]<dp: batch> @BI loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
+  %d.mul.mul = mul(%d.mul.scale, %mul) : f64[batch: 2*, dim: 17]<dp: batch> @BI loc("pad.pipe":4:10-4:23 from "pad.pipe":7:15-7:21)
+  %d.w.mul = mul(%d.mul.mul, %x) : f64[batch: 2*, dim: 17]<dp: batch> @BW loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  %d.w.sum = sum(%d.w.mul) {dims: [batch]} : f64[dim: 17]<dp: +> @BW loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
 }
 graph {
-  load.x.line = load x on line[] cut dp stream compute loc("pad.pipe":2:5-2:36 from "pad.pipe":7:15-7:21)
-  F.model = F model @model.F (load.x.line, param gather.model.0) on line[] cut dp stream compute loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  load.x.line = load x on line[] <dp: batch> stream compute loc("pad.pipe":2:5-2:36 from "pad.pipe":7:15-7:21)
+  F.model = F model @model.F (load.x.line, param gather.model.0) on line[] stream compute loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
   all_reduce.loss.0.line = all_reduce loss loss.0 (F.model:1) over dp on line[] stream sum.line loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
-  B.model = B model @model.B (load.x.line, F.model) on line[] cut dp stream compute after F.model loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
+  B.model = B model @model.B (load.x.line, F.model) on line[] stream compute after F.model loc("pad.pipe":4:17-4:22 from "pad.pipe":7:15-7:21)
   reduce_scatter.model.0 = reduce_scatter bucket model.0 (grad B.model) over dp on line[] stream reduce.line loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)
   report.loss.0 = report loss loss.0 (all_reduce.loss.0.line) on line[] stream compute loc("pad.pipe":4:5-4:23 from "pad.pipe":7:15-7:21)
   sum_squares.model.0 = sum_squares bucket model.0 (grad reduce_scatter.model.0) on line[] stream compute loc("pad.pipe":3:12-3:18 from "pad.pipe":7:15-7:21)

@@ -21,32 +21,32 @@ stream grads high_priority
 stream losses
 require peak_memory < 8589934592 else "the plan must fit"
 claim line[]
-body @net.F(%x: data f32[batch: 2*, dim: 16] input x,
+body @net.F(%x: data f32[batch: 2*, dim: 16]<dp: batch> input x,
     %w: param f32[dim: 16, out: 16] param net.w,
     %b: param f32[out: 16] param net.b,
-    %y: data f32[batch: 2*, out: 16] input y)
-    -> (%loss: loss_sum f32[] loss net.loss.0,
-    %residual: saved f32[batch: 2*, out: 16],
-    %x.kept: saved f32[batch: 2*, dim: 16])
-body @net.BI(%residual: saved f32[batch: 2*, out: 16])
-    -> (%dy: saved f32[batch: 2*, out: 16])
-body @net.BW(%x.kept: saved f32[batch: 2*, dim: 16],
-    %dy: saved f32[batch: 2*, out: 16])
-    -> (%dw: grad f32[dim: 16, out: 16] param net.w as w,
-    %db: grad f32[out: 16] param net.b as b)
+    %y: data f32[batch: 2*, out: 16]<dp: batch> input y)
+    -> (%loss: loss_sum f32[]<dp: +> loss net.loss.0,
+    %residual: saved f32[batch: 2*, out: 16]<dp: batch>,
+    %x.kept: saved f32[batch: 2*, dim: 16]<dp: batch>)
+body @net.BI(%residual: saved f32[batch: 2*, out: 16]<dp: batch>)
+    -> (%dy: saved f32[batch: 2*, out: 16]<dp: batch>)
+body @net.BW(%x.kept: saved f32[batch: 2*, dim: 16]<dp: batch>,
+    %dy: saved f32[batch: 2*, out: 16]<dp: batch>)
+    -> (%dw: grad f32[dim: 16, out: 16]<dp: +> param net.w as w,
+    %db: grad f32[out: 16]<dp: +> param net.b as b)
 graph {
-  load.x.mb0.line = load x [mb: 0] on line[] cut dp stream compute
-  load.y.mb0.line = load y [mb: 0] on line[] cut dp stream compute
-  F.net0.mb0 = F net0 [mb: 0] @net.F (load.x.mb0.line, param update.net.0, param update.net.0:1, load.y.mb0.line) on line[] cut dp stream compute
-  BI.net0.mb0 = BI net0 [mb: 0] @net.BI (F.net0.mb0:1) on line[] cut dp stream compute
-  load.x.mb1.line = load x [mb: 1] on line[] cut dp stream compute
-  load.y.mb1.line = load y [mb: 1] on line[] cut dp stream compute
-  F.net0.mb1 = F net0 [mb: 1] @net.F (load.x.mb1.line, param update.net.0, param update.net.0:1, load.y.mb1.line) on line[] cut dp stream compute group 0 after BI.net0.mb0
+  load.x.mb0.line = load x [mb: 0] on line[] <dp: batch> stream compute
+  load.y.mb0.line = load y [mb: 0] on line[] <dp: batch> stream compute
+  F.net0.mb0 = F net0 [mb: 0] @net.F (load.x.mb0.line, param update.net.0, param update.net.0:1, load.y.mb0.line) on line[] stream compute
+  BI.net0.mb0 = BI net0 [mb: 0] @net.BI (F.net0.mb0:1) on line[] stream compute
+  load.x.mb1.line = load x [mb: 1] on line[] <dp: batch> stream compute
+  load.y.mb1.line = load y [mb: 1] on line[] <dp: batch> stream compute
+  F.net0.mb1 = F net0 [mb: 1] @net.F (load.x.mb1.line, param update.net.0, param update.net.0:1, load.y.mb1.line) on line[] stream compute group 0 after BI.net0.mb0
   all_reduce.net.loss.0.line = all_reduce loss net.loss.0 (F.net0.mb0, F.net0.mb1) over dp on line[] stream losses
   report.net.loss.0 = report loss net.loss.0 (all_reduce.net.loss.0.line, all_reduce.net.loss.0.line:1) on line[] stream compute
-  BW.net0.mb0 = BW net0 [mb: 0] @net.BW (F.net0.mb0:2, BI.net0.mb0) on line[] cut dp stream compute group 0
-  BI.net0.mb1 = BI net0 [mb: 1] @net.BI (F.net0.mb1:1) on line[] cut dp stream compute
-  BW.net0.mb1 = BW net0 [mb: 1] @net.BW (F.net0.mb1:2, BI.net0.mb1) on line[] cut dp stream compute
+  BW.net0.mb0 = BW net0 [mb: 0] @net.BW (F.net0.mb0:2, BI.net0.mb0) on line[] stream compute group 0
+  BI.net0.mb1 = BI net0 [mb: 1] @net.BI (F.net0.mb1:1) on line[] stream compute
+  BW.net0.mb1 = BW net0 [mb: 1] @net.BW (F.net0.mb1:2, BI.net0.mb1) on line[] stream compute
   all_reduce.net.0 = all_reduce bucket net.0 (grad BW.net0.mb0 + BW.net0.mb1, grad BW.net0.mb0:1 + BW.net0.mb1:1) over dp on line[] stream grads
   sum_squares.net.0 = sum_squares bucket net.0 (grad all_reduce.net.0, grad all_reduce.net.0:1) on line[] stream compute
   norm.line = norm (sum_squares.net.0) on line[] stream compute

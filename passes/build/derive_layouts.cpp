@@ -1,0 +1,77 @@
+#include "passes/build/derive_layouts.h"
+
+#include <algorithm>
+
+#include "ir/tensor/op_rules.h"
+
+namespace piper::passes {
+
+using namespace tensor;
+
+namespace {
+
+AxisShare cut_along_samples(const Type& type) {
+  const auto found = std::find_if(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.sampled; });
+  return found == type.dims.end() ? AxisShare() : AxisShare::cut(found->name);
+}
+
+/// The row of these operands; of several, which an op that adds dimensions has, the one whose results are cut along their samples. Nothing where there is none.
+const Row* row_for(std::span<const Row> rows, std::span<const AxisShare> operands, std::span<const AxisShare> along_samples) {
+  const Row* fits = nullptr;
+  for (const Row& row : rows) {
+    if (!std::equal(row.operands.begin(), row.operands.end(), operands.begin(), operands.end())) continue;
+    if (fits == nullptr || std::equal(row.results.begin(), row.results.end(), along_samples.begin(), along_samples.end())) fits = &row;
+  }
+  return fits;
+}
+
+}  // namespace
+
+ModelLayouts::ModelLayouts(const Graph& model, std::span<const std::uint32_t> piece_of, std::span<const AxisMask> axes, const Mesh& mesh)
+    : model_(model), piece_of_(piece_of), axes_(axes.begin(), axes.end()), mesh_(mesh), is_input_(model.values().size()), made_(model.values().size()) {
+  for (const Input& input : model.inputs) is_input_[input.value.index()] = true;
+  if (std::all_of(axes_.begin(), axes_.end(), [](AxisMask of_piece) { return of_piece == 0; })) return;
+  for (std::size_t n = 0; n < model.nodes().size(); ++n) {
+    const std::uint32_t piece = piece_of[n];
+    if (piece != Pieces::kNone && axes_[piece] != 0) derive(model.nodes()[n], piece);
+  }
+}
+
+AxisShare ModelLayouts::read_on(ValueId value, std::size_t axis) const {
+  if (is_input_[value.index()]) return cut_along_samples(model_.type(value));
+  const NodeId maker = model_.value(value).def;
+  if (!maker.valid()) return {};
+  if ((axes_[piece_of_[maker.index()]] >> axis & 1) == 0) return cut_along_samples(model_.type(value));
+  return model_.context().layouts[made_[value.index()]].on(mesh_.axes[axis].name);
+}
+
+LayoutId ModelLayouts::read_by(ValueId value, std::uint32_t piece) const {
+  Layout layout;
+  for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
+    if ((axes_[piece] >> axis & 1) != 0) layout.add(mesh_.axes[axis].name, read_on(value, axis));
+  }
+  return model_.context().layouts.intern(std::move(layout));
+}
+
+void ModelLayouts::derive(const Node& node, std::uint32_t piece) {
+  std::vector<Type> operands, results;
+  for (const ValueId operand : model_.operands(node)) operands.push_back(model_.type(operand));
+  llvm::SmallVector<AxisShare, 3> along_samples;
+  for (std::size_t i = 0; i < node.num_results; ++i) {
+    results.push_back(model_.type(model_.result(node, i)));
+    along_samples.push_back(cut_along_samples(results.back()));
+  }
+  const std::vector<Row> rows = tensor::rows(node.op, operands, results, node.attrs);
+  std::vector<Layout> layouts(node.num_results);
+  llvm::SmallVector<AxisShare, 4> given;
+  for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
+    if ((axes_[piece] >> axis & 1) == 0) continue;
+    given.clear();
+    for (const ValueId operand : model_.operands(node)) given.push_back(read_on(operand, axis));
+    const Row* const row = row_for(rows, given, along_samples);
+    for (std::size_t i = 0; i < node.num_results; ++i) layouts[i].add(mesh_.axes[axis].name, row != nullptr ? row->results[i] : along_samples[i]);
+  }
+  for (std::size_t i = 0; i < node.num_results; ++i) made_[model_.result(node, i).index()] = model_.context().layouts.intern(std::move(layouts[i]));
+}
+
+}  // namespace piper::passes
