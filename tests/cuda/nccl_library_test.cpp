@@ -22,6 +22,35 @@ namespace {
 
 constexpr std::uint64_t kSteps = 4;
 
+/// A loss whose targets are counted where its forward is, and read where its backward is: members add nothing. Ranks have other numbers of parameters.
+constexpr const char* kApart = R"(model net() {
+    input x: tensor[batch, dim], targets: i64[batch]
+    weight head[dim, classes: 5] = normal(0.3)
+    let h = inner(x)
+    loss cross_entropy(outer(h) @ head, targets, ignore: 2)
+}
+model inner(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight w[dim] = normal(0.4)
+    return x * w
+}
+model outer(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight w[dim] = normal(0.4)
+    return tanh(x * w)
+}
+mesh grid(pp: 2, dp: 2)
+train small = net() on grid {
+    data:  synthetic(batch: 8, dim: 3, classes: 5)
+    optim: adamw(lr: 1e-2, clip: 1.0)
+    steps: 3
+    partition model into stage: 2
+    split batch into mb: 2
+    place stage[0] on pp[0]
+    place F stage[1] on pp[0]
+    place B stage[1] on pp[1]
+    replicate model over dp with zero: 2
+}
+)";
+
 struct Planned {
   std::string what;
   std::unique_ptr<CudaLaw> law;
@@ -41,6 +70,31 @@ std::vector<double> run_all(runtime::Executor& executor, std::string& wrong) {
   for (const runtime::Failure& warning : executor.warnings()) wrong += describe(warning);
   return numbers;
 }
+
+/// What communications have that is easily forgotten: over all programs each of these occurs.
+struct Occurs {
+  bool unequal_parts = false, adds_nothing = false, adds_to_something = false, padding = false, copies = false;
+  void look(const PiperJob& tables) {
+    for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {
+      const PiperProgram& program = *tables.ranks[r].program;
+      for (std::uint32_t s = 0; s < program.num_streams; ++s) {
+        for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) {
+          const PiperCommAction& action = program.streams[s].comm[i];
+          copies |= action.op == PIPER_OFFLOAD || action.op == PIPER_FETCH;
+          std::uint32_t own = 0;
+          for (std::uint32_t p = 0; p < action.num_parts; ++p) {
+            const PiperPart& part = program.parts[action.first_part + p];
+            own += part.in != PIPER_NO_OFFSET;
+            adds_nothing |= (action.op == PIPER_ALL_REDUCE || action.op == PIPER_REDUCE_SCATTER) && part.in == PIPER_NO_OFFSET && (part.flags & PIPER_CLEARS) == 0;
+            adds_to_something |= (part.flags & PIPER_ADDS) != 0;
+            padding |= (part.flags & PIPER_CLEARS) != 0;
+          }
+          unequal_parts |= action.op == PIPER_ALL_GATHER && own * tables.ranks[r].communicators[action.communicator].num_members != action.num_parts;
+        }
+      }
+    }
+  }
+};
 
 /// Members of the largest group that adds.
 std::uint32_t largest_sum(const PiperJob& tables) {
@@ -240,12 +294,22 @@ TEST_F(NcclLibrary, EveryScheduleIsThatOfOneGpu) {
     all.push_back(plan(each.call + ", " + cut, gpt_source(each, cut), kernels));
   }
   for (const auto& [name, lines] : kNoisyLines) all.push_back(plan(name, noisy_source(lines), kernels));
+  all.push_back(plan("apart", kApart, kernels));
   const std::vector<std::string> images = {build_host_image(kernels, folder.path()), build_own_host_image(folder.path())};
   std::uint64_t seed = 1;
+  Occurs occurs;
   for (const Planned& each : all) {
     SCOPED_TRACE(each.what);
-    if (const auto job = job_of(each, kernels)) compare(*job, images, seed++);
+    const auto job = job_of(each, kernels);
+    if (!job) continue;
+    compare(*job, images, seed++);
+    occurs.look(job->tables());
   }
+  EXPECT_TRUE(occurs.unequal_parts);
+  EXPECT_TRUE(occurs.adds_nothing);
+  EXPECT_TRUE(occurs.adds_to_something);
+  EXPECT_TRUE(occurs.padding);
+  EXPECT_TRUE(occurs.copies);
 }
 
 }  // namespace
