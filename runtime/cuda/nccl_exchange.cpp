@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kBlocksOfPair = 4;
 constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::seconds kEndWithin(10);
+constexpr std::chrono::milliseconds kNoticeWithin(500), kNameWithin(10);
 constexpr std::uint64_t kLine = 256;
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
@@ -285,7 +286,7 @@ bool NcclExchange::call(const Communication& communication, Stream stream, GpuRa
   bool progresses = false;
   {
     const std::lock_guard lock(mutex_);
-    if (aborted_) return others_failed(rank, action);
+    if (aborted_ || lost_.load()) return others_failed(rank, action);
     if (group) result = nccl_->group_start();
     for (const NcclCall& each : communication.calls) {
       if (!good()) break;
@@ -309,7 +310,7 @@ bool NcclExchange::settle(NcclCommunicator communicator, const char* call, GpuRa
     NcclResult state = kNcclSuccess, asked = kNcclSuccess;
     {
       const std::lock_guard lock(mutex_);
-      if (aborted_) return others_failed(rank, action);
+      if (aborted_ || lost_.load()) return others_failed(rank, action);
       asked = nccl_->state(communicator, &state);
     }
     if (asked != kNcclSuccess) state = asked;
@@ -327,6 +328,7 @@ bool NcclExchange::settle(NcclCommunicator communicator, const char* call, GpuRa
 }
 
 bool NcclExchange::others_failed(const GpuRank* rank, std::uint32_t action) {
+  noticed_.store(true);
   if (gpu_.failure) return false;
   gpu_.failure = failure_of_others(gpu_, failure_);
   // Nothing may be under way on the device, and this rank be on its way to the communication.
@@ -349,7 +351,11 @@ bool NcclExchange::fail(NcclResult result, const char* call, NcclCommunicator co
 
 // ---- failures of others
 
-std::optional<Failure> NcclExchange::lost() { return lost_.load(std::memory_order_acquire) ? std::optional(failure_) : std::nullopt; }
+std::optional<Failure> NcclExchange::lost() {
+  if (!lost_.load(std::memory_order_acquire)) return std::nullopt;
+  noticed_.store(true);
+  return failure_;
+}
 
 void NcclExchange::watch() {
   const std::uint32_t rank = gpu_.job.ranks[0].rank;
@@ -371,6 +377,9 @@ void NcclExchange::watch() {
     failure_ = *found;
     // First: what communications leave behind that end now is nothing that anybody looks at.
     lost_.store(true, std::memory_order_release);
+    // Whoever waits for the device finds out where; then what it waits for ends, and that is gone. Within a call nobody notices.
+    for (const Clock::time_point until = Clock::now() + kNoticeWithin; !noticed_.load() && !ends_.load() && Clock::now() < until;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(kNameWithin);
     abort_all();
   }
 }

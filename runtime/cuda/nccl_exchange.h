@@ -82,6 +82,7 @@ class NcclExchange final : public Exchange {
   std::vector<Communicator> communicators_;
   bool aborted_ = false;
   std::atomic<bool> lost_{false}, ends_{false};
+  std::atomic<bool> noticed_{false};              // that it is lost, by who runs the steps
   Failure failure_;                               // before lost_ is true
   std::thread watch_;
 };

@@ -35,7 +35,6 @@ struct HostOptions {
   std::string fault = {};             // the kernel that ends the device
   std::uint64_t spared = 0;           // launches of it before that
   std::string hangs = {};             // the kernel that never ends
-  std::uint64_t killed_at = 0;        // the launch, counted from 1, at which the process is killed; 0: none
   std::function<void()> at_launch = {};  // called at every launch
   bool deaf = false;                  // to waits: as if every event were missing
   std::vector<HostCall>* calls = nullptr;  // null: nothing is written down

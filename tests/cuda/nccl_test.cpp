@@ -153,10 +153,11 @@ class NcclEnds : public testing::Test {
 };
 
 TEST_F(NcclEnds, AProcessThatIsKilled) {
-  for (const std::uint32_t killed : {0u, 1u}) {
-    const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
-      of.environment["PIPER_CUDA_GRAPHS"] = "0";
-      if (rank == killed) of.host.killed_at = 100;
+  for (const auto& [killed, graphs] : {std::pair{0u, "0"}, {1u, "0"}, {0u, "1"}, {1u, "1"}}) {
+    SCOPED_TRACE(std::to_string(killed) + ", graphs " + graphs);
+    const auto ended = train_forked(kText, 2, [&, killed = killed, graphs = graphs](std::uint32_t rank, OfRank& of) {
+      of.environment["PIPER_CUDA_GRAPHS"] = graphs;
+      if (rank == killed) of.nccl.killed_at = 30;  // in the fourth of six steps
     });
     EXPECT_EQ(ended[killed].code, -SIGKILL);
     // Who is gone, and where this one waited for it.

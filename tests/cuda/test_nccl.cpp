@@ -1,5 +1,6 @@
 #include "tests/cuda/test_nccl.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -224,6 +225,7 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
   waiting->calls = calls;
   waiting->number = member.sequence++;
   waiting->fails = ++communications_ == options_.breaks;
+  if (communications_ == options_.killed_at) kill(getpid(), SIGKILL);
   std::string said;
   for (const NcclCall& call : calls) {
     const std::uint64_t size = runtime::element_bytes(call.dtype);

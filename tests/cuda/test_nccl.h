@@ -21,6 +21,7 @@ struct TestNcclOptions {
   std::string folder = {};                 // that all processes have
   std::string refused = {};                // the function of NCCL that fails
   std::uint64_t breaks = 0;                // the communication, counted from 1, that fails while it is under way; 0: none
+  std::uint64_t killed_at = 0;             // the communication, counted from 1, at which the process is killed; 0: none
   std::string calls = {};                  // a file for the calls, one a line
 };
 
