@@ -34,6 +34,11 @@ enum FailureCode : std::uint32_t {
   kCudaKernelFailed = 6017,    // the GPU failed while an action ran on it
   kCudaOutOfMemory = 6018,     // the arenas do not fit on the GPU
   kCudaNotCaptured = 6019,     // a warning: steps are enqueued action by action, not as graphs
+  kBadLaunch = 6020,           // what the environment says of the processes of a run contradicts itself, or the program
+  kProcessesApart = 6021,      // the processes of a run have not come together
+  kProgramsDiffer = 6022,      // the processes of a run have compiled different programs
+  kProcessLost = 6023,         // a process of a run has ended, and did not say why
+  kNcclFailed = 6024,          // NCCL refused a call, or a communication failed
 };
 
 /// The action that failed and the line it came from; `line` 0: no place.

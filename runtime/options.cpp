@@ -43,6 +43,8 @@ constexpr Row kRows[] = {
        o.math = named->second;
        return true;
      }},
+    {{"PIPER_MEET_SECONDS", "1 to 86400", "300", "the processes of a run wait so long for each other before step 1"},
+     [](Options& o, std::string_view text) { return parse(text, 1, 86400, o.meet_seconds); }},
     {{"PIPER_PLUGINS", "folder", "beside the program", "where the plugins lie"},
      [](Options& o, std::string_view text) {
        o.plugin_folder = text;

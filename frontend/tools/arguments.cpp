@@ -65,7 +65,9 @@ constexpr CommandRow kCommands[] = {
     {Command::train, "train", "piper train FILE [NAME]", 1, 2, "run a train on local devices",
      "Compiles, builds and runs a train, shows its progress, and evaluates the held-out data at the end. With --reference it runs three steps\n"
      "and compares them with the one-device step instead, in f64 and in the train's own type.",
-     "FILE is a .pipe file; NAME is needed when it has several trains.\n"},
+     "FILE is a .pipe file; NAME is needed when it has several trains. On several GPUs one process each, by torchrun, mpirun, srun, or by hand:\n"
+     "  torchrun --nproc-per-node 4 --no-python piper train FILE --device cuda\n"
+     "  RANK=0 WORLD_SIZE=4 LOCAL_RANK=0 MASTER_ADDR=node1 MASTER_PORT=29500 piper train FILE --device cuda\n"},
     {Command::build, "build", "piper build FILE [NAME] -o DIR", 1, 2, "write the generated sources of each role",
      "Writes one C++ file per role with the two headers that they include, and tables of kernels, library calls, bytes and matrix products. Each shape of\n"
      "product is timed for 20 ms on one thread of this machine, unless one takes more than 10 Gflop or 1 GiB. With --device cuda: the CUDA C++ of all\n"
@@ -113,7 +115,7 @@ constexpr OptionRow kOptions[] = {
     {"--locations", "", "", "in graph and dag as text: where in the program each line is from, which pir and json have anyway", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
-    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU", bit(Command::train) | bit(Command::build)},
+    {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU, or with a launcher each on one of its own", bit(Command::train) | bit(Command::build)},
     {"--device", "DEVICE", "cpu", "of show program: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},

@@ -6,6 +6,7 @@
 #include "frontend/tools/train_job.h"
 #include "runtime/cuda/cuda_executor.h"
 #include "runtime/cuda/gpu_driver.h"
+#include "runtime/cuda/nccl.h"
 
 namespace piper::tools {
 
@@ -24,7 +25,7 @@ class ThisMachine final : public CudaMachine {
  public:
   explicit ThisMachine(const std::map<std::string, std::string>& environment) : environment_(environment), cache_(jit_options(environment).cache_folder) {}
 
-  std::unique_ptr<runtime::cuda::Driver> open(Failure& failure) override {
+  std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, Failure& failure) override {
     const backend::cuda::Devices devices = backend::cuda::find_devices();
     if (devices.driver.path.empty()) {
       failure = missing("there is no NVIDIA driver: " + devices.driver.reason);
@@ -34,7 +35,13 @@ class ThisMachine final : public CudaMachine {
       failure = missing("the NVIDIA driver lists no GPU");
       return nullptr;
     }
-    architecture_ = devices.gpus.front().capability;
+    // A launcher may show each process its own GPU alone.
+    if (devices.gpus.size() == 1) gpu = 0;
+    if (gpu >= devices.gpus.size()) {
+      failure = missing("this is process " + std::to_string(gpu) + " of its machine, whose NVIDIA driver lists " + std::to_string(devices.gpus.size()) + " GPUs");
+      return nullptr;
+    }
+    architecture_ = devices.gpus[gpu].capability;
     std::string reason;
     nvrtc_ = Nvrtc::open(environment_, reason);
     if (!nvrtc_) {
@@ -42,9 +49,19 @@ class ThisMachine final : public CudaMachine {
       return nullptr;
     }
     runtime::cuda::GpuChoice choice;
+    choice.gpu = static_cast<int>(gpu);
     choice.least_version = nvrtc_->major() * 1000;
     backend::cuda::open_library(environment_, "libcublasLt.so", {}, choice.cublas_lt, choice.no_cublas_lt);
     return runtime::cuda::open_gpu(choice, failure);
+  }
+
+  std::unique_ptr<runtime::cuda::Nccl> open_nccl(Failure& failure) override {
+    std::string path, reason;
+    if (backend::cuda::open_library(environment_, "libnccl.so", {}, path, reason) == nullptr) {
+      failure = missing("NCCL, which carries messages between processes, is not here: " + reason);
+      return nullptr;
+    }
+    return runtime::cuda::open_nccl(path, failure);
   }
 
   bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, Failure& failure) override {
@@ -85,32 +102,75 @@ class ThisMachine final : public CudaMachine {
 
 }  // namespace
 
-std::unique_ptr<CudaDevice> open_cuda(Session& session) {
+std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group) {
   auto device = std::make_unique<CudaDevice>();
+  device->group = group;
   device->machine = session.console().cuda;
   if (device->machine == nullptr) {
     device->own = std::make_unique<ThisMachine>(session.console().environment);
     device->machine = device->own.get();
   }
   Failure failure;
-  device->driver = device->machine->open(failure);
-  if (!device->driver) {
+  device->driver = device->machine->open(device->gpu(), failure);
+  if (device->driver && group != nullptr) device->nccl = device->machine->open_nccl(failure);
+  if (!device->driver || (group != nullptr && !device->nccl)) {
+    failure.rank = group != nullptr ? device->rank() : Failure::kNoRank;
+    // Of several processes the first cause is told by all.
+    if (group != nullptr) {
+      group->fail(failure);
+      failure = *group->failure();
+    }
     report_failure(session, failure, {});
     return nullptr;
   }
   device->name = device->driver->device_name();
+  if (group != nullptr) device->name += " each, with " + device->nccl->name();
   return device;
 }
 
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, const runtime::ExecutorOptions& options, Failure& failure) {
-  if (!device.driver && !(device.driver = device.machine->open(failure))) return nullptr;
+namespace {
+
+/// What has to be the same in all processes, each with a name for who reads that it is not.
+std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job) {
+  std::string programs, held_out;
+  for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
+    programs += std::string(job.ranks[r].program->hash) + "\n";
+    if (job.ranks[r].evaluation != nullptr) held_out += std::string(job.ranks[r].evaluation->hash) + "\n";
+  }
+  const auto short_digest = [](const std::string& text) { return text.empty() ? "none" : backend::digest(text).substr(0, 12); };
+  return {{"programs", short_digest(programs)},
+          {"programs for held-out data", short_digest(held_out)},
+          {"first step", std::to_string(job.first_step)},
+          {"steps", std::to_string(job.steps)},
+          {"seed", std::to_string(job.seed)}};
+}
+
+}  // namespace
+
+std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
+  if (!device.driver && !(device.driver = device.machine->open(device.gpu(), failure))) return nullptr;
+  runtime::cuda::GpuProcesses processes;
+  std::size_t first = 0;
+  if (device.group != nullptr) {
+    if (auto differs = device.group->agree(facts_of(job.tables()))) {
+      failure = std::move(*differs);
+      return nullptr;
+    }
+    first = device.rank();
+    tables.ranks += first;
+    tables.num_ranks = 1;
+    processes = {device.group, std::move(device.nccl), &job.tables()};
+  }
   runtime::cuda::GpuPrograms programs;
   if (!device.machine->build(job.kernels(), programs.images, failure)) return nullptr;
-  for (std::size_t rank = 0; rank < job.tables().num_ranks; ++rank) {
+  for (std::size_t rank = first; rank < first + tables.num_ranks; ++rank) {
     programs.training.push_back(job.enqueue(rank, false));
     if (job.evaluation() != nullptr) programs.evaluation.push_back(job.enqueue(rank, true));
   }
-  return runtime::cuda::create_cuda_executor(job.tables(), programs, std::move(device.driver), options, failure);
+  auto made = runtime::cuda::create_cuda_executor(tables, programs, std::move(device.driver), options, failure, std::move(processes));
+  // Whoever waits for this one learns why it does not come.
+  if (!made && device.group != nullptr && !(options.stopped && options.stopped())) device.group->fail(failure);
+  return made;
 }
 
 }  // namespace piper::tools

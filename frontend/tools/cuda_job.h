@@ -8,7 +8,9 @@
 #include "backend/device_program/job.h"
 #include "frontend/tools/session.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/nccl.h"
 #include "runtime/executor/executor.h"
+#include "runtime/processes/process_group.h"
 
 namespace piper::tools {
 
@@ -16,8 +18,10 @@ namespace piper::tools {
 class CudaMachine {
  public:
   virtual ~CudaMachine() = default;
-  /// Null with the reason in `failure`.
-  virtual std::unique_ptr<runtime::cuda::Driver> open(runtime::Failure& failure) = 0;
+  /// The GPU of that number on this machine. Null with the reason in `failure`.
+  virtual std::unique_ptr<runtime::cuda::Driver> open(std::uint32_t gpu, runtime::Failure& failure) = 0;
+  /// What carries messages between processes. Null with the reason in `failure`.
+  virtual std::unique_ptr<runtime::cuda::Nccl> open_nccl(runtime::Failure& failure) = 0;
   /// The kernels of a job and those of the runtime, as the driver loads them. False with the reason in `failure`.
   virtual bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure& failure) = 0;
 };
@@ -28,12 +32,20 @@ struct CudaDevice {
   CudaMachine* machine = nullptr;
   std::unique_ptr<runtime::cuda::Driver> driver;  // until an executor has it; the next one opens another
   std::string name;
+  runtime::ProcessGroup* group = nullptr;         // null: all ranks run on this GPU
+  std::unique_ptr<runtime::cuda::Nccl> nccl;      // with a group, until an executor has it
+
+  /// On its machine.
+  std::uint32_t gpu() const { return group != nullptr ? group->launch().local_rank : 0; }
+  /// That of this process.
+  std::uint32_t rank() const { return group != nullptr ? group->launch().rank : 0; }
 };
 
-/// Before anything is compiled: what is missing is told at once. Null after a diagnostic.
-std::unique_ptr<CudaDevice> open_cuda(Session& session);
+/// Before anything is compiled: what is missing is told at once, to the other processes, too. Null after a diagnostic. The group must outlive the device.
+std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group);
 
-/// The executor of a job for CUDA, or null with the reason in `failure`; null without one when stopped.
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, const runtime::ExecutorOptions& options, runtime::Failure& failure);
+/// The executor of a job for CUDA, or null with the reason in `failure`; null without one when stopped. `tables`: those of the job; of several processes this one keeps its rank
+/// there, and the others have compiled the same or there is a failure.
+std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, runtime::Failure& failure);
 
 }  // namespace piper::tools

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/tools/arguments.h"
+#include "runtime/processes/launch.h"
 
 namespace piper::tools {
 
@@ -14,6 +15,7 @@ std::vector<runtime::OptionRow> environment_variables() {
       {"PIPER_TORCH_PATH", "folder", "", "a LibTorch for CUDA: the folder of `libtorch_cuda.so`, or one above"},
       {"TMPDIR", "folder", "/tmp", "programs are built there when the cache cannot be written"},
   };
+  for (const runtime::OptionRow& row : runtime::launch_rows()) rows.push_back(row);
   rows.insert(rows.end(), runtime::option_rows().begin(), runtime::option_rows().end());
   return rows;
 }

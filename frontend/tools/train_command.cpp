@@ -7,6 +7,7 @@
 #include "frontend/tools/out_folder.h"
 #include "frontend/tools/profile.h"
 #include "frontend/tools/reference.h"
+#include "frontend/tools/run_processes.h"
 #include "frontend/tools/train_job.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
@@ -138,8 +139,10 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     result.ended = runtime::Ended::stopped;
     return end_interrupted(session, subject, result, 0);
   }
+  // Of several processes the first keeps and prints what there is.
+  const bool tells = cuda == nullptr || cuda->rank() == 0;
   std::string kept;
-  if (!session.arguments().out_folder.empty()) {
+  if (tells && !session.arguments().out_folder.empty()) {
     if (const auto failure = runtime::keep_earlier_metrics(session.arguments().out_folder, kept)) {
       report_failure(session, *failure, made->training.settings.loc);
       return session.finish();
@@ -148,17 +151,17 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   session.show_warnings();
   std::optional<runtime::IgnoreBrokenPipes> pipes(std::in_place);
   if (!kept.empty()) session.words() << "the metrics of the run before are kept in " << kept << "\n";
-  print_start(session.words(), subject, *made);
+  if (tells) print_start(session.words(), subject, *made);
   runtime::TrainOptions options;
-  options.out_folder = session.arguments().out_folder;
+  if (tells) options.out_folder = session.arguments().out_folder;
   options.columns = console.columns;
-  options.write = [&](const std::string& text) {
+  if (tells) options.write = [&](const std::string& text) {
     console.err << text;
     console.err.flush();
   };
   {
     const runtime::EndsRun ends(*interrupt, *made->executor);
-    result = runtime::train(*made->executor, made->job->tables(), options);
+    result = runtime::train(*made->executor, made->tables, options);
   }
   interrupt.reset();
   // What the run keeps is kept: from here a reader that is gone ends the process quietly, like that of every command.
@@ -168,7 +171,12 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     report_failure(session, *result.failure, made->training.settings.loc);
     return session.finish();
   }
+  if (cuda != nullptr && cuda->group != nullptr) cuda->group->leave();
   for (const runtime::Failure& warning : made->executor->warnings()) report_failure(session, warning, made->training.settings.loc);
+  if (!tells) {
+    const int code = session.finish();
+    return result.ended == runtime::Ended::stopped ? static_cast<int>(kInterrupted) : code;
+  }
   if (result.steps > 0) write_recorded(session, subject, *made);
   if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
@@ -193,12 +201,19 @@ int run_train(Console& console, const Arguments& arguments) {
         .hint("write `-n {}` or leave it out", devices);
     return session.finish();
   }
-  const auto options = prepare_train(session, *subject);
+  const auto options = runtime_options(session);
   if (!options) return session.finish();
-  const auto cuda = on_cuda ? open_cuda(session) : nullptr;
+  RunProcesses processes;
+  if (on_cuda) processes = meet_processes(session, *subject, *options);
+  if (processes.failed || !texts_are_ready(session, *subject)) return session.finish();
+  const auto cuda = on_cuda ? open_cuda(session, processes.group.get()) : nullptr;
   if (on_cuda && !cuda) return session.finish();
   OutFolder folder;
-  if (!folder.hold(session)) return session.finish();
+  if (cuda != nullptr && cuda->rank() != 0) {
+    if (!arguments.out_folder.empty() && !session.make_folder(arguments.out_folder)) return session.finish();
+  } else if (!folder.hold(session)) {
+    return session.finish();
+  }
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
     if (!path.empty() && !session.write_file(path, "")) return session.finish();

@@ -134,14 +134,17 @@ std::string stopped_text(std::uint64_t steps) { return steps == 0 ? "stopped bef
 
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject) {
   auto options = runtime_options(session);
-  if (!options) return std::nullopt;
+  if (options && !texts_are_ready(session, subject)) options.reset();
+  return options;
+}
+
+bool texts_are_ready(Session& session, const Session::Subject& subject) {
   const std::uint64_t devices = subject.lowered.strategy.mesh.devices();
   if (const auto failure = runtime::too_many_devices(devices, session.arguments().out_folder.empty() ? 0 : devices)) {
     report_failure(session, *failure, subject.lowered.strategy.mesh.loc);
-    return std::nullopt;
+    return false;
   }
-  if (!data_is_readable(session, subject.lowered)) options.reset();
-  return options;
+  return data_is_readable(session, subject.lowered);
 }
 
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
@@ -149,7 +152,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
   auto training = session.compile(subject, dag::Level::planned, false, cuda != nullptr);
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
-  auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, nullptr, cuda != nullptr ? cuda->name : std::string()});
+  auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, {}, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
     made->evaluation = session.compile(subject, dag::Level::planned, true, cuda != nullptr);
     if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
@@ -171,11 +174,13 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
   executor_options.record = !session.arguments().trace.empty() || !session.arguments().profile.empty();
   executor_options.stopped = stopped;
   runtime::Failure failure;
-  if (auto found = out_folder.empty() ? std::nullopt : runtime::remove_flights(out_folder)) {
+  const bool first = cuda == nullptr || cuda->rank() == 0;  // of the processes
+  if (auto found = out_folder.empty() || !first ? std::nullopt : runtime::remove_flights(out_folder)) {
     report_failure(session, *found, subject.lowered.strategy.settings.loc);
     return nullptr;
   }
-  made->executor = cuda != nullptr ? make_cuda_executor(*cuda, *made->job, executor_options, failure) : runtime::Executor::create(made->job->tables(), executor_options, failure);
+  made->tables = made->job->tables();
+  made->executor = cuda != nullptr ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure) : runtime::Executor::create(made->job->tables(), executor_options, failure);
   if (made->executor) return made;
   if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;

@@ -18,6 +18,7 @@ struct TrainJob {
   dag::Dag training;
   std::optional<dag::Dag> evaluation;
   std::unique_ptr<backend::Job> job;
+  PiperJob tables{};  // of the job, with the ranks of this process
   std::unique_ptr<runtime::Executor> executor;
   std::string device = {};  // a GPU's name; empty: the CPU
 };
@@ -31,6 +32,8 @@ std::optional<runtime::Options> runtime_options(Session& session);
 /// What can fail or wait before anything is compiled: the runtime's options, the environment's and then the command line's, and the texts, which are
 /// read. Nothing, and a diagnostic, when something is wrong.
 std::optional<runtime::Options> prepare_train(Session& session, const Session::Subject& subject);
+/// The texts alone.
+bool texts_are_ready(Session& session, const Session::Subject& subject);
 
 /// Compiles, verifies, builds and loads; flight records go to the folder (empty: none), in place of those of an earlier run. Nothing, and a diagnostic, when something fails; nothing when the interrupt (null: none) has come. `cuda`: where it runs; null: on the CPU.
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,

@@ -4,8 +4,12 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <thread>
 
 #include "runtime/cuda/gpu.h"
+#include "runtime/cuda/loopback.h"
+#include "runtime/cuda/nccl_exchange.h"
+#include "runtime/cuda/step_numbers.h"
 #include "runtime/dtypes.h"
 #include "runtime/executor/check_tables.h"
 #include "runtime/executor/parameters.h"
@@ -45,30 +49,68 @@ std::vector<Piece> in_one_order(const Gpu& gpu, Phase phase) {
   return pieces;
 }
 
+/// The processes of which this is one; none where all ranks are here.
+struct Others {
+  ProcessGroup& group;
+  StepNumbers numbers;
+  std::uint64_t steps_before = 0;  // of all runs before
+};
+
 /// One call of run: enqueues steps and takes in those that have ended.
 class CudaRun {
  public:
-  CudaRun(Gpu& gpu, Phase phase, std::uint64_t steps, const std::atomic<bool>& stop, const OnStep& on_step, const std::vector<Piece>& pieces, bool records)
-      : gpu_(gpu), driver_(*gpu.driver), steps_(steps), stop_(stop), on_step_(on_step), pieces_(pieces), records_(records), reports_(gpu.job, phase, gpu.first_step, steps) {
+  CudaRun(Gpu& gpu, Phase phase, std::uint64_t steps, const std::atomic<bool>& stop, const OnStep& on_step, const std::vector<Piece>& pieces, bool records, Others* others)
+      : gpu_(gpu), driver_(*gpu.driver), steps_(steps), stop_(stop), on_step_(on_step), pieces_(pieces), records_(records), others_(others), reports_(gpu.job, phase, gpu.first_step, steps) {
     for (const auto& rank : gpu.ranks) slots_.push_back(&rank->reports);
+    if (others == nullptr) return;
+    for (const auto& reports : others->numbers.slots(phase)) slots_.push_back(reports.get());
   }
 
   std::uint64_t ended() const { return ended_; }
 
   void run() {
     begin();
-    for (std::uint64_t step = 0; good() && step < steps_ && !stop_.load(); ++step) {
+    for (std::uint64_t step = 0; good() && step < steps_ && goes_on(); ++step) {
       // The only wait: for the room that an earlier step had.
       while (good() && begun_ - ended_ >= kStepsUnderWay) take_in();
-      if (good() && !stop_.load() && enqueue(step)) ++begun_;
+      if (good() && begins_step() && enqueue(step)) ++begun_;
     }
     while (good() && ended_ < begun_) take_in();
+    // Whom this rank's failure concerns need not wait for it.
+    if (!good() && others_ != nullptr) others_->group.fail(*gpu_.failure);
     finish();
+    while (good() && told_ < ended_) tell(true);
+    if (!good() && others_ != nullptr) others_->group.fail(*gpu_.failure);
     if (good() && records_ && ended_ == steps_ && steps_ > 0) gpu_.times.read();
   }
 
  private:
   bool good() const { return !gpu_.failure; }
+
+  /// Nobody has stopped the run; of several processes all stop together.
+  bool goes_on() const { return others_ != nullptr ? !stopped_ : !stop_.load(); }
+  bool begins_step() {
+    if (others_ == nullptr) return !stop_.load();
+    for (;;) {
+      if (stop_.load()) others_->group.request_stop();
+      const ProcessGroup::Begin begin = others_->group.begin_step();
+      if (begin == ProcessGroup::Begin::yes) return true;
+      stopped_ = begin == ProcessGroup::Begin::no;
+      if (stopped_ || !nobody_lost()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  /// False after a failure of the device; the last step may be under way.
+  bool device_lives() {
+    const GpuRank& rank = *gpu_.ranks.front();
+    const Status status = driver_.query(rank.step_ends[(begun_ - 1) % kStepsUnderWay]);
+    return status == kNotReady || gpu_.done(status, "cuEventQuery", &rank);
+  }
+  /// False after a failure of another process.
+  bool nobody_lost() {
+    if (others_->group.failed()) gpu_.failure = failure_of_others(gpu_, *others_->group.failure());
+    return good();
+  }
 
   void begin() {
     for (const auto& rank : gpu_.ranks) {
@@ -154,6 +196,10 @@ class CudaRun {
     for (const auto& rank : gpu_.ranks) {
       if (!gpu_.wait_for(rank->step_ends[step % kStepsUnderWay])) return;
     }
+    if (auto lost = gpu_.exchange->lost()) {
+      gpu_.failure = failure_of_others(gpu_, std::move(*lost));
+      return;
+    }
     for (const auto& rank : gpu_.ranks) {
       if (!look_at_checks(*rank, step)) return;
     }
@@ -161,8 +207,21 @@ class CudaRun {
       if (!keep_reports(*rank, step)) return;
       for (std::uint32_t q = 0; q < rank->active().program->num_streams; ++q) rank->flight.record()->begun[q] = rank->flight.record()->ended[q] = rank->queues[q].ended();
     }
-    const StepRecord& record = reports_.take(step, slots_);
     ++ended_;
+    if (others_ != nullptr) others_->numbers.send(gpu_.phase, others_->steps_before + step, step, gpu_.ranks.front()->reports);
+    // What others report of a step may come later; there is room for that of so many.
+    tell(ended_ - told_ >= kReportSlots - 1);
+  }
+
+  /// Tells of the next step that has ended, once all its numbers are here. `waits`: until they are.
+  void tell(bool waits) {
+    const std::uint64_t step = told_;
+    while (others_ != nullptr && !others_->numbers.take(gpu_.phase, others_->steps_before + step, step)) {
+      if (!waits || !nobody_lost() || !device_lives()) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    const StepRecord& record = reports_.take(step, slots_);
+    ++told_;
     if (on_step_) {
       try {
         if (auto failure = on_step_(record)) gpu_.failure = std::move(failure);
@@ -205,7 +264,10 @@ class CudaRun {
 
   /// Every queue, so that memory of the device can be read; also after a failure, unless it is the device's.
   void finish() {
-    if (gpu_.failure && (gpu_.failure->code == kCudaKernelFailed || gpu_.failure->code == kStalled)) return;
+    if (gpu_.failure && (others_ != nullptr || gpu_.failure->code == kCudaKernelFailed || gpu_.failure->code == kStalled)) {
+      if (others_ != nullptr) driver_.abandon();  // what is under way waits for others
+      return;
+    }
     for (const auto& rank : gpu_.ranks) {
       for (const GpuQueue& queue : rank->queues) {
         if (!gpu_.done(driver_.record(queue.ready, queue.stream), "cuEventRecord", rank.get()) || !gpu_.wait_for(queue.ready)) return;
@@ -220,10 +282,12 @@ class CudaRun {
   const OnStep& on_step_;
   const std::vector<Piece>& pieces_;
   const bool records_;  // when the actions of the last step ran
+  Others* const others_;
+  bool stopped_ = false;
   StepReports reports_;
   std::vector<const ReportSlots*> slots_;
   std::vector<double> values_;
-  std::uint64_t begun_ = 0, ended_ = 0;
+  std::uint64_t begun_ = 0, ended_ = 0, told_ = 0;
 };
 
 class CudaExecutor final : public Executor {
@@ -232,8 +296,14 @@ class CudaExecutor final : public Executor {
     gpu_.options = options.runtime;
   }
 
-  std::optional<Failure> open(const GpuPrograms& programs, const ExecutorOptions& options) {
+  std::optional<Failure> open(const GpuPrograms& programs, const ExecutorOptions& options, GpuProcesses processes) {
     Failure failure;
+    if (processes.group != nullptr) {
+      others_.emplace(Others{*processes.group, StepNumbers(gpu_.job, *processes.group)});
+      gpu_.exchange = std::make_unique<NcclExchange>(gpu_, *processes.group, std::move(processes.nccl), *processes.whole);
+    } else {
+      gpu_.exchange = std::make_unique<Loopback>(gpu_);
+    }
     const std::span inputs(gpu_.job.inputs, gpu_.job.num_inputs);
     data_[0] = open_data(gpu_.job.data, inputs, gpu_.job.seed, DataUse::training, 0, failure, options.texts);
     if (!data_[0]) return failure;
@@ -242,6 +312,11 @@ class CudaExecutor final : public Executor {
     if (auto found = set_up(gpu_, programs, options.out_folder)) return found;
     pieces_[0] = in_one_order(gpu_, Phase::training);
     if (gpu_.job.ranks[0].evaluation != nullptr) pieces_[1] = in_one_order(gpu_, Phase::evaluation);
+    for (const Phase phase : {Phase::training, Phase::evaluation}) {
+      const RoleScan* const scan = gpu_.ranks.front()->programs[static_cast<std::size_t>(phase)].scan;
+      if (!others_ || scan == nullptr) continue;
+      if (auto found = others_->numbers.agree(phase, *scan)) return found;
+    }
     return std::nullopt;
   }
 
@@ -256,9 +331,10 @@ class CudaExecutor final : public Executor {
     gpu_.data = data_[p].get();
     RunResult result;
     try {
-      CudaRun run(gpu_, phase, steps, stop_flag(), on_step, pieces_[p], records_ && phase == Phase::training);
+      CudaRun run(gpu_, phase, steps, stop_flag(), on_step, pieces_[p], records_ && phase == Phase::training, others_ ? &*others_ : nullptr);
       run.run();
       result.steps = run.ended();
+      if (others_) others_->steps_before += result.steps;
     } catch (const std::bad_alloc&) {
       gpu_.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run"};
     }
@@ -308,6 +384,7 @@ class CudaExecutor final : public Executor {
   }
 
   mutable Gpu gpu_;  // reading what lies on the device takes its queues
+  std::optional<Others> others_;
   std::unique_ptr<StepData> data_[2];  // by Phase
   std::vector<Piece> pieces_[2];
   const bool records_;
@@ -316,18 +393,19 @@ class CudaExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure) {
+std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure, GpuProcesses processes) {
   try {
     if (auto found = check_tables(job)) {
       failure = std::move(*found);
       return nullptr;
     }
-    if (job.num_ranks != job.world || options.transport) {
-      failure = {.code = kBadJob, .message = "on one GPU the ranks of other processes cannot be reached"};
+    const bool alone = processes.group == nullptr;
+    if ((alone ? job.num_ranks != job.world : job.num_ranks != 1 || processes.whole->num_ranks != job.world) || options.transport) {
+      failure = {.code = kBadJob, .message = alone ? "on one GPU the ranks of other processes cannot be reached" : "a process has one rank of all"};
       return nullptr;
     }
     auto made = std::make_unique<CudaExecutor>(job, std::move(driver), options);
-    if (auto found = made->open(programs, options)) {
+    if (auto found = made->open(programs, options, std::move(processes))) {
       failure = std::move(*found);
       return nullptr;
     }

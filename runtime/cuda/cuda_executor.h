@@ -1,5 +1,5 @@
 #pragma once
-// The executor on CUDA: all local ranks on one GPU, one thread that enqueues them in the order of the plan, messages by the loopback transport.
+// The executor on CUDA: all ranks on one GPU, one thread that enqueues them in the order of the plan, messages by copies; or the rank of this process among several, messages by NCCL.
 //
 // Guarantees: within a step nothing waits for the device; a step is enqueued when the one before the last has ended. Losses come back when they are there. What the device refuses is a
 // failure that names the action; whoever hangs on the device is not waited for longer than the options say.
@@ -11,8 +11,10 @@
 #include <memory>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/nccl.h"
 #include "runtime/device_abi.h"
 #include "runtime/executor/executor.h"
+#include "runtime/processes/process_group.h"
 
 namespace piper::runtime::cuda {
 
@@ -22,8 +24,15 @@ struct GpuPrograms {
   std::vector<const PiperEnqueue*> training, evaluation;
 };
 
+/// The processes of which this is one: the job has its rank alone, `whole` those of all. On rank 0 the numbers of a step are those of all ranks; elsewhere those that are not known are no numbers.
+struct GpuProcesses {
+  ProcessGroup* group = nullptr;       // null: the job has all ranks
+  std::unique_ptr<Nccl> nccl = {};
+  const PiperJob* whole = nullptr;
+};
+
 /// Of the options, `transport` and `delays` belong to the CPU. `record`: the last step that was asked for is enqueued action by action between timers; of a run that is stopped
-/// before it nothing is recorded. The job and the functions must outlive the executor. Null with the reason in `failure`; null without one when stopped.
-std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure);
+/// before it nothing is recorded. The job, the functions and the group must outlive the executor. Null with the reason in `failure`; null without one when stopped.
+std::unique_ptr<Executor> create_cuda_executor(const PiperJob& job, const GpuPrograms& programs, std::unique_ptr<Driver> driver, const ExecutorOptions& options, Failure& failure, GpuProcesses processes = {});
 
 }  // namespace piper::runtime::cuda

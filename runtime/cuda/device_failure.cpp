@@ -65,6 +65,14 @@ Failure device_failure(const Gpu& gpu, Status status) {
   return failure;
 }
 
+Failure failure_of_others(const Gpu& gpu, Failure failure) {
+  // What happened to another rank has its own place.
+  if (failure.rank == Failure::kNoRank || failure.rank == gpu.ranks.front()->job->rank) {
+    if (failure.place.action.empty()) name_actions(gpu, failure);
+  }
+  return failure;
+}
+
 Failure device_stalled(const Gpu& gpu, double seconds) {
   Failure failure{.code = kStalled, .message = "nothing has moved on " + gpu.driver->device_name() + " for `" + std::to_string(static_cast<long long>(seconds)) + "` seconds"};
   failure.hint = "PIPER_STALL_SECONDS says for how long that may be";

@@ -66,6 +66,11 @@ bool Gpu::wait_for(Event event) {
     const Status status = driver->query(event);
     if (status != kNotReady) return done(status, "cuEventQuery");
     if (looks < kLooks) continue;
+    if (auto lost = exchange ? exchange->lost() : std::nullopt) {
+      if (!failure) failure = failure_of_others(*this, std::move(*lost));
+      driver->abandon();
+      return false;
+    }
     std::uint64_t moved = 0;
     for (const auto& rank : ranks) {
       for (const GpuQueue& queue : rank->queues) moved += queue.ended();

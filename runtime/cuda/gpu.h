@@ -14,7 +14,7 @@
 
 #include "runtime/cuda/cuda_executor.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/cuda/loopback.h"
+#include "runtime/cuda/exchange.h"
 #include "runtime/cuda/role_scan.h"
 #include "runtime/cuda/step_times.h"
 #include "runtime/data/step_data.h"
@@ -110,7 +110,7 @@ struct OwnKernels {
 };
 
 struct Gpu {
-  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver) : job(job), driver(std::move(driver)), loopback(*this), times(*this) {}
+  Gpu(const PiperJob& job, std::unique_ptr<Driver> driver) : job(job), driver(std::move(driver)), times(*this) {}
 
   const PiperJob& job;
   std::unique_ptr<Driver> driver;
@@ -119,7 +119,6 @@ struct Gpu {
   OwnKernels kernels;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, Product> products;
   std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;  // by role and phase
-  Loopback loopback;
   StepGraphs graphs[2];            // by Phase
   StepTimes times;
   bool capturing = false;          // what is enqueued becomes a graph
@@ -131,6 +130,7 @@ struct Gpu {
   Event transferred = nullptr;
   std::optional<Failure> failure;  // the first
   std::vector<Failure> warnings;
+  std::unique_ptr<Exchange> exchange;  // is gone before what it uses
 
   /// True when the call succeeded; otherwise keeps why not. `call`: a function of CUDA; `rank`, `action`: for whom, if for anyone.
   bool done(Status status, const char* call, const GpuRank* rank = nullptr, std::uint32_t action = kNoAction);
@@ -178,6 +178,8 @@ struct ActionAt {
 std::vector<ActionAt> actions_under_way(const Gpu& gpu);
 /// What the device failed with, at the action that it was at.
 Failure device_failure(const Gpu& gpu, Status status);
+/// What ended other processes or a communication with them, at the action that the device waits in.
+Failure failure_of_others(const Gpu& gpu, Failure failure);
 /// The device has not got on for so long.
 Failure device_stalled(const Gpu& gpu, double seconds);
 

@@ -142,7 +142,7 @@ int call_report(PiperDevice* device, PiperRank* active, std::uint32_t queue, std
 
 int call_communicate(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, std::uint32_t position) {
   GpuRank& rank = of(device);
-  return rank.gpu->loopback.arrive(rank, queue, action, position);
+  return rank.gpu->exchange->arrive(rank, queue, action, position);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ class SetUp {
     for (const auto& rank : gpu_.ranks) {
       if (!first_values(*rank)) return gpu_.failure;
     }
-    if (auto failure = gpu_.loopback.connect(Phase::training)) return failure;
-    return gpu_.job.ranks[0].evaluation != nullptr ? gpu_.loopback.connect(Phase::evaluation) : std::nullopt;
+    if (auto failure = gpu_.exchange->connect(Phase::training)) return failure;
+    return gpu_.job.ranks[0].evaluation != nullptr ? gpu_.exchange->connect(Phase::evaluation) : std::nullopt;
   }
 
  private:
@@ -128,7 +128,7 @@ class SetUp {
     const std::string ranks = gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
     return Failure{.code = kCudaOutOfMemory,
                    .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free",
-                   .hint = "all ranks run on one GPU here; smaller microbatches need less, and `piper show memory` says what each rank has"};
+                   .hint = std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1 ? "all ranks run on one GPU here; " : "") + "smaller microbatches need less, and `piper show memory` says what each rank has"};
   }
 
   bool allocate(GpuRank& rank) {

@@ -11,65 +11,26 @@ namespace piper::runtime::cuda {
 
 std::optional<Failure> Loopback::connect(Phase phase) {
   const auto p = static_cast<std::size_t>(phase);
+  Meetings found;
+  if (auto failure = find_meetings({gpu_.job.ranks, gpu_.job.num_ranks}, phase, found)) return failure;
+  at_[p] = std::move(found.at);
   std::vector<Meeting>& meetings = meetings_[p];
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;  // communicator and number of the communication on it -> meeting
-  std::map<std::uint32_t, Event> done;
-  at_[p].resize(gpu_.ranks.size());
-  for (const auto& rank : gpu_.ranks) {
-    const PiperRank& active = rank->ranks[p];
-    const PiperProgram& program = *active.program;
-    std::map<std::uint32_t, std::uint32_t> numbers;  // of the next communication, by communicator
-    at_[p][rank->index].resize(program.num_streams);
-    for (std::uint32_t s = 0; s < program.num_streams; ++s) {
-      for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) {
-        const PiperCommAction& action = program.streams[s].comm[i];
-        const PiperCommunicator& communicator = active.communicators[action.communicator];
-        const auto [found, fresh] = known.try_emplace({communicator.id, numbers[communicator.id]++}, static_cast<std::uint32_t>(meetings.size()));
-        if (fresh) {
-          Meeting& made = meetings.emplace_back();
-          made.members.resize(communicator.num_members);
-          Event& event = done[communicator.id];
-          if (event == nullptr && !gpu_.done(gpu_.driver->create_event(&event), "cuEventCreate")) return gpu_.failure;
-          made.done = event;
-        }
-        at_[p][rank->index][s].push_back(found->second);
-        Member& member = meetings[found->second].members[communicator.self];
-        member.rank = rank.get();
-        member.queue = s;
-        member.action = action.action;
-        member.operation.action = &action;
-        member.operation.parts = program.parts + action.first_part;
-        member.operation.arena = rank->arena;
-        member.operation.host = rank->host;
-        member.operation.replica = active.replica;
-        member.operation.communicator = &communicator;
-      }
+  std::map<std::uint32_t, Event> done;  // by communicator
+  for (const std::vector<MeetingMember>& members : found.list) {
+    Meeting& meeting = meetings.emplace_back();
+    Event& event = done[members.front().operation.communicator->id];
+    if (event == nullptr && !gpu_.done(gpu_.driver->create_event(&event), "cuEventCreate")) return gpu_.failure;
+    meeting.done = event;
+    for (const MeetingMember& each : members) {
+      Member& member = meeting.members.emplace_back(Member{gpu_.ranks[each.rank].get(), each.queue, each.action, each.operation, {}});
+      member.operation.arena = member.rank->arena;
+      member.operation.host = member.rank->host;
     }
-  }
-  for (Meeting& meeting : meetings) {
-    if (auto failure = plan(phase, meeting)) return failure;
+    std::vector<const Operation*> operations;
+    for (const Member& member : meeting.members) operations.push_back(&member.operation);
+    for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(meeting, operations, part);
   }
   return upload_tables(meetings);
-}
-
-std::optional<Failure> Loopback::plan(Phase phase, Meeting& meeting) {
-  const auto mismatch = [&](const Member& at, const char* error) {
-    Failure failure{.code = kMessageMismatch, .message = error, .rank = at.rank->job->rank};
-    failure.place = place_of(*at.rank->ranks[static_cast<std::size_t>(phase)].program, at.action);
-    return failure;
-  };
-  std::vector<const Operation*> operations;
-  for (const Member& member : meeting.members) {
-    if (member.rank == nullptr) {
-      const auto other = std::find_if(meeting.members.begin(), meeting.members.end(), [](const Member& each) { return each.rank != nullptr; });
-      return mismatch(*other, "a member of the communicator has fewer communications than this one");
-    }
-    operations.push_back(&member.operation);
-  }
-  std::size_t member = 0;
-  if (const char* error = disagreement(operations, member)) return mismatch(meeting.members[member], error);
-  for (std::uint32_t part = 0; part < operations[0]->action->num_parts; ++part) plan_part(meeting, operations, part);
-  return std::nullopt;
 }
 
 void Loopback::plan_part(Meeting& meeting, std::span<const Operation* const> members, std::uint32_t part) {

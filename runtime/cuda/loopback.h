@@ -11,24 +11,20 @@
 #include <vector>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/executor/executor.h"
-#include "runtime/transport/transport.h"
+#include "runtime/cuda/exchange.h"
+#include "runtime/cuda/meetings.h"
 
 namespace piper::runtime::cuda {
 
 struct Gpu;
-struct GpuRank;
 
-class Loopback {
+class Loopback final : public Exchange {
  public:
   explicit Loopback(Gpu& gpu) : gpu_(gpu) {}
 
-  /// Finds who meets whom in a phase.
-  std::optional<Failure> connect(Phase phase);
-  /// Whoever has come to a communication has not.
-  void part();
-  /// A member has come to the communication at `position` of its queue. Nonzero after a failure.
-  int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position);
+  std::optional<Failure> connect(Phase phase) override;
+  void part() override;
+  int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) override;
 
  private:
   struct Member {
@@ -59,7 +55,6 @@ class Loopback {
     std::size_t mover() const { return members.size() == 2 && members[1].operation.action->op == PIPER_RECV ? 1 : 0; }
   };
 
-  std::optional<Failure> plan(Phase phase, Meeting& meeting);
   void plan_part(Meeting& meeting, std::span<const Operation* const> members, std::uint32_t part);
   std::optional<Failure> upload_tables(std::vector<Meeting>& meetings);
   int move(Meeting& meeting);

@@ -34,7 +34,7 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
   for (std::uint64_t parity = 0; parity < kStepsUnderWay; ++parity) {
     if (capture(gpu, parity, made[parity], enqueue)) continue;
     graphs.refused = true;
-    gpu.loopback.part();
+    gpu.exchange->part();
     Failure warning = gpu.failure.value_or(Failure());
     // What the device failed with is no matter of graphs.
     if (warning.code == kCudaKernelFailed || warning.code == kStalled) return;

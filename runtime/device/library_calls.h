@@ -42,6 +42,9 @@ const LibraryCalls& builtin_library_calls();
 /// The name of the plugin's entry: `const LibraryCalls* piper_library_calls()`.
 inline constexpr const char* kLibraryEntry = "piper_library_calls";
 
+/// Where the plugin with LibTorch lies.
+std::string torch_plugin_path(const Options& options);
+
 /// Opens the library that the options ask for, once, at the first need.
 class LibrarySwitch {
  public:

@@ -27,6 +27,8 @@ void look_only_shortly_for_work() { setenv("GOMP_SPINCOUNT", "1000", /*overwrite
 
 }  // namespace
 
+std::string torch_plugin_path(const Options& options) { return (options.plugin_folder.empty() ? folder_of_executable() : options.plugin_folder) + "/piper_torch_plugin.so"; }
+
 LibrarySwitch::LibrarySwitch(const Options& options) : options_(options) {
   if (options_.math != Math::builtin && !options_.openmp_waits_as_told) look_only_shortly_for_work();
 }
@@ -35,7 +37,7 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   const std::lock_guard lock(mutex_);
   if (calls_) return calls_;
   if (options_.math == Math::builtin) return calls_ = &builtin_library_calls();
-  const std::string path = (options_.plugin_folder.empty() ? folder_of_executable() : options_.plugin_folder) + "/piper_torch_plugin.so";
+  const std::string path = torch_plugin_path(options_);
   const auto unavailable = [&](const std::string& reason) {
     failure = {.code = kPluginUnavailable,
                .message = "cannot open `" + path + "`: " + reason,

@@ -1,4 +1,5 @@
-// What is declared of CUDA's driver (runtime/cuda/driver_functions.def) against the pinned header, where that is unpacked: as many parameters, each of the same sort and size.
+// What is declared of CUDA's driver (runtime/cuda/driver_functions.def) and of NCCL (runtime/cuda/nccl_functions.def) against the headers, where they are unpacked: as many parameters, each of the same
+// sort and size.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace piper::test {
 namespace {
 
-constexpr const char* kComparison = R"(#include <cstddef>
+constexpr const char* kAlike = R"(#include <cstddef>
 #include <type_traits>
 
 template <class A, class B>
@@ -21,7 +22,9 @@ template <class F, class G> struct same_call : std::false_type {};
 template <class R, class... A, class S, class... B> struct same_call<R(A...), S(B...)> : std::bool_constant<sizeof...(A) == sizeof...(B)> {};
 template <class F, class G> struct same_types;
 template <class R, class... A, class S, class... B> struct same_types<R(A...), S(B...)> : std::bool_constant<(alike<R, S> && ... && alike<A, B>)> {};
+)";
 
+constexpr const char* kDriver = R"(
 #define CUDA_FUNCTION(symbol, parameters)                                                             \
   using own_##symbol = int parameters;                                                                \
   static_assert(same_call<own_##symbol, decltype(::symbol)>::value, #symbol " has other parameters"); \
@@ -41,8 +44,43 @@ TEST(CudaDeclarations, OfTheDriver) {
   const std::string headers = std::string(PIPER_CUDA_HEADERS);
   if (headers.empty() || !std::filesystem::exists(headers + "/cuda.h")) PIPER_NOT_FETCHED("there is no cuda.h in `" + headers + "`: the pinned wheel `nvidia-cuda-runtime` has it");
   const TemporaryFolder folder;
-  const std::string source = folder.write("compare.cpp", kComparison);
+  const std::string source = folder.write("compare.cpp", std::string(kAlike) + kDriver);
   const auto compiled = run_process({"g++", "-std=c++20", "-fsyntax-only", "-I.", "-isystem", headers, "-include", "cuda.h", source});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err.substr(0, 4000);
+}
+
+constexpr const char* kNccl = R"(
+#include "runtime/cuda/nccl.h"
+using piper::runtime::cuda::NcclConfig, piper::runtime::cuda::NcclId;
+
+#define NCCL_FUNCTION(result, symbol, parameters)                                                     \
+  using own_##symbol = result parameters;                                                             \
+  static_assert(same_call<own_##symbol, decltype(::symbol)>::value, #symbol " has other parameters"); \
+  static_assert(same_types<own_##symbol, decltype(::symbol)>::value, #symbol " has parameters of other types");
+#include "runtime/cuda/nccl_functions.def"
+
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+static_assert(offsetof(NcclConfig, size) == offsetof(ncclConfig_t, size) && offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic) && offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version));
+static_assert(offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking) && offsetof(NcclConfig, cga_cluster_size) == offsetof(ncclConfig_t, cgaClusterSize));
+static_assert(offsetof(NcclConfig, min_ctas) == offsetof(ncclConfig_t, minCTAs) && offsetof(NcclConfig, max_ctas) == offsetof(ncclConfig_t, maxCTAs));
+static_assert(offsetof(NcclConfig, net_name) == offsetof(ncclConfig_t, netName) && offsetof(NcclConfig, split_share) == offsetof(ncclConfig_t, splitShare));
+constexpr ncclConfig_t kInitial = NCCL_CONFIG_INITIALIZER;
+static_assert(kInitial.magic == 0xcafebeef && kInitial.blocking == INT_MIN && kInitial.netName == nullptr && kInitial.splitShare == INT_MIN);
+static_assert(NCCL_CONFIG_UNDEF_INT == INT_MIN && NCCL_VERSION(2, 18, 3) == 21803 && NCCL_VERSION_CODE >= 21803);
+static_assert(ncclSuccess == 0 && ncclInvalidUsage == 5 && ncclRemoteError == 6 && ncclInProgress == 7);
+static_assert(ncclInt64 == 4 && ncclFloat32 == 7 && ncclFloat64 == 8 && ncclSum == 0);
+)";
+
+/// What nccl.h includes of CUDA, as far as it needs that.
+constexpr const char* kOfCuda = "#pragma once\n#include <stddef.h>\n#define CUDART_VERSION 12000\ntypedef struct CUstream_st* cudaStream_t;\n";
+
+TEST(CudaDeclarations, OfNccl) {
+  const std::string headers = PIPER_NCCL_HEADERS;
+  if (!std::filesystem::exists(headers + "/nccl.h")) GTEST_SKIP() << "there is no nccl.h in `" << headers << "`: the wheel `nvidia-nccl-cu13` has it, 0.2 GB for a header; `cmake -DPIPER_NCCL_HEADERS=DIR` names another folder";
+  const TemporaryFolder folder;
+  for (const char* name : {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"}) folder.write(name, kOfCuda);
+  const std::string source = folder.write("compare.cpp", std::string(kAlike) + kNccl);
+  const auto compiled = run_process({"g++", "-std=c++20", "-fsyntax-only", "-I.", "-I" + folder.path().string(), "-isystem", headers, "-include", "nccl.h", source});
   EXPECT_EQ(compiled.exit_code, 0) << compiled.err.substr(0, 4000);
 }
 

@@ -37,6 +37,8 @@ struct HostDriver::Work {
   HostEvent* waits = nullptr;  // until it has been recorded so often
   std::uint64_t version = 0;
   bool hangs = false;
+  std::function<HostTries()> begin = {};  // in place of `run`
+  HostTries tries = {};                   // once it has begun
 };
 struct HostDriver::HostStream {
   std::uint32_t number = 0;
@@ -56,9 +58,24 @@ struct HostDriver::HostGraph {
     std::function<void()> run;
     std::set<std::size_t> after;
     bool hangs = false;
+    std::function<HostTries()> begin = {};
   };
   std::vector<Node> nodes;
   HostStream* origin = nullptr;
+};
+struct HostDriver::GraphRun {
+  explicit GraphRun(const HostGraph& graph) : graph(graph), missing(graph.nodes.size()), next(graph.nodes.size()), tries(graph.nodes.size()) {
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      missing[n] = graph.nodes[n].after.size();
+      if (missing[n] == 0) ready.push_back(n);
+      for (const std::size_t before : graph.nodes[n].after) next[before].push_back(n);
+    }
+  }
+  const HostGraph& graph;
+  std::vector<std::size_t> missing, ready;
+  std::vector<std::vector<std::size_t>> next;
+  std::vector<HostTries> tries;
+  std::size_t ran = 0;
 };
 struct HostDriver::HostModule {
   void* library = nullptr;
@@ -177,13 +194,38 @@ bool HostDriver::step() {
     const Work& next = stream->work.front();
     if (!next.hangs && (next.waits == nullptr || next.waits->completed >= next.version)) ready.push_back(stream.get());
   }
-  if (ready.empty()) return false;
-  HostStream& stream = *ready[draw() % ready.size()];
-  const Work work = std::move(stream.work.front());
-  stream.work.pop_front();
-  ++time_;
-  if (work.run) work.run();
-  return true;
+  while (!ready.empty()) {
+    std::swap(ready[draw() % ready.size()], ready.back());
+    HostStream& stream = *ready.back();
+    ready.pop_back();
+    Work& next = stream.work.front();
+    if (next.begin) {
+      if (!next.tries) next.tries = next.begin();
+      const HostProgress progress = next.tries();
+      if (progress == HostProgress::none) continue;
+      if (progress == HostProgress::done) stream.work.pop_front();
+      ++time_;
+      return true;
+    }
+    const Work work = std::move(next);
+    stream.work.pop_front();
+    ++time_;
+    if (work.run) work.run();
+    return true;
+  }
+  return false;
+}
+
+Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> begin) {
+  auto* const stream = real<HostStream>(handle);
+  if (const Status status = enqueue(handle, {.kind = HostCall::Kind::meeting}, {})) return status;
+  if (stream->captured != nullptr) {
+    capture_->nodes.back().begin = std::move(begin);
+  } else {
+    // What was enqueued may have run, and does nothing.
+    stream->work.push_back({.run = {}, .begin = std::move(begin)});
+  }
+  return cuda::kSuccess;
 }
 
 Status HostDriver::record(Event handle, Stream stream) {
@@ -251,6 +293,7 @@ Status HostDriver::write(Stream stream, std::uint32_t* to, std::uint32_t value) 
 
 Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) {
   if (const Status refused = refusal("cuLaunchKernel")) return refused;
+  if (options_.at_launch) options_.at_launch();
   const auto* const function = real<HostFunction>(handle);
   std::vector<unsigned char> packed(function->kernel->bytes);
   function->kernel->pack(arguments, packed.data());
@@ -322,32 +365,42 @@ Status HostDriver::end_capture(Stream handle, Graph* made) {
 Status HostDriver::launch_graph(Stream stream, Graph handle) {
   if (const Status refused = refusal("cuGraphLaunch")) return refused;
   const auto* const graph = real<HostGraph>(handle);
-  return enqueue(stream, {.kind = HostCall::Kind::graph}, [this, stream, graph] {
-    if (!run(*graph)) real<HostStream>(stream)->work.push_front({.run = {}, .waits = nullptr, .version = 0, .hangs = true});
-  });
+  if (const Status status = enqueue(stream, {.kind = HostCall::Kind::graph}, {})) return status;
+  real<HostStream>(stream)->work.push_back({.run = {}, .begin = [this, graph] {
+    return [this, running = std::make_shared<GraphRun>(*graph)] { return run(*running); };
+  }});
+  return cuda::kSuccess;
 }
 
-bool HostDriver::run(const HostGraph& graph) {
-  std::vector<std::size_t> missing(graph.nodes.size()), ready;
-  std::vector<std::vector<std::size_t>> next(graph.nodes.size());
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    missing[n] = graph.nodes[n].after.size();
-    if (missing[n] == 0) ready.push_back(n);
-    for (const std::size_t before : graph.nodes[n].after) next[before].push_back(n);
-  }
-  std::size_t ran = 0;
-  while (!ready.empty() && failed_ == cuda::kSuccess) {
-    std::swap(ready[draw() % ready.size()], ready.back());
-    const std::size_t node = ready.back();
-    ready.pop_back();
-    if (graph.nodes[node].run) graph.nodes[node].run();
-    if (graph.nodes[node].hangs) continue;
-    ++ran;
-    for (const std::size_t after : next[node]) {
-      if (--missing[after] == 0) ready.push_back(after);
+HostProgress HostDriver::run(GraphRun& run) {
+  bool moved = false;
+  std::vector<std::size_t> waiting;
+  while (!run.ready.empty() && failed_ == cuda::kSuccess) {
+    std::swap(run.ready[draw() % run.ready.size()], run.ready.back());
+    const std::size_t node = run.ready.back();
+    run.ready.pop_back();
+    const HostGraph::Node& at = run.graph.nodes[node];
+    HostProgress progress = HostProgress::done;
+    if (at.begin) {
+      if (!run.tries[node]) run.tries[node] = at.begin();
+      progress = run.tries[node]();
+    } else if (at.run) {
+      at.run();
+    }
+    moved |= progress != HostProgress::none;
+    if (progress != HostProgress::done) {
+      waiting.push_back(node);
+      continue;
+    }
+    if (at.hangs) continue;
+    ++run.ran;
+    for (const std::size_t after : run.next[node]) {
+      if (--run.missing[after] == 0) run.ready.push_back(after);
     }
   }
-  return ran == graph.nodes.size() || failed_ != cuda::kSuccess;
+  run.ready.insert(run.ready.end(), waiting.begin(), waiting.end());
+  if (run.ran == run.graph.nodes.size() || failed_ != cuda::kSuccess) return HostProgress::done;
+  return moved ? HostProgress::some : HostProgress::none;
 }
 
 Status HostDriver::load(const std::string& image, Module* made) {

@@ -19,7 +19,7 @@ namespace piper::test {
 
 /// What was asked of the driver, in the order of the calls.
 struct HostCall {
-  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, graph } kind = Kind::record;
+  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, graph, meeting } kind = Kind::record;
   std::uint32_t stream = 0;
   std::uint32_t event = 0;            // record, wait
   std::uint64_t version = 0;          // of the event: how often it was recorded; wait: 0 where it never was
@@ -35,9 +35,14 @@ struct HostOptions {
   std::string fault = {};             // the kernel that ends the device
   std::uint64_t spared = 0;           // launches of it before that
   std::string hangs = {};             // the kernel that never ends
+  std::function<void()> at_launch = {};  // called at every launch
   bool deaf = false;                  // to waits: as if every event were missing
   std::vector<HostCall>* calls = nullptr;  // null: nothing is written down
 };
+
+/// Work that does not end when it begins: it is asked again and again how far it is.
+enum class HostProgress : std::uint8_t { none, some, done };
+using HostTries = std::function<HostProgress()>;
 
 class HostDriver final : public runtime::cuda::Driver {
  public:
@@ -77,6 +82,9 @@ class HostDriver final : public runtime::cuda::Driver {
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override;
 
+  /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of.
+  Status enqueue_meeting(Stream stream, std::function<HostTries()> begin);
+
  private:
   struct HostStream;
   struct HostEvent;
@@ -84,6 +92,7 @@ class HostDriver final : public runtime::cuda::Driver {
   struct HostFunction;
   struct HostProduct;
   struct HostGraph;
+  struct GraphRun;
   struct Work;
 
   /// Whether the call number so-and-so of a function is to fail, and how.
@@ -91,8 +100,8 @@ class HostDriver final : public runtime::cuda::Driver {
   Status enqueue(Stream stream, HostCall call, std::function<void()> run, HostEvent* event = nullptr, std::uint64_t version = 0);
   /// What is captured is wrong: the capture gives nothing.
   Status invalidate(Status status);
-  /// The nodes of a graph, in an order drawn among those that their dependencies allow; false where one of them hangs.
-  bool run(const HostGraph& graph);
+  /// The nodes of a graph, in an order drawn among those that their dependencies allow.
+  HostProgress run(GraphRun& run);
   /// Runs what stands first on a stream that can; false where none can.
   bool step();
   std::uint64_t draw();

@@ -4,15 +4,12 @@
 
 #include <filesystem>
 #include <regex>
-#include <sstream>
 
-#include "frontend/tools/cuda_job.h"
 #include "frontend/tools/driver.h"
-#include "tests/cuda/host_driver.h"
+#include "tests/cuda/host_machine.h"
 #include "tests/support/fetched.h"
 #include "tests/support/golden.h"
 #include "tests/support/process.h"
-#include "tests/support/temporary_folder.h"
 
 namespace piper::test {
 namespace {
@@ -29,56 +26,11 @@ train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {
 }
 )";
 
-/// A machine whose GPU is the host.
-struct HostMachine final : tools::CudaMachine {
-  std::unique_ptr<runtime::cuda::Driver> open(runtime::Failure&) override { return std::make_unique<HostDriver>(options); }
-  bool build(const backend::cuda::KernelSet& kernels, std::vector<std::string>& images, runtime::Failure&) override {
-    // Programs are the same from test to test.
-    std::string& object = objects[kernels.source()];
-    if (object.empty()) {
-      std::filesystem::create_directories(folder.path() / std::to_string(objects.size()));
-      object = build_host_image(kernels, folder.path() / std::to_string(objects.size()));
-    }
-    if (own.empty()) own = build_own_host_image(folder.path());
-    images = {object, own};
-    return true;
-  }
-  HostOptions options;
-  static inline TemporaryFolder folder;
-  static inline std::map<std::string, std::string> objects;
-  static inline std::string own;
-};
-
-struct Ended {
-  int code = 0;
-  std::string out, err;
-};
-
-Ended train(const std::string& text, const HostOptions* host, std::vector<std::string> words = {}, std::map<std::string, std::string> environment = {}) {
-  source::MemoryFileSystem files;
-  files.add("tiny.pipe", text);
-  std::ostringstream out, err;
-  environment.emplace("PIPER_MATH", "builtin");
-  tools::Console console{out, err, files, std::move(environment)};
-  HostMachine machine;
-  if (host != nullptr) {
-    machine.options = *host;
-    console.cuda = &machine;
-  }
-  words.insert(words.begin(), {"train", "tiny.pipe", "--interpret"});
-  const int code = tools::run(words, console);
-  return {code, out.str(), err.str()};
-}
 Ended train_on_cuda(const HostOptions& host, std::vector<std::string> words = {}, std::map<std::string, std::string> environment = {}, const std::string& text = kProgram) {
   words.insert(words.end(), {"--device", "cuda"});
-  return train(text, &host, std::move(words), std::move(environment));
-}
-
-std::string line_with(const std::string& text, const std::string& what) {
-  const std::size_t at = text.find(what);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = text.rfind('\n', at) + 1;
-  return text.substr(begin, text.find('\n', at) - begin);
+  HostMachine machine;
+  machine.options = host;
+  return train(text, &machine, std::move(words), std::move(environment));
 }
 
 TEST(CudaTrain, PrintsAndKeepsWhatTheCpuDoes) {

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "backend/cuda/nvrtc.h"
 #include "runtime/cuda/gpu_driver.h"
+#include "runtime/cuda/nccl.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/laws/library_cases.h"
 
@@ -105,6 +109,70 @@ TEST_F(Gpu, StepsAreCaptured) {
   const std::vector<double> captured = losses(true);
   EXPECT_EQ(captured.size(), 8u);
   EXPECT_EQ(captured, losses(false));
+}
+
+/// NCCL with a communicator of one member: every kind of collective, on a stream and in a graph. Between several GPUs it is tried by hand (README.md).
+TEST_F(Gpu, NcclWithOneRank) {
+  std::string path, reason;
+  if (backend::cuda::open_library({}, "libnccl.so", {}, path, reason) == nullptr) GTEST_SKIP() << "no NCCL: " << reason;
+  namespace cuda = runtime::cuda;
+  runtime::Failure failure;
+  const auto driver = drivers()();
+  const auto nccl = cuda::open_nccl(path, failure);
+  ASSERT_TRUE(driver && nccl) << describe(failure);
+  const auto settle = [&](cuda::NcclCommunicator communicator) {
+    cuda::NcclResult state = cuda::kNcclInProgress;
+    while (nccl->state(communicator, &state) == cuda::kNcclSuccess && state == cuda::kNcclInProgress) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return state;
+  };
+  const auto fine = [](cuda::NcclResult result) { return result == cuda::kNcclSuccess || result == cuda::kNcclInProgress; };
+  cuda::NcclId id{};
+  ASSERT_EQ(nccl->make_id(&id), cuda::kNcclSuccess);
+  cuda::NcclCommunicator communicator = nullptr;
+  const cuda::NcclResult opened = nccl->open(&communicator, 1, id, 0, 4);
+  ASSERT_TRUE(fine(opened)) << nccl->text_of(opened, communicator);
+  ASSERT_EQ(settle(communicator), cuda::kNcclSuccess) << nccl->text_of(opened, communicator);
+
+  cuda::Stream stream = nullptr;
+  cuda::Event event = nullptr;
+  unsigned char *device = nullptr, *host = nullptr;
+  ASSERT_EQ(driver->create_stream(true, &stream), cuda::kSuccess);
+  ASSERT_EQ(driver->create_event(&event), cuda::kSuccess);
+  ASSERT_EQ(driver->allocate(512, &device), cuda::kSuccess);
+  ASSERT_EQ(driver->allocate_host(512, &host), cuda::kSuccess);
+  const auto finish = [&] {
+    ASSERT_EQ(driver->record(event, stream), cuda::kSuccess);
+    cuda::Status status = cuda::kNotReady;
+    while ((status = driver->query(event)) == cuda::kNotReady) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(status, cuda::kSuccess) << driver->text_of(status);
+  };
+  for (const bool captured : {false, true}) {
+    for (const cuda::NcclKind kind : {cuda::NcclKind::all_reduce, cuda::NcclKind::broadcast, cuda::NcclKind::reduce_scatter, cuda::NcclKind::all_gather}) {
+      SCOPED_TRACE(std::string(cuda::name_of(kind)) + (captured ? " in a graph" : ""));
+      double& from = *reinterpret_cast<double*>(host);
+      double& to = *reinterpret_cast<double*>(host + 256);
+      from = 3.25;
+      to = 0;
+      cuda::Graph graph = nullptr;
+      if (captured) {
+        ASSERT_EQ(driver->begin_capture(stream), cuda::kSuccess);
+      }
+      ASSERT_EQ(driver->copy(stream, device, host, 8), cuda::kSuccess);
+      const cuda::NcclResult called = nccl->enqueue(communicator, stream, {kind, device, device + 256, 1, PIPER_F64, 0});
+      ASSERT_TRUE(fine(called)) << nccl->text_of(called, communicator);
+      ASSERT_EQ(settle(communicator), cuda::kNcclSuccess);
+      ASSERT_EQ(driver->copy(stream, host + 256, device + 256, 8), cuda::kSuccess);
+      if (captured) {
+        ASSERT_EQ(driver->end_capture(stream, &graph), cuda::kSuccess);
+        ASSERT_EQ(driver->launch_graph(stream, graph), cuda::kSuccess);
+      }
+      finish();
+      EXPECT_EQ(to, 3.25);
+    }
+  }
+  ASSERT_TRUE(fine(nccl->finalize(communicator)));
+  ASSERT_EQ(settle(communicator), cuda::kNcclSuccess);
+  EXPECT_EQ(nccl->destroy(communicator), cuda::kNcclSuccess);
 }
 
 /// The kernel that checks indices stops the device: the action that started it is named, with its line.

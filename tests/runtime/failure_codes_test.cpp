@@ -29,6 +29,11 @@ TEST(FailureCodes, AreDiagnostics) {
       {kCudaKernelFailed, Code::cuda_kernel_failed},
       {kCudaOutOfMemory, Code::cuda_out_of_memory},
       {kCudaNotCaptured, Code::cuda_not_captured},
+      {kBadLaunch, Code::bad_launch},
+      {kProcessesApart, Code::processes_apart},
+      {kProgramsDiffer, Code::programs_differ},
+      {kProcessLost, Code::process_lost},
+      {kNcclFailed, Code::nccl_failed},
   };
   std::size_t in_table = 0;
   for (const CodeInfo& info : all_codes()) in_table += static_cast<unsigned>(info.code) / 100 == 60;

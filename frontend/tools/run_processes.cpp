@@ -1,0 +1,54 @@
+#include "frontend/tools/run_processes.h"
+
+#include "frontend/tools/train_job.h"
+#include "ir/diagnostics/counted.h"
+#include "runtime/processes/agent_store.h"
+
+namespace piper::tools {
+
+namespace {
+
+/// Options of the command line that look at all ranks at once.
+const char* needs_one_process(const Arguments& arguments) {
+  if (arguments.reference) return "--reference";
+  if (!arguments.trace.empty()) return "--trace";
+  return arguments.profile.empty() ? nullptr : "--profile";
+}
+
+}  // namespace
+
+RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options) {
+  const runtime::LaunchRead read = runtime::read_launch(session.console().environment);
+  if (read.failure) {
+    report_failure(session, *read.failure, {});
+    return {.failed = true};
+  }
+  if (!read.launch) return {};
+  const auto& mesh = subject.lowered.strategy.mesh;
+  const std::uint64_t devices = mesh.devices();
+  if (read.launch->world != devices) {
+    session.sink()
+        .report(Code::bad_launch, mesh.loc, "{} {} {}, but the mesh has {}", read.launch->by, read.launch->by.find(' ') == std::string::npos ? "starts" : "say that there are",
+                counted(read.launch->world, "process", "processes"), counted(devices, "device"))
+        .hint("start {}, one for each; without `RANK` and `WORLD_SIZE` one process runs all ranks on one GPU", counted(devices, "process", "processes"));
+    return {.failed = true};
+  }
+  if (const char* option = needs_one_process(session.arguments())) {
+    session.sink()
+        .report(Code::bad_launch, mesh.loc, "`{}` looks at all ranks, and this process runs one of {}", option, devices)
+        .hint("unset `RANK` and `WORLD_SIZE`: then one process runs all of them on one GPU");
+    return {.failed = true};
+  }
+  runtime::Failure failure;
+  RunProcesses made;
+  runtime::GroupOptions of_group{.seconds = static_cast<double>(options.meet_seconds)};
+  if (read.launch->agent_store) of_group.agent_store = runtime::open_agent_store(options, of_group.seconds, failure);
+  if (!read.launch->agent_store || of_group.agent_store.set) made.group = runtime::ProcessGroup::join(*read.launch, of_group, failure);
+  if (!made.group) {
+    report_failure(session, failure, {});
+    made.failed = true;
+  }
+  return made;
+}
+
+}  // namespace piper::tools

@@ -1,0 +1,29 @@
+#pragma once
+// Who meets whom: the k-th communication on a communicator at each of its members is one meeting. Found for all ranks of a job before the first step, both ends compared.
+//
+// Guarantee: the members of a meeting run the same communication, in sizes and types too, or there is a failure.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/executor/executor.h"
+#include "runtime/transport/transport.h"
+
+namespace piper::runtime::cuda {
+
+struct MeetingMember {
+  std::size_t rank = 0;                // its place among the ranks of the job
+  std::uint32_t queue = 0, action = 0;
+  Operation operation;                 // without arena
+};
+
+struct Meetings {
+  std::vector<std::vector<MeetingMember>> list;                      // members in the order of the communicator
+  std::vector<std::vector<std::vector<std::uint32_t>>> at;           // by rank, queue, position: the meeting
+};
+
+std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase phase, Meetings& meetings);
+
+}  // namespace piper::runtime::cuda

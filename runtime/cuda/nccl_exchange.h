@@ -1,0 +1,90 @@
+#pragma once
+// Messages between processes, one GPU each, by NCCL: every communication of the plan is a group of calls on the queue of this process's rank.
+//
+// Guarantees: what this rank does in a step is worked out before the first one, from the tables of all ranks. Every communicator has moved an element by each kind of call before step 1, in the order
+// of all ranks, so nothing is being set up when steps are captured. A thread looks after the communicators and the other processes: after a failure of either all communications end, and nothing waits
+// for them any more.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/exchange.h"
+#include "runtime/cuda/gpu.h"
+#include "runtime/cuda/meetings.h"
+#include "runtime/cuda/nccl.h"
+#include "runtime/processes/process_group.h"
+
+namespace piper::runtime::cuda {
+
+class NcclExchange final : public Exchange {
+ public:
+  /// `whole`: the job with the ranks of all processes; that of this one is the only one on the GPU.
+  NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole);
+  ~NcclExchange() override;
+
+  std::optional<Failure> connect(Phase phase) override;
+  int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) override;
+  std::optional<Failure> lost() override;
+
+ private:
+  struct Communicator {
+    NcclCommunicator handle = nullptr;
+    const PiperCommunicator* members = nullptr;
+    bool evaluates = false;                       // one of evaluation is this one, too
+  };
+  struct Adds {                                   // a sum that lies in scratch, to what lies at its place
+    unsigned char *from = nullptr, *to = nullptr, *table = nullptr;  // table: both addresses, on the device
+    std::uint64_t elements = 0;
+    std::uint32_t dtype = 0;
+  };
+  struct Communication {
+    std::size_t communicator = 0;
+    std::vector<std::pair<unsigned char*, std::uint64_t>> cleared;
+    std::vector<NcclCall> calls;
+    std::vector<Adds> adds;
+    std::vector<NcclCall> copies;                 // to and from the memory of the host: from, to, bytes
+    std::uint64_t scratch = 0;                    // bytes
+  };
+
+  std::optional<Failure> plan(Phase phase, const Meetings& meetings);
+  void plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t part);
+  std::optional<Failure> open_communicators(Phase phase);
+  std::optional<Failure> open_communicator(const PiperCommunicator& members);
+  std::optional<Failure> place_scratch(Phase phase);
+  std::optional<Failure> exchange_elements(Phase phase);
+
+  bool call(const Communication& communication, Stream stream, GpuRank* rank, std::uint32_t action);
+  /// Waits until what was begun on the communicator is enqueued. False after a failure.
+  bool settle(NcclCommunicator communicator, const char* call, GpuRank* rank, std::uint32_t action);
+  bool fail(NcclResult result, const char* call, NcclCommunicator communicator, const GpuRank* rank, std::uint32_t action);
+  /// Keeps why everything has ended. Always false.
+  bool others_failed(const GpuRank* rank, std::uint32_t action);
+  void watch();
+  void abort_all();
+
+  Gpu& gpu_;
+  ProcessGroup& group_;
+  const std::unique_ptr<Nccl> nccl_;
+  const PiperJob& whole_;
+  std::size_t self_ = 0;                          // the place of this process's rank in the whole job
+  std::map<std::uint32_t, std::size_t> known_;    // id -> communicator
+  std::vector<std::vector<Communication>> communications_[2];  // by Phase, queue, position
+  unsigned char *zeros_ = nullptr, *elements_ = nullptr;
+  std::uint64_t zero_bytes_ = 0;
+
+  // Shared with the thread.
+  std::timed_mutex mutex_;
+  std::vector<Communicator> communicators_;
+  bool aborted_ = false;
+  std::atomic<bool> lost_{false}, ends_{false};
+  std::atomic<bool> noticed_{false};              // that it is lost, by who runs the steps
+  Failure failure_;                               // before lost_ is true
+  std::thread watch_;
+};
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,96 @@
+#include "runtime/cuda/step_numbers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+std::string key(const char* what, Phase phase, std::uint32_t rank) { return std::string(what) + (phase == Phase::evaluation ? ".held_out." : ".") + std::to_string(rank); }
+
+template <typename T>
+std::string packed(const std::vector<T>& list) {
+  return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T)};
+}
+template <typename T>
+std::vector<T> unpacked(const std::string& bytes) {
+  std::vector<T> list(bytes.size() / sizeof(T));
+  std::memcpy(list.data(), bytes.data(), list.size() * sizeof(T));
+  return list;
+}
+
+}  // namespace
+
+std::optional<Failure> StepNumbers::agree(Phase phase, const RoleScan& scan) {
+  OfPhase& of = of_[static_cast<std::size_t>(phase)];
+  const Launch& launch = group_.launch();
+  std::vector<std::uint32_t> own;
+  for (const ScannedReport& report : scan.reports) own.push_back(report.subject);
+  if (launch.rank != 0) group_.set(key("reports", phase, launch.rank), packed(own));
+  if (launch.rank == 0) {
+    std::set<std::uint32_t> known(own.begin(), own.end()), senders;
+    for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
+      const auto told = group_.get(key("reports", phase, rank));
+      if (!told) return group_.failure();
+      for (const std::uint32_t subject : unpacked<std::uint32_t>(*told)) {
+        if (known.insert(subject).second) senders.insert(rank);
+      }
+    }
+    of.from.assign(senders.begin(), senders.end());
+    of.taken.assign(of.from.size(), 0);
+    for (std::size_t i = 0; i < of.from.size(); ++i) of.slots.emplace_back(std::make_unique<ReportSlots>())->prepare(job_);
+    group_.set(key("senders", phase, 0), packed(of.from));
+    return std::nullopt;
+  }
+  const auto told = group_.get(key("senders", phase, 0));
+  if (!told) return group_.failure();
+  const std::vector<std::uint32_t> senders = unpacked<std::uint32_t>(*told);
+  of.sends = std::find(senders.begin(), senders.end(), launch.rank) != senders.end();
+  return std::nullopt;
+}
+
+void StepNumbers::send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots) {
+  if (!of_[static_cast<std::size_t>(phase)].sends) return;
+  const std::uint64_t slot = step % kReportSlots;
+  std::vector<double> values;  // per loss how many, and these; then whether there is a norm, and it
+  for (std::uint32_t loss = 0; loss < slots.num_losses; ++loss) {
+    const std::uint64_t row = slot * slots.num_losses + loss;
+    values.push_back(slots.counts[row]);
+    values.insert(values.end(), slots.values.get() + row * slots.capacity, slots.values.get() + row * slots.capacity + slots.counts[row]);
+  }
+  values.push_back(slots.has_norm[slot]);
+  values.push_back(slots.has_norm[slot] != 0 ? slots.norms[slot] : 0);
+  group_.send_report(number, packed(values));
+}
+
+bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
+  OfPhase& of = of_[static_cast<std::size_t>(phase)];
+  bool all = true;
+  for (std::size_t i = 0; i < of.from.size(); ++i) {
+    if (of.taken[i] == number + 1) continue;
+    const auto told = group_.take_report(of.from[i], number);
+    if (!told) {
+      all = false;
+      continue;
+    }
+    of.taken[i] = number + 1;
+    ReportSlots& slots = *of.slots[i];
+    slots.clear(step);
+    const std::vector<double> values = unpacked<double>(*told);
+    std::size_t at = 0;
+    // They were finite where they come from.
+    for (std::uint32_t loss = 0; loss < slots.num_losses && at < values.size(); ++loss) {
+      const auto count = static_cast<std::uint32_t>(values[at++]);
+      if (count > 0 && at + count <= values.size()) static_cast<void>(slots.keep(job_, step, step, loss, values.data() + at, count));
+      at += count;
+    }
+    if (at + 1 < values.size() && values[at] != 0) static_cast<void>(slots.keep(job_, step, step, PIPER_NORM, values.data() + at + 1, 1));
+  }
+  return all;
+}
+
+}  // namespace piper::runtime::cuda

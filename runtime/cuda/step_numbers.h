@@ -1,0 +1,47 @@
+#pragma once
+// What the ranks of several processes report of a step, brought to rank 0: losses and norms are where the plan has them, and rank 0 keeps and prints them.
+//
+//   StepNumbers numbers(job, group);
+//   numbers.agree(phase, scan);                       // who sends what; all processes
+//   numbers.send(number, slots, step);                // when a step has ended here
+//   numbers.take(number, step);                       // rank 0: false while some have not come
+//   numbers.slots();                                  // beside those of its own rank
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/cuda/role_scan.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/report_slots.h"
+#include "runtime/processes/process_group.h"
+
+namespace piper::runtime::cuda {
+
+class StepNumbers {
+ public:
+  StepNumbers(const PiperJob& job, ProcessGroup& group) : job_(job), group_(group) {}
+
+  /// Of every loss and of the norm, the lowest rank that reports it is the one that sends. A failure of the run where not all say what they report.
+  std::optional<Failure> agree(Phase phase, const RoleScan& scan);
+
+  /// `step`: of the run; `number`: over all runs.
+  void send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots);
+  bool take(Phase phase, std::uint64_t number, std::uint64_t step);
+  /// Of the ranks that send; kept for kReportSlots steps.
+  const std::vector<std::unique_ptr<ReportSlots>>& slots(Phase phase) const { return of_[static_cast<std::size_t>(phase)].slots; }
+
+ private:
+  struct OfPhase {
+    bool sends = false;
+    std::vector<std::uint32_t> from;                   // on rank 0
+    std::vector<std::unique_ptr<ReportSlots>> slots;   // beside these
+    std::vector<std::uint64_t> taken;                  // beside these: one more than the last number
+  };
+  const PiperJob& job_;
+  ProcessGroup& group_;
+  OfPhase of_[2];
+};
+
+}  // namespace piper::runtime::cuda

@@ -1,0 +1,23 @@
+#pragma once
+// torchrun's store, by LibTorch's TCPStore, which speaks its protocol: in a plugin, opened where a run needs it.
+//
+//   ProcessGroup::join(launch, {.agent_store = open_agent_store(options, failure)}, failure);
+
+#include "runtime/options.h"
+#include "runtime/processes/process_group.h"
+
+namespace piper::runtime {
+
+/// What the plugin gives, by the name kAgentStoreEntry. All give 0, or 1 and a reason of at most `bytes` bytes with its end.
+struct AgentStoreCalls {
+  std::uint32_t abi_version;
+  int (*set)(const char* host, std::uint16_t port, double seconds, const char* key, const char* value, char* reason, std::size_t bytes);
+  /// Waits for the key. `value` has `bytes` bytes, too.
+  int (*get)(const char* host, std::uint16_t port, double seconds, const char* key, char* value, char* reason, std::size_t bytes);
+};
+inline constexpr const char* kAgentStoreEntry = "piper_agent_store_calls";
+
+/// Without functions, and with the reason in `failure`, where the plugin cannot be opened.
+AgentStore open_agent_store(const Options& options, double seconds, Failure& failure);
+
+}  // namespace piper::runtime

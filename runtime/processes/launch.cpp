@@ -1,0 +1,131 @@
+#include "runtime/processes/launch.h"
+
+#include <charconv>
+#include <vector>
+
+namespace piper::runtime {
+
+namespace {
+
+constexpr std::uint16_t kPort = 29500;  // where nobody says another
+constexpr std::uint32_t kMostProcesses = 1u << 20;
+
+/// What one launcher calls the numbers.
+struct Names {
+  const char *by, *rank, *world, *local_rank;
+};
+constexpr Names kByHand = {"RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
+constexpr Names kOpenMpi = {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"};
+constexpr Names kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
+
+class Reader {
+ public:
+  explicit Reader(const Environment& environment) : environment_(environment) {}
+
+  LaunchRead run() {
+    const bool by_hand = has("RANK") || has("WORLD_SIZE");
+    if (by_hand) {
+      read(kByHand);
+      // mpirun that sets the usual names, too, sets the same.
+      if (!failure_ && has(kOpenMpi.rank) && number(kOpenMpi.rank, kMostProcesses) != launch_.rank) {
+        fail("`RANK` is `" + std::to_string(launch_.rank) + "`, but mpirun says `" + text(kOpenMpi.rank) + "` in `" + kOpenMpi.rank + "`", "unset the one that is wrong");
+      }
+    } else if (starts_several(kOpenMpi)) {
+      read(kOpenMpi);
+    } else if (starts_several(kSlurm)) {
+      read(kSlurm);
+    } else {
+      return {{}, std::move(failure_)};
+    }
+    if (!failure_) read_meeting_place();
+    if (failure_) return {{}, std::move(failure_)};
+    return {std::move(launch_), {}};
+  }
+
+ private:
+  bool has(const char* name) const { return !text(name).empty(); }
+  std::string text(const char* name) const {
+    const auto found = environment_.find(name);
+    return found == environment_.end() ? std::string() : found->second;
+  }
+  void fail(std::string message, std::string hint) {
+    if (!failure_) failure_ = Failure{.code = kBadLaunch, .message = std::move(message), .hint = std::move(hint)};
+  }
+
+  std::uint32_t number(const char* name, std::uint32_t most) {
+    const std::string written = text(name);
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(written.data(), written.data() + written.size(), value);
+    if (error == std::errc() && end == written.data() + written.size() && value <= most) return value;
+    fail("the environment variable `" + std::string(name) + "` is `" + written + "`", "write a number up to " + std::to_string(most) + ", or unset it");
+    return 0;
+  }
+
+  /// A launcher of one process, as a shell within a job of Slurm has it, is none.
+  bool starts_several(const Names& names) { return has(names.rank) && has(names.world) && number(names.world, kMostProcesses) > 1; }
+
+  void read(const Names& names) {
+    launch_.by = names.by;
+    for (const auto& [one, other] : {std::pair{names.rank, names.world}, {names.world, names.rank}}) {
+      if (!has(one)) return fail("`" + std::string(other) + "` is set, but not `" + one + "`", "set both, or none: then one process runs all ranks");
+    }
+    launch_.rank = number(names.rank, kMostProcesses);
+    launch_.world = number(names.world, kMostProcesses);
+    if (failure_) return;
+    if (launch_.world == 0) return fail("`" + std::string(names.world) + "` is `0`", "it is the number of all processes of the run");
+    if (launch_.rank >= launch_.world) {
+      return fail("`" + std::string(names.rank) + "` is `" + std::to_string(launch_.rank) + "` of `" + std::to_string(launch_.world) + "` processes", "ranks count from 0");
+    }
+    if (has(names.local_rank)) {
+      launch_.local_rank = number(names.local_rank, kMostProcesses);
+    } else if (launch_.world > 1) {
+      fail("`" + std::string(names.rank) + "` and `" + names.world + "` are set, but not `" + names.local_rank + "`", "it is the number of the process, and of its GPU, on its machine, from 0");
+    }
+  }
+
+  void read_meeting_place() {
+    launch_.host = text("MASTER_ADDR");
+    const bool mpi = launch_.by == kOpenMpi.by, slurm = launch_.by == kSlurm.by;
+    if (launch_.host.empty() && slurm) launch_.host = first_of_nodes(text("SLURM_STEP_NODELIST"));
+    // All processes are on this machine.
+    if (launch_.host.empty() && (launch_.world == 1 || (mpi && text("OMPI_COMM_WORLD_LOCAL_SIZE") == text(kOpenMpi.world)))) launch_.host = "127.0.0.1";
+    if (launch_.host.empty()) return fail("there are `" + std::to_string(launch_.world) + "` processes, but `MASTER_ADDR` is not set", "it is the machine of rank 0, as all others reach it");
+    launch_.port = kPort;
+    if (has("MASTER_PORT")) {
+      launch_.port = static_cast<std::uint16_t>(number("MASTER_PORT", 65535));
+    } else if (slurm) {
+      // Jobs that share a machine get ports of their own.
+      launch_.port = static_cast<std::uint16_t>(20000 + number("SLURM_JOB_ID", 0xFFFFFFFFu) % 12000);
+    }
+    launch_.agent_store = text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+    for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID"}) launch_.run += (launch_.run.empty() ? "" : "/") + text(name);
+  }
+
+  const Environment& environment_;
+  Launch launch_;
+  std::optional<Failure> failure_;
+};
+
+}  // namespace
+
+LaunchRead read_launch(const Environment& environment) { return Reader(environment).run(); }
+
+std::span<const OptionRow> launch_rows() {
+  static constexpr OptionRow kRows[] = {
+      {"LOCAL_RANK", "number", "", "on GPUs: the number of this process, and of its GPU, on its machine; launchers set it"},
+      {"MASTER_ADDR", "machine", "", "where the process of rank 0 is, as others reach it"},
+      {"MASTER_PORT", "port", "29500", "on which it listens; within a job of Slurm one of the job's"},
+      {"RANK", "number", "", "on GPUs: which process of the run this is; mpirun and Slurm say so in variables of their own"},
+      {"WORLD_SIZE", "number", "", "of how many; none: one process runs all ranks"},
+  };
+  return kRows;
+}
+
+std::string first_of_nodes(const std::string& nodes) {
+  const std::size_t end = nodes.find_first_of("[,");
+  if (end == std::string::npos || nodes[end] == ',') return nodes.substr(0, end);
+  const std::size_t first_end = nodes.find_first_of("-,]", end);
+  return nodes.substr(0, end) + (first_end == std::string::npos ? "" : nodes.substr(end + 1, first_end - end - 1));
+}
+
+}  // namespace piper::runtime

@@ -1,0 +1,338 @@
+#include "runtime/processes/process_group.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "runtime/processes/frames.h"
+#include "runtime/processes/meeting_point.h"
+
+namespace piper::runtime {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kLook(100);
+constexpr std::chrono::seconds kCauseWithin(2);   // after what may follow from another's failure
+constexpr std::chrono::seconds kHeardWithin(12);  // longer than those at the meeting place wait for a hello
+constexpr std::chrono::seconds kAfter(5);         // the one who says who is missing is the first to give up
+
+Clock::duration span(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
+
+std::string address_key(const Launch& launch) { return "piper/" + launch.run + "/address"; }
+
+}  // namespace
+
+struct ProcessGroup::Parts {
+  explicit Parts(const Launch& launch) : launch(launch), wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~Parts() { close(wakes); }
+
+  const Launch launch;
+  std::unique_ptr<MeetingPoint> point;  // rank 0's
+  std::unique_ptr<Connection> connection;  // the thread's, but for `send`
+  std::thread thread;
+  const int wakes;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::pair<FrameKind, std::string>> to_send;
+  std::optional<Failure> failed;
+  std::string first_process;            // who rank 0 is
+  std::map<std::string, std::string> values;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
+  bool heard = false, all_here = false, ends = false, left = false, holds = false, asked_to_stop = false;
+  std::uint64_t begun = 0;
+  std::optional<std::uint64_t> stop_at;
+  std::atomic<bool> has_failed{false};
+
+  void send(FrameKind kind, std::string body) {
+    const std::lock_guard lock(mutex);
+    send_locked(kind, std::move(body));
+  }
+  void send_locked(FrameKind kind, std::string body) {
+    to_send.emplace_back(kind, std::move(body));
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wakes, &one, sizeof one);  // it looks by itself, too
+  }
+
+  void keep_failure(Failure failure) {
+    if (!failed) failed = std::move(failure);
+    has_failed.store(true);
+  }
+
+  void run() {
+    for (;;) {
+      pollfd files[] = {{connection->socket(), static_cast<short>(POLLIN | (connection->sends() ? POLLOUT : 0)), 0}, {wakes, POLLIN, 0}};
+      poll(files, 2, static_cast<int>(kLook.count()));
+      std::uint64_t ignored = 0;
+      while (read(wakes, &ignored, sizeof ignored) > 0) {
+      }
+      connection->fill();
+      const std::lock_guard lock(mutex);
+      FrameKind kind{};
+      std::string body;
+      while (connection->receive(kind, body)) take(kind, body);
+      for (const auto& [sent, text] : to_send) connection->send(sent, text);
+      to_send.clear();
+      connection->flush();
+      if (connection->closed()) {
+        if (!left) keep_failure(no_answer());
+        changed.notify_all();
+        return;
+      }
+      changed.notify_all();
+      if (ends && !connection->sends()) return;
+    }
+  }
+
+  Failure no_answer() const {
+    if (!heard) {
+      return {.code = kProcessesApart,
+              .message = "whoever listens at `" + launch.host + ":" + std::to_string(launch.port) + "` is not rank 0 of this run",
+              .hint = "set `MASTER_PORT` to a port of its own, the same for all processes"};
+    }
+    return {.code = kProcessLost, .message = "rank 0 (" + first_process + ") is gone: its connection was closed", .hint = "its own output, or the log of its machine, says why"};
+  }
+
+  void take(FrameKind kind, const std::string& body) {
+    BodyReader read(body);
+    switch (kind) {
+      case FrameKind::heard:
+        heard = true;
+        first_process = body;
+        return;
+      case FrameKind::all_here: all_here = true; return;
+      case FrameKind::refused: case FrameKind::failed:
+        heard = true;
+        return keep_failure(unpacked_failure(body));
+      case FrameKind::value: {
+        std::string key = read.text();
+        values[std::move(key)] = read.text();
+        return;
+      }
+      case FrameKind::hold:
+        holds = true;
+        return send_locked(FrameKind::begun, Body().add(begun).bytes());
+      case FrameKind::stop_at: stop_at = read.number(); return;
+      case FrameKind::report: {
+        const auto from = static_cast<std::uint32_t>(read.number());
+        const std::string frame = read.text();
+        BodyReader inner(frame);
+        const std::uint64_t number = inner.number();
+        reports[{from, number}] = inner.text();
+        return;
+      }
+      case FrameKind::hello: case FrameKind::set: case FrameKind::get: case FrameKind::fail: case FrameKind::stop: case FrameKind::begun: case FrameKind::bye: return;
+    }
+  }
+
+  /// Waits until the condition holds, the run has failed, or it is too late (false).
+  template <typename Condition>
+  bool wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point until, const std::function<bool()>& stopped, const Condition& condition) {
+    while (!condition() && !failed) {
+      if (Clock::now() >= until || (stopped && stopped())) return false;
+      changed.wait_for(lock, kLook);
+    }
+    return true;
+  }
+};
+
+namespace {
+
+/// Where rank 0 listens: at the address of the launch, or, where an agent's store has that one, where rank 0 has told the store.
+std::optional<Failure> find_meeting_place(Launch& launch, const GroupOptions& options, const MeetingPoint* own) {
+  if (!launch.agent_store) return std::nullopt;
+  if (own != nullptr) {
+    auto failure = options.agent_store.set(launch, address_key(launch), std::to_string(own->port()));
+    launch.port = own->port();
+    return failure;
+  }
+  Failure failure;
+  const auto found = options.agent_store.get(launch, address_key(launch), options.seconds, failure);
+  if (!found) return failure;
+  launch.port = static_cast<std::uint16_t>(std::stoul("0" + *found));
+  return std::nullopt;
+}
+
+/// A socket to rank 0, or -1: with a failure, or without one when stopped.
+int reach(const Launch& launch, const GroupOptions& options, Clock::time_point until, Failure& failure, bool& stopped) {
+  // Rank 0 reaches itself by no name.
+  const std::string host = launch.rank == 0 ? "127.0.0.1" : launch.host;
+  for (;;) {
+    std::string reason;
+    bool again = true;
+    const int made = connect_to(host, launch.port, reason, again);
+    if (made >= 0) return made;
+    if (!again || Clock::now() >= until) {
+      failure = {.code = kProcessesApart,
+                 .message = "rank " + std::to_string(launch.rank) + " does not reach rank 0 at `" + launch.host + ":" + std::to_string(launch.port) + "`" +
+                            (again ? " within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds" : "") + ": " + reason,
+                 .hint = "`MASTER_ADDR` and `MASTER_PORT` say where the process of rank 0 is, as others reach it; look whether it runs, and what it says"};
+      return -1;
+    }
+    if ((stopped = options.stopped && options.stopped())) return -1;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::join(const Launch& told, const GroupOptions& options, Failure& failure) {
+  Launch launch = told;
+  std::unique_ptr<MeetingPoint> point;
+  if (launch.rank == 0 && !(point = MeetingPoint::open(launch, options.seconds, failure))) return nullptr;
+  if (auto wrong = find_meeting_place(launch, options, point.get())) {
+    failure = std::move(*wrong);
+    return nullptr;
+  }
+  const Clock::time_point until = Clock::now() + span(options.seconds);
+  bool stopped = false;
+  const int socket = reach(launch, options, until, failure, stopped);
+  if (socket < 0) return nullptr;
+  std::unique_ptr<ProcessGroup> made(new ProcessGroup(std::make_unique<Parts>(launch)));
+  Parts& parts = *made->parts_;
+  parts.point = std::move(point);
+  parts.connection = std::make_unique<Connection>(socket);
+  parts.send(FrameKind::hello, Body().add(launch.run).add(std::uint64_t{launch.rank}).add(std::uint64_t{launch.world}).add(this_process()).bytes());
+  parts.thread = std::thread([&parts] { parts.run(); });
+  std::unique_lock lock(parts.mutex);
+  if (!parts.wait_until(lock, Clock::now() + kHeardWithin, options.stopped, [&] { return parts.heard; }) && !(options.stopped && options.stopped())) parts.keep_failure(parts.no_answer());
+  const bool came = parts.wait_until(lock, until + kAfter, options.stopped, [&] { return parts.all_here; });
+  if (came && !parts.failed) {
+    lock.unlock();
+    return made;
+  }
+  stopped = !parts.failed && options.stopped && options.stopped();
+  if (!stopped) {
+    failure = parts.failed ? *parts.failed
+                           : Failure{.code = kProcessesApart, .message = "rank 0 did not say within `" + std::to_string(static_cast<long long>(options.seconds)) + "` seconds that all processes have come"};
+  }
+  lock.unlock();
+  return nullptr;
+}
+
+ProcessGroup::~ProcessGroup() {
+  Parts& parts = *parts_;
+  bool told = false;
+  {
+    const std::lock_guard lock(parts.mutex);
+    told = parts.left || parts.failed;
+  }
+  if (!told) {
+    fail({.code = kProcessLost,
+          .message = "rank " + std::to_string(parts.launch.rank) + " (" + this_process() + ") has ended before the run was over",
+          .hint = "its own output says why; nothing there: it was interrupted"});
+  }
+  {
+    const std::lock_guard lock(parts.mutex);
+    parts.left = parts.ends = true;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(parts.wakes, &one, sizeof one);
+  }
+  if (parts.thread.joinable()) parts.thread.join();
+  parts.connection.reset();
+  parts.point.reset();
+}
+
+const Launch& ProcessGroup::launch() const { return parts_->launch; }
+
+void ProcessGroup::set(const std::string& key, const std::string& value) { parts_->send(FrameKind::set, Body().add(key).add(value).bytes()); }
+
+std::optional<std::string> ProcessGroup::get(const std::string& key) {
+  Parts& parts = *parts_;
+  std::unique_lock lock(parts.mutex);
+  if (!parts.values.contains(key)) parts.send_locked(FrameKind::get, Body().add(key).bytes());
+  parts.wait_until(lock, Clock::time_point::max(), {}, [&] { return parts.values.contains(key); });
+  if (parts.failed) return std::nullopt;
+  return parts.values[key];
+}
+
+std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::string, std::string>>& facts) {
+  const Launch& launch = parts_->launch;
+  for (const auto& [name, value] : facts) {
+    const std::string key = "fact." + name;
+    if (launch.rank == 0) {
+      set(key, value);
+      continue;
+    }
+    const auto first = get(key);
+    if (!first) return failure();
+    if (*first == value) continue;
+    Failure differs{.code = kProgramsDiffer,
+                    .message = "rank " + std::to_string(launch.rank) + " has other " + name + " than rank 0: `" + value + "` and `" + *first + "`",
+                    .hint = "all processes of a run need one `piper`, the same files, and the same `-D` and options"};
+    fail(differs);
+    return differs;
+  }
+  // Nobody goes on before all have compared.
+  set("agreed." + std::to_string(launch.rank), "");
+  if (launch.rank == 0) {
+    for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
+      if (!get("agreed." + std::to_string(rank))) return failure();
+    }
+    set("agreed", "");
+  }
+  return get("agreed") ? std::nullopt : failure();
+}
+
+std::optional<Failure> ProcessGroup::failure() const {
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->failed;
+}
+
+bool ProcessGroup::failed() const { return parts_->has_failed.load(); }
+
+void ProcessGroup::fail(const Failure& failure) {
+  const std::lock_guard lock(parts_->mutex);
+  if (parts_->failed) return;
+  parts_->send_locked(FrameKind::fail, packed(failure));
+  parts_->keep_failure(failure);
+}
+
+Failure ProcessGroup::first_cause(const Failure& own) {
+  std::unique_lock lock(parts_->mutex);
+  parts_->wait_until(lock, Clock::now() + kCauseWithin, {}, [] { return false; });
+  if (parts_->failed) return *parts_->failed;
+  parts_->send_locked(FrameKind::fail, packed(own));
+  parts_->keep_failure(own);
+  return own;
+}
+
+ProcessGroup::Begin ProcessGroup::begin_step() {
+  const std::lock_guard lock(parts_->mutex);
+  if (parts_->stop_at && parts_->begun >= *parts_->stop_at) return Begin::no;
+  if (parts_->holds && !parts_->stop_at) return Begin::wait;
+  ++parts_->begun;
+  return Begin::yes;
+}
+
+void ProcessGroup::request_stop() {
+  const std::lock_guard lock(parts_->mutex);
+  if (!std::exchange(parts_->asked_to_stop, true)) parts_->send_locked(FrameKind::stop, {});
+}
+
+void ProcessGroup::send_report(std::uint64_t number, const std::string& bytes) { parts_->send(FrameKind::report, Body().add(number).add(bytes).bytes()); }
+
+std::optional<std::string> ProcessGroup::take_report(std::uint32_t from, std::uint64_t number) {
+  const std::lock_guard lock(parts_->mutex);
+  auto node = parts_->reports.extract({from, number});
+  return node ? std::optional(std::move(node.mapped())) : std::nullopt;
+}
+
+void ProcessGroup::leave() {
+  const std::lock_guard lock(parts_->mutex);
+  if (parts_->failed || parts_->left) return;
+  parts_->left = true;
+  parts_->send_locked(FrameKind::bye, Body().add(parts_->begun).bytes());
+}
+
+}  // namespace piper::runtime

@@ -1,0 +1,366 @@
+// `piper train --device cuda` as several processes, one per rank, on the driver and the NCCL of the tests: what they compute, which calls they make, and how they end.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "frontend/tools/driver.h"
+#include "tests/cuda/cuda_laws.h"
+#include "tests/cuda/forked.h"
+#include "tests/laws/library_cases.h"
+#include "tests/support/golden.h"
+#include "tests/support/process.h"
+
+namespace piper::test {
+namespace {
+
+/// Two stages, `dp` replicas.
+std::string program(int dp, const std::string& lines = "") {
+  return R"(use std.models.mlp
+use std.schedules.gpipe
+mesh grid(pp: 2, dp: )" + std::to_string(dp) + R"()
+train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on grid {
+    data:     synthetic(batch: 16, classes: 3)
+    held_out: synthetic(batch: 16, classes: 3)
+    optim:    adamw(lr: 0.01, clip: 1.0)
+    steps:    6
+    gpipe(pp, 2)
+    )" + lines + "\n}\n";
+}
+
+struct OfRank {
+  std::map<std::string, std::string> environment = {};
+  std::vector<std::string> words = {};
+  HostOptions host = {};
+  TestNcclOptions nccl = {};
+  std::string text = {};  // empty: that of all
+  std::uint32_t gpus = 8;
+};
+
+Ended train_alone(const std::string& text, std::vector<std::string> words = {}) {
+  HostMachine machine;
+  words.insert(words.end(), {"--device", "cuda"});
+  return train(text, &machine, words);
+}
+
+/// One process per rank. The program has run in this process before, so its kernels are there.
+std::vector<Ended> train_forked(const std::string& text, std::uint32_t world, const std::function<void(std::uint32_t rank, OfRank& of)>& change = {}) {
+  const TemporaryFolder folder;
+  const std::uint16_t port = free_port();
+  return run_forked(world, [&](std::uint32_t rank) {
+    OfRank of;
+    of.environment = launched(rank, world, port);
+    of.environment["PIPER_MEET_SECONDS"] = "30";
+    of.environment["PIPER_STALL_SECONDS"] = "20";
+    of.nccl.folder = folder.path().string();
+    of.host.seed = rank + 1;
+    if (change) change(rank, of);
+    HostMachine machine;
+    machine.options = of.host;
+    machine.nccl = of.nccl;
+    machine.gpus = of.gpus;
+    of.words.insert(of.words.end(), {"--device", "cuda"});
+    return train(of.text.empty() ? text : of.text, &machine, of.words, of.environment);
+  });
+}
+
+/// What metrics have of losses and norms, without times.
+std::string numbers_of(const std::filesystem::path& folder) {
+  std::string kept;
+  const std::string text = read_text(folder / "metrics.jsonl").value_or("");
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    kept += line.substr(0, line.find("\"seconds\"")) + "\n";
+  }
+  return kept;
+}
+
+TEST(Nccl, TwoProcessesTrainLikeOne) {
+  const TemporaryFolder folder;
+  const std::string text = program(1);
+  const Ended alone = train_alone(text, {"--out", (folder.path() / "alone").string()});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  const std::vector<Ended> ended = train_forked(text, 2, [&](std::uint32_t, OfRank& of) { of.words = {"--out", (folder.path() / "apart").string()}; });
+  ASSERT_EQ(ended[0].code, 0) << ended[0].err;
+  ASSERT_EQ(ended[1].code, 0) << ended[1].err;
+  EXPECT_EQ(numbers_of(folder.path() / "apart"), numbers_of(folder.path() / "alone"));
+  EXPECT_NE(numbers_of(folder.path() / "apart"), "");
+  EXPECT_EQ(line_with(ended[0].out, "held-out loss"), line_with(alone.out, "held-out loss"));
+  EXPECT_NE(ended[0].out.find("each, with NCCL of the tests"), std::string::npos) << ended[0].out;
+  EXPECT_EQ(ended[0].err.find("P6019"), std::string::npos) << ended[0].err;
+  EXPECT_EQ(ended[1].out + ended[1].err, "");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "apart" / "flight.1"));
+}
+
+/// Pipelines, replicas and what is cut among these: sums of two members have the bits of one GPU, so do those of four here to the digits that are printed.
+TEST(Nccl, FourProcessesTrainLikeOne) {
+  for (const char* lines : {"replicate model over dp", "replicate model over dp with bucket: 256, zero: 3, prefetch: 1"}) {
+    const std::string text = program(2, lines);
+    const Ended alone = train_alone(text);
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    const std::vector<Ended> ended = train_forked(text, 4);
+    for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.err;
+    EXPECT_EQ(line_with(ended[0].out, "held-out loss"), line_with(alone.out, "held-out loss"));
+    EXPECT_EQ(line_with(ended[0].err, "step 6/6").substr(0, 40), line_with(alone.err, "step 6/6").substr(0, 40));
+  }
+}
+
+/// Loss and norm are one for all, wherever they are made: JSON has those of rank 0, and the others print nothing.
+TEST(Nccl, RankZeroPrints) {
+  const std::string text = program(1);
+  ASSERT_EQ(train_alone(text).code, 0);
+  const std::vector<Ended> ended = train_forked(text, 2, [](std::uint32_t, OfRank& of) { of.words = {"--format", "json", "--steps", "3"}; });
+  EXPECT_NE(ended[0].out.find("\"held_out_loss\":"), std::string::npos) << ended[0].out << ended[0].err;
+  EXPECT_NE(ended[0].out.find("\"steps\":3"), std::string::npos) << ended[0].out;
+  EXPECT_EQ(ended[1].out + ended[1].err, "");
+}
+
+TEST(Nccl, LaunchersSayTheSameInOtherWords) {
+  const std::string text = program(1);
+  const Ended alone = train_alone(text);
+  ASSERT_EQ(alone.code, 0);
+  const auto by = [&](const std::function<std::map<std::string, std::string>(std::string rank, std::string port)>& words) {
+    const std::string port = std::to_string(free_port());
+    const auto ended = train_forked(text, 2, [&](std::uint32_t rank, OfRank& of) { of.environment = words(std::to_string(rank), port); });
+    for (const Ended& each : ended) EXPECT_EQ(each.code, 0) << each.err;
+    EXPECT_EQ(line_with(ended[0].out, "held-out loss"), line_with(alone.out, "held-out loss"));
+  };
+  by([](const std::string& rank, const std::string& port) -> std::map<std::string, std::string> {
+    return {{"OMPI_COMM_WORLD_RANK", rank}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", rank}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"MASTER_PORT", port}};
+  });
+  by([](const std::string& rank, const std::string& port) -> std::map<std::string, std::string> {
+    return {{"SLURM_PROCID", rank}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", rank}, {"SLURM_STEP_NODELIST", "localhost"}, {"SLURM_JOB_ID", "77"}, {"MASTER_PORT", port}};
+  });
+}
+
+// ---- how runs end
+
+/// Every process says the same first cause.
+void all_say(const std::vector<Ended>& ended, const std::vector<std::string>& what) {
+  for (std::size_t rank = 0; rank < ended.size(); ++rank) {
+    if (ended[rank].code < 0) continue;  // it was killed
+    EXPECT_EQ(ended[rank].code, tools::kDiagnostics) << "rank " << rank << "\n" << ended[rank].err;
+    for (const std::string& text : what) EXPECT_NE(ended[rank].err.find(text), std::string::npos) << "rank " << rank << " does not say `" << text << "`\n" << ended[rank].err;
+  }
+}
+
+class NcclEnds : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { ASSERT_EQ(train_alone(kText).code, 0); }
+  static inline const std::string kText = program(1);
+};
+
+TEST_F(NcclEnds, AProcessThatIsKilled) {
+  for (const auto& [killed, graphs] : {std::pair{0u, "0"}, {1u, "0"}, {0u, "1"}, {1u, "1"}}) {
+    SCOPED_TRACE(std::to_string(killed) + ", graphs " + graphs);
+    const auto ended = train_forked(kText, 2, [&, killed = killed, graphs = graphs](std::uint32_t rank, OfRank& of) {
+      of.environment["PIPER_CUDA_GRAPHS"] = graphs;
+      if (rank == killed) of.nccl.killed_at = 30;  // in the fourth of six steps
+    });
+    EXPECT_EQ(ended[killed].code, -SIGKILL);
+    // Who is gone, and where this one waited for it.
+    const std::string& err = ended[1 - killed].err;
+    all_say(ended, {"P6023", "rank " + std::to_string(killed), "is gone"});
+    EXPECT_NE(err.find("tiny.pipe:"), std::string::npos) << err;
+    EXPECT_NE(err.find("rank " + std::to_string(1 - killed) + ", step "), std::string::npos) << err;
+  }
+}
+
+TEST_F(NcclEnds, ARankThatFailsIsTheFirstCauseOfAll) {
+  const auto ended = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank != 1) return;
+    of.host.refused = "cublasLtMatmul";
+    of.host.refused_call = 9;
+  });
+  all_say(ended, {"P6016", "rank 1, `B.", "`cublasLtMatmul` failed", "tiny.pipe:"});
+}
+
+TEST_F(NcclEnds, ACommunicationThatFailsUnderWay) {
+  const auto ended = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.nccl.breaks = 12;
+  });
+  all_say(ended, {"P6024", "rank 1", "a communication failed: remote process exited"});
+}
+
+TEST_F(NcclEnds, CallsThatNcclRefuses) {
+  for (const char* call : {"ncclGetUniqueId", "ncclCommInitRankConfig", "ncclSend"}) {
+    SCOPED_TRACE(call);
+    const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
+      if (rank == 0) of.nccl.refused = call;
+    });
+    all_say(ended, {"P6024", "rank 0", std::string("`") + call + "` failed"});
+    if (std::string(call) == "ncclSend") all_say(ended, {"tiny.pipe:", "`send.F."});
+  }
+}
+
+TEST_F(NcclEnds, AProcessThatHangs) {
+  const auto ended = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    of.environment["PIPER_STALL_SECONDS"] = rank == 1 ? "1" : "15";
+    if (rank == 1) of.host.at_launch = [n = 0]() mutable {
+      if (++n == 40) std::this_thread::sleep_for(std::chrono::seconds(2));
+    };
+    if (rank == 0) of.environment["PIPER_STALL_SECONDS"] = "1";
+  });
+  all_say(ended, {"P6004", "nothing has moved"});
+}
+
+TEST_F(NcclEnds, InterruptedProcessesStopAtOneStep) {
+  const TemporaryFolder folder;
+  std::string longer = kText;
+  longer.replace(longer.find("steps:    6"), 11, "steps:    900");
+  const auto ended = train_forked(longer, 2, [&](std::uint32_t rank, OfRank& of) {
+    of.words = {"--out", (folder.path() / "out").string()};
+    if (rank == 1) of.host.at_launch = [n = 0]() mutable {
+      if (++n == 60) raise(SIGTERM);
+    };
+  });
+  for (const Ended& each : ended) EXPECT_EQ(each.code, tools::kInterrupted) << each.err;
+  EXPECT_NE(ended[0].out.find("stopped after step "), std::string::npos) << ended[0].out;
+}
+
+TEST_F(NcclEnds, ProgramsThatDiffer) {
+  const auto steps = train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.words = {"--steps", "5"};
+  });
+  all_say(steps, {"P6022", "rank 1 has other steps than rank 0: `5` and `6`"});
+  std::string other = kText;
+  other.replace(other.find("hidden: 6"), 9, "hidden: 8");
+  const auto programs = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.text = other;
+  });
+  all_say(programs, {"P6022", "rank 1 has other programs than rank 0"});
+}
+
+TEST_F(NcclEnds, WhatOneMachineLacksAllAreTold) {
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) { of.gpus = rank; }), {"P6014", "fewer GPUs than processes"});
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.nccl.folder.clear();
+  }), {"P6014", "rank 1: there is no NCCL"});
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.host.memory = 100;
+  }), {"P6018", "do not fit"});
+}
+
+TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
+  const auto begun = std::chrono::steady_clock::now();
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    of.environment["PIPER_MEET_SECONDS"] = "1";
+    if (rank == 1) of.environment["MASTER_PORT"] = std::to_string(free_port());
+  }), {"P6021"});
+  all_say(train_forked(kText, 2, [](std::uint32_t, OfRank& of) { of.environment["RANK"] = "1"; of.environment["PIPER_MEET_SECONDS"] = "1"; }), {"P6021", "does not reach rank 0", "connection refused"});
+  const auto both_first = train_forked(kText, 2, [](std::uint32_t, OfRank& of) { of.environment["RANK"] = "0"; of.environment["PIPER_MEET_SECONDS"] = "1"; });
+  all_say(both_first, {"P6021"});
+  EXPECT_NE((both_first[0].err + both_first[1].err).find("another process has it"), std::string::npos);
+  EXPECT_NE((both_first[0].err + both_first[1].err).find("after `1` seconds rank 1 of `2` has not come"), std::string::npos) << both_first[0].err << both_first[1].err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+}
+
+TEST_F(NcclEnds, EnvironmentsThatSayNothingSensible) {
+  const auto told = [&](std::map<std::string, std::string> environment, const std::string& what, std::vector<std::string> words = {}) {
+    HostMachine machine;
+    words.insert(words.end(), {"--device", "cuda"});
+    const Ended ended = train(kText, &machine, words, std::move(environment));
+    EXPECT_EQ(ended.code, tools::kDiagnostics) << what;
+    EXPECT_NE(ended.err.find("P6020"), std::string::npos) << ended.err;
+    EXPECT_NE(ended.err.find(what), std::string::npos) << ended.err;
+  };
+  const auto with = [](const char* name, const char* value) {
+    auto environment = launched(0, 2, 29500);
+    environment[name] = value;
+    return environment;
+  };
+  told(with("RANK", ""), "`WORLD_SIZE` is set, but not `RANK`");
+  told(with("WORLD_SIZE", ""), "`RANK` is set, but not `WORLD_SIZE`");
+  told(with("RANK", "2"), "`RANK` is `2` of `2` processes");
+  told(with("RANK", "-1"), "the environment variable `RANK` is `-1`");
+  told(with("WORLD_SIZE", "0"), "`WORLD_SIZE` is `0`");
+  told(with("WORLD_SIZE", "two"), "the environment variable `WORLD_SIZE` is `two`");
+  told(with("WORLD_SIZE", "4"), "RANK and WORLD_SIZE say that there are 4 processes, but the mesh has 2 devices");
+  told(with("LOCAL_RANK", ""), "but not `LOCAL_RANK`");
+  told(with("MASTER_ADDR", ""), "`MASTER_ADDR` is not set");
+  told(with("MASTER_PORT", "70000"), "the environment variable `MASTER_PORT` is `70000`");
+  told(with("OMPI_COMM_WORLD_RANK", "1"), "mpirun says `1`");
+  told(with("RANK", "0"), "`--reference` looks at all ranks", {"--reference"});
+  told(with("RANK", "0"), "`--trace` looks at all ranks", {"--trace", "t.json"});
+}
+
+// ---- the library, and the double of it
+
+TEST(NcclLibraryFile, MissingTooOldOrLackingFunctions) {
+  runtime::Failure failure;
+  EXPECT_FALSE(runtime::cuda::open_nccl("/nowhere/libnccl.so.2", failure));
+  EXPECT_EQ(failure.code, runtime::kCudaMissing);
+  const TemporaryFolder folder;
+  const auto open = [&](const std::string& text) {
+    const std::string path = folder.path() / ("lib" + std::to_string(text.size()) + ".so");
+    EXPECT_EQ(run_process({"gcc", "-shared", "-fPIC", "-w", "-o", path, folder.write("nccl.c", text)}).exit_code, 0);
+    return runtime::cuda::open_nccl(path, failure);
+  };
+  EXPECT_FALSE(open("int ncclGetVersion(int* v) { *v = 21003; return 0; }"));
+  EXPECT_EQ(failure.code, runtime::kCudaTooOld);
+  EXPECT_NE(failure.message.find("is version 2.10.3, and lacks `ncclAllGather`; 2.18.3 or newer is needed"), std::string::npos) << failure.message;
+  std::string whole;
+#define NCCL_FUNCTION(result, symbol, parameters) whole += std::string("long ") + #symbol + "(int* v) { *v = 22809; return 0; }\n";
+#include "runtime/cuda/nccl_functions.def"
+#undef NCCL_FUNCTION
+  const auto found = open(whole);
+  ASSERT_TRUE(found) << failure.message;
+  EXPECT_EQ(found->name(), "NCCL 2.28.9");
+}
+
+/// Two members on a communicator that each make one call; what they are told.
+std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runtime::cuda::NcclCall& second, bool at_once = false) {
+  const TemporaryFolder folder;
+  return run_forked(2, [&](std::uint32_t self) {
+    HostDriver driver({.seed = self + 1});
+    TestNccl nccl(driver, {.folder = folder.path().string()});
+    runtime::cuda::NcclId id{"one"};
+    runtime::cuda::NcclCommunicator communicator = nullptr;
+    runtime::cuda::Stream stream = nullptr;
+    unsigned char* memory = nullptr;
+    driver.create_stream(false, &stream);
+    driver.allocate(1024, &memory);
+    std::string said;
+    const auto settle = [&] {
+      runtime::cuda::NcclResult state = runtime::cuda::kNcclInProgress;
+      for (int i = 0; i < 2000 && nccl.state(communicator, &state) == 0 && state == runtime::cuda::kNcclInProgress; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return state;
+    };
+    EXPECT_EQ(nccl.open(&communicator, 2, id, self, 4), runtime::cuda::kNcclInProgress);
+    if (!at_once) settle();
+    runtime::cuda::NcclCall call = self == 0 ? first : second;
+    call.from = memory;
+    call.to = memory + 512;
+    auto result = nccl.enqueue(communicator, stream, call);
+    if (result == runtime::cuda::kNcclInProgress) result = settle();
+    runtime::cuda::Event event = nullptr;
+    driver.create_event(&event);
+    driver.record(event, stream);
+    for (int i = 0; i < 2000 && result == 0 && driver.query(event) == runtime::cuda::kNotReady; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      nccl.state(communicator, &result);
+    }
+    return Ended{result, nccl.text_of(result, communicator), ""};
+  });
+}
+
+TEST(TestNcclRules, CallsMatchOrFail) {
+  using runtime::cuda::NcclKind;
+  const auto call = [](NcclKind kind, std::uint64_t count, std::uint32_t peer = 0, std::uint32_t dtype = PIPER_F32) { return runtime::cuda::NcclCall{kind, nullptr, nullptr, count, dtype, peer}; };
+  for (const Ended& each : call_forked(call(NcclKind::send, 8, 1), call(NcclKind::receive, 8, 0))) EXPECT_EQ(each.code, 0) << each.out;
+  for (const auto& [first, second] : {std::pair{call(NcclKind::send, 8, 1), call(NcclKind::receive, 7, 0)}, {call(NcclKind::send, 8, 1), call(NcclKind::send, 8, 0)},
+                                      {call(NcclKind::all_reduce, 8), call(NcclKind::all_gather, 8)}, {call(NcclKind::broadcast, 8, 0), call(NcclKind::broadcast, 8, 1)},
+                                      {call(NcclKind::all_reduce, 8), call(NcclKind::all_reduce, 8, 0, PIPER_F64)}}) {
+    for (const Ended& each : call_forked(first, second)) {
+      EXPECT_EQ(each.code, runtime::cuda::kNcclInvalidUsage);
+      EXPECT_NE(each.out.find("make different calls"), std::string::npos) << each.out;
+    }
+  }
+  // Before it is there.
+  for (const Ended& each : call_forked(call(NcclKind::send, 8, 1), call(NcclKind::receive, 8, 0), true)) EXPECT_NE(each.out.find("in progress"), std::string::npos) << each.out;
+}
+
+}  // namespace
+}  // namespace piper::test

@@ -1,0 +1,65 @@
+#pragma once
+// An NCCL for tests: processes on one machine, each with a HostDriver, exchange files in a folder that they share. It keeps NCCL's rules, and says where they are broken: a communicator is being set up
+// until all members have come, and again at its first call of each kind; calls begin at the end of their group; the members of a communicator make the same calls in the same order.
+//
+// Sums add the last member first, so that of more than two they round otherwise than in member order, as NCCL's do.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/nccl.h"
+#include "tests/cuda/host_driver.h"
+
+namespace piper::test {
+
+struct TestNcclOptions {
+  std::string folder = {};                 // that all processes have
+  std::string refused = {};                // the function of NCCL that fails
+  std::uint64_t breaks = 0;                // the communication, counted from 1, that fails while it is under way; 0: none
+  std::uint64_t killed_at = 0;             // the communication, counted from 1, at which the process is killed; 0: none
+  std::string calls = {};                  // a file for the calls, one a line
+};
+
+class TestNccl final : public runtime::cuda::Nccl {
+ public:
+  using NcclResult = runtime::cuda::NcclResult;
+  using NcclCommunicator = runtime::cuda::NcclCommunicator;
+  using NcclCall = runtime::cuda::NcclCall;
+
+  TestNccl(HostDriver& driver, TestNcclOptions options);
+  ~TestNccl() override;
+
+  std::string name() const override { return "NCCL of the tests"; }
+  std::string text_of(NcclResult result, NcclCommunicator communicator) const override;
+  NcclResult make_id(runtime::cuda::NcclId* id) override;
+  NcclResult open(NcclCommunicator* made, std::uint32_t members, const runtime::cuda::NcclId& id, std::uint32_t self, std::uint32_t most_blocks) override;
+  NcclResult state(NcclCommunicator communicator, NcclResult* state) override;
+  NcclResult finalize(NcclCommunicator communicator) override;
+  NcclResult destroy(NcclCommunicator communicator) override;
+  NcclResult abort(NcclCommunicator communicator) override;
+  NcclResult group_start() override;
+  NcclResult group_end() override;
+  NcclResult enqueue(NcclCommunicator communicator, runtime::cuda::Stream stream, const NcclCall& call) override;
+
+ private:
+  struct Member;   // of a communicator
+  struct Waiting;  // a communication that has begun
+  NcclResult launch(Member& member, runtime::cuda::Stream stream, std::vector<NcclCall> calls);
+  HostTries begin(Member& member, const std::vector<NcclCall>& calls);
+  void write_down(const Member& member, const std::vector<NcclCall>& calls);
+
+  HostDriver& driver_;
+  const TestNcclOptions options_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::vector<std::unique_ptr<Member>> members_;
+  int groups_ = 0;  // that are open
+  std::vector<std::tuple<Member*, runtime::cuda::Stream, NcclCall>> gathered_;
+  std::uint64_t ids_ = 0, communications_ = 0;
+};
+
+}  // namespace piper::test

@@ -1,0 +1,260 @@
+// Which process of a run this is, and how the processes of one meet, agree, fail and stop: here as threads.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "runtime/processes/frames.h"
+#include "runtime/processes/process_group.h"
+
+namespace piper::runtime {
+namespace {
+
+Launch read(const Environment& environment) {
+  const LaunchRead read = read_launch(environment);
+  EXPECT_FALSE(read.failure) << read.failure->message;
+  return read.launch.value_or(Launch());
+}
+
+TEST(ReadLaunch, OfTorchrun) {
+  const Launch launch = read({{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29400"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                              {"TORCHELASTIC_RUN_ID", "mine"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}});
+  EXPECT_EQ(launch.rank, 3u);
+  EXPECT_EQ(launch.world, 8u);
+  EXPECT_EQ(launch.local_rank, 1u);
+  EXPECT_EQ(launch.host, "node7");
+  EXPECT_EQ(launch.port, 29400);
+  EXPECT_TRUE(launch.agent_store);
+  EXPECT_TRUE(launch.run.starts_with("mine/2/")) << launch.run;
+}
+
+TEST(ReadLaunch, OfMpirun) {
+  Environment environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  EXPECT_EQ(read(environment).host, "127.0.0.1");
+  EXPECT_EQ(read(environment).port, 29500);
+  environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";  // two machines
+  ASSERT_TRUE(read_launch(environment).failure);
+  EXPECT_EQ(read_launch(environment).failure->message, "there are `2` processes, but `MASTER_ADDR` is not set");
+  environment["MASTER_ADDR"] = "node1";
+  EXPECT_EQ(read(environment).host, "node1");
+  environment["OMPI_COMM_WORLD_SIZE"] = "1";
+  EXPECT_FALSE(read_launch(environment).launch);
+}
+
+TEST(ReadLaunch, OfSlurm) {
+  Environment environment{{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[07-08]"}, {"SLURM_JOB_ID", "1234567"}, {"SLURM_STEP_ID", "0"}};
+  const Launch launch = read(environment);
+  EXPECT_EQ(launch.rank, 5u);
+  EXPECT_EQ(launch.host, "gpu07");
+  EXPECT_EQ(launch.port, 20000 + 1234567 % 12000);
+  // The shell of a job is no process of several.
+  environment["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_FALSE(read_launch(environment).launch);
+  environment.erase("SLURM_STEP_NUM_TASKS");
+  EXPECT_FALSE(read_launch(environment).launch);
+}
+
+TEST(ReadLaunch, Alone) {
+  EXPECT_FALSE(read_launch({}).launch);
+  EXPECT_FALSE(read_launch({{"MASTER_ADDR", "node1"}, {"LOCAL_RANK", "0"}}).launch);
+  const Launch one = read({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  EXPECT_EQ(one.world, 1u);
+  EXPECT_EQ(one.host, "127.0.0.1");
+}
+
+TEST(ReadLaunch, FirstOfNodes) {
+  for (const auto& [nodes, first] : {std::pair{"node7", "node7"}, {"a,b", "a"}, {"n[3-5,9]", "n3"}, {"n[07,09],m", "n07"}, {"n[4]", "n4"}, {"", ""}}) EXPECT_EQ(first_of_nodes(nodes), first);
+}
+
+std::uint16_t free_port() {
+  std::uint16_t port = 0;
+  close(listen_on(port));
+  return port;
+}
+
+Launch of_rank(std::uint32_t rank, std::uint32_t world, std::uint16_t port) { return {.rank = rank, .world = world, .local_rank = rank, .host = "127.0.0.1", .port = port}; }
+
+/// Each rank in a thread of its own; `use` gets its group, or null and why.
+void with_ranks(std::uint32_t world, const std::function<void(std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure)>& use,
+                const std::function<void(std::uint32_t rank, Launch& launch)>& change = {}, double seconds = 20) {
+  const std::uint16_t port = free_port();
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      Launch launch = of_rank(rank, world, port);
+      if (change) change(rank, launch);
+      Failure failure;
+      auto group = ProcessGroup::join(launch, {.seconds = seconds}, failure);
+      use(rank, std::move(group), failure);
+    });
+  }
+  for (std::thread& each : threads) each.join();
+}
+
+TEST(ProcessGroup, SetsGetsAndAgrees) {
+  with_ranks(3, [](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    ASSERT_TRUE(group) << failure.message;
+    const std::string large(3 << 20, 'x');
+    group->set("of " + std::to_string(rank), std::to_string(rank) + large);
+    EXPECT_EQ(group->get("of " + std::to_string((rank + 1) % 3)), std::to_string((rank + 1) % 3) + large);
+    EXPECT_FALSE(group->agree({{"steps", "100"}, {"seed", "7"}}));
+    group->leave();
+  });
+}
+
+TEST(ProcessGroup, FactsThatDifferAreToldToAll) {
+  std::atomic<int> told{0};
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+    ASSERT_TRUE(group);
+    const auto differs = group->agree({{"steps", rank == 2 ? "5" : "6"}});
+    ASSERT_TRUE(differs);
+    EXPECT_EQ(differs->code, kProgramsDiffer);
+    EXPECT_EQ(differs->message, "rank 2 has other steps than rank 0: `5` and `6`");
+    ++told;
+  });
+  EXPECT_EQ(told, 3);
+}
+
+TEST(ProcessGroup, AFailureReachesAllWithItsPlace) {
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+    ASSERT_TRUE(group);
+    // Who has not come out of `join` would learn it there.
+    const auto failed = group->agree({});
+    EXPECT_TRUE(!failed || rank != 1);
+    if (rank == 1) group->fail({.code = kNonFinite, .message = "the loss is nan", .hint = "h", .rank = 1, .step = 4, .place = {"F.stage1", "a.pipe", 3, 5, 3, 9}, .notes = {{"n", {}}}});
+    EXPECT_FALSE(group->get("what nobody sets"));
+    const Failure found = group->failure().value();
+    EXPECT_EQ(describe(found), describe({.code = kNonFinite, .message = "the loss is nan", .hint = "h", .rank = 1, .step = 4, .place = {"F.stage1", "a.pipe", 3, 5, 3, 9}, .notes = {{"n", {}}}}));
+    EXPECT_EQ(found.hint, "h");
+    EXPECT_EQ(found.notes.size(), 1u);
+  });
+}
+
+TEST(ProcessGroup, WhoLeavesWithoutAWordIsMissed) {
+  for (const std::uint32_t gone : {0u, 1u}) {
+    with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+      ASSERT_TRUE(group);
+      const auto failed = group->agree({});
+      EXPECT_TRUE(!failed || rank != gone);
+      if (rank == gone) return;
+      EXPECT_FALSE(group->get("what nobody sets"));
+      EXPECT_EQ(group->failure()->code, kProcessLost);
+      EXPECT_NE(group->failure()->message.find("rank " + std::to_string(gone) + " (process "), std::string::npos) << group->failure()->message;
+    });
+  }
+}
+
+TEST(ProcessGroup, AllStopAtTheStepOfTheFarthest) {
+  std::atomic<std::uint64_t> begun[3] = {};
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+    ASSERT_TRUE(group);
+    for (;;) {
+      if (rank == 2 && begun[2] == 10) group->request_stop();
+      const auto begin = group->begin_step();
+      if (begin == ProcessGroup::Begin::no) break;
+      if (begin == ProcessGroup::Begin::yes) ++begun[rank];
+      std::this_thread::sleep_for(std::chrono::milliseconds(rank + 1));
+    }
+    group->leave();
+  });
+  EXPECT_GE(begun[2], 10u);
+  EXPECT_EQ(begun[0], begun[1]);
+  EXPECT_EQ(begun[0], begun[2]);
+}
+
+TEST(ProcessGroup, ReportsReachRankZero) {
+  with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+    ASSERT_TRUE(group);
+    if (rank == 1) group->send_report(41, "numbers");
+    std::optional<std::string> found;
+    while (rank == 0 && !(found = group->take_report(1, 41)) && !group->failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank == 0) {
+      EXPECT_EQ(found, "numbers");
+    }
+    group->leave();
+  });
+}
+
+TEST(ProcessGroup, WhoDoesNotFitIsToldAndSoAreTheOthers) {
+  const auto refused = [](const std::function<void(std::uint32_t, Launch&)>& change, const std::string& what) {
+    std::atomic<int> told{0};
+    with_ranks(3, [&](std::uint32_t, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+      EXPECT_FALSE(group);
+      EXPECT_EQ(failure.code, kProcessesApart);
+      told += failure.message.find(what) != std::string::npos;
+    }, change);
+    EXPECT_EQ(told, 3) << what;
+  };
+  refused([](std::uint32_t rank, Launch& launch) { launch.rank = rank == 2 ? 1 : rank; }, "two processes are rank 1: process ");
+  refused([](std::uint32_t rank, Launch& launch) { launch.world = rank == 1 ? 4 : 3; }, "rank 1 (process ");
+  refused([](std::uint32_t rank, Launch& launch) { launch.run = rank == 2 ? "other" : "job"; }, "belongs to the run `other`, and rank 0 here to `job`");
+}
+
+TEST(ProcessGroup, WhoHasNotComeIsNamed) {
+  std::atomic<int> told{0};
+  const auto begun = std::chrono::steady_clock::now();
+  with_ranks(4, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    EXPECT_FALSE(group);
+    told += rank < 2 && failure.message.starts_with("after `1` seconds ranks 2, 3 of `4` have not come to port ");
+  }, [](std::uint32_t rank, Launch& launch) {
+    if (rank >= 2) launch.port = 9;  // where nobody is
+  }, 1);
+  EXPECT_EQ(told, 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(15));
+}
+
+TEST(ProcessGroup, WhatIsNoMeetingPlace) {
+  Failure failure;
+  Launch launch = of_rank(1, 2, 1);
+  launch.host = "no-such-machine.invalid";
+  EXPECT_FALSE(ProcessGroup::join(launch, {.seconds = 20}, failure));
+  EXPECT_NE(failure.message.find("does not reach rank 0 at `no-such-machine.invalid:1`"), std::string::npos) << failure.message;
+  // Somebody who listens, and says something else.
+  std::uint16_t port = 0;
+  const int listener = listen_on(port);
+  std::thread stranger([&] {
+    int made = -1;
+    while ((made = accept(listener, nullptr, nullptr)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_GT(write(made, "HTTP/1.1 400 Bad Request\r\n\r\n", 28), 0);
+    close(made);
+  });
+  EXPECT_FALSE(ProcessGroup::join(of_rank(1, 2, port), {.seconds = 20}, failure));
+  EXPECT_NE(failure.message.find("is not rank 0 of this run"), std::string::npos) << failure.message;
+  EXPECT_FALSE(ProcessGroup::join(of_rank(0, 2, port), {.seconds = 20}, failure));
+  EXPECT_NE(failure.message.find("cannot listen on port"), std::string::npos) << failure.message;
+  stranger.join();
+  close(listener);
+}
+
+TEST(ProcessGroup, StrangersDoNotDisturb) {
+  const std::uint16_t port = free_port();
+  std::vector<std::thread> threads;
+  std::atomic<int> met{0};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Failure failure;
+      if (rank == 1) {
+        std::string reason;
+        bool again = true;
+        int made = -1;
+        while ((made = connect_to("127.0.0.1", port, reason, again)) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        EXPECT_GT(write(made, "GET / HTTP/1.1\r\n\r\n\xff\xff\xff\xff", 22), 0);
+        close(made);
+      }
+      const auto group = ProcessGroup::join(of_rank(rank, 2, port), {.seconds = 20}, failure);
+      EXPECT_TRUE(group) << failure.message;
+      if (!group) return;
+      ++met;
+      group->leave();
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(met, 2);
+}
+
+}  // namespace
+}  // namespace piper::runtime
