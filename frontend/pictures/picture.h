@@ -52,7 +52,7 @@ Together together_from(const passes::Timeline& timeline, const passes::Timeline:
 /// `12`, `3.5`, `0.3333`: costs; `12.3 ms`: seconds.
 /// Members of overlap groups run one after the other, where grids draw them together: a timeline at costs that have no `pair`.
 bool runs_groups_in_turn(const passes::Timeline& timeline);
-inline constexpr const char* kGroupsInTurn = "members of overlap groups run one after the other here; the cost `pair` runs them together, as grids draw them\n";
+inline constexpr const char* kGroupsInTurn = "members of overlap groups run one after the other here; the cost `pair` runs a forward and a backward together, as grids draw them\n";
 
 std::string time_text(double time, passes::Timeline::Unit unit);
 /// `8.3 %`.
