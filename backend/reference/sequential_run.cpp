@@ -429,7 +429,8 @@ struct SequentialRun::State : RankMemory {
           if (!std::exchange(updated, true) && !update(node, r, scalars)) return false;
           break;
         case NodeKind::report: report(node, r); break;
-        default: break;
+        case NodeKind::send: case NodeKind::recv: case NodeKind::offload: case NodeKind::fetch: case NodeKind::all_reduce:
+        case NodeKind::reduce_scatter: case NodeKind::gather: case NodeKind::all_gather: break;  // operations of a communicator, above
       }
     }
     return true;

@@ -178,93 +178,173 @@ void Walker::expr(const Expr* node) {
 void Walker::stmt(const Stmt& stmt) {
   visit_(stmt.range, stmt.kind == StmtKind::error);
   if (names_.statements) names_.statements(stmt);
-  if (auto* let = llvm::dyn_cast<LetStmt>(&stmt)) {
-    for (const Identifier& each : let->names) declare(each);
-    expr(let->value);
-  } else if (auto* var = llvm::dyn_cast<VarStmt>(&stmt)) {
-    declare(var->name);
-    expr(var->value);
-  } else if (auto* assign = llvm::dyn_cast<AssignStmt>(&stmt)) {
-    name(assign->name);
-    if (names_.assigns) names_.assigns(assign->name);
-    expr(assign->value);
-  } else if (auto* value = llvm::dyn_cast<ExprStmt>(&stmt)) {
-    expr(value->value);
-  } else if (auto* loop = llvm::dyn_cast<ForStmt>(&stmt)) {
-    bindings(loop->bindings);
-    block(loop->body);
-  } else if (auto* repeat = llvm::dyn_cast<RepeatStmt>(&stmt)) {
-    expr(repeat->count);
-    block(repeat->body);
-  } else if (auto* conditional = llvm::dyn_cast<IfStmt>(&stmt)) {
-    for (const Branch& branch : conditional->branches) {
-      expr(branch.condition);
-      block(branch.body);
+  switch (stmt.kind) {
+    case StmtKind::error: return;
+    case StmtKind::let: {
+      const auto& node = llvm::cast<LetStmt>(stmt);
+      for (const Identifier& each : node.names) declare(each);
+      expr(node.value);
+      return;
     }
-    block(conditional->otherwise);
-  } else if (auto* result = llvm::dyn_cast<ReturnStmt>(&stmt)) {
-    expr(result->value);
-  } else if (auto* require = llvm::dyn_cast<RequireStmt>(&stmt)) {
-    expr(require->condition);
-    expr(require->message);
-  } else if (auto* setting = llvm::dyn_cast<SettingStmt>(&stmt)) {
-    pair(setting->setting);
-  } else if (auto* input = llvm::dyn_cast<InputStmt>(&stmt)) {
-    params(input->inputs);
-  } else if (auto* weight = llvm::dyn_cast<WeightStmt>(&stmt)) {
-    for (const WeightDecl& decl : weight->weights) {
-      visit_(decl.range, false);
-      declare(decl.name);
-      dims(decl.dims);
+    case StmtKind::var: {
+      const auto& node = llvm::cast<VarStmt>(stmt);
+      declare(node.name);
+      expr(node.value);
+      return;
     }
-    expr(weight->init);
-  } else if (auto* region = llvm::dyn_cast<RegionStmt>(&stmt)) {
-    name(region->name);
-    block(region->body);
-  } else if (auto* loss = llvm::dyn_cast<LossStmt>(&stmt)) {
-    expr(loss->value);
-  } else if (auto* partition = llvm::dyn_cast<PartitionStmt>(&stmt)) {
-    expr(partition->region);
-    pair(partition->into);
-    pairs(partition->settings);
-  } else if (auto* split = llvm::dyn_cast<SplitStmt>(&stmt)) {
-    name(split->dimension);
-    pairs(split->into);
-    targets(split->targets);
-  } else if (auto* place = llvm::dyn_cast<PlaceStmt>(&stmt)) {
-    targets(place->targets);
-    expr(place->devices);
-  } else if (auto* replicate = llvm::dyn_cast<ReplicateStmt>(&stmt)) {
-    targets(replicate->targets);
-    axes(replicate->axes);
-    pairs(replicate->settings);
-  } else if (auto* shard = llvm::dyn_cast<ShardStmt>(&stmt)) {
-    targets(shard->targets);
-    axes(shard->axes);
-    names(shard->dims);
-    pairs(shard->settings);
-  } else if (auto* treat = llvm::dyn_cast<TreatStmt>(&stmt)) {
-    targets(treat->targets);
-    pairs(treat->settings);
-  } else if (auto* stream = llvm::dyn_cast<StreamStmt>(&stmt)) {
-    name(stream->name);
-    targets(stream->targets);
-    pairs(stream->settings);
-  } else if (auto* order = llvm::dyn_cast<OrderStmt>(&stmt)) {
-    expr(order->value);
-    block(order->body);
-  } else if (auto* rank = llvm::dyn_cast<RankStmt>(&stmt)) {
-    bindings(rank->bindings);
-    block(rank->body);
-  } else if (auto* cursor = llvm::dyn_cast<CursorStmt>(&stmt)) {
-    declare(cursor->name);
-    expr(cursor->forward);
-    expr(cursor->backward);
-  } else if (auto* at = llvm::dyn_cast<AtStmt>(&stmt)) {
-    expr(at->slot);
-    step(at->step);
-  } else if (auto* steps = llvm::dyn_cast<StepStmt>(&stmt)) {
-    step(steps->step);
+    case StmtKind::assign: {
+      const auto& node = llvm::cast<AssignStmt>(stmt);
+      name(node.name);
+      if (names_.assigns) names_.assigns(node.name);
+      expr(node.value);
+      return;
+    }
+    case StmtKind::expr: {
+      const auto& node = llvm::cast<ExprStmt>(stmt);
+      expr(node.value);
+      return;
+    }
+    case StmtKind::for_loop: {
+      const auto& node = llvm::cast<ForStmt>(stmt);
+      bindings(node.bindings);
+      block(node.body);
+      return;
+    }
+    case StmtKind::repeat: {
+      const auto& node = llvm::cast<RepeatStmt>(stmt);
+      expr(node.count);
+      block(node.body);
+      return;
+    }
+    case StmtKind::conditional: {
+      const auto& node = llvm::cast<IfStmt>(stmt);
+      for (const Branch& branch : node.branches) {
+        expr(branch.condition);
+        block(branch.body);
+      }
+      block(node.otherwise);
+      return;
+    }
+    case StmtKind::return_value: {
+      const auto& node = llvm::cast<ReturnStmt>(stmt);
+      expr(node.value);
+      return;
+    }
+    case StmtKind::require: {
+      const auto& node = llvm::cast<RequireStmt>(stmt);
+      expr(node.condition);
+      expr(node.message);
+      return;
+    }
+    case StmtKind::setting: {
+      const auto& node = llvm::cast<SettingStmt>(stmt);
+      pair(node.setting);
+      return;
+    }
+    case StmtKind::input: {
+      const auto& node = llvm::cast<InputStmt>(stmt);
+      params(node.inputs);
+      return;
+    }
+    case StmtKind::weight: {
+      const auto& node = llvm::cast<WeightStmt>(stmt);
+      for (const WeightDecl& decl : node.weights) {
+        visit_(decl.range, false);
+        declare(decl.name);
+        dims(decl.dims);
+      }
+      expr(node.init);
+      return;
+    }
+    case StmtKind::region: {
+      const auto& node = llvm::cast<RegionStmt>(stmt);
+      name(node.name);
+      block(node.body);
+      return;
+    }
+    case StmtKind::loss: {
+      const auto& node = llvm::cast<LossStmt>(stmt);
+      expr(node.value);
+      return;
+    }
+    case StmtKind::partition: {
+      const auto& node = llvm::cast<PartitionStmt>(stmt);
+      expr(node.region);
+      pair(node.into);
+      pairs(node.settings);
+      return;
+    }
+    case StmtKind::split: {
+      const auto& node = llvm::cast<SplitStmt>(stmt);
+      name(node.dimension);
+      pairs(node.into);
+      targets(node.targets);
+      return;
+    }
+    case StmtKind::place: {
+      const auto& node = llvm::cast<PlaceStmt>(stmt);
+      targets(node.targets);
+      expr(node.devices);
+      return;
+    }
+    case StmtKind::replicate: {
+      const auto& node = llvm::cast<ReplicateStmt>(stmt);
+      targets(node.targets);
+      axes(node.axes);
+      pairs(node.settings);
+      return;
+    }
+    case StmtKind::shard: {
+      const auto& node = llvm::cast<ShardStmt>(stmt);
+      targets(node.targets);
+      axes(node.axes);
+      names(node.dims);
+      pairs(node.settings);
+      return;
+    }
+    case StmtKind::treat: {
+      const auto& node = llvm::cast<TreatStmt>(stmt);
+      targets(node.targets);
+      pairs(node.settings);
+      return;
+    }
+    case StmtKind::stream: {
+      const auto& node = llvm::cast<StreamStmt>(stmt);
+      name(node.name);
+      targets(node.targets);
+      pairs(node.settings);
+      return;
+    }
+    case StmtKind::order: {
+      const auto& node = llvm::cast<OrderStmt>(stmt);
+      expr(node.value);
+      block(node.body);
+      return;
+    }
+    case StmtKind::rank: {
+      const auto& node = llvm::cast<RankStmt>(stmt);
+      bindings(node.bindings);
+      block(node.body);
+      return;
+    }
+    case StmtKind::cursor: {
+      const auto& node = llvm::cast<CursorStmt>(stmt);
+      declare(node.name);
+      expr(node.forward);
+      expr(node.backward);
+      return;
+    }
+    case StmtKind::at: {
+      const auto& node = llvm::cast<AtStmt>(stmt);
+      expr(node.slot);
+      step(node.step);
+      return;
+    }
+    case StmtKind::step: {
+      const auto& node = llvm::cast<StepStmt>(stmt);
+      step(node.step);
+      return;
+    }
   }
 }
 

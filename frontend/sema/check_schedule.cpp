@@ -98,8 +98,11 @@ void Analyser::directive(ast::Stmt& stmt) {
     case ast::StmtKind::step:
       step(llvm::cast<ast::StepStmt>(stmt).step);
       break;
-    default:
-      break;
+    case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::assign: case ast::StmtKind::expr:
+    case ast::StmtKind::for_loop: case ast::StmtKind::repeat: case ast::StmtKind::conditional: case ast::StmtKind::return_value:
+    case ast::StmtKind::require: case ast::StmtKind::setting: case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region:
+    case ast::StmtKind::loss:
+      break;  // those of every body
   }
 }
 

@@ -303,6 +303,7 @@ Optimizer parse_optimizer(TextReader& reader) {
 }
 
 constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "offload", "freeze"};
+static_assert(std::size(kKinds) == std::variant_size_v<Directive>, "a kind of directive has no text");
 
 Partition parse_partition(TextReader& reader) {
   Partition partition;

@@ -43,21 +43,32 @@ bool report_apart(const tensor::Graph& model, const directive::Strategy& strateg
     report_parts_apart(sink, selector.loc, print_selector(coordinates, model.context().symbols));
     good = false;
   };
-  const auto check_all = [&](const std::vector<directive::Selector>& targets) {
+  const auto check_all = [&](std::span<const directive::Selector> targets) {
     for (const directive::Selector& target : targets) check(target);
   };
   for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* place = std::get_if<directive::Place>(&directive)) check_all(place->targets);
-    if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) check_all(replicate->targets);
-    if (const auto* stream = std::get_if<directive::Stream>(&directive)) check_all(stream->targets);
-    if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) check_all(recompute->targets);
-    if (const auto* offload = std::get_if<directive::Offload>(&directive)) check_all(offload->targets);
-    if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) check_all(freeze->targets);
+    if (!std::holds_alternative<directive::Split>(directive)) check_all(selectors_of(directive));
   }
   return good;
 }
 
+struct SelectorsOf {
+  using List = std::span<const directive::Selector>;
+  List operator()(const directive::Partition&) const { return {}; }
+  List operator()(const directive::Order&) const { return {}; }
+  List operator()(const directive::Require&) const { return {}; }
+  List operator()(const directive::Split& line) const { return line.targets; }
+  List operator()(const directive::Place& line) const { return line.targets; }
+  List operator()(const directive::Replicate& line) const { return line.targets; }
+  List operator()(const directive::Stream& line) const { return line.targets; }
+  List operator()(const directive::Recompute& line) const { return line.targets; }
+  List operator()(const directive::Offload& line) const { return line.targets; }
+  List operator()(const directive::Freeze& line) const { return line.targets; }
+};
+
 }  // namespace
+
+std::span<const directive::Selector> selectors_of(const directive::Directive& directive) { return std::visit(SelectorsOf(), directive); }
 
 std::vector<Symbol> names_used(const directive::Strategy& strategy) {
   std::vector<Symbol> names;

@@ -25,10 +25,13 @@ struct UsedCoordinate {
   LocId place() const { return op != nullptr && !loc.valid() ? order->written_at(*op) : loc; }
 };
 
+/// The work that a directive selects; nothing of partitions and orders, which name it in their own way. Every kind of directive says it, or does not compile.
+std::span<const directive::Selector> selectors_of(const directive::Directive& directive);
+
 /// Calls `each(UsedCoordinate)` for all selectors but those of partitions, and `each_order(order)` for orders, directive by directive.
 template <typename Each, typename EachOrder>
 void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrder each_order) {
-  const auto selectors = [&](const std::vector<directive::Selector>& targets, LocId loc, bool cuts = true) {
+  const auto selectors = [&](std::span<const directive::Selector> targets, LocId loc, bool cuts) {
     for (const directive::Selector& target : targets) {
       for (const directive::Coordinate& c : target.coordinates) {
         each(UsedCoordinate{c.name, c.all ? std::span<const std::uint32_t>() : c.indices, c.loc.valid() ? c.loc : target.loc.valid() ? target.loc : loc, c.rest, cuts});
@@ -36,23 +39,9 @@ void for_each_coordinate(const directive::Strategy& strategy, Each each, EachOrd
     }
   };
   for (const directive::Directive& directive : strategy.directives) {
-    if (const auto* split = std::get_if<directive::Split>(&directive)) {
-      selectors(split->targets, split->loc);
-    } else if (const auto* place = std::get_if<directive::Place>(&directive)) {
-      selectors(place->targets, place->loc);
-    } else if (const auto* replicate = std::get_if<directive::Replicate>(&directive)) {
-      selectors(replicate->targets, replicate->loc);
-    } else if (const auto* stream = std::get_if<directive::Stream>(&directive)) {
-      selectors(stream->targets, stream->loc);
-    } else if (const auto* recompute = std::get_if<directive::Recompute>(&directive)) {
-      selectors(recompute->targets, recompute->loc);
-    } else if (const auto* offload = std::get_if<directive::Offload>(&directive)) {
-      selectors(offload->targets, offload->loc);
-    } else if (const auto* freeze = std::get_if<directive::Freeze>(&directive)) {
-      selectors(freeze->targets, freeze->loc, false);
-    } else if (const auto* order = std::get_if<directive::Order>(&directive)) {
-      each_order(*order);
-    }
+    if (const auto* order = std::get_if<directive::Order>(&directive)) each_order(*order);
+    const LocId loc = std::visit([](const auto& line) { return line.loc; }, directive);
+    selectors(selectors_of(directive), loc, !std::holds_alternative<directive::Freeze>(directive));
   }
 }
 

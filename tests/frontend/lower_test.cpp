@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
+#include "frontend/sema/builtins.h"
 #include "ir/tensor/graph_text.h"
 #include "passes/pipeline.h"
 #include "tests/diagnostics/findings.h"
@@ -12,6 +14,7 @@
 #include "tests/support/file_test.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_cases.h"
+#include "tests/support/random_models.h"
 
 namespace piper {
 namespace {
@@ -134,6 +137,61 @@ constexpr const char* kWithParams =
     "    steps: sum(sizes)\n"
     "    replicate model over p with bucket: bucket\n"
     "}\n";
+
+// ---- functions over tensors ----------------------------------------------------------------------------------------
+
+/// The functions of builtins.def whose result is a tensor.
+std::vector<const sema::Signature*> tensor_functions() {
+  std::vector<const sema::Signature*> functions;
+  for (const std::string_view name : sema::builtin_names(false)) {
+    for (const sema::Signature* function : sema::find_builtins(name, false)) {
+      if (function->result.is_tensor()) functions.push_back(function);
+    }
+  }
+  return functions;
+}
+
+/// A call with the arguments that must stand, in a model that has `x`, `classes` and the dimension `wide`.
+std::string call_of(const sema::Signature& function) {
+  std::string call = std::string(function.name) + "(";
+  for (const sema::BuiltinParam& param : function.params) {
+    if (param.optional) continue;
+    const bool number = param.type.is_number() && !param.type.list;
+    call += (call.ends_with("(") ? "" : ", ");
+    call += param.type.is(sema::TypeKind::tensor) ? "x" : param.type.is_tensor() ? "classes" : number ? param.type.is(sema::TypeKind::floating) ? "0.5" : "1" : "0..1";
+  }
+  return call + (function.open ? ", wide: other)" : ")");
+}
+
+// A row of builtins.def gives operations, or says what is wrong with the call: without a case in model_ops.cpp it would fail without a word.
+TEST(LowerBuiltins, EveryFunctionOverTensorsIsLowered) {
+  EXPECT_GT(tensor_functions().size(), 30u);
+  for (const sema::Signature* function : tensor_functions()) {
+    Lowered lowered("mesh one(p: 1)\nmodel net(wide: int) {\n    input x: f32[batch, wide]\n    input classes: i64[batch]\n    let _y = " + call_of(*function) +
+                    "\n    loss square(x)\n}\ntrain t = net(wide: 4) on one {\n    data: synthetic(batch: 8, classes: 4)\n    optim: sgd(lr: 1)\n    steps: 1\n}\n");
+    const bool fine = lowered.train("t");
+    EXPECT_NE(fine, lowered.sink.has_errors()) << function->text << "\n" << lowered.report();
+    if (function->params.size() > 1 || function->open) continue;
+    EXPECT_TRUE(fine) << function->text << "\n" << lowered.report();
+  }
+}
+
+// The laws meet a function only in models that are drawn.
+TEST(LowerBuiltins, EveryFunctionOverTensorsIsInSomeRandomModel) {
+  std::set<std::string> called;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    test::Random random(seed);
+    const std::string text = test::random_model(random).text;
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+      for (end = begin; end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_');) ++end;
+      if (end < text.size() && text[end] == '(') called.emplace(text, begin, end - begin);
+    }
+  }
+  called.insert({"mean_squared", "sum"});  // a difference and a square; `dot` and `mean` add
+  for (const sema::Signature* function : tensor_functions()) {
+    EXPECT_TRUE(called.contains(std::string(function->name))) << function->text << ": tests/support/random_models.cpp does not write it";
+  }
+}
 
 TEST(LowerOverrides, ReplaceParamsOfAnyType) {
   Lowered lowered(kWithParams, "folder/net.pipe");

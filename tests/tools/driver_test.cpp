@@ -204,6 +204,8 @@ TEST(PrintAfter, AllShowsEveryPass) {
   }
   EXPECT_THAT(passes, testing::ElementsAre("build", "split", "place", "replicate", "communicate", "order", "rounds", "offload", "plan"));
   for (const std::string& pass : passes) EXPECT_THAT(run_tool({"check", "tiny.pipe", "--print-after", pass}, kFiles).err, HasSubstr("// after " + pass)) << pass;
+  const std::string table = read_text("passes/README.md").value_or("");
+  for (const std::string& pass : passes) EXPECT_THAT(table, HasSubstr("| `" + pass + "`: ")) << "the table of passes/README.md";
   EXPECT_THAT(shown.err, HasSubstr("// after offload (unchanged)\n// after plan\n"));
 }
 

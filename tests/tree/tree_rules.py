@@ -60,6 +60,8 @@ FILE_NAME = re.compile(r"[a-z0-9_.]+$")
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
 ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/command.cpp")
 KIND = re.compile(r"[=!]= (dag::)?NodeKind::")
+CASE = re.compile(r"(\s*)(case\s.*|default:)")
+KIND_CASE = re.compile(r"case (dag::)?(NodeKind|Traffic)::")
 KIND_COMPARISONS = ("ir/dag/", "ir/verify/", "tests/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 
@@ -170,13 +172,19 @@ def environment(root):
 
 
 def kinds(root):
-    """A new kind of node is a row of its table: code asks a column or switches. Only the table's folder and the verifier, which asks anew, compare."""
+    """A new kind of node is a row of its table: code asks a column or switches. Only the table's folder and the verifier, which asks anew, compare. A switch names
+    all kinds, so that the compiler tells a new row where it needs a case."""
     for path, name in files(root, CODE):
-        if name.startswith(KIND_COMPARISONS):
-            continue
+        kind_cases = {}  # whether the cases of this indentation are kinds
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if KIND.search(line.split("//")[0]):
+            code = line.split("//")[0]
+            if KIND.search(code) and not name.startswith(KIND_COMPARISONS):
                 yield f"{name}:{number}: `{line.strip()}`: ask a trait of ir/dag/node_kind.h, or switch over all kinds"
+            case = CASE.match(code)
+            if case and case[2] != "default:":
+                kind_cases[case[1]] = KIND_CASE.search(code) is not None
+            elif case and kind_cases.pop(case[1], False):
+                yield f"{name}:{number}: `default:` among kinds of nodes: name the others, so that a new one does not compile before it has a case"
 
 
 RULES = {"environment": environment, "includes": includes, "kinds": kinds, "names": names, "length": length, "sources": sources}

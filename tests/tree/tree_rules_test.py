@@ -33,6 +33,9 @@ class TreeRules(unittest.TestCase):
             ("ir/verify/a.cpp", "if (node.kind == NodeKind::norm) return;", 0),
         ):
             self.assertEqual(len(self.check("kinds", {path: line + "\n"})), refused, line)
+        switch = "switch (kind) {\n  case dag::NodeKind::load: {\n    switch (other) {\n      case 1: return 1;\n      default: return 2;\n    }\n  }\n  %s return 0;\n}\n"
+        for last, refused in (("default:", 1), ("case NodeKind::norm:", 0)):
+            self.assertEqual(len(self.check("kinds", {"ir/verify/a.cpp": switch % last})), refused, last)
 
     def test_own_includes(self):
         for path, allowed, refused in (

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "ir/dag/parse.h"
@@ -43,6 +45,22 @@ PIPER_FILE_TEST(LegalDag, "tests/verify/testdata/legal", ".pir", [](const FileTe
   ASSERT_TRUE(dag);
   EXPECT_EQ(print(*dag), without_comments(test.text));
 });
+
+// Text, flow and completeness of a kind that no legal text has would be checked by nothing.
+TEST(LegalDag, EveryKindOfNodeStandsInSomePlan) {
+  std::set<dag::NodeKind> seen;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator("tests/verify/testdata/legal")) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    const std::optional<dag::Dag> dag = dag::parse(read_text(entry.path()).value_or(""), context, sink);
+    ASSERT_TRUE(dag) << entry.path();
+    if (dag->level != dag::Level::planned) continue;
+    for (const dag::Node& node : dag->nodes) seen.insert(node.kind);
+  }
+  for (std::size_t i = 0; i < dag::kNodeTraits.size(); ++i) {
+    EXPECT_TRUE(seen.contains(static_cast<dag::NodeKind>(i))) << "no legal text of level planned has a node `" << dag::kNodeTraits[i].name << "`";
+  }
+}
 
 PIPER_FILE_TEST(WrongDag, "tests/verify/testdata/wrong", ".edit", [](const FileTest& test) {
   const std::size_t first = test.text.find('\n') + 1;

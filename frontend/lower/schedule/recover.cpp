@@ -103,7 +103,11 @@ void ScheduleBuilder::note_missing(const ast::Stmt& stmt) {
       if (conditional.otherwise) block(*conditional.otherwise);
       break;
     }
-    default: break;  // gives names, whose users are missing too
+    case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::return_value: case ast::StmtKind::require:
+    case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss: case ast::StmtKind::replicate:
+    case ast::StmtKind::shard: case ast::StmtKind::treat: case ast::StmtKind::stream: case ast::StmtKind::order: case ast::StmtKind::rank:
+    case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+      break;  // gives names, whose users are missing too, or nothing that a pass looks for
   }
 }
 

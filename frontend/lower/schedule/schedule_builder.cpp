@@ -29,7 +29,11 @@ void ScheduleBuilder::directive(const ast::Stmt& stmt, Frame& frame) {
     case ast::StmtKind::stream: return stream(cast<ast::StreamStmt>(stmt), frame);
     case ast::StmtKind::order: return order(cast<ast::OrderStmt>(stmt), frame);
     case ast::StmtKind::setting: return setting(cast<ast::SettingStmt>(stmt), frame);
-    default: evaluator_->set_failed();  // refused by the analysis
+    case ast::StmtKind::error: case ast::StmtKind::let: case ast::StmtKind::var: case ast::StmtKind::assign: case ast::StmtKind::expr:
+    case ast::StmtKind::for_loop: case ast::StmtKind::repeat: case ast::StmtKind::conditional: case ast::StmtKind::return_value:
+    case ast::StmtKind::require: case ast::StmtKind::input: case ast::StmtKind::weight: case ast::StmtKind::region: case ast::StmtKind::loss:
+    case ast::StmtKind::shard: case ast::StmtKind::rank: case ast::StmtKind::cursor: case ast::StmtKind::at: case ast::StmtKind::step:
+      evaluator_->set_failed();  // refused by the analysis
   }
 }
 
