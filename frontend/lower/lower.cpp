@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "frontend/lower/chain_model.h"
-#include "frontend/lower/machine_builder.h"
-#include "frontend/lower/model_builder.h"
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/model/chain_model.h"
+#include "frontend/lower/schedule/machine_builder.h"
+#include "frontend/lower/model/model_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 #include "ir/diagnostics/suggestion.h"
 #include "ir/tensor/index_bounds.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "frontend/lower/observations.h"
+#include "frontend/lower/evaluate/observations.h"
 #include "frontend/sema/program.h"
 #include "ir/directive/directive.h"
 #include "ir/machine.h"

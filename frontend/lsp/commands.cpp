@@ -28,7 +28,7 @@ std::string subject_at(Request& request, const json::Value* position, llvm::Stri
 
 json::Value show_grid(Request& request, const json::Object* argument) {
   const Subject subject = subject_of(request, argument);
-  const std::string grid = grid_of(plan_of(request, subject));
+  const std::string grid = grid_of(*plan_of(request, subject));
   const std::string shown = request.project().show(subject.name + ".txt", subject.title() + "\n\n" + grid);
   json::Object result{{"text", text(grid)}};
   if (!shown.empty()) result["uri"] = text(shown);
@@ -36,11 +36,11 @@ json::Value show_grid(Request& request, const json::Object* argument) {
 }
 
 pictures::Picture picture_of(Request& request, const Subject& subject) {
-  const service::Plan& plan = plan_of(request, subject);
-  DiagnosticSink sink(plan.dag.context->locations);
-  auto timeline = passes::simulate_operations(plan.dag, {}, sink);
+  const std::shared_ptr<const service::Plan> plan = plan_of(request, subject);
+  DiagnosticSink sink(plan->dag.context->locations);
+  auto timeline = passes::simulate_operations(plan->dag, {}, sink);
   if (!timeline) throw Refusal{ErrorCode::request_failed, "`" + subject.name + "` has no timeline: see `piper show timeline`"};
-  return pictures::make_picture(subject.title(), std::move(*timeline), &plan.dag, plan.dag.context->locations);
+  return pictures::make_picture(subject.title(), std::move(*timeline), &plan->dag, plan->dag.context->locations);
 }
 
 /// What a panel beside the text shows of the train or schedule at a position: grid, timeline at unit costs, memory.
@@ -49,13 +49,13 @@ json::Value show_page(Request& request, const json::Object* argument) {
   const std::string name = position != nullptr ? subject_at(request, position, argument->getString("name").value_or("")) : subject_of(request, argument).name;
   if (name.empty()) throw Refusal{ErrorCode::request_failed, "the file has no train and no schedule"};
   const Subject subject = subject_called(request, name);
-  const service::Plan& plan = plan_of(request, subject);
+  const std::shared_ptr<const service::Plan> plan = plan_of(request, subject);
   const pictures::Picture picture = picture_of(request, subject);
   return json::Object{{"name", text(name)},
                       {"title", text(subject.title())},
-                      {"grid", text(grid_of(plan))},
+                      {"grid", text(grid_of(*plan))},
                       {"page", text(pictures::timeline_page(std::span(&picture, 1)))},
-                      {"memory", text(pictures::memory_svg(passes::memory_table(plan.dag), "memory of " + subject.title()))}};
+                      {"memory", text(pictures::memory_svg(passes::memory_table(plan->dag), "memory of " + subject.title()))}};
 }
 
 /// For clients without a panel: writes the page, and shows it where the client can.

@@ -82,9 +82,9 @@ std::string about_plan(Request& request, const std::string& name) {
   try {
     const Subject subject = subject_called(request, name);
     if (!is_small(request, subject)) return {};
-    const service::Plan& plan = plan_of(request, subject);
-    std::string text = "\n" + measures_text(subject, plan) + "\n";
-    const std::string grid = grid_of(plan);
+    const std::shared_ptr<const service::Plan> plan = plan_of(request, subject);
+    std::string text = "\n" + measures_text(subject, *plan) + "\n";
+    const std::string grid = grid_of(*plan);
     const bool fits = grid.find('\n') <= kWidest && std::count(grid.begin(), grid.end(), '\n') <= static_cast<std::ptrdiff_t>(kMostRows);
     return fits ? text + "```text\n" + grid + "```\n" : text;
   } catch (const Refusal&) {

@@ -42,7 +42,7 @@ json::Value code_lens_resolve(Request& request) {
   try {
     const Subject subject = subject_of(request, data);
     name = subject.name;
-    title = measures_text(subject, plan_of(request, subject));
+    title = measures_text(subject, *plan_of(request, subject));
   } catch (const Refusal&) {
     title = "no plan";  // its diagnostics say why
   }

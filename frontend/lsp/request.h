@@ -69,7 +69,7 @@ class Request {
   const T* taken(const service::Answer<T>& answer) {
     if (answer.status == service::Status::cancelled) throw Cancelled();
     if (answer.status == service::Status::out_of_memory) throw Refusal{ErrorCode::request_failed, "the machine has no memory left for this request"};
-    return answer.value;
+    return answer.value.get();  // of what the document keeps
   }
 
   /// What another file makes of this one.

@@ -36,7 +36,7 @@ std::string scaled(double value) {
   return text + " " + std::string(kUnits[unit]);
 }
 
-const service::Subject* lowered(Request& request, const Subject& subject) {
+std::shared_ptr<const service::Subject> lowered(Request& request, const Subject& subject) {
   const service::Answer<service::Subject> found = request.document().subject(subject.plan.subject, &request.cancellation());
   if (found.status == service::Status::cancelled) throw Cancelled();
   return found.value;
@@ -98,15 +98,15 @@ Subject subject_of(Request& request, const json::Object* named) {
 
 bool is_subject(const service::Symbol& symbol) { return symbol.kind == service::SymbolKind::train || symbol.kind == service::SymbolKind::schedule; }
 
-const service::Plan& plan_of(Request& request, const Subject& subject) {
+std::shared_ptr<const service::Plan> plan_of(Request& request, const Subject& subject) {
   const service::Answer<service::Plan> plan = request.document().plan(subject.plan, &request.cancellation());
   if (plan.status == service::Status::cancelled) throw Cancelled();
   if (plan.value == nullptr) throw Refusal{ErrorCode::request_failed, "`" + subject.name + "` has no plan: see its diagnostics"};
-  return *plan.value;
+  return plan.value;
 }
 
 bool is_small(Request& request, const Subject& subject) {
-  const service::Subject* found = lowered(request, subject);
+  const std::shared_ptr<const service::Subject> found = lowered(request, subject);
   if (found == nullptr) return false;
   std::size_t operations = found->lowered.model.nodes().size(), parts = found->lowered.strategy.mesh.devices();
   for (const directive::Directive& directive : found->lowered.strategy.directives) {
@@ -132,13 +132,15 @@ std::string grid_of(const service::Plan& plan) {
 }
 
 std::string region_text(Request& request, const Subject& train, std::string_view region) {
-  const service::Subject* found = lowered(request, train);
+  const std::shared_ptr<const service::Subject> found = lowered(request, train);
   if (found == nullptr) return {};
   const tensor::Graph* model = &found->lowered.model;
+  std::shared_ptr<const service::Plan> plan;
   std::map<RegionId, RegionCost> costs = costs_of(*model, region);
   if (costs.empty() && is_small(request, train)) {
     // Stages are there when the model is cut.
-    model = &plan_of(request, train).model;
+    plan = plan_of(request, train);
+    model = &plan->model;
     costs = costs_of(*model, region);
   }
   if (costs.empty()) return {};

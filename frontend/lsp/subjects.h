@@ -21,7 +21,7 @@ Subject subject_of(Request& request, const json::Object* named);
 bool is_subject(const service::Symbol& symbol);
 
 /// Refusal where it has no plan.
-const service::Plan& plan_of(Request& request, const Subject& subject);
+std::shared_ptr<const service::Plan> plan_of(Request& request, const Subject& subject);
 /// Whether the plan is there at once, and its grid fits beside the text.
 bool is_small(Request& request, const Subject& subject);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "frontend/pictures/svg.h"
 #include "llvm/Support/JSON.h"
@@ -115,16 +116,35 @@ std::string summary(const Metrics& metrics) {
   return out;
 }
 
-llvm::json::Array steps_json(const std::vector<MetricsStep>& steps) {
-  llvm::json::Array array;
-  for (const MetricsStep& step : steps) {
-    llvm::json::Object object{{"step", step.step}, {"seconds", step.seconds}};
-    object["loss"] = step.loss ? llvm::json::Value(*step.loss) : llvm::json::Value(nullptr);
-    if (step.norm) object["norm"] = *step.norm;
-    if (step.learning_rate) object["lr"] = *step.learning_rate;
-    array.push_back(std::move(object));
+void write_steps(llvm::json::OStream& out, llvm::StringRef name, const std::vector<MetricsStep>& steps) {
+  out.attributeArray(name, [&] {
+    for (const MetricsStep& step : steps) {
+      out.object([&] {
+        out.attribute("loss", step.loss ? llvm::json::Value(*step.loss) : llvm::json::Value(nullptr));
+        if (step.learning_rate) out.attribute("lr", *step.learning_rate);
+        if (step.norm) out.attribute("norm", *step.norm);
+        out.attribute("seconds", step.seconds);
+        out.attribute("step", step.step);
+      });
+    }
+  });
+}
+
+/// Of each column of a picture and each run of steps without a gap the first point, the least, the greatest and the last: they draw what all of them would.
+template <typename Column, typename Emit>
+void thinned(const std::vector<std::pair<double, double>>& points, const Column& column, const Emit& emit) {
+  for (std::size_t first = 0; first < points.size();) {
+    std::size_t least = first, greatest = first, end = first + 1;
+    for (; end < points.size() && points[end].first - points[end - 1].first <= 1.5 && column(points[end].first) == column(points[first].first); ++end) {
+      if (points[end].second < points[least].second) least = end;
+      if (points[end].second > points[greatest].second) greatest = end;
+    }
+    std::size_t before = points.size();
+    for (const std::size_t each : {first, std::min(least, greatest), std::max(least, greatest), end - 1}) {
+      if (std::exchange(before, each) != each) emit(points[each], each > 0 && points[each].first - points[each - 1].first <= 1.5);
+    }
+    first = end;
   }
-  return array;
 }
 
 }  // namespace
@@ -182,8 +202,13 @@ std::string metrics_text(const Metrics& metrics, std::string_view title, const S
 
 std::string metrics_json(const Metrics& metrics) {
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(
-      llvm::json::Object{{"schema", 1}, {"training", steps_json(metrics.training)}, {"held_out", steps_json(metrics.held_out)}});
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream out(stream);
+  out.object([&] {
+    write_steps(out, "held_out", metrics.held_out);
+    out.attribute("schema", 1);
+    write_steps(out, "training", metrics.training);
+  });
   return text + "\n";
 }
 
@@ -202,12 +227,12 @@ std::string metrics_svg(const Metrics& metrics, std::string_view title) {
   }
   out += svg_line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, "axis");
   std::string path;
-  double before = -1e300;
-  for (const auto& [step, loss] : curve.points) {
-    // A gap where a step has no finite loss.
-    path += (step - before > 1.5 ? "M" : "L") + decimal(x(step)) + " " + decimal(y(loss));
-    before = step;
-  }
+  constexpr double kColumns = 2 * kWidth;
+  thinned(curve.points, [&](double step) { return std::floor((step - curve.first) / (curve.last - curve.first) * kColumns); },
+          [&](const auto& point, bool follows) {
+            // A gap where a step has no finite loss.
+            path += (follows ? "L" : "M") + decimal(x(point.first)) + " " + decimal(y(point.second));
+          });
   if (!path.empty()) out += "<path class=\"curve\" stroke=\"#3b6fb6\" d=\"" + path + "\"/>\n";
   const std::string told = summary(metrics);
   double line = kTop + kHeight + 36;

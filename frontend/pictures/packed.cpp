@@ -63,6 +63,12 @@ llvm::json::Object Packer::add_times(std::span<const double> column) {
   return place;
 }
 
+llvm::json::Object Packer::add_texts(std::span<const std::string> texts) {
+  const std::size_t first = bytes_.size();
+  for (const std::string& text : texts) bytes_.insert(bytes_.end(), text.c_str(), text.c_str() + text.size() + 1);
+  return llvm::json::Object{{"at", static_cast<std::int64_t>(first)}, {"size", static_cast<std::int64_t>(bytes_.size() - first)}};
+}
+
 const char* Packer::encoding() const { return llvm::compression::zlib::isAvailable() ? "deflate" : "raw"; }
 
 std::string Packer::text() const {

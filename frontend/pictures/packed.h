@@ -1,9 +1,10 @@
 #pragma once
-// Columns of numbers as one short text for a page: differences as variable-length integers, deflated where zlib is there, in base64.
+// Columns of numbers and texts as one short text for a page: of numbers differences as variable-length integers, deflated where zlib is there, in base64.
 //
 //   Packer packer;
 //   header["mb"] = packer.add(mbs);              // {"at": 0, "count": 393216}
 //   header["start"] = packer.add_times(starts);  // and "tick": what 1 means
+//   header["names"] = packer.add_texts(names);   // {"at": 393300, "size": 1200}: UTF-8 with a zero behind each
 //   page["blob"] = packer.text(); page["encoding"] = packer.encoding();
 //
 // A difference d is written as 2d, or -2d - 1 where it is negative, in groups of seven bits, the lowest first; the top bit of a byte says that another
@@ -24,6 +25,9 @@ class Packer {
   llvm::json::Object add(std::span<const std::uint32_t> column);
   /// Numbers as multiples of the largest tick that leaves them as they are, or of one that is fine enough to draw them.
   llvm::json::Object add_times(std::span<const double> column);
+
+  /// Texts have no zeros.
+  llvm::json::Object add_texts(std::span<const std::string> texts);
 
   /// `deflate` or `raw`.
   const char* encoding() const;

@@ -46,7 +46,8 @@ class Data {
  private:
   Object one(const Picture& picture) {
     const Timeline& timeline = picture.timeline;
-    Array ranks, lanes, curves, names, places;
+    Array ranks, lanes, curves;
+    std::vector<std::string> names, places;
     for (const Timeline::Rank& rank : timeline.ranks) {
       ranks.push_back(Object{{"name", utf8(rank_text(rank))}, {"lanes", Array{rank.first_lane, rank.end_lane}}, {"curves", Array{rank.first_curve, rank.end_curve}},
                              {"work", rank.work}, {"peak", rank.peak}, {"peak_bytes", rank.peak_bytes}, {"planned_bytes", rank.planned_bytes}});
@@ -61,8 +62,8 @@ class Data {
     Object columns = entries(picture);
     operations(picture, columns, names);
     return Object{{"title", utf8(picture.title)}, {"figures", utf8(figures_text(timeline))}, {"unit", timeline.unit == Timeline::Unit::cost ? "cost" : "seconds"},
-                  {"makespan", timeline.makespan}, {"ranks", std::move(ranks)}, {"lanes", std::move(lanes)}, {"curves", std::move(curves)}, {"names", std::move(names)},
-                  {"places", std::move(places)}, {"columns", std::move(columns)}};
+                  {"makespan", timeline.makespan}, {"ranks", std::move(ranks)}, {"lanes", std::move(lanes)}, {"curves", std::move(curves)}, {"names", packer_.add_texts(names)},
+                  {"places", packer_.add_texts(places)}, {"columns", std::move(columns)}};
   }
 
   Object entries(const Picture& picture) {
@@ -96,7 +97,7 @@ class Data {
                   {"curve_time", packer_.add_times(timeline.curve_time)}, {"curve_value", packer_.add_times(timeline.curve_value)}};
   }
 
-  void operations(const Picture& picture, Object& columns, Array& names) {
+  void operations(const Picture& picture, Object& columns, std::vector<std::string>& names) {
     const Timeline& timeline = picture.timeline;
     std::vector<std::int64_t> name, pass, mb, slice, part, place, shade, cell;
     std::map<std::string, std::int64_t, std::less<>> heads;

@@ -144,7 +144,7 @@ bool what_if(Session& session, const Words& words) {
   if (!chosen) return false;
   auto simulated = session.simulate(*chosen);
   if (!simulated) return false;
-  const service::Plan* plan = simulated->plan;
+  const std::shared_ptr<const service::Plan> plan = simulated->plan;
   const passes::Timeline now = std::move(simulated->timeline);
   const auto subject = chosen->document->subject(chosen->request(), &session.interrupt());
   const passes::OrdersTable as_written = passes::orders_table(plan->dag);

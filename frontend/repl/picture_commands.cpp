@@ -17,7 +17,7 @@ template <typename Draw>
 bool draw(Session& session, const Words& words, dag::Level level, const Draw& text) {
   const std::optional<Chosen> chosen = session.choose(words.first());
   if (!chosen) return false;
-  const service::Plan* plan = session.plan(*chosen, level);
+  const std::shared_ptr<const service::Plan> plan = session.plan(*chosen, level);
   if (plan == nullptr) return false;
   const std::optional<std::string> drawn = text(*chosen, *plan);
   if (drawn) session.show(chosen->title() + "\n" + *drawn);

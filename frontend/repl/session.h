@@ -88,10 +88,10 @@ class Session {
   /// Work on its document; false, and a message, when it failed.
   bool during(const Chosen& chosen, const std::function<void(service::Compilation&, DiagnosticSink&)>& work);
   /// Its plan; null after a message.
-  const service::Plan* plan(const Chosen& chosen, dag::Level level);
+  std::shared_ptr<const service::Plan> plan(const Chosen& chosen, dag::Level level);
   /// Its timeline at the session's costs, on its machine if one was chosen, and the plan that ran.
   struct Simulated {
-    const service::Plan* plan = nullptr;
+    std::shared_ptr<const service::Plan> plan;
     passes::Timeline timeline;
   };
   std::optional<Simulated> simulate(const Chosen& chosen, dag::Level level = dag::Level::ordered);

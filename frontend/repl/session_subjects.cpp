@@ -127,14 +127,14 @@ bool Session::during(const Chosen& chosen, const std::function<void(service::Com
   return finish(done.status, done.diagnostics, *chosen.document);
 }
 
-const service::Plan* Session::plan(const Chosen& chosen, dag::Level level) {
+std::shared_ptr<const service::Plan> Session::plan(const Chosen& chosen, dag::Level level) {
   const auto answer = chosen.document->plan({chosen.request(), level, false}, &interrupt_);
   finish(answer.status, answer.diagnostics, *chosen.document);
   return answer.value;
 }
 
 std::optional<Session::Simulated> Session::simulate_at(const Chosen& chosen, const views::SimulationCosts& costs, dag::Level level) {
-  const service::Plan* made = plan(chosen, std::max(level, costs.needed()));
+  const std::shared_ptr<const service::Plan> made = plan(chosen, std::max(level, costs.needed()));
   if (made == nullptr) return std::nullopt;
   std::optional<passes::Timeline> timeline;
   during(chosen, [&](service::Compilation&, DiagnosticSink& sink) { timeline = views::simulate(costs, made->dag, sink); });

@@ -166,7 +166,7 @@ std::string Session::unknown_label(const std::string& selector) {
   const std::string last_subject = subject_;
   const std::optional<Chosen> chosen = choose(subject);
   subject_ = last_subject;
-  const service::Plan* made = chosen ? plan(*chosen, dag::Level::ordered) : nullptr;
+  const std::shared_ptr<const service::Plan> made = chosen ? plan(*chosen, dag::Level::ordered) : nullptr;
   if (made == nullptr) return "";
   std::set<std::string, std::less<>> known = {"rest"};
   const SymbolTable& symbols = made->dag.context->symbols;

@@ -32,10 +32,11 @@ std::string key_of(const PlanRequest& request) {
   return std::string(dag::level_name(request.level)) + (request.forward_only ? " forward " : " ") + key_of(request.subject);
 }
 
-/// For a value that is kept elsewhere.
+/// For a value that the compilation owns.
 template <typename T>
 Answer<T> followed(Answer<const T*> answer) {
-  return {answer.status, answer.value != nullptr ? *answer.value : nullptr, std::move(answer.diagnostics)};
+  const T* value = answer.value != nullptr ? *answer.value : nullptr;
+  return {answer.status, {std::shared_ptr<const T>(), value}, std::move(answer.diagnostics)};
 }
 
 }  // namespace
@@ -46,27 +47,38 @@ Document::Document(std::string path, std::uint64_t version, OpenFiles files, Cho
 }
 
 template <typename T, typename Work>
-Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work) {
-  if (kept != nullptr) return {Status::done, kept->value.get(), kept->diagnostics};
+Answer<T> Document::made(std::unique_ptr<Kept<T>>& kept, const Work& work) {
   DiagnosticSink sink(compilation_.context().locations);
+  compilation_.context().poll();
+  auto made = std::make_unique<Kept<T>>();
+  if (std::optional<T> value = work(sink)) made->value = std::make_shared<const T>(std::move(*value));
+  made->diagnostics = sink.sorted();
+  Answer<T> answer{Status::done, made->value, made->diagnostics};
+  kept = std::move(made);
+  return answer;
+}
+
+template <typename T, typename Work>
+Answer<T> Document::answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work) {
+  if (kept != nullptr) return {Status::done, kept->value, kept->diagnostics};
   const Serves serves(compilation_.context(), cancellation);
   try {
-    compilation_.context().poll();
-    auto made = std::make_unique<Kept<T>>();
-    if (std::optional<T> value = work(sink)) made->value = std::make_unique<T>(std::move(*value));
-    made->diagnostics = sink.sorted();
-    Answer<T> answer{Status::done, made->value.get(), made->diagnostics};
-    kept = std::move(made);
-    return answer;
+    return made(kept, work);
   } catch (const Cancelled&) {
     return {Status::cancelled, nullptr, {}};
   } catch (const std::bad_alloc&) {
+    if (forget()) return answer(kept, cancellation, work);
     Diagnostic none;
     none.code = Code::out_of_memory;
     none.message = "the machine has no memory left for this request";
     none.hint = "make the program smaller";
     return {Status::out_of_memory, nullptr, {std::move(none)}};
   }
+}
+
+bool Document::forget() {
+  const bool subjects = lowered_.forget();
+  return plans_.forget() || subjects;
 }
 
 bool Document::analysed() {
@@ -129,7 +141,7 @@ Answer<std::vector<Symbol>> Document::subjects(const Cancellation* cancellation)
 }
 
 Answer<Subject> Document::subject(const SubjectRequest& request, const Cancellation* cancellation) {
-  return answer(lowered_[key_of(request)], cancellation, [&](DiagnosticSink& sink) {
+  return answer(lowered_.of(key_of(request)), cancellation, [&](DiagnosticSink& sink) {
     analysed();
     compilation_.set_overrides(request.values);
     return compilation_.subject(request.name, false, sink);
@@ -137,13 +149,14 @@ Answer<Subject> Document::subject(const SubjectRequest& request, const Cancellat
 }
 
 Answer<Plan> Document::plan(const PlanRequest& request, const Cancellation* cancellation) {
-  std::unique_ptr<Kept<Plan>>& kept = plans_[key_of(request)];
+  std::unique_ptr<Kept<Plan>>& kept = plans_.of(key_of(request));
+  Answer<Subject> lowered;
   if (kept == nullptr) {
-    const Answer<Subject> lowered = subject(request.subject, cancellation);
+    lowered = subject(request.subject, cancellation);
     if (lowered.value == nullptr) return {lowered.status, nullptr, lowered.diagnostics};
   }
   return answer(kept, cancellation, [&](DiagnosticSink& sink) -> std::optional<Plan> {
-    Subject copy = *lowered_[key_of(request.subject)]->value;  // the passes change it
+    Subject copy = *lowered.value;  // the passes change it
     std::optional<dag::Dag> dag = compilation_.compile(copy, {request.level, request.forward_only, {}}, sink);
     if (!dag) return std::nullopt;
     return Plan{std::move(copy.lowered.model), std::move(*dag)};

@@ -5,17 +5,20 @@
 //   Answer<Plan> plan = document->plan({.name = "net"}, {}, &cancellation);
 //   if (plan.value) show(plan.value->dag); else show(plan.status, plan.diagnostics);
 //
-// Guarantees: a text does not change under it, whatever happens to the workspace. A value of an answer stays where it is as long as the document. One
-// thread asks at a time; a Cancellation may be requested from any. A request that was cancelled, or for which memory did not suffice, leaves nothing
-// behind but time: it can be asked again.
+// Guarantees: a text does not change under it, whatever happens to the workspace. A value of an answer lives as long as the answer, within the
+// life of the document; of subjects and plans the document keeps the last few for who asks again, of everything else all. One thread asks at a time; a Cancellation may be
+// requested from any. A request that was cancelled, or for which memory did not suffice, leaves nothing behind but time: it can be asked again.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/service/compilation.h"
@@ -30,7 +33,7 @@ enum class Status : std::uint8_t { done, cancelled, out_of_memory };
 template <typename T>
 struct Answer {
   Status status = Status::done;
-  const T* value = nullptr;             // null: there is none, and the diagnostics say why
+  std::shared_ptr<const T> value;       // null: there is none, and the diagnostics say why
   std::vector<Diagnostic> diagnostics;  // of this request, without those of the requests that it rests on; none of one that was cancelled
 };
 
@@ -115,12 +118,41 @@ class Document {
   /// What a request gave, kept for who asks again.
   template <typename T>
   struct Kept {
-    std::unique_ptr<T> value;  // null: none
+    std::shared_ptr<const T> value;  // null: none
     std::vector<Diagnostic> diagnostics;
   };
-  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before.
+  /// What the last few requests of a kind gave, the newest first.
+  template <typename T>
+  class Recent {
+   public:
+    explicit Recent(std::size_t most) : most_(most) {}
+    /// Of that request: stays where it is until the next one.
+    std::unique_ptr<Kept<T>>& of(const std::string& request) {
+      const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each.first == request; });
+      if (found != kept_.end()) {
+        kept_.splice(kept_.begin(), kept_, found);
+      } else {
+        if (kept_.size() == most_) kept_.pop_back();
+        kept_.emplace_front(request, nullptr);
+      }
+      return kept_.front().second;
+    }
+    /// Gives back what can be made again. False: there was nothing.
+    bool forget() { return std::erase_if(kept_, [](const auto& each) { return each.second != nullptr; }) > 0; }
+
+   private:
+    const std::size_t most_;
+    std::list<std::pair<std::string, std::unique_ptr<Kept<T>>>> kept_;
+  };
+  /// A plan of 64 ranks and 256 microbatches takes about 50 MB, a subject a few.
+  static constexpr std::size_t kSubjects = 16, kPlans = 4;
+  /// Runs `work(sink)`, which gives a std::optional<T>, unless that was done before; where memory does not suffice, again without what is kept of other requests.
   template <typename T, typename Work>
   Answer<T> answer(std::unique_ptr<Kept<T>>& kept, const Cancellation* cancellation, const Work& work);
+  template <typename T, typename Work>
+  Answer<T> made(std::unique_ptr<Kept<T>>& kept, const Work& work);
+  /// Gives back all plans and subjects that nobody holds. False: there were none.
+  bool forget();
   /// Analyses what was not analysed; gives the program's diagnostics to nobody.
   bool analysed();
 
@@ -140,8 +172,8 @@ class Document {
   std::unique_ptr<Kept<std::vector<Use>>> uses_;
   std::unique_ptr<Kept<std::vector<CheckedSchedule>>> check_;
   std::map<std::string, std::unique_ptr<Kept<lower::Observations>>, std::less<>> observations_;  // by path
-  std::map<std::string, std::unique_ptr<Kept<Subject>>> lowered_;  // by request
-  std::map<std::string, std::unique_ptr<Kept<Plan>>> plans_;
+  Recent<Subject> lowered_{kSubjects};
+  Recent<Plan> plans_{kPlans};
 };
 
 }  // namespace piper::service

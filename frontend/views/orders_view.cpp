@@ -75,42 +75,54 @@ std::vector<std::vector<std::string>> order_labels(const passes::OrdersTable& ta
   return rows;
 }
 
-std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
-  using namespace llvm::json;
-  Array orders;
-  for (const Row& row : table.rows) {
-    Array ops;
-    for (const Op& op : row.ops) {
-      Object object{{"op", llvm::StringRef(pass_name(op.pass))}, {"region", op.region}, {"mb", op.mb}};
-      if (op.copy) object["copy"] = op.copy;
-      if (op.slice) object["slice"] = op.slice;
-      if (op.part) object["part"] = *op.part;
-      if (op.offloads) object["offloads"] = true;
-      if (op.fetches) object["fetches"] = true;
-      if (op.group) object["group"] = *op.group;
-      if (table.placement.empty()) {
-        Array devices;
+namespace {
+
+void write_operation(llvm::json::OStream& out, const Op& op, const passes::OrdersTable& table, const dag::Dag& dag) {
+  out.object([&] {
+    if (op.copy) out.attribute("copy", op.copy);
+    if (table.placement.empty()) {
+      out.attributeArray("devices", [&] {
         for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
-          if (dag.device_sets[op.devices].contains_device(coordinates_of(dag.mesh, rank))) devices.push_back(static_cast<std::int64_t>(rank));
+          if (dag.device_sets[op.devices].contains_device(coordinates_of(dag.mesh, rank))) out.value(static_cast<std::int64_t>(rank));
         }
-        object["devices"] = std::move(devices);
-      } else {
-        object["stage"] = *op.stage;
-      }
-      ops.push_back(std::move(object));
+      });
     }
-    orders.push_back(std::move(ops));
-  }
-  Object root{{"schema", 1}, {"ranks", static_cast<std::int64_t>(table.rows.size())}, {"microbatches", table.microbatches}};
-  if (table.stages) root["stages"] = table.stages;
-  if (!table.placement.empty()) {
-    Array placement;
-    for (const auto& copy : table.placement) placement.push_back(Array(copy));
-    root["placement"] = std::move(placement);
-  }
-  root["orders"] = std::move(orders);
+    if (op.fetches) out.attribute("fetches", true);
+    if (op.group) out.attribute("group", *op.group);
+    out.attribute("mb", op.mb);
+    if (op.offloads) out.attribute("offloads", true);
+    out.attribute("op", llvm::StringRef(pass_name(op.pass)));
+    if (op.part) out.attribute("part", *op.part);
+    out.attribute("region", op.region);
+    if (op.slice) out.attribute("slice", op.slice);
+    if (!table.placement.empty()) out.attribute("stage", *op.stage);
+  });
+}
+
+}  // namespace
+
+std::string orders_json(const passes::OrdersTable& table, const dag::Dag& dag) {
   std::string text;
-  llvm::raw_string_ostream(text) << Value(std::move(root));
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream out(stream);
+  out.object([&] {
+    out.attribute("microbatches", table.microbatches);
+    out.attributeArray("orders", [&] {
+      for (const Row& row : table.rows) {
+        out.array([&] {
+          for (const Op& op : row.ops) write_operation(out, op, table, dag);
+        });
+      }
+    });
+    if (!table.placement.empty()) {
+      out.attributeArray("placement", [&] {
+        for (const auto& copy : table.placement) out.value(llvm::json::Array(copy));
+      });
+    }
+    out.attribute("ranks", static_cast<std::int64_t>(table.rows.size()));
+    out.attribute("schema", 1);
+    if (table.stages) out.attribute("stages", table.stages);
+  });
   return text + "\n";
 }
 

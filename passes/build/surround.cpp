@@ -47,7 +47,6 @@ Contributions::Contributions(const Dag& dag) {
     homes_.push_back(std::max<std::size_t>(bucket.homes.size(), 1));
     slots += bucket.params.size() * homes_.back();
   }
-  const std::size_t work = num_work_nodes(dag);
   // Per body its gradient outputs, so that a node costs what it contributes.
   std::vector<std::vector<std::pair<std::uint32_t, ParamPlace>>> grads(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
@@ -60,22 +59,23 @@ Contributions::Contributions(const Dag& dag) {
     return first_slot_[place.bucket.index()] + place.index * homes_[place.bucket.index()] + home_of(dag.buckets[place.bucket.index()], node.devices);
   };
   first_.assign(slots + 1, 0);
-  for (std::size_t n = 0; n < work; ++n) {
-    for (const auto& [output, place] : grads[dag.nodes[n].body.index()]) ++first_[slot_of(dag.nodes[n], place) + 1];
+  for (const Node& node : dag.nodes) {
+    if (!runs_body(node.kind)) continue;
+    for (const auto& [output, place] : grads[node.body.index()]) ++first_[slot_of(node, place) + 1];
   }
   for (std::size_t s = 0; s < slots; ++s) first_[s + 1] += first_[s];
   ports_.resize(first_[slots]);
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-  for (std::size_t n = 0; n < work; ++n) {
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    if (!runs_body(dag.nodes[n].kind)) continue;
     for (const auto& [output, place] : grads[dag.nodes[n].body.index()]) ports_[next[slot_of(dag.nodes[n], place)]++] = {NodeId::at(n), output};
   }
 }
 
 void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
   const std::vector<ParamPlace> places = param_places(dag);
-  const std::size_t work = num_work_nodes(dag);
-  for (std::size_t n = 0; n < work; ++n) {
-    const Node& node = dag.nodes[n];
+  for (const Node& node : dag.nodes) {
+    if (!runs_body(node.kind)) continue;
     const std::vector<BodyPort>& inputs = dag.bodies[node.body.index()].inputs;
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].kind != PortKind::param) continue;
@@ -91,10 +91,7 @@ void connect_params(Dag& dag, std::span<const std::vector<NodeId>> left_by) {
 }
 
 void surround(Dag& dag) {
-  const std::size_t work = num_work_nodes(dag);
-  dag.nodes.resize(work);
-  dag.edges.resize(work == 0 ? 0 : dag.nodes.back().first_input + dag.nodes.back().num_inputs);
-  dag.comms.clear();
+  remove_surroundings(dag);
   Loads loads(dag);
   load_inputs(dag, loads);
   if (dag.forward_only) {

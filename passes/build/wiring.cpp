@@ -33,9 +33,11 @@ const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
   return entry == position_.end() ? nullptr : &producers_[entry->second];
 }
 
-std::size_t num_work_nodes(const Dag& dag) {
-  const auto end = std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return runs_body(node.kind); });
-  return static_cast<std::size_t>(end - dag.nodes.begin());
+void remove_surroundings(Dag& dag) {
+  // They were added behind the work, which nothing but edges refers to them from.
+  dag.nodes.erase(std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return runs_body(node.kind); }), dag.nodes.end());
+  dag.edges.resize(dag.nodes.empty() ? 0 : dag.nodes.back().first_input + dag.nodes.back().num_inputs);
+  dag.comms.clear();
 }
 
 namespace {
@@ -92,8 +94,7 @@ std::vector<ChunkId> owners(const Dag& dag) {
 }  // namespace
 
 void wire(Dag& dag) {
-  dag.nodes.resize(num_work_nodes(dag));
-  dag.comms.clear();
+  remove_surroundings(dag);
   dag.edges.clear();
   const Producers producers(dag);
   const Instances instances(dag);

@@ -29,8 +29,8 @@ class Producers {
   std::vector<Producer> producers_;
 };
 
-/// The number of compute nodes: they come first, the nodes around them follow.
-std::size_t num_work_nodes(const dag::Dag& dag);
+/// Removes every node but those that run bodies, with its edges. Inputs that it gave to these are not made anew.
+void remove_surroundings(dag::Dag& dag);
 
 /// Removes every node but the compute nodes and gives these all their inputs. Inputs of the model and parameters have no source yet.
 void wire(dag::Dag& dag);

@@ -227,14 +227,14 @@ void CommunicationBuilder::gather_parameters(std::vector<std::vector<NodeId>>& l
   const std::vector<ParamPlace> places = param_places(dag_);
   std::vector<std::vector<bool>> read(dag_.buckets.size());
   for (std::size_t b = 0; b < read.size(); ++b) read[b].resize(dag_.buckets[b].homes.size());
-  const std::size_t work = num_work_nodes(dag_);
-  for (std::size_t n = 0; n < work; ++n) {
-    for (const BodyPort& port : dag_.bodies[dag_.nodes[n].body.index()].inputs) {
+  for (const Node& node : dag_.nodes) {
+    if (!runs_body(node.kind)) continue;
+    for (const BodyPort& port : dag_.bodies[node.body.index()].inputs) {
       if (port.kind != PortKind::param) continue;
       const std::size_t b = places[port.param.index()].bucket.index();
       const std::vector<DeviceSetId>& homes = dag_.buckets[b].homes;
       if (!dag_.cuts_parameters(dag_.buckets[b])) continue;
-      const auto home = std::find(homes.begin(), homes.end(), dag_.nodes[n].devices);
+      const auto home = std::find(homes.begin(), homes.end(), node.devices);
       if (home != homes.end()) read[b][static_cast<std::size_t>(home - homes.begin())] = true;
     }
   }
@@ -351,10 +351,7 @@ bool CommunicationBuilder::report_loss(tensor::LossId loss) {
 }
 
 bool CommunicationBuilder::run() {
-  const std::size_t work = num_work_nodes(dag_);
-  dag_.nodes.resize(work);
-  dag_.edges.resize(work == 0 ? 0 : dag_.nodes.back().first_input + dag_.nodes.back().num_inputs);
-  dag_.comms.clear();
+  remove_surroundings(dag_);
   dag_.level = Level::communicating;
   add_messages(dag_);
   loads_.emplace(dag_);
@@ -389,8 +386,7 @@ void keep_all(tensor::Graph& graph) {
 bool communicate(Dag& dag, DiagnosticSink& sink) { return CommunicationBuilder(dag, sink).run(); }
 
 void drop_backward(Dag& dag) {
-  dag.nodes.resize(num_work_nodes(dag));
-  std::erase_if(dag.nodes, [](const Node& node) { return node.pass != Pass::F; });
+  std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind) || node.pass != Pass::F; });
   dag.forward_only = true;
   std::vector<bool> used(dag.bodies.size());
   for (const Node& node : dag.nodes) used[node.body.index()] = true;

@@ -32,15 +32,16 @@ Port Loads::of(tensor::InputId input, const Node& reader, LayoutId layout) {
 }
 
 void load_inputs(Dag& dag, Loads& loads) {
-  const std::size_t work = num_work_nodes(dag);
+  const std::size_t present = dag.nodes.size();  // loads are added behind them
   std::vector<std::vector<std::uint32_t>> input_ports(dag.bodies.size());
   for (std::size_t b = 0; b < dag.bodies.size(); ++b) {
     for (std::uint32_t i = 0; i < dag.bodies[b].inputs.size(); ++i) {
       if (dag.bodies[b].inputs[i].input.valid()) input_ports[b].push_back(i);
     }
   }
-  for (std::size_t n = 0; n < work; ++n) {
+  for (std::size_t n = 0; n < present; ++n) {
     const Node reader = dag.nodes[n];
+    if (!runs_body(reader.kind)) continue;
     const Body& body = dag.bodies[reader.body.index()];
     for (const std::uint32_t port : input_ports[reader.body.index()]) {
       const LayoutId layout = dag.level < Level::placed ? LayoutId() : body.graph.value(body.inputs[port].value).layout;
@@ -104,9 +105,8 @@ std::vector<std::int32_t> count_ports(const Dag& dag, tensor::LossId loss) {
 std::vector<DeviceSetId> count_readers(const Dag& dag, tensor::LossId loss) {
   const std::vector<std::int32_t> port = count_ports(dag, loss);
   std::vector<DeviceSetId> sets;
-  const std::size_t work = num_work_nodes(dag);
-  for (std::size_t n = 0; n < work; ++n) {
-    const Node& node = dag.nodes[n];
+  for (const Node& node : dag.nodes) {
+    if (!runs_body(node.kind)) continue;
     if (port[node.body.index()] >= 0 && std::find(sets.begin(), sets.end(), node.devices) == sets.end()) sets.push_back(node.devices);
   }
   return sets;
@@ -114,9 +114,8 @@ std::vector<DeviceSetId> count_readers(const Dag& dag, tensor::LossId loss) {
 
 void connect_counts(Dag& dag, tensor::LossId loss, std::span<const Port> counts) {
   const std::vector<std::int32_t> port = count_ports(dag, loss);
-  const std::size_t work = num_work_nodes(dag);
-  for (std::size_t n = 0; n < work; ++n) {
-    const Node& node = dag.nodes[n];
+  for (const Node& node : dag.nodes) {
+    if (!runs_body(node.kind)) continue;
     const std::int32_t p = port[node.body.index()];
     if (p < 0) continue;
     dag.edges[node.first_input + static_cast<std::uint32_t>(p)].source = counts.size() == 1 ? counts[0] : counts[node.devices.index()];

@@ -463,8 +463,9 @@ class Application {
   void check_complete() {
     if (by_set_.empty()) {
       by_set_.resize(dag_.device_sets.size());
-      const std::size_t work = num_work_nodes(dag_);
-      for (std::size_t i = 0; i < work; ++i) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
+      for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+        if (runs_body(dag_.nodes[i].kind)) by_set_[dag_.nodes[i].devices.index()].push_back(NodeId::at(i));
+      }
     }
     std::vector<NodeId> missing;
     for (std::size_t set = 0; set < by_set_.size(); ++set) {

@@ -33,10 +33,13 @@ class Simulation {
     out_.source = Timeline::Source::plan;
     number();
     connect();
-    times_ = shares() ? run_sharing_clock(network_, sharing()) : run_clock(network_);
+    times_ = shares() ? run_sharing_clock(network_, sharing(), *dag_.context) : run_clock(network_, *dag_.context);
     dag_.context->poll();
     operation_of_.assign(dag_.nodes.size(), kNone);
-    for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) add_rank(rank);
+    for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) {
+      dag_.context->poll();
+      add_rank(rank);
+    }
     explain_waits();
     add_messages();
     for (std::uint32_t rank = 0; rank < classes_.size(); ++rank) add_memory(rank);

@@ -37,13 +37,15 @@ class Leaving {
 
 }  // namespace
 
-Times run_clock(const Network& network) {
+Times run_clock(const Network& network, const Context& context) {
   const std::size_t count = network.duration.size();
   std::vector<Timed> states(count);
   for (const Link& link : network.links) ++states[link.to].missing;
   const Leaving leaving(network);
   Times times;
+  std::size_t taken = 0;
   times.order = take_in_order(network, states, [&](std::uint32_t activity, const auto& to) {
+    if (++taken % kNodesPerPoll == 0) context.poll();
     for (const std::uint32_t link : leaving.of(activity)) to(network.links[link].to, link);
   });
   times.start.resize(count);

@@ -7,10 +7,12 @@
 //   Network network;                       // 0 takes 1, 1 takes 2 and starts 0.5 after the end of 0
 //   network.duration = {1, 2};
 //   network.links = {{0, 1, 0.5}};
-//   run_clock(network).start[1] == 1.5
+//   run_clock(network, context).start[1] == 1.5
 
 #include <cstdint>
 #include <vector>
+
+#include "ir/context.h"
 
 namespace piper::passes {
 
@@ -34,7 +36,8 @@ struct Times {
   bool complete() const { return order.size() == start.size(); }
 };
 
-Times run_clock(const Network& network);
+/// Polls the context, as all clocks do.
+Times run_clock(const Network& network, const Context& context);
 
 /// The loop of the clock, for graphs of other shapes and other kinds of time: takes each activity when all before it have been taken, first come first served.
 /// A State has `missing`, the links into it that were not followed yet; `leave(graph, activity)` says what its successors see, and `arrive(graph, left, link)`

@@ -2,18 +2,23 @@
 
 #include <algorithm>
 #include <limits>
+#include <queue>
+#include <utility>
 
 namespace piper::passes {
 
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Ends that are closer, in parts of the time, are one event: they differ by rounding.
+constexpr double kSameTime = 1e-14;
 
 class Clock {
  public:
   Clock(const Network& network, const Sharing& sharing)
       : network_(network), sharing_(sharing), missing_(network.duration.size(), 0), first_(network.duration.size() + 1, 0), leaving_(network.links.size()),
-        transfers_(sharing.overlap.size(), 0), load_(sharing.capacity.size(), 0), left_(sharing.capacity.size(), 0) {
+        running_(network.duration.size()), working_(sharing.overlap.size()), transfers_(sharing.overlap.size(), 0), load_(sharing.capacity.size(), 0),
+        left_(sharing.capacity.size(), 0) {
     const std::size_t count = network.duration.size();
     times_.start.resize(count, 0);
     times_.finish.resize(count, 0);
@@ -27,45 +32,77 @@ class Clock {
     for (std::uint32_t i = 0; i < network.links.size(); ++i) leaving_[next[network.links[i].from]++] = i;
   }
 
-  Times run() {
+  Times run(const Context& context) {
     for (std::uint32_t each = 0; each < missing_.size(); ++each) {
       if (missing_[each] == 0) begin(each);
     }
-    while (!running_.empty()) {
-      find_rates();
-      double step = kInfinity;
-      for (const Running& each : running_) step = std::min(step, time_left(each));
-      advance(step);
+    while (find_next()) {
+      context.poll();
+      take_ends();
+      if (std::exchange(moving_changed_, false)) find_rates();
     }
     return std::move(times_);
   }
 
  private:
-  /// What is left of an activity: seconds of latency or work, then bytes.
+  /// What is left of an activity since a time: seconds of latency or work, then bytes.
   struct Running {
+    double left = 0, since = 0, rate = 0;
+    std::uint32_t version = 0;
+    bool moves = false;  // bytes
+  };
+  /// When it ends, unless its rate changes: then it has another version.
+  struct End {
+    double time;
+    std::uint32_t activity, version;
+    bool operator<(const End& other) const { return time > other.time; }
+  };
+  /// A transfer that moves bytes, while the parts are found.
+  struct Moving {
     std::uint32_t activity = 0;
-    double seconds = 0, bytes = 0, rate = 1;
+    double rate = 0;
     bool frozen = false;
   };
 
   bool is_transfer(std::uint32_t activity) const { return sharing_.transfer[activity].most > 0; }
 
+  void run_for(std::uint32_t activity, double left, double rate) {
+    Running& running = running_[activity];
+    running = {left, now_, rate, running.version + 1, running.moves};
+    ends_.push({left > 0 ? now_ + left / rate : now_, activity, running.version});
+  }
+
+  void run_at(std::uint32_t activity, double rate) {
+    const Running& running = running_[activity];
+    if (rate != running.rate) run_for(activity, std::max(0.0, running.left - (now_ - running.since) * running.rate), rate);
+  }
+
+  /// Work is slower beside transfers.
+  double work_rate(std::uint32_t rank) const { return transfers_[rank] > 0 ? 1 / sharing_.overlap[rank] : 1; }
+
   void begin(std::uint32_t activity) {
     times_.start[activity] = now_;
     times_.order.push_back(activity);
-    const Sharing::Transfer& transfer = sharing_.transfer[activity];
-    if (!is_transfer(activity)) {
-      running_.push_back({activity, network_.duration[activity], 0});
+    if (is_transfer(activity)) {
+      for (const std::uint32_t rank : sharing_.ranks[activity]) {
+        ++transfers_[rank];
+        for (const std::uint32_t work : working_[rank]) run_at(work, work_rate(rank));
+      }
+      run_for(activity, sharing_.transfer[activity].latency, 1);
       return;
     }
-    for (const std::uint32_t rank : sharing_.ranks[activity]) ++transfers_[rank];
-    running_.push_back({activity, transfer.latency, transfer.bytes});
+    const std::uint32_t rank = sharing_.ranks[activity].front();
+    working_[rank].push_back(activity);
+    run_for(activity, network_.duration[activity], work_rate(rank));
   }
 
   void end(std::uint32_t activity) {
     times_.finish[activity] = now_;
     if (is_transfer(activity)) {
-      for (const std::uint32_t rank : sharing_.ranks[activity]) --transfers_[rank];
+      for (const std::uint32_t rank : sharing_.ranks[activity]) {
+        --transfers_[rank];
+        for (const std::uint32_t work : working_[rank]) run_at(work, work_rate(rank));
+      }
     }
     for (std::uint32_t i = first_[activity]; i < first_[activity + 1]; ++i) {
       const std::uint32_t link = leaving_[i], to = network_.links[link].to;
@@ -76,88 +113,97 @@ class Clock {
     }
   }
 
-  double time_left(const Running& each) const {
-    if (each.seconds > 0) return each.seconds / each.rate;
-    return each.bytes > 0 ? each.bytes / each.rate : 0;
+  /// Goes to the next end. False: nothing runs.
+  bool find_next() {
+    while (!ends_.empty() && !is_current(ends_.top())) ends_.pop();
+    if (ends_.empty()) return false;
+    now_ = ends_.top().time;
+    return true;
+  }
+  bool is_current(const End& end) const { return end.version == running_[end.activity].version; }
+
+  /// All that ends now; of a transfer whose latency is over the bytes begin to move.
+  void take_ends() {
+    over_.clear();
+    for (; !ends_.empty() && ends_.top().time <= now_ * (1 + kSameTime); ends_.pop()) {
+      if (!is_current(ends_.top())) continue;
+      const std::uint32_t activity = ends_.top().activity;
+      Running& running = running_[activity];
+      const double bytes = sharing_.transfer[activity].bytes;
+      if (is_transfer(activity) && !running.moves && bytes > 0) {
+        running = {bytes, now_, 0, running.version + 1, true};
+        moving_.push_back({activity});
+        moving_changed_ = true;
+        continue;
+      }
+      // What has ended is not sped up by what ends with it.
+      if (running.moves) {
+        std::erase_if(moving_, [&](const Moving& each) { return each.activity == activity; });
+        moving_changed_ = true;
+      } else if (!is_transfer(activity)) {
+        std::erase(working_[sharing_.ranks[activity].front()], activity);
+      }
+      over_.push_back(activity);
+    }
+    std::sort(over_.begin(), over_.end());
+    for (const std::uint32_t activity : over_) end(activity);
   }
 
-  /// Work is slower beside transfers. Of transfers that move bytes the slowest links say first what their users have, and the others share what is left.
+  /// Of transfers that move bytes the slowest links say first what their users have, and the others share what is left.
   void find_rates() {
     std::fill(load_.begin(), load_.end(), 0);
     left_ = sharing_.capacity;
-    std::size_t open = 0;
-    for (Running& each : running_) {
-      each.frozen = true;
-      each.rate = 1;
-      if (!is_transfer(each.activity)) {
-        const std::uint32_t rank = sharing_.ranks[each.activity].front();
-        if (transfers_[rank] > 0) each.rate = 1 / sharing_.overlap[rank];
-      } else if (each.seconds <= 0 && each.bytes > 0) {
-        each.frozen = false;
-        ++open;
-        for (const auto& [link, devices] : sharing_.transfer[each.activity].uses) load_[link] += devices;
-      }
+    for (Moving& each : moving_) {
+      each.frozen = false;
+      for (const auto& [link, devices] : sharing_.transfer[each.activity].uses) load_[link] += devices;
     }
-    while (open > 0) {
+    for (std::size_t open = moving_.size(); open > 0;) {
       double least = kInfinity;
-      for (const Running& each : running_) {
+      for (const Moving& each : moving_) {
         if (!each.frozen) least = std::min(least, part_of(each));
       }
-      for (Running& each : running_) {
+      fixed_.clear();
+      for (Moving& each : moving_) {
         if (each.frozen || part_of(each) > least) continue;
         each.rate = least;
         each.frozen = true;
-        frozen_.push_back(each.activity);
-        --open;
+        fixed_.push_back(each.activity);
       }
-      for (const std::uint32_t activity : frozen_) {
+      open -= fixed_.size();
+      for (const std::uint32_t activity : fixed_) {
         for (const auto& [link, devices] : sharing_.transfer[activity].uses) {
           load_[link] -= devices;
           left_[link] = std::max(0.0, left_[link] - devices * least);
         }
       }
-      frozen_.clear();
     }
+    for (const Moving& each : moving_) run_at(each.activity, each.rate);
   }
 
-  double part_of(const Running& each) const {
+  double part_of(const Moving& each) const {
     const Sharing::Transfer& transfer = sharing_.transfer[each.activity];
     double part = transfer.most;
     for (const auto& [link, devices] : transfer.uses) part = std::min(part, left_[link] / load_[link]);
     return part;
   }
 
-  void advance(double step) {
-    now_ += step;
-    std::vector<Running> over;
-    std::erase_if(running_, [&](Running& each) {
-      const bool reached = time_left(each) <= step;
-      if (each.seconds > 0) {
-        each.seconds = reached ? 0 : each.seconds - step * each.rate;
-      } else {
-        each.bytes = reached ? 0 : each.bytes - step * each.rate;
-      }
-      const bool ends = each.seconds <= 0 && each.bytes <= 0;
-      if (ends) over.push_back(each);
-      return ends;
-    });
-    std::sort(over.begin(), over.end(), [](const Running& a, const Running& b) { return a.activity < b.activity; });
-    for (const Running& each : over) end(each.activity);
-  }
-
   const Network& network_;
   const Sharing& sharing_;
   std::vector<std::uint32_t> missing_, first_, leaving_;
-  std::vector<std::uint32_t> transfers_;  // that run on a rank
-  std::vector<double> load_, left_;       // per link: devices of open transfers, and what is not given to others
-  std::vector<std::uint32_t> frozen_;
-  std::vector<Running> running_;
+  std::vector<Running> running_;                       // per activity
+  std::priority_queue<End> ends_;
+  std::vector<std::vector<std::uint32_t>> working_;    // per rank: the work that runs
+  std::vector<std::uint32_t> transfers_;               // per rank: how many run
+  std::vector<Moving> moving_;
+  bool moving_changed_ = false;
+  std::vector<double> load_, left_;                    // per link: devices of open transfers, and what is not given to others
+  std::vector<std::uint32_t> over_, fixed_;
   Times times_;
   double now_ = 0;
 };
 
 }  // namespace
 
-Times run_sharing_clock(const Network& network, const Sharing& sharing) { return Clock(network, sharing).run(); }
+Times run_sharing_clock(const Network& network, const Sharing& sharing, const Context& context) { return Clock(network, sharing).run(context); }
 
 }  // namespace piper::passes

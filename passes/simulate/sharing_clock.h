@@ -4,10 +4,11 @@
 //   Sharing sharing;
 //   sharing.capacity = {12e9};                                             // of one link, in bytes per second
 //   sharing.transfer = {{.latency = 5e-6, .bytes = 1e6, .most = 12e9, .uses = {{0, 2}}}, ...};  // two devices at once: half of it each
-//   run_sharing_clock(network, sharing)
+//   run_sharing_clock(network, sharing, context)
 //
 // The parts are max-min fair: a transfer that cannot use its part, because another link holds it up, leaves the rest to the others. Events are handled one after the
-// other, each in time linear in what runs then.
+// other: an end of work or of a latency in time logarithmic in what runs,
+// a change of the transfers that move bytes in time linear in these, for each part that differs.
 
 #include <utility>
 #include <vector>
@@ -30,6 +31,6 @@ struct Sharing {
 };
 
 /// `network.duration` is that of work; its links have no latency.
-Times run_sharing_clock(const Network& network, const Sharing& sharing);
+Times run_sharing_clock(const Network& network, const Sharing& sharing, const Context& context);
 
 }  // namespace piper::passes

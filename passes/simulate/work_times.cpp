@@ -34,7 +34,7 @@ WorkTimes::WorkTimes(const Dag& dag, const WorkGraph& graph, const RoleTable& ro
       link(unit, to, apart ? rules.latency : 0);
     }
   }
-  times_ = run_clock(network_);
+  times_ = run_clock(network_, *dag.context);
 }
 
 std::vector<bool> WorkTimes::started() const {

@@ -1,6 +1,8 @@
 // Metrics of runs: what is read of them, and what is left out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "frontend/pictures/metrics.h"
 #include "llvm/Support/JSON.h"
 #include "tests/pictures/xml.h"
@@ -62,6 +64,36 @@ TEST(Metrics, AreDrawnWhateverTheyAre) {
     EXPECT_LT(svg.size(), 20000u);
     EXPECT_TRUE(static_cast<bool>(llvm::json::parse(pictures::metrics_json(metrics))));
   }
+}
+
+/// The curve of a picture, as its points and where it begins anew.
+std::string path_of(const std::string& svg) {
+  const std::size_t begin = svg.find(" d=\"M") + 4;
+  return svg.substr(begin, svg.find('"', begin) - begin);
+}
+
+pictures::MetricsStep step_of(std::int64_t step, double loss) {
+  pictures::MetricsStep made;
+  made.step = step;
+  made.loss = loss;
+  return made;
+}
+
+TEST(Metrics, ImagesOfLongRunsKeepWhatCanBeSeen) {
+  pictures::Metrics metrics;
+  for (std::int64_t step = 1; step <= 20; ++step) metrics.training.push_back(step_of(step, 1.0 / static_cast<double>(step)));
+  const std::string small = path_of(pictures::metrics_svg(metrics, "run"));
+  EXPECT_EQ(std::count(small.begin(), small.end(), 'L'), 19);
+
+  metrics.training.clear();
+  for (std::int64_t step = 1; step <= 200000; ++step) {
+    if (step > 50000 && step <= 52000) continue;
+    metrics.training.push_back(step_of(step, step == 100001 ? 9.0 : step == 150001 ? -1.0 : 2.0 + static_cast<double>(step % 7) / 10));
+  }
+  const std::string svg = pictures::metrics_svg(metrics, "run"), path = path_of(svg);
+  EXPECT_LT(svg.size(), 200000u);
+  EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 2);
+  for (const char* height : {" 40L", " 360L"}) EXPECT_NE(path.find(height), std::string::npos) << height;  // the greatest and the least of all
 }
 
 }  // namespace

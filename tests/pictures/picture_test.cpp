@@ -78,6 +78,23 @@ std::string inflated(llvm::StringRef blob, llvm::StringRef encoding) {
   return {bytes.begin(), bytes.end()};
 }
 
+std::vector<std::string> unpack_texts(const std::string& bytes, const llvm::json::Object& place) {
+  std::vector<std::string> texts;
+  const std::size_t first = static_cast<std::size_t>(*place.getInteger("at")), end = first + static_cast<std::size_t>(*place.getInteger("size"));
+  for (std::size_t at = first; at < end; at += texts.back().size() + 1) texts.emplace_back(bytes.c_str() + at);
+  return texts;
+}
+
+TEST(Packed, TextsReadBackAsTheyWere) {
+  const std::vector<std::vector<std::string>> all = {{}, {""}, {"stage[0]", "", "a/b.pipe:3"}, {"\u00e9"}};
+  pictures::Packer packer;
+  packer.add(std::vector<std::int64_t>{1, 2, 3});
+  std::vector<llvm::json::Object> places;
+  for (const auto& texts : all) places.push_back(packer.add_texts(texts));
+  const std::string bytes = inflated(packer.text(), packer.encoding());
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(unpack_texts(bytes, places[i]), all[i]) << i;
+}
+
 TEST(Packed, ReadsBackAsItWas) {
   const std::vector<std::vector<std::int64_t>> integers = {{}, {0}, {5, -5, 5}, {0, 1, 63, 64, 127, 128, -1, -64, -65}, {(std::int64_t{1} << 52), -(std::int64_t{1} << 52), 0}};
   const std::vector<std::vector<double>> times = {{}, {0, 0}, {0, 1, 2.5, 1e6}, {0.1, 0.3, 12.7}, {1e-10, 3e-10}, {1.0 / 3, 2.0 / 7, 1e3}, {1e-6, 5}};
@@ -185,8 +202,9 @@ TEST(Page, SaysWhatEachEntryReadsAndIsCalled) {
       }
       EXPECT_EQ(std::any_of(picture.cells.begin(), picture.cells.end(), [](const std::string& name) { return name.ends_with("1/2"); }), sliced);
       // As the page puts names together (`cellOf` of page.js).
+      const std::vector<std::string> names = unpack_texts(bytes, *one.getObject("names"));
       for (std::size_t id = 0; id < picture.cells.size(); ++id) {
-        std::string name = (*one.getArray("names"))[static_cast<std::size_t>(cell[id])].getAsString()->str();
+        std::string name = names[static_cast<std::size_t>(cell[id])];
         if (pass[id] > 0) name += std::to_string(static_cast<int>(mb[id]));
         if (pass[id] > 0 && slice[id] > 0) name += "/" + std::to_string(static_cast<int>(slice[id]));
         if (pass[id] > 0 && part[id] > 0) name += "#" + std::to_string(static_cast<int>(part[id]) - 1);

@@ -258,13 +258,14 @@ TEST(Machine, WorkIsSlowerBesideCommunication) {
 
 TEST(SharingClock, PartsAreMaxMinFair) {
   // 0 and 1 share link 0 of 12; 1 has at most 2, so 0 has the rest. 2 is alone on link 1. 3 begins after 1.
+  const Context context;
   passes::Network network{{0, 0, 0, 5}, {{1, 3, 0}}};
   passes::Sharing sharing;
   sharing.capacity = {12, 3};
   sharing.transfer = {{0, 100, 100, {{0, 1}}}, {1, 4, 2, {{0, 1}}}, {0, 6, 10, {{1, 2}}}, {}};
   sharing.ranks = {{0}, {0}, {1}, {1}};
   sharing.overlap = {1, 2};
-  const passes::Times times = run_sharing_clock(network, sharing);
+  const passes::Times times = run_sharing_clock(network, sharing, context);
   ASSERT_TRUE(times.complete());
   EXPECT_NEAR(times.finish[1], 3, kExact);                   // latency 1, then 4 bytes at 2
   EXPECT_NEAR(times.finish[0], 3 + (100 - 12 - 20) / 12.0, kExact);  // 12 a second alone, 10 beside 1
@@ -276,13 +277,14 @@ TEST(SharingClock, PartsAreMaxMinFair) {
 
 /// What a transfer of several devices cannot use is left over as often as it has devices.
 TEST(SharingClock, DevicesOfATransferCount) {
+  const Context context;
   passes::Network network{{0, 0}, {}};
   passes::Sharing sharing;
   sharing.capacity = {12};
   sharing.transfer = {{0, 4, 2, {{0, 2}}}, {0, 80, 100, {{0, 1}}}};
   sharing.ranks = {{0}, {1}};
   sharing.overlap = {1, 1};
-  const passes::Times times = run_sharing_clock(network, sharing);
+  const passes::Times times = run_sharing_clock(network, sharing, context);
   EXPECT_NEAR(times.finish[0], 2, kExact);
   EXPECT_NEAR(times.finish[1], 2 + (80 - 2 * 8) / 12.0, kExact);  // 8 a second beside the two that take 2 each
 }
@@ -304,6 +306,37 @@ TEST(SharingClock, IsThePlainClockWhereNothingIsShared) {
       ASSERT_NEAR(other.finish[entry], plain.finish[entry], kExact) << name;
     }
   }
+}
+
+/// Work that ends with a transfer beside it is not timed again, so that it would end twice.
+TEST(SharingClock, WhatEndsWithATransferIsOver) {
+  const Context context;
+  // 0 sends 2 bytes from the rank of 1, which works 2 seconds at half speed; 2 follows both.
+  passes::Network network{{0, 1, 4}, {{0, 2, 0}, {1, 2, 0}}};
+  passes::Sharing sharing;
+  sharing.capacity = {1};
+  sharing.transfer = {{0, 2, 1, {{0, 1}}}, {}, {}};
+  sharing.ranks = {{0}, {0}, {0}};
+  sharing.overlap = {2};
+  const passes::Times times = run_sharing_clock(network, sharing, context);
+  EXPECT_NEAR(times.finish[0], 2, kExact);
+  EXPECT_NEAR(times.finish[1], 2, kExact);
+  EXPECT_NEAR(times.finish[2], 6, kExact);
+  EXPECT_EQ(times.cause[2], 0u);
+}
+
+TEST(Clocks, AreCancelled) {
+  Cancellation cancellation;
+  cancellation.request();
+  Context context;
+  context.cancellation = &cancellation;
+  passes::Network network{std::vector<double>(kNodesPerPoll, 1), {}};
+  EXPECT_THROW(run_clock(network, context), Cancelled);
+  passes::Sharing sharing;
+  sharing.overlap = {1};
+  sharing.transfer.resize(kNodesPerPoll);
+  sharing.ranks.assign(kNodesPerPoll, {0});
+  EXPECT_THROW(run_sharing_clock(network, sharing, context), Cancelled);
 }
 
 // ---- groups

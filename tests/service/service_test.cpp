@@ -235,17 +235,18 @@ class FiresAfter : public Cancellation {
   mutable std::atomic<std::ptrdiff_t> left_;
 };
 
-/// Has no memory at its n-th poll.
+/// Has no memory from its n-th poll on, for so many of them.
 class StarvesAfter : public Cancellation {
  public:
-  explicit StarvesAfter(std::ptrdiff_t polls) : left_(polls) {}
+  explicit StarvesAfter(std::ptrdiff_t polls, std::ptrdiff_t times = 1'000'000) : left_(polls), times_(times) {}
   bool requested() const override {
-    if (--left_ == 0) throw std::bad_alloc();
+    if (--left_ <= 0 && left_ > -times_) throw std::bad_alloc();
     return false;
   }
 
  private:
   mutable std::atomic<std::ptrdiff_t> left_;
+  const std::ptrdiff_t times_;
 };
 
 /// Every request is ended at every one of its polls in turn, on one document, and gives in the end what it gives to others.
@@ -277,6 +278,36 @@ void end_everywhere(Status wanted, std::size_t diagnostics, std::ptrdiff_t least
 TEST(Cancellation, EndsARequestAtEveryPoll) { end_everywhere<FiresAfter>(Status::cancelled, 0, 10); }
 
 TEST(LackOfMemory, EndsARequestAndNotTheService) { end_everywhere<StarvesAfter>(Status::out_of_memory, 1, 10); }
+
+PlanRequest zb_h1(const std::string& microbatches) { return {{"", {{"p", "2"}, {"m", microbatches}}}}; }
+
+/// What is kept for who asks again is given back before a request fails.
+TEST(LackOfMemory, TakesWhatIsKeptOfOtherRequests) {
+  const source::MemoryFileSystem files = disk();
+  Workspace workspace(files);
+  const auto document = workspace.document("zb_h1");
+  const std::weak_ptr<const Plan> kept = document->plan(zb_h1("4")).value;
+  EXPECT_FALSE(kept.expired());
+  const StarvesAfter once(3, 1);
+  EXPECT_EQ(document->plan(zb_h1("6"), &once).status, Status::done);
+  EXPECT_TRUE(kept.expired());
+}
+
+TEST(Document, KeepsTheLastPlansAlone) {
+  const source::MemoryFileSystem files = disk();
+  Workspace workspace(files);
+  const auto document = workspace.document("zb_h1");
+  const std::weak_ptr<const Plan> first = document->plan(zb_h1("2")).value;
+  const std::shared_ptr<const Plan> held = document->plan(zb_h1("3")).value;
+  const std::string text = dag::print(held->dag);
+  for (int m = 4; m < 30; ++m) {
+    const std::weak_ptr<const Plan> before = document->plan(zb_h1(std::to_string(m))).value;
+    EXPECT_EQ(document->plan(zb_h1(std::to_string(m))).value, before.lock()) << m;
+  }
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(dag::print(held->dag), text);
+  EXPECT_EQ(dag::print(document->plan(zb_h1("3")).value->dag), text);
+}
 
 /// Says when it is polled the n-th time, and waits until it was requested.
 class Meets : public Cancellation {

@@ -7,19 +7,26 @@ function columnReader(bytes) {
     const out = new Float64Array(count);
     let before = 0;
     for (let i = 0; i < count; ++i) {
-      let value = 0, factor = 1, byte;
+      let byte = bytes[at++];
+      if (byte < 128) {  // most are
+        out[i] = before += byte & 1 ? -((byte + 1) >> 1) : byte >> 1;
+        continue;
+      }
+      let value = byte & 127, factor = 128;
       do {
         byte = bytes[at++];
         value += (byte & 127) * factor;
         factor *= 128;
       } while (byte > 127);
-      before += value % 2 ? -(value + 1) / 2 : value / 2;
-      out[i] = before;
+      out[i] = before += value % 2 ? -(value + 1) / 2 : value / 2;
     }
     if (tick) for (let i = 0; i < count; ++i) out[i] *= tick;
     return out;
   };
 }
+
+/** The texts of packed.h. */
+const textsOf = (bytes, {at, size}) => size ? new TextDecoder().decode(bytes.subarray(at, at + size - 1)).split("\0") : [];
 
 async function unpack(data) {
   const text = atob(data.blob), raw = new Uint8Array(text.length);
@@ -29,8 +36,10 @@ async function unpack(data) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** A picture of the data with its columns read: start, end, and where bars share the height of their lane. */
-function readPicture(picture, read) {
+/** A picture of the data with its texts and columns read: start, end, and where bars share the height of their lane. */
+function readPicture(picture, bytes) {
+  const read = columnReader(bytes);
+  for (const name of ["names", "places"]) picture[name] = textsOf(bytes, picture[name]);
   for (const [name, place] of Object.entries(picture.columns)) picture[name] = read(place);
   const count = picture.step.length;
   picture.start = new Float64Array(count);
@@ -164,6 +173,7 @@ class Panel {
     this.over.addEventListener("pointerleave", () => this.hover(-1));
     this.over.addEventListener("dblclick", () => this.page.setView(this, 0, this.page.longest(this)));
     panel.addEventListener("keydown", (event) => this.key(event));
+    this.watch(panel);
   }
 
   get width() { return Math.max(1, this.bars.clientWidth - LEFT - RIGHT); }
@@ -185,6 +195,7 @@ class Panel {
   }
 
   draw() {
+    this.waiting = false;
     const p = this.p, context = this.begin(this.bars), paint = this.page.paint, ratio = window.devicePixelRatio || 1;
     context.font = "11px system-ui,sans-serif";
     p.ranks.forEach((rank, r) => {
@@ -493,12 +504,11 @@ class Panel {
 
 class Page {
   constructor(data, bytes) {
-    const read = columnReader(bytes);
     this.why = data.why;
     if (PASSES.length === 1) PASSES.push(...data.passes);
     this.colours = data.shades.flatMap((shade) => shade.colours);
     this.rgb = this.colours.map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
-    this.panels = data.pictures.map((picture) => new Panel(this, readPicture(picture, read)));
+    this.panels = data.pictures.map((picture) => new Panel(this, readPicture(picture, bytes)));
     this.legend(data);
     document.getElementById("scales").hidden = this.panels.length < 2;
     for (const name of ["critical", "messages"]) document.getElementById(name).addEventListener("change", () => this.panels.forEach((panel) => panel.drawOver()));
@@ -558,13 +568,20 @@ class Page {
 }
 
 /** One drawing per frame, however many events ask for one. */
+/** Draws before the next frame; a panel out of sight when it comes into sight. */
 Panel.prototype.later = function () {
   if (this.waiting) return;
   this.waiting = true;
-  requestAnimationFrame(() => {
-    this.waiting = false;
-    this.draw();
-  });
+  if (!this.inSight) return;
+  requestAnimationFrame(() => this.draw());
+};
+
+Panel.prototype.watch = function (element) {
+  this.inSight = true;
+  new IntersectionObserver((changes) => {
+    this.inSight = changes.at(-1).isIntersecting;
+    if (this.inSight && this.waiting) requestAnimationFrame(() => this.draw());
+  }, {rootMargin: "200px"}).observe(element);
 };
 
 (async () => {

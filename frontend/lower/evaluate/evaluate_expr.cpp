@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/lower/evaluator.h"
-#include "frontend/lower/model_builder.h"
+#include "frontend/lower/evaluate/evaluator.h"
+#include "frontend/lower/model/model_builder.h"
 
 namespace piper::lower {
 

@@ -1,6 +1,6 @@
 // Selectors: `stage[c*p + r] mb[0..m]`, `block[4].moe`, `model.reduce`.
 
-#include "frontend/lower/evaluator.h"
+#include "frontend/lower/evaluate/evaluator.h"
 
 namespace piper::lower {
 

@@ -1,4 +1,4 @@
-#include "frontend/lower/chain_model.h"
+#include "frontend/lower/model/chain_model.h"
 
 #include <algorithm>
 #include <numeric>

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "frontend/lower/value.h"
+#include "frontend/lower/evaluate/value.h"
 #include "ir/directive/print.h"
 
 namespace piper::lower {

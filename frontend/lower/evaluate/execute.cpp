@@ -1,8 +1,8 @@
 // Statements: the ones of every body here, the others by the builder in force.
 
-#include "frontend/lower/machine_builder.h"
-#include "frontend/lower/model_builder.h"
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/schedule/machine_builder.h"
+#include "frontend/lower/model/model_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 #include "ir/diagnostics/counted.h"
 
 namespace piper::lower {

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/lower/observations.h"
-#include "frontend/lower/value.h"
+#include "frontend/lower/evaluate/observations.h"
+#include "frontend/lower/evaluate/value.h"
 #include "frontend/sema/program.h"
 #include "ir/diagnostics/diagnostics.h"
 

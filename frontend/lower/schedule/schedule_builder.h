@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/lower/evaluator.h"
+#include "frontend/lower/evaluate/evaluator.h"
 
 namespace piper::lower {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 #include "ir/diagnostics/counted.h"
 
 namespace piper::lower {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "frontend/lower/evaluator.h"
+#include "frontend/lower/evaluate/evaluator.h"
 
 namespace piper::lower {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "frontend/ast/module.h"
-#include "frontend/lower/value.h"
+#include "frontend/lower/evaluate/value.h"
 #include "ir/directive/print.h"
 
 namespace piper::lower {

@@ -1,4 +1,4 @@
-#include "frontend/lower/value.h"
+#include "frontend/lower/evaluate/value.h"
 
 #include <cmath>
 

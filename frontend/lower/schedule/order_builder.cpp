@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 
 namespace piper::lower {
 

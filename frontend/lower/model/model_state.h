@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "frontend/lower/model_builder.h"
+#include "frontend/lower/model/model_builder.h"
 #include "ir/tensor/builder.h"
 
 namespace piper::lower {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace piper::lower {

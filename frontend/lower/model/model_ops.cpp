@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/lower/model_state.h"
+#include "frontend/lower/model/model_state.h"
 
 namespace piper::lower {
 

@@ -1,10 +1,10 @@
-#include "frontend/lower/observations.h"
+#include "frontend/lower/evaluate/observations.h"
 
 #include <algorithm>
 
 #include "frontend/ast/source_text.h"
 #include "frontend/ast/walk.h"
-#include "frontend/lower/value_text.h"
+#include "frontend/lower/evaluate/value_text.h"
 
 namespace piper::lower {
 

@@ -1,7 +1,7 @@
 // Calls of functions: arguments, frames, orders that they give.
 
-#include "frontend/lower/model_builder.h"
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/model/model_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 
 namespace piper::lower {
 

@@ -1,4 +1,4 @@
-#include "frontend/lower/value_text.h"
+#include "frontend/lower/evaluate/value_text.h"
 
 #include <iterator>
 #include <utility>

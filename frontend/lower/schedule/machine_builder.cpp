@@ -1,4 +1,4 @@
-#include "frontend/lower/machine_builder.h"
+#include "frontend/lower/schedule/machine_builder.h"
 
 #include <algorithm>
 

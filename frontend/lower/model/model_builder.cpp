@@ -1,8 +1,8 @@
-#include "frontend/lower/model_builder.h"
+#include "frontend/lower/model/model_builder.h"
 
 #include <unordered_map>
 
-#include "frontend/lower/model_state.h"
+#include "frontend/lower/model/model_state.h"
 
 namespace piper::lower {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/lower/model_builder.h"
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/model/model_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 
 namespace piper::lower {
 

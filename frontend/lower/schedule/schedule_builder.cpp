@@ -1,4 +1,4 @@
-#include "frontend/lower/schedule_builder.h"
+#include "frontend/lower/schedule/schedule_builder.h"
 
 #include <algorithm>
 #include <limits>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/lower/evaluator.h"
+#include "frontend/lower/evaluate/evaluator.h"
 
 namespace piper::lower {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/lower/model_state.h"
+#include "frontend/lower/model/model_state.h"
 #include "ir/tensor/infer.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/diagnostics/suggestion.h"
