@@ -59,7 +59,7 @@ class Replicator {
   DiagnosticSink& sink_;
   Selection selection_;
   std::vector<Chosen> chosen_;     // per chunk and axis
-  std::vector<AxisMask> cuts_;     // per compute node: the axes that divide its samples
+  std::vector<AxisMask> cuts_;     // per node that runs a body: the axes that divide its samples
   std::vector<AxisMask> whole_;   // per device set
   llvm::DenseSet<const Replicate*> effective_;
 };
@@ -167,6 +167,7 @@ bool Replicator::set_cuts() {
   bool good = true;
   std::uint64_t last = ~0ull;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
     const Node& node = dag_.nodes[n];
     const AxisMask fits = asked[node.chunk.index()] & whole_[node.devices.index()];
     cuts_[n] = fits & ~single;
@@ -206,6 +207,7 @@ bool Replicator::check_edges() const {
   };
   std::map<std::pair<ChunkId, ChunkId>, Misfit> misfits;  // of each pair of chunks one; that of the forward, which is the direction that programs speak of
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
     const Node& reader = dag_.nodes[n];
     for (const Input& input : dag_.inputs_of(reader)) {
       if (input.cls != EdgeClass::data || !input.source.node.valid() || !runs_body(dag_.node(input.source.node).kind)) continue;
@@ -241,6 +243,7 @@ void Replicator::warn_of_repeated_work() const {
   const Node* repeated = nullptr;
   AxisMask axes_repeated = 0;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
     const AxisMask whole = whole_[dag_.nodes[n].devices.index()];
     used |= cuts_[n] | ~whole;
     if ((whole & ~cuts_[n]) != 0 && repeated == nullptr) repeated = &dag_.nodes[n];
@@ -298,6 +301,7 @@ void Replicator::divide_bodies() {
   std::vector<Last> last(bodies);  // the passes of a chunk take turns, but their cuts rarely change
   llvm::DenseSet<Symbol> names;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind)) continue;
     Node& node = dag_.nodes[n];
     Last& known = last[node.body.index()];
     if (known.variant.valid() && known.cut == cuts_[n]) {
@@ -326,7 +330,7 @@ void Replicator::divide_bodies() {
 
 bool Replicator::run() {
   chosen_.resize(dag_.chunks.size() * dag_.mesh.axes.size());
-  cuts_.resize(num_work_nodes(dag_));
+  cuts_.resize(dag_.nodes.size());
   for (std::size_t s = 0; s < dag_.device_sets.size(); ++s) whole_.push_back(dag_.device_sets[DeviceSetId::at(s)].whole_axes());
   bool good = true;
   for (const directive::Directive& directive : strategy_.directives) {
