@@ -41,7 +41,7 @@ class Bodies {
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
     const auto [entry, fresh] = updates_.try_emplace({bucket.cut, elements}, 0);
     if (fresh) {
-      const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
+      const UpdateBody made = update_body(*dag_.context, optimizer_, bucket_layout(dag_, bucket).parameters, elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
       // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
       if (bucket.cut == dag::Cut::state) put_in_blocks(body, {0, 1, body.num_inputs});
@@ -55,7 +55,7 @@ class Bodies {
     const bool whole = bucket.cut == dag::Cut::state;  // the gradients of which a block is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
-      KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements), target_);
+      KernelBody body = build_kernels(sum_squares_body(*dag_.context, bucket_layout(dag_, bucket).sums, elements), target_);
       if (whole) put_in_blocks(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
@@ -72,7 +72,6 @@ class Bodies {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  DType dtype(const dag::Bucket& bucket) const { return dag_.param_types[bucket.params.front().index()].dtype; }
   /// Buckets of one shape share a body, so its name is not that of a bucket.
   static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
   static void put_in_blocks(KernelBody& body, std::initializer_list<BufferIndex> ports) {
@@ -296,12 +295,13 @@ class Projection {
     const bool clipped = numbers > dag_.gradient_values(bucket);
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
+    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(layout.sum_bytes(layout.block()));
     const std::uint64_t gradients = offset(action, 0);
     const std::uint64_t scalars = out_.scalars_offset;
     const std::uint64_t factor = clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);
     for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
-    const std::uint32_t slots = bodies_.optimizer().slots();
+    const auto slots = static_cast<std::uint32_t>(layout.slots);
     const std::uint64_t first_slot = bucket.state_on_host ? offset(action, numbers) : optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().corrects_bias()) {
@@ -310,8 +310,7 @@ class Projection {
     }
     operand(parameters);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
-    const std::uint64_t element = tensor::dtype_bytes(dag_.param_types[bucket.params.front().index()].dtype);
-    const std::uint32_t body = bodies_.update(bucket, static_cast<std::int64_t>(bytes / element));
+    const std::uint32_t body = bodies_.update(bucket, layout.block());
     in_blocks(bucket, body, made);
     finish_run(made, body);
   }
@@ -386,12 +385,12 @@ class Projection {
   PiperPart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const DType dtype = dag_.param_types[bucket.params.front().index()].dtype;
+    const DType dtype = unites_blocks(node.kind) ? layout.parameters : layout.sums;
     const bool one_block = traits(node.kind).traffic == dag::Traffic::add;
     PiperPart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);
-    part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.bytes) / tensor::dtype_bytes(dtype);
+    part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
     part.share = one_block && bucket.cut == dag::Cut::state ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
     const bool own = scatters_members(node.kind) ? dag_.cuts_gradients(bucket) : unites_blocks(node.kind) && dag_.cuts_parameters(bucket);
@@ -404,17 +403,16 @@ class Projection {
   void clear_padding(const dag::Action& action, dag::BucketId id) {
     const dag::Bucket& bucket = dag_.buckets[id.index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const DType dtype = dag_.param_types[bucket.params.front().index()].dtype;
     const std::uint64_t begin = offset(action, 0);
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-      const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].bytes();
-      const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.bytes;
+      const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
+      const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
       if (from == to) continue;
       PiperPart part{};
       part.in = PIPER_NO_OFFSET;
-      part.out = begin + static_cast<std::uint64_t>(from);
-      part.elements = static_cast<std::uint64_t>(to - from) / tensor::dtype_bytes(dtype);
-      part.dtype = abi_dtype(dtype);
+      part.out = begin + static_cast<std::uint64_t>(layout.sum_bytes(from));
+      part.elements = static_cast<std::uint64_t>(to - from);
+      part.dtype = abi_dtype(layout.sums);
       part.flags = PIPER_CLEARS;
       out_.parts.push_back(part);
     }
@@ -447,7 +445,6 @@ class Projection {
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
       if (buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) state.optimizer = offset;
     }
-    const std::uint32_t slots = bodies_.optimizer().slots();
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
@@ -455,26 +452,29 @@ class Projection {
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const tensor::Param& param = dag_.params[bucket.params[i].index()];
         const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
-        const auto at = static_cast<std::uint64_t>(layout.offsets[i]), block = static_cast<std::uint64_t>(layout.block());
+        // In bytes of the parameters, and of what adds up.
+        const auto at = static_cast<std::uint64_t>(layout.parameter_bytes(layout.offsets[i])), at_sums = static_cast<std::uint64_t>(layout.sum_bytes(layout.offsets[i]));
+        const auto slot = static_cast<std::uint64_t>(layout.sum_bytes(layout.block()));
         ProgramParam made;
         made.name = dag_.context->text(param.name);
         for (const tensor::Dim& dim : type.dims) made.dims.push_back(dim.extent);
         PiperParam& entry = made.entry;
         entry.offset = state.parameters + (bucket.cut == dag::Cut::parameters ? 0 : at);
-        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + (bucket.cut >= dag::Cut::gradients ? 0 : at);
+        entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + (bucket.cut >= dag::Cut::gradients ? 0 : at_sums);
         for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
-          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * block + (shared ? 0 : at) : PIPER_NO_OFFSET;
+          entry.slot_offsets[s] = s < layout.slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * slot + (shared ? 0 : at_sums) : PIPER_NO_OFFSET;
         }
         entry.slots_on_host = bucket.state_on_host ? 1 : 0;
         entry.elements = static_cast<std::uint64_t>(type.elements());
-        entry.dtype = abi_dtype(type.dtype);
+        entry.dtype = abi_dtype(layout.parameters);
+        entry.sum_dtype = abi_dtype(layout.sums);
         entry.init = abi_init(param.init.kind);
         entry.scale = param.init.scale;
         entry.counted = in_set(bucket.homes.front());
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
         if (shared) {
-          entry.first = at / tensor::dtype_bytes(type.dtype);
-          entry.block = block / tensor::dtype_bytes(type.dtype);
+          entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
+          entry.block = static_cast<std::uint64_t>(layout.block());
           entry.share = cut_of(bucket.flat) + 1;
           entry.in_blocks = bucket.cut == dag::Cut::parameters ? PIPER_VALUES_IN_BLOCKS : bucket.cut == dag::Cut::gradients ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
         }
