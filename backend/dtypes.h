@@ -9,6 +9,7 @@
 #include "ir/tensor/type.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "runtime/abi.h"
+#include "runtime/kernel_math.h"
 
 namespace piper::backend {
 
@@ -25,6 +26,7 @@ constexpr DTypeRow row_of(tensor::DType dtype) {
     case tensor::DType::f64: return {dtype, PIPER_F64, "PIPER_F64", "double"};
     case tensor::DType::f32: return {dtype, PIPER_F32, "PIPER_F32", "float"};
     case tensor::DType::i64: return {dtype, PIPER_I64, "PIPER_I64", "int64_t"};
+    case tensor::DType::bf16: return {dtype, PIPER_BF16, "PIPER_BF16", "piper_bf16"};
   }
   llvm_unreachable("no element type");
 }
@@ -35,6 +37,7 @@ constexpr DTypeRow row_of(std::uint32_t abi) {
     case PIPER_F64: return row_of(tensor::DType::f64);
     case PIPER_F32: return row_of(tensor::DType::f32);
     case PIPER_I64: return row_of(tensor::DType::i64);
+    case PIPER_BF16: return row_of(tensor::DType::bf16);
   }
   llvm_unreachable("no element type of the ABI");
 }
@@ -48,6 +51,7 @@ constexpr decltype(auto) with_element(tensor::DType dtype, Use&& use) {
     case tensor::DType::f64: return use(double{});
     case tensor::DType::f32: return use(float{});
     case tensor::DType::i64: return use(std::int64_t{});
+    case tensor::DType::bf16: return use(piper_bf16{});
   }
   llvm_unreachable("no element type");
 }

@@ -9,14 +9,14 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 7u
-#define PIPER_MAX_SLOTS 2 /* tensors of optimizer state that a parameter has at most */
+#define PIPER_ABI_VERSION 8u
+#define PIPER_MAX_SLOTS 3 /* tensors of optimizer state that a parameter has at most */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum PiperDType { PIPER_F64 = 0, PIPER_F32 = 1, PIPER_I64 = 2 } PiperDType;
+typedef enum PiperDType { PIPER_F64 = 0, PIPER_F32 = 1, PIPER_I64 = 2, PIPER_BF16 = 3 } PiperDType;
 
 /* ---- description of a program: constant tables ------------------------------------------------------------------- */
 
@@ -81,15 +81,16 @@ typedef struct PiperStream {
 
 typedef enum PiperInitKind { PIPER_NORMAL = 0, PIPER_UNIFORM = 1, PIPER_ZEROS = 2, PIPER_ONES = 3, PIPER_CONSTANT = 4 } PiperInitKind;
 
-/* One parameter copy on this role. Element i starts as a function of (seed, name, i); all other state, padding too, starts at zero. */
+/* One parameter copy on this role. Element i, and that of a master, starts as a function of (seed, name, i); all other state, padding too, starts at zero. */
 typedef struct PiperParam {
   const char* name;
   uint64_t offset;             /* of its values */
   uint64_t grad_offset;        /* of its gradient accumulators */
-  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum), PIPER_NO_OFFSET if none; with a share: of the rank's block */
+  uint64_t slot_offsets[PIPER_MAX_SLOTS];    /* optimizer state (adamw: first and second moment; sgd: momentum; then the master), PIPER_NO_OFFSET if none; with a share: of the rank's block */
   uint32_t slots_on_host;      /* 1: slot_offsets count from the start of the arena in the memory of the host */
   uint64_t elements;
-  uint32_t dtype;
+  uint32_t dtype;              /* of its values */
+  uint32_t sum_dtype;          /* of its gradient and its slots; of a wider type than `dtype`, the last slot is the master: the unrounded parameter */
   uint32_t init;               /* PiperInitKind */
   double scale;
   uint32_t counted;            /* 1 on the one home that is written to checkpoints and compared */
@@ -121,7 +122,8 @@ typedef struct PiperLoss {
 
 typedef enum PiperLibraryKind { PIPER_CALL_GEMM = 0, PIPER_CALL_ATTEND = 1, PIPER_CALL_ATTEND_GRAD = 2 } PiperLibraryKind;
 
-/* c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m]; likewise b. Dense, row-major. */
+/* c[b][m][n] = a[b][m][k] b[b][k][n] (+ c when accumulate). transpose_a: a is stored [b][k][m]; likewise b. Dense, row-major. `dtype` is that of a and b; c is of
+ * the same, and for PIPER_BF16 f32. */
 typedef struct PiperGemm {
   int64_t batch, m, n, k;
   uint32_t transpose_a, transpose_b;
@@ -129,7 +131,7 @@ typedef struct PiperGemm {
 } PiperGemm;
 
 /* q[batch][seq][heads][width], k[batch][keys][kv_heads][width], v[batch][keys][kv_heads][value_width]; out as q with value_width;
- * lse[batch][heads][seq]. `batch` is the product of all leading dimensions. */
+ * lse[batch][heads][seq], for PIPER_BF16 in f32. `batch` is the product of all leading dimensions. */
 typedef struct PiperAttend {
   int64_t batch, seq, keys, heads, kv_heads, width, value_width;
   double scale;
@@ -244,7 +246,9 @@ static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
   const uint64_t q = (uint64_t)(call->batch * call->seq * call->heads);
   const uint64_t k = (uint64_t)(call->batch * call->keys * call->heads);
   const uint64_t scores = call->dtype == PIPER_F64 ? q * (uint64_t)call->keys : 512u * 1024u;
-  return element * (4 * q * (uint64_t)(call->width + call->value_width) + 4 * k * (uint64_t)(call->width + call->value_width) + 4 * q + 3 * scores) + (1u << 20);
+  const uint64_t each = (q + k) * (uint64_t)(call->width + call->value_width); /* elements of all operands, and of their gradients */
+  const uint64_t widened = call->dtype == PIPER_BF16 ? 2 * (element * each + 256) : 0; /* f32 forms of them */
+  return widened + element * (4 * each + 4 * q + 3 * scores) + (1u << 20);
 }
 
 /* ---- the job: what one process is asked to run -------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "runtime/abi.h"
+#include "runtime/kernel_math.h"
 
 namespace piper::runtime {
 
@@ -16,6 +17,7 @@ constexpr const char* dtype_name(std::uint32_t dtype) {
     case PIPER_F64: return "f64";
     case PIPER_F32: return "f32";
     case PIPER_I64: return "i64";
+    case PIPER_BF16: return "bf16";
   }
   return nullptr;
 }
@@ -27,6 +29,7 @@ constexpr decltype(auto) with_element(std::uint32_t dtype, Use&& use) {
     case PIPER_F64: return use(double{});
     case PIPER_F32: return use(float{});
     case PIPER_I64: return use(std::int64_t{});
+    case PIPER_BF16: return use(piper_bf16{});
   }
   std::abort();
 }

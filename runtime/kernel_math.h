@@ -43,6 +43,26 @@ PIPER_MATH double piper_copysign(double x, double sign) {
   return piper_from_bits((piper_bits(x) & 0x7fffffffffffffffull) | (piper_bits(sign) & 0x8000000000000000ull));
 }
 
+/* ---- bf16: the upper 16 bits of a float; rounded to the nearest, ties to even, a NaN stays one ---- */
+
+PIPER_MATH piper_u32 piper_bf16_bits(float x) {
+  const piper_u32 bits = piper_bits(x);
+  const piper_u32 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return ((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : rounded) >> 16;
+}
+/* The nearest number that bf16 has. */
+PIPER_MATH float piper_round_bf16(float x) { return piper_from_bits(piper_bf16_bits(x) << 16); }
+
+/* One in memory. Arithmetic is that of float. */
+struct piper_bf16 {
+  unsigned short bits;
+#ifndef __CUDACC__
+  piper_bf16() = default;
+  [[gnu::always_inline]] inline piper_bf16(float x) : bits((unsigned short)piper_bf16_bits(x)) {}
+  [[gnu::always_inline]] inline operator float() const { return piper_from_bits((piper_u32)bits << 16); }
+#endif
+};
+
 template <class T> PIPER_MATH T piper_max(T a, T b) { return a >= b ? a : b; }
 template <class T> PIPER_MATH T piper_min(T a, T b) { return a <= b ? a : b; }
 template <class T> PIPER_MATH T piper_rsqrt(T x) { return T(1) / piper_sqrt(x); }

@@ -70,7 +70,7 @@ class CallPrinter {
       const KernelBuffer& buffer = body.buffers[index];
       const std::uint32_t ports = body.num_inputs + body.num_outputs;
       if (buffer.place == KernelBuffer::Place::scratch) return buffer.name + " " + number(operand[ports] + static_cast<std::uint64_t>(buffer.offset));
-      return buffer.name + " " + number(operand[index]) + (buffer.in_blocks ? " + share " + number(each.cut) + " * " + number(each.block) : "");
+      return buffer.name + " " + number(operand[index]) + (buffer.in_blocks ? " + share " + number(each.cut) + " * " + number(each.block * tensor::dtype_bytes(buffer.dtype)) : "");
     };
     const auto adds = [&](BufferIndex index) { return body.buffers[index].accumulates && program_.accumulate[each.first_accumulate + body.buffers[index].port] != 0; };
     for (const BodyStep& step : steps_[each.body]) {

@@ -37,7 +37,7 @@ struct Instruction {
   // load, and bodies that draw random numbers: first_sample + share * samples is the number of the first sample; share: the rank's of `cut`.
   std::uint64_t first_sample = 0, samples = 0;
   std::uint32_t cut = kNoCut;                                // into DeviceProgram::cuts
-  std::uint64_t block = 0;                                   // run, of a body with `blocks`: bytes from one share's operands to the next one's
+  std::uint64_t block = 0;                                   // run, of a body with `blocks`: elements from one share's operands to the next one's
   std::uint32_t subject = 0;                                 // load: the input; report: the loss, or PIPER_NORM
   std::uint64_t elements = 0;                                // count: of each operand, i64
   std::int32_t ignore = 0;                                   // count: the number that does not count

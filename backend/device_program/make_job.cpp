@@ -8,6 +8,7 @@
 #include "backend/emit_cpp/emit_program.h"
 #include "backend/interpret/interpret.h"
 #include "backend/interpret/interpret_enqueue.h"
+#include "ir/dag/bucket_layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA1.h"
 
@@ -154,7 +155,7 @@ void Job::Parts::describe(const dag::Dag& dag, const JobOptions& options) {
   if (settings.data) job.data = data(context, *settings.data, "data");
   if (settings.held_out) job.held_out = data(context, *settings.held_out, "held_out");
   const directive::Optimizer optimizer = settings.optimizer.value_or(directive::Optimizer{});
-  static_assert(directive::Optimizer::kMaxSlots == PIPER_MAX_SLOTS);
+  static_assert(dag::kMostSlots == PIPER_MAX_SLOTS);
   job.optimizer.corrects_bias = optimizer.corrects_bias() ? 1 : 0;
   switch (optimizer.lr.kind) {
     case directive::LearningRate::Kind::constant: job.optimizer.schedule = 0; break;

@@ -41,7 +41,7 @@ class Bodies {
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
     const auto [entry, fresh] = updates_.try_emplace({bucket.cut, elements}, 0);
     if (fresh) {
-      const UpdateBody made = update_body(*dag_.context, optimizer_, dtype(bucket), elements);
+      const UpdateBody made = update_body(*dag_.context, optimizer_, bucket_layout(dag_, bucket).parameters, elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
       // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
@@ -57,7 +57,7 @@ class Bodies {
     const bool whole = layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients);  // the gradients of which a block is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
-      KernelBody body = build_kernels(sum_squares_body(*dag_.context, dtype(bucket), elements), target_);
+      KernelBody body = build_kernels(sum_squares_body(*dag_.context, bucket_layout(dag_, bucket).sums, elements), target_);
       if (whole) put_in_blocks(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
@@ -74,7 +74,6 @@ class Bodies {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  DType dtype(const dag::Bucket& bucket) const { return dag_.param_types[bucket.params.front().index()].dtype; }
   /// Buckets of one shape share a body, so its name is not that of a bucket.
   static std::string numbered(std::string name, std::size_t count) { return count == 1 ? name : name + "." + std::to_string(count - 1); }
   static void put_in_blocks(KernelBody& body, std::initializer_list<BufferIndex> ports) {
@@ -303,7 +302,7 @@ class Projection {
     const std::uint64_t scalars = out_.scalars_offset;
     const std::uint64_t factor = clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);
     for (const std::uint64_t each : {parameters, gradients, scalars + offsetof(PiperScalars, learning_rate), factor}) operand(each);
-    const std::uint32_t slots = bodies_.optimizer().slots();
+    const auto slots = static_cast<std::uint32_t>(layout.slots);
     const std::uint64_t first_slot = bucket.state_on_host ? offset(action, numbers) : optimizer_state(node.subject.bucket());
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
     if (bodies_.optimizer().corrects_bias()) {
@@ -312,8 +311,7 @@ class Projection {
     }
     operand(parameters);
     for (std::uint32_t s = 0; s < slots; ++s) operand(first_slot + s * bytes);
-    const std::uint64_t element = tensor::dtype_bytes(dag_.param_types[bucket.params.front().index()].dtype);
-    const std::uint32_t body = bodies_.update(bucket, static_cast<std::int64_t>(bytes / element));
+    const std::uint32_t body = bodies_.update(bucket, layout.block());
     in_blocks(bucket, body, made);
     finish_run(made, body);
   }
@@ -388,12 +386,12 @@ class Projection {
   PiperPart flat_part(const dag::Action& action, const Node& node, std::uint32_t num_inputs) {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const DType dtype = dag_.param_types[bucket.params.front().index()].dtype;
+    const DType dtype = unites_blocks(node.kind) ? layout.parameters : layout.sums;
     const bool one_block = traits(node.kind).traffic == dag::Traffic::add;
     PiperPart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);
-    part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.bytes) / tensor::dtype_bytes(dtype);
+    part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
     part.share = one_block && !layout.in_blocks(dag::BucketState::gradients) ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
     const bool own = scatters_members(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : unites_blocks(node.kind) && layout.in_blocks(dag::BucketState::parameters);
@@ -406,17 +404,16 @@ class Projection {
   void clear_padding(const dag::Action& action, dag::BucketId id) {
     const dag::Bucket& bucket = dag_.buckets[id.index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-    const DType dtype = dag_.param_types[bucket.params.front().index()].dtype;
     const std::uint64_t begin = offset(action, 0);
     for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-      const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].bytes();
-      const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.bytes;
+      const std::int64_t from = layout.offsets[i] + dag_.param_types[bucket.params[i].index()].elements();
+      const std::int64_t to = i + 1 < bucket.params.size() ? layout.offsets[i + 1] : layout.elements;
       if (from == to) continue;
       PiperPart part{};
       part.in = PIPER_NO_OFFSET;
-      part.out = begin + static_cast<std::uint64_t>(from);
-      part.elements = static_cast<std::uint64_t>(to - from) / tensor::dtype_bytes(dtype);
-      part.dtype = abi_dtype(dtype);
+      part.out = begin + static_cast<std::uint64_t>(layout.sum_bytes(from));
+      part.elements = static_cast<std::uint64_t>(to - from);
+      part.dtype = abi_dtype(layout.sums);
       part.flags = PIPER_CLEARS;
       out_.parts.push_back(part);
     }
@@ -449,7 +446,6 @@ class Projection {
       if (buffer.cls == dag::BufferClass::gradients) state.gradients = offset;
       if (buffer.cls == optimizer_class(dag_.buckets[buffer.bucket.index()])) state.optimizer = offset;
     }
-    const std::uint32_t slots = bodies_.optimizer().slots();
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
@@ -465,18 +461,19 @@ class Projection {
         entry.offset = state.parameters + at(dag::BucketState::parameters);
         entry.grad_offset = state.gradients == PIPER_NO_OFFSET ? PIPER_NO_OFFSET : state.gradients + at(dag::BucketState::gradients);
         for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
-          entry.slot_offsets[s] = s < slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot)) + at(dag::BucketState::slot) : PIPER_NO_OFFSET;
+          entry.slot_offsets[s] = s < layout.slots && state.optimizer != PIPER_NO_OFFSET ? state.optimizer + s * static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot)) + at(dag::BucketState::slot) : PIPER_NO_OFFSET;
         }
         entry.slots_on_host = bucket.state_on_host ? 1 : 0;
         entry.elements = static_cast<std::uint64_t>(type.elements());
-        entry.dtype = abi_dtype(type.dtype);
+        entry.dtype = abi_dtype(layout.parameters);
+        entry.sum_dtype = abi_dtype(layout.sums);
         entry.init = abi_init(param.init.kind);
         entry.scale = param.init.scale;
         entry.counted = in_set(bucket.homes.front());
         entry.num_dims = static_cast<std::uint32_t>(made.dims.size());
         if (shared) {
-          entry.first = static_cast<std::uint64_t>(layout.offsets[i]) / tensor::dtype_bytes(type.dtype);
-          entry.block = static_cast<std::uint64_t>(layout.block()) / tensor::dtype_bytes(type.dtype);
+          entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
+          entry.block = static_cast<std::uint64_t>(layout.block());
           entry.share = cut_of(bucket.flat) + 1;
           entry.in_blocks = layout.in_blocks(dag::BucketState::parameters) ? PIPER_VALUES_IN_BLOCKS : layout.in_blocks(dag::BucketState::gradients) ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
         }

@@ -15,7 +15,7 @@ std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target
     }
     case dag::NodeKind::sum_squares: {
       const dag::Bucket& bucket = dag.buckets[node.subject.bucket().index()];
-      return scratch_bytes(sum_squares_body(*dag.context, dag.param_types[bucket.params.front().index()].dtype, squared_elements(dag, bucket)), target);
+      return scratch_bytes(sum_squares_body(*dag.context, bucket_layout(dag, bucket).sums, squared_elements(dag, bucket)), target);
     }
     // An update is one pointwise kernel in place: it keeps nothing in memory between.
     case dag::NodeKind::update: case dag::NodeKind::load: case dag::NodeKind::count: case dag::NodeKind::report: case dag::NodeKind::send:

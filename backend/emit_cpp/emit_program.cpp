@@ -215,7 +215,7 @@ class Emission {
       char scale[40];
       std::snprintf(scale, sizeof scale, "%.17g", entry.scale);
       out_ += "    {.name = " + quoted(program_.params[p].name) + ", .offset = " + number(entry.offset) + ", .grad_offset = " + number(entry.grad_offset) + ", .slot_offsets = {" +
-              slots + "}, " + (entry.slots_on_host != 0 ? ".slots_on_host = 1, " : "") + ".elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name +
+              slots + "}, " + (entry.slots_on_host != 0 ? ".slots_on_host = 1, " : "") + ".elements = " + number(entry.elements) + ", .dtype = " + row_of(entry.dtype).abi_name + ", .sum_dtype = " + row_of(entry.sum_dtype).abi_name +
               ", .init = " + kInits[entry.init] + ", .scale = " + scale + ", .counted = " + std::to_string(entry.counted) + ", .num_dims = " + std::to_string(entry.num_dims) +
               ", .dims = " + (entry.num_dims == 0 ? std::string("0") : "dims_" + std::to_string(p)) +
               (entry.share == PIPER_NO_SHARE ? "" : ", .first = " + number(entry.first) + ", .block = " + number(entry.block) + ", .share = " + number(entry.share) + ", .in_blocks = " + number(entry.in_blocks)) + "},\n";

@@ -93,7 +93,7 @@ int Interpreted::execute(const PiperApi* api, PiperRank* rank, std::uint32_t ind
       for (std::uint32_t i = 0; i < each.num_operands; ++i) pointers[i] = rank->arena + operands[i];
       const KernelBody& body = bodies_[each.body];
       for (std::uint32_t i = 0; body.blocks && i < body.num_inputs + body.num_outputs; ++i) {
-        if (body.buffers[i].in_blocks) pointers[i] = rank->arena + operands[i] + rank->replica[each.cut] * each.block;
+        if (body.buffers[i].in_blocks) pointers[i] = rank->arena + operands[i] + rank->replica[each.cut] * each.block * tensor::dtype_bytes(body.buffers[i].dtype);
       }
       return evaluate(body, {.api = api,
                              .rank = rank,

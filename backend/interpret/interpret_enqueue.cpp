@@ -72,7 +72,7 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
   const auto address = [&](BufferIndex index) -> void* {
     const KernelBuffer& buffer = body.buffers[index];
     if (buffer.place == KernelBuffer::Place::scratch) return rank->arena + operands[ports] + buffer.offset;
-    return rank->arena + operands[index] + (buffer.in_blocks ? share_of(each, rank, each.block) : 0);
+    return rank->arena + operands[index] + (buffer.in_blocks ? share_of(each, rank, each.block) * tensor::dtype_bytes(buffer.dtype) : 0);
   };
   const auto adds = [&](BufferIndex index) -> std::uint32_t { return body.buffers[index].accumulates ? program_.accumulate[each.first_accumulate + body.buffers[index].port] : 0; };
   const std::vector<BodyStep>& steps = steps_[each.body];

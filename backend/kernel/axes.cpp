@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "runtime/kernel_math.h"
+
 namespace piper::backend {
 
 using tensor::Graph;
@@ -121,6 +123,10 @@ void Axes::fold_constants() {
       case Op::mul: folded = *number(0) * *number(1); break;
       default: break;
     }
+    // Narrow numbers are computed where they are needed, as any others are rounded; what is only written down may be rounded here.
+    const tensor::DType dtype = graph_.type(graph_.result(node)).dtype;
+    const bool computes = node.op == Op::scale || node.op == Op::offset || node.op == Op::add || node.op == Op::sub || node.op == Op::mul;
+    if (folded && tensor::is_narrow(dtype)) folded = computes ? std::nullopt : std::optional<double>(piper_round_bf16(static_cast<float>(*folded)));
     if (folded) constants_[graph_.result(node).index()] = folded;
   }
 }

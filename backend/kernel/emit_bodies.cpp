@@ -115,7 +115,7 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   if (call.kind == PIPER_CALL_GEMM) {
     const PiperGemm& g = call.gemm;
     std::snprintf(name, sizeof name, "gemm_%s%lldx%lldx%lld_%s%s%s", g.batch == 1 ? "" : (std::to_string(g.batch) + "x").c_str(), static_cast<long long>(g.m),
-                  static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", g.dtype == PIPER_F64 ? "_f64" : "");
+                  static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", g.dtype == PIPER_F64 ? "_f64" : g.dtype == PIPER_BF16 ? "_bf16" : "");
     std::snprintf(text, sizeof text, "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n", name,
                   static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
                   row_of(g.dtype).abi_name);
@@ -146,7 +146,7 @@ std::string operand_struct(const KernelBody& body, const std::string& function) 
     if (body.buffers[i].accumulates) text += "  uint32_t " + body.buffers[i].name + "_adds;\n";
   }
   if (body.draws) text += "  uint64_t first_sample, samples;  // of the batch; per share\n  uint32_t cut;  // whose share this rank has; 0xFFFFFFFF: the only one\n";
-  if (body.blocks) text += "  uint64_t block;  // bytes of a share\n  uint32_t share;  // which this rank has: a position in its table\n";
+  if (body.blocks) text += "  uint64_t block;  // elements of a share\n  uint32_t share;  // which this rank has: a position in its table\n";
   text += "};\n";
   return text;
 }
@@ -160,7 +160,7 @@ std::string operand_pointers(const KernelBody& body) {
     const std::string type = (written.contains(i) ? "" : "const ") + c_type(buffer.dtype) + "*";
     text += "  " + type + " const " + buffer.name + " = (" + type + ")(arena + at->" + field(body, i);
     if (buffer.place == KernelBuffer::Place::scratch && buffer.offset > 0) text += " + " + std::to_string(buffer.offset);
-    if (buffer.in_blocks) text += " + block";
+    if (buffer.in_blocks) text += " + block * " + std::to_string(tensor::dtype_bytes(buffer.dtype));
     text += ");";
     text += buffer.place == KernelBuffer::Place::scratch ? "  // " + buffer.type + "\n" : "\n";
   }

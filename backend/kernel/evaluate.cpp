@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "backend/dtypes.h"
 #include "backend/kernel/schedule_passes.h"
@@ -27,6 +28,9 @@ struct Register {
   double total = 0;
 };
 
+template <typename Stored>
+using Wide = std::conditional_t<std::is_same_v<Stored, piper_bf16>, float, Stored>;
+
 class Machine {
  public:
   Machine(const KernelBody& body, const BodyCall& call) : body_(body), call_(call) {}
@@ -50,9 +54,10 @@ class Machine {
   void execute(std::size_t i, std::int64_t n);
   template <typename T>
   void compute(const Statement& s, Register& r, std::int64_t n);
-  template <typename T>
+  // `Stored`: what lies in memory; in a register it is wide.
+  template <typename Stored>
   void load(const Statement& s, Register& r, std::int64_t n);
-  template <typename T>
+  template <typename Stored>
   void store(const Statement& s, std::int64_t n);
   template <typename T>
   void begin_reduction(const Statement& s, Register& r);
@@ -138,9 +143,10 @@ void Machine::clear(const Kernel& kernel) {
   }
 }
 
-template <typename T>
+template <typename Stored>
 void Machine::load(const Statement& s, Register& r, std::int64_t n) {
-  const T* from = reinterpret_cast<const T*>(memory(s.access.buffer)) + walk(s.access.strides);
+  using T = Wide<Stored>;
+  const auto* from = reinterpret_cast<const Stored*>(memory(s.access.buffer)) + walk(s.access.strides);
   T* to = reinterpret_cast<T*>(r.own);
   const bool index_in_columns = s.access.index >= 0 && !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
   const std::int64_t stride = s.row ? 0 : s.access.strides.back();
@@ -149,7 +155,7 @@ void Machine::load(const Statement& s, Register& r, std::int64_t n) {
     const std::int64_t at = walk(guard.strides), step = s.row ? 0 : guard.strides.back();
     for (std::int64_t i = 0; i < n; ++i) {
       const bool inside = at + i * step >= guard.first && at + i * step < guard.end;
-      to[i] = inside ? from[s.access.offset + i * stride] : otherwise != nullptr ? otherwise[i] : T(0);
+      to[i] = inside ? static_cast<T>(from[s.access.offset + i * stride]) : otherwise != nullptr ? otherwise[i] : T(0);
     }
     return;
   }
@@ -160,25 +166,27 @@ void Machine::load(const Statement& s, Register& r, std::int64_t n) {
     return;
   }
   if (s.access.index >= 0) from += *get<std::int64_t>(s.access.index) * s.access.index_stride;
-  if (stride == 1) {
+  if (stride == 1 && std::is_same_v<T, Stored>) {
     std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
   }
 }
 
-template <typename T>
+template <typename Stored>
 void Machine::store(const Statement& s, std::int64_t n) {
-  T* to = reinterpret_cast<T*>(memory(s.access.buffer)) + walk(s.access.strides);
+  using T = Wide<Stored>;
+  auto* to = reinterpret_cast<Stored*>(memory(s.access.buffer)) + walk(s.access.strides);
   const T* from = get<T>(s.operands[0]);
+  const auto add = [](Stored& sum, T summand) { sum = sum + summand; };
   const std::int64_t stride = s.row ? 0 : s.access.strides.back();
   if (s.code == Code::store_add && s.access.index >= 0) {
     const bool in_columns = !gives_row_value(kernel_->statements[static_cast<std::size_t>(s.access.index)]);
     const std::int64_t* index = get<std::int64_t>(s.access.index);
-    for (std::int64_t i = 0; i < n; ++i) to[i * stride + index[in_columns ? i : 0] * s.access.index_stride] += from[i];
+    for (std::int64_t i = 0; i < n; ++i) add(to[i * stride + index[in_columns ? i : 0] * s.access.index_stride], from[i]);
   } else if (s.code == Code::store_add || adds(s.access.buffer)) {
-    for (std::int64_t i = 0; i < n; ++i) to[i * stride] += from[i];
-  } else if (stride == 1) {
+    for (std::int64_t i = 0; i < n; ++i) add(to[i * stride], from[i]);
+  } else if (stride == 1 && std::is_same_v<T, Stored>) {
     std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
@@ -261,6 +269,7 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
       return;
     }
     case Code::dropout: return dropout<T>(s, r, n);
+    case Code::round: return unary([](T a) { return static_cast<T>(piper_round_bf16(static_cast<float>(a))); });
     case Code::cast:
       if (kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype == DType::f64) {
         const double* a = get<double>(s.operands[0]);
@@ -345,8 +354,8 @@ void Machine::execute(std::size_t i, std::int64_t n) {
   const Statement& s = kernel_->statements[i];
   Register& r = registers()[i];
   switch (s.code) {
-    case Code::load: with_element(s.dtype, [&](auto t) { load<decltype(t)>(s, r, n); }); break;
-    case Code::store: case Code::store_add: with_element(s.dtype, [&](auto t) { store<decltype(t)>(s, n); }); return;
+    case Code::load: with_element(body_.buffers[s.access.buffer].dtype, [&](auto t) { load<decltype(t)>(s, r, n); }); break;
+    case Code::store: case Code::store_add: with_element(body_.buffers[s.access.buffer].dtype, [&](auto t) { store<decltype(t)>(s, n); }); return;
     case Code::total: {
       const double* a = get<double>(s.operands[0]);
       for (std::int64_t k = 0; k < n; ++k) r.total += a[k];

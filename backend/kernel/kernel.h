@@ -6,6 +6,7 @@
 // one workspace block at fixed offsets. The meaning includes the order of additions, so that the evaluator and generated code agree
 // bit for bit (all without contraction of multiply and add):
 //   - a row reduction has the partial results that `Kernel::lanes` says, and they are joined as it says;
+//   - every operation is computed in the wide type of its operands and rounded once to its own; temporaries hold rounded values;
 //   - a sum over rows adds row after row in loop order to its place in memory, or to an f64 variable when its result is a scalar.
 //
 // A target decides how a body is divided into loop nests. On the CPU one thread runs a nest from its first row to its last. On CUDA the rows, or the
@@ -85,7 +86,7 @@ enum class Code : std::uint8_t {
   add, sub, mul, div, maximum, minimum, neg, exp, log, sqrt, rsqrt, square, sin, cos, tanh, sigmoid, softplus, relu, gelu, silu,
   relu_grad, gelu_grad, silu_grad, select_ge, select_lt, select_eq,  // select_eq: (a, b, x): x where a == b, else 0
   select_other,  // (a, x): x where a, an i64, is not `ignore`, else 0
-  dropout, cast,
+  dropout, cast, round,  // round: to the nearest number that bf16 has, as f32
   // one value per row from the columns; available from the next pass on
   row_sum, row_max, row_first,  // row_first: (a, b): the first column with a == b
   // effects
@@ -98,7 +99,7 @@ enum class Code : std::uint8_t {
 /// pass = passes); the others once per element in it.
 struct Statement {
   Code code = Code::load;
-  tensor::DType dtype = tensor::DType::f32;  // of the result; of the operand for effects
+  tensor::DType dtype = tensor::DType::f32;  // of the result; of the operand for effects; never a narrow one: loads widen, stores are of what was rounded
   bool row = false;
   std::int32_t pass = 0;
   std::int32_t operands[3] = {-1, -1, -1};  // earlier statements

@@ -109,26 +109,48 @@ Lowering::Id Lowering::add(Statement s) {
   return static_cast<Id>(kernel_.statements.size()) - 1;
 }
 
+bool Lowering::is_rounded(Id id) const {
+  const Statement& s = kernel_.statements[static_cast<std::size_t>(id)];
+  const auto operands = [&] { return std::all_of(s.operands, s.operands + 3, [&](Id each) { return each < 0 || is_rounded(each); }); };
+  switch (s.code) {
+    case Code::round: return true;
+    case Code::load: return tensor::is_narrow(buffers_.at(s.access.buffer).dtype) && operands();
+    case Code::constant: return s.dtype == DType::f32 && static_cast<double>(piper_round_bf16(static_cast<float>(s.scalar))) == s.scalar;
+    case Code::neg: case Code::maximum: case Code::minimum: case Code::relu: case Code::relu_grad: case Code::row_max: return operands();
+    default: return false;
+  }
+}
+
+Lowering::Id Lowering::rounded(Id a, DType dtype) {
+  if (!tensor::is_narrow(dtype) || is_rounded(a)) return a;
+  Statement s;
+  s.code = Code::round;
+  s.dtype = dtype_of(a);
+  s.operands[0] = a;
+  s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
+  return add(std::move(s));
+}
+
 Lowering::Id Lowering::load(ValueId memory, std::span<const Axis> axes) {
   Statement s;
   s.code = Code::load;
-  s.dtype = graph_.type(memory).dtype;
+  s.dtype = tensor::wide(graph_.type(memory).dtype);
   s.access = access(buffers_.of(memory), axes);
   s.name = name(memory);
   return add(std::move(s));
 }
 
 Lowering::Id Lowering::value(ValueId operand) {
-  if (const auto number = axes_.constant(operand)) return constant(graph_.type(operand).dtype, *number);
+  if (const auto number = axes_.constant(operand)) return constant(tensor::wide(graph_.type(operand).dtype), *number);
   const ValueId source = axes_.source(operand);
   if (const auto found = defined_.find(source); found != defined_.end()) return found->second;
   return load(axes_.memory(source), axes_.of(source));
 }
 
-void Lowering::store(BufferIndex buffer, std::span<const Axis> axes, Id id, DType dtype) {
+void Lowering::store(BufferIndex buffer, std::span<const Axis> axes, Id id) {
   Statement s;
   s.code = Code::store;
-  s.dtype = dtype;
+  s.dtype = dtype_of(id);
   s.operands[0] = id;
   s.access = access(buffer, axes);
   // A column value without a column stride: columns of extent 1.
@@ -138,10 +160,11 @@ void Lowering::store(BufferIndex buffer, std::span<const Axis> axes, Id id, DTyp
 }
 
 void Lowering::define(ValueId result, Id id) {
+  id = rounded(id, graph_.type(result).dtype);
   if (axes_.source(result) == result) defined_[result] = id;
   Statement& s = kernel_.statements[static_cast<std::size_t>(id)];
   if (s.code != Code::load && s.code != Code::constant) s.name = name(result);
-  if (buffers_.needed(result)) store(buffers_.of(result), axes_.of(result), id, graph_.type(result).dtype);
+  if (buffers_.needed(result)) store(buffers_.of(result), axes_.of(result), id);
 }
 
 Lowering::Id Lowering::pointwise(const Item& item) {
@@ -180,7 +203,7 @@ Lowering::Id Lowering::pointwise(const Item& item) {
     case Op::silu_grad: return op(Code::silu_grad, label, ids[0], ids[1]);
     case Op::select_ge: return op(Code::select_ge, label, ids[0], ids[1], ids[2]);
     case Op::select_lt: return op(Code::select_lt, label, ids[0], ids[1], ids[2]);
-    case Op::cast: return cast(ids[0], node.attrs.dtype);
+    case Op::cast: return cast(ids[0], tensor::wide(node.attrs.dtype));
     case Op::dropout: {
       Statement s;
       s.code = Code::dropout;
@@ -194,7 +217,7 @@ Lowering::Id Lowering::pointwise(const Item& item) {
       return add(std::move(s));
     }
     case Op::iota: {
-      const Id step = op(Code::mul, "ramp", position(axes_.of(item.result)[0], node.attrs.shape.dtype), constant(node.attrs.shape.dtype, node.attrs.scalar));
+      const Id step = op(Code::mul, "ramp", position(axes_.of(item.result)[0], tensor::wide(node.attrs.shape.dtype)), constant(tensor::wide(node.attrs.shape.dtype), node.attrs.scalar));
       return op(Code::add, label, step, number(step, node.attrs.scalar2));
     }
     case Op::permute: case Op::broadcast: case Op::rename: return ids[0];
@@ -248,7 +271,7 @@ void Lowering::gather(const Item& item) {
   kernel_.checks.push_back({buffers_.of(axes_.memory(operands[1])), graph_.type(operands[0]).dims[0].extent, place(graph_.node(item.node))});
   Statement s;
   s.code = Code::load;
-  s.dtype = graph_.type(table).dtype;
+  s.dtype = tensor::wide(graph_.type(table).dtype);
   s.access = access(buffers_.of(table), rest);
   s.access.index = value(operands[1]);
   s.access.index_stride = 1;
@@ -271,7 +294,7 @@ Lowering::Id Lowering::load_moved(ValueId operand, ValueId result, Symbol dim, s
   const tensor::Type& from = graph_.type(operand);
   Statement s;
   s.code = Code::load;
-  s.dtype = from.dtype;
+  s.dtype = tensor::wide(from.dtype);
   s.operands[0] = otherwise;
   s.name = name(operand);
   s.access.buffer = buffers_.of(axes_.memory(operand));
@@ -342,7 +365,7 @@ void Lowering::lower(const Item& item) {
     kernel_.ops.push_back("copy");
     kernel_.places.emplace_back();
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
-    return store(buffers_.port(item.port), axes_.of(port.value), value(port.value), graph_.type(port.value).dtype);
+    return store(buffers_.port(item.port), axes_.of(port.value), value(port.value));
   }
   kernel_.ops.emplace_back(item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);
   kernel_.places.push_back(place(graph_.node(item.node)));
@@ -355,7 +378,7 @@ void Lowering::lower(const Item& item) {
     case Item::Kind::moved: return moved(item);
     case Item::Kind::scatter: return scatter(item);
     case Item::Kind::addend:
-      return store(buffers_.of(item.result), axes_.of(item.result), value(graph_.operands(graph_.node(item.node))[2]), graph_.type(item.result).dtype);
+      return store(buffers_.of(item.result), axes_.of(item.result), value(graph_.operands(graph_.node(item.node))[2]));
   }
 }
 

@@ -66,6 +66,10 @@ class Lowering {
     s.name = kernel_.statements[static_cast<std::size_t>(a)].name;
     return add(std::move(s));
   }
+  /// What an operation of type `dtype` leaves: its result, rounded where that is narrower than what it was computed in.
+  Id rounded(Id a, tensor::DType dtype);
+  /// Every number that it gives is one of bf16.
+  bool is_rounded(Id a) const;
   tensor::DType dtype_of(Id id) const { return kernel_.statements[static_cast<std::size_t>(id)].dtype; }
   Id number(Id like, double value) { return constant(dtype_of(like), value); }
 
@@ -77,7 +81,7 @@ class Lowering {
   Id load_moved(tensor::ValueId operand, tensor::ValueId result, Symbol dim, std::int64_t places, std::int64_t first, std::int64_t end, Id otherwise = -1);
   Id position(Axis axis, tensor::DType dtype);
   void define(tensor::ValueId result, Id id);
-  void store(BufferIndex buffer, std::span<const Axis> axes, Id id, tensor::DType dtype);
+  void store(BufferIndex buffer, std::span<const Axis> axes, Id id);
   SourcePlace place(const tensor::Node& node) const { return place_of(graph_.context().locations, node.loc); }
   std::string name(tensor::ValueId value) const { return short_name(graph_.context().text(graph_.value(value).name)); }
 

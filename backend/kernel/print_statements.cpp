@@ -14,18 +14,19 @@ using tensor::DType;
 
 std::string literal(double number, DType dtype) {
   char text[64];
+  const bool single = tensor::wide(dtype) == DType::f32;
   if (dtype == DType::i64) {
     std::snprintf(text, sizeof text, "%lld", static_cast<long long>(number));
     return text;
   }
-  if (std::isinf(number) || std::isnan(number) || (dtype == DType::f32 && std::isinf(static_cast<float>(number)))) {
-    const std::string infinity = dtype == DType::f32 ? "piper_infinity(0.0f)" : "piper_infinity(0.0)";
+  if (std::isinf(number) || std::isnan(number) || (single && std::isinf(static_cast<float>(number)))) {
+    const std::string infinity = single ? "piper_infinity(0.0f)" : "piper_infinity(0.0)";
     return std::isnan(number) ? "(" + infinity + " - " + infinity + ")" : number > 0 ? infinity : "-" + infinity;
   }
-  std::snprintf(text, sizeof text, dtype == DType::f32 ? "%.9g" : "%.17g", dtype == DType::f32 ? static_cast<double>(static_cast<float>(number)) : number);
+  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g", single ? static_cast<double>(static_cast<float>(number)) : number);
   std::string result = text;
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
-  return dtype == DType::f32 ? result + "f" : result;
+  return single ? result + "f" : result;
 }
 
 std::string StatementPrinter::unique(const std::string& name, const char* canonical) {
@@ -128,8 +129,8 @@ std::string StatementPrinter::expression(std::size_t i) const {
   const auto select = [&](const char* op) { return a() + " " + op + " " + b() + " ? " + value(s, 2) + " : " + zero; };
   switch (s.code) {
     case Code::load:
-      if (s.access.guard.strides.empty()) return element(s);
-      return inside(s) + " ? " + element(s) + " : " + (s.operands[0] >= 0 ? a() : zero);
+      if (s.access.guard.strides.empty()) return loaded(s);
+      return inside(s) + " ? " + loaded(s) + " : " + (s.operands[0] >= 0 ? a() : zero);
     case Code::constant: return literal(s.scalar, s.dtype);
     case Code::position: return "(" + c_type(s.dtype) + ")(" + position(s.access.strides) + ")";
     case Code::column: return column();
@@ -165,6 +166,7 @@ std::string StatementPrinter::expression(std::size_t i) const {
     case Code::select_other: return a() + " != " + std::to_string(s.ignore) + " ? " + b() + " : " + zero;
     case Code::dropout: return dropout(s);
     case Code::cast: return "(" + c_type(s.dtype) + ")" + a();
+    case Code::round: return call1("piper_round_bf16");
     // Statements, not expressions.
     case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
   }
@@ -187,7 +189,7 @@ void StatementPrinter::inline_loads() {
     for (std::size_t u = i; u < user && untouched; ++u) untouched = s.code == Code::column || !is_effect(statements[u].code) || statements[u].access.buffer != s.access.buffer;
     if (!untouched) continue;
     inlined_.insert(i);
-    registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j" : s.code == Code::column ? "(" + expression(i) + ")" : element(s);
+    registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j" : s.code == Code::column ? "(" + expression(i) + ")" : loaded(s);
   }
 }
 

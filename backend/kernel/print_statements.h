@@ -29,6 +29,8 @@ class StatementPrinter {
   std::string position(const std::vector<std::int64_t>& strides) const;
   std::string place(const Statement& s) const;
   std::string element(const Statement& s) const { return buffers_.at(s.access.buffer) + "[" + place(s) + "]"; }
+  /// The number that a load gives, which may be narrower in memory.
+  std::string loaded(const Statement& s) const { return (tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? "(float)" : "") + element(s); }
   /// The number of the element within its row.
   std::string column() const;
   std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }

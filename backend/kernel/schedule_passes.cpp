@@ -14,7 +14,7 @@ namespace {
 
 bool is_cheap(Code code) {
   switch (code) {
-    case Code::add: case Code::sub: case Code::mul: case Code::neg: case Code::square: case Code::cast: case Code::maximum: case Code::minimum:
+    case Code::add: case Code::sub: case Code::mul: case Code::neg: case Code::square: case Code::cast: case Code::round: case Code::maximum: case Code::minimum:
     case Code::relu: case Code::relu_grad: case Code::select_ge: case Code::select_lt: case Code::select_eq: case Code::select_other: case Code::position: return true;
     default: return false;
   }

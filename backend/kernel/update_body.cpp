@@ -79,53 +79,84 @@ class BodyWriter {
   std::string prefix_;
 };
 
-/// What every update begins with.
-struct Operands {
+/// One update under way: what every optimizer begins and ends with. State stands among the inputs behind four others.
+class Update {
+ public:
+  Update(Context& context, const Optimizer& optimizer, DType dtype, std::int64_t elements)
+      : w(context, "update"), optimizer(optimizer), dtype(tensor::wide(dtype)), elements(elements), narrow_(tensor::is_narrow(dtype)), stored_(dtype) {
+    parameter = w.input("parameter", dtype, elements);
+    gradient_ = w.input("gradient", this->dtype, elements);
+    // Scalars are combined in f64 and rounded once.
+    rate = w.input("learning_rate", DType::f64);
+    clipped = w.mul(gradient_, w.cast(w.input("factor", DType::f64), this->dtype), "clipped");
+  }
+
+  /// A slot, as the last update left it.
+  ValueId slot(std::string_view name) {
+    in_place_.push_back(4 + static_cast<int>(in_place_.size()));
+    return w.input(name, dtype, elements);
+  }
+  /// Behind all other slots: what the update starts from in place of the parameter.
+  void open_master() {
+    if (narrow_) parameter = slot("master");
+  }
+  UpdateBody done(ValueId updated, std::initializer_list<ValueId> state) {
+    w.output(narrow_ ? w.cast(updated, stored_, "rounded.parameter") : updated);
+    for (const ValueId each : state) w.output(each);
+    if (narrow_) w.output(updated);
+    in_place_.insert(in_place_.begin(), 0);
+    return {std::move(w.body), std::move(in_place_)};
+  }
+
+  BodyWriter w;
+  const Optimizer& optimizer;
+  const DType dtype;  // of all but the parameter
+  const std::int64_t elements;
   ValueId parameter, rate, clipped;
+
+ private:
+  const bool narrow_;
+  const DType stored_;
+  ValueId gradient_;
+  std::vector<int> in_place_;
 };
 
-UpdateBody sgd_body(BodyWriter& w, const Optimizer& optimizer, DType dtype, std::int64_t elements, Operands in) {
-  if (optimizer.weight_decay != 0) in.clipped = w.add(in.clipped, w.scale(in.parameter, optimizer.weight_decay), "decayed");
-  const ValueId step = w.cast(in.rate, dtype, "step");
-  if (optimizer.momentum == 0) {
-    w.output(w.sub(in.parameter, w.mul(in.clipped, step), "updated.parameter"));
-    return {std::move(w.body), {0}};
-  }
-  const ValueId momentum = w.add(w.scale(w.input("momentum", dtype, elements), optimizer.momentum), in.clipped, "updated.momentum");
-  w.output(w.sub(in.parameter, w.mul(momentum, step), "updated.parameter"));
-  w.output(momentum);
-  return {std::move(w.body), {0, 4}};
+UpdateBody sgd_body(Update& u) {
+  BodyWriter& w = u.w;
+  const bool keeps = u.optimizer.momentum != 0;
+  const ValueId before = keeps ? u.slot("momentum") : ValueId();
+  u.open_master();
+  ValueId change = u.clipped;
+  if (u.optimizer.weight_decay != 0) change = w.add(change, w.scale(u.parameter, u.optimizer.weight_decay), "decayed");
+  const ValueId step = w.cast(u.rate, u.dtype, "step");
+  if (keeps) change = w.add(w.scale(before, u.optimizer.momentum), change, "updated.momentum");
+  const ValueId updated = w.sub(u.parameter, w.mul(change, step), "updated.parameter");
+  return keeps ? u.done(updated, {change}) : u.done(updated, {});
 }
 
-UpdateBody adamw_body(BodyWriter& w, const Optimizer& optimizer, DType dtype, std::int64_t elements, const Operands& in) {
-  const ValueId moment1 = w.input("moment1", dtype, elements), moment2 = w.input("moment2", dtype, elements);
+UpdateBody adamw_body(Update& u) {
+  BodyWriter& w = u.w;
+  const Optimizer& optimizer = u.optimizer;
+  const ValueId moment1 = u.slot("moment1"), moment2 = u.slot("moment2");
+  u.open_master();
   const ValueId bias1 = w.input("bias1", DType::f64), bias2 = w.input("bias2", DType::f64);
-  const ValueId first = w.add(w.scale(moment1, optimizer.beta1), w.scale(in.clipped, 1 - optimizer.beta1), "updated.moment1");
-  const ValueId second = w.add(w.scale(moment2, optimizer.beta2), w.scale(w.square(in.clipped), 1 - optimizer.beta2), "updated.moment2");
-  const ValueId step = w.cast(w.div(in.rate, bias1), dtype, "step");
-  const ValueId spread = w.cast(w.sqrt(bias2), dtype, "root_bias2");
+  const ValueId first = w.add(w.scale(moment1, optimizer.beta1), w.scale(u.clipped, 1 - optimizer.beta1), "updated.moment1");
+  const ValueId second = w.add(w.scale(moment2, optimizer.beta2), w.scale(w.square(u.clipped), 1 - optimizer.beta2), "updated.moment2");
+  const ValueId step = w.cast(w.div(u.rate, bias1), u.dtype, "step");
+  const ValueId spread = w.cast(w.sqrt(bias2), u.dtype, "root_bias2");
   const ValueId denominator = w.offset(w.div(w.sqrt(second), spread), optimizer.eps, "denominator");
-  ValueId decayed = in.parameter;
-  if (optimizer.weight_decay != 0) decayed = w.mul(in.parameter, w.cast(w.offset(w.scale(in.rate, -optimizer.weight_decay), 1), dtype), "decayed");
-  w.output(w.sub(decayed, w.div(w.mul(first, step), denominator), "updated.parameter"));
-  w.output(first);
-  w.output(second);
-  return {std::move(w.body), {0, 4, 5}};
+  ValueId decayed = u.parameter;
+  if (optimizer.weight_decay != 0) decayed = w.mul(u.parameter, w.cast(w.offset(w.scale(u.rate, -optimizer.weight_decay), 1), u.dtype), "decayed");
+  return u.done(w.sub(decayed, w.div(w.mul(first, step), denominator), "updated.parameter"), {first, second});
 }
 
 }  // namespace
 
 UpdateBody update_body(Context& context, const Optimizer& optimizer, DType dtype, std::int64_t elements) {
-  BodyWriter w(context, "update");
-  const ValueId parameter = w.input("parameter", dtype, elements);
-  const ValueId gradient = w.input("gradient", dtype, elements);
-  // Scalars are combined in f64 and rounded once.
-  const ValueId rate = w.input("learning_rate", DType::f64);
-  const ValueId factor = w.cast(w.input("factor", DType::f64), dtype);
-  const Operands in{parameter, rate, w.mul(gradient, factor, "clipped")};
+  Update update(context, optimizer, dtype, elements);
   switch (optimizer.kind) {
-    case Optimizer::Kind::sgd: return sgd_body(w, optimizer, dtype, elements, in);
-    case Optimizer::Kind::adamw: return adamw_body(w, optimizer, dtype, elements, in);
+    case Optimizer::Kind::sgd: return sgd_body(update);
+    case Optimizer::Kind::adamw: return adamw_body(update);
   }
   llvm_unreachable("no optimizer");
 }

@@ -42,13 +42,14 @@ void RankMemory::lay_out_state() {
       param.offset = static_cast<std::uint64_t>(bytes);
       bytes += aligned(type.bytes());
       param.grad_offset = static_cast<std::uint64_t>(bytes);
-      bytes += aligned(type.bytes());
+      bytes += aligned(gradient_bytes(id));
       for (std::uint32_t s = 0; s < PIPER_MAX_SLOTS; ++s) {
-        param.slot_offsets[s] = s < slots() ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
-        if (s < slots()) bytes += aligned(type.bytes());
+        param.slot_offsets[s] = s < slots(id) ? static_cast<std::uint64_t>(bytes) : PIPER_NO_OFFSET;
+        if (s < slots(id)) bytes += aligned(gradient_bytes(id));
       }
       param.elements = static_cast<std::uint64_t>(type.elements());
       param.dtype = abi_dtype(type.dtype);
+      param.sum_dtype = abi_dtype(tensor::wide(type.dtype));
       param.init = abi_init(dag.params[id.index()].init.kind);
       param.scale = dag.params[id.index()].init.scale;
       param.counted = home == 0;
@@ -90,7 +91,7 @@ const PiperParam& RankMemory::copy_at(tensor::ParamId param, std::uint64_t r) co
 
 unsigned char* RankMemory::gradient_at(tensor::ParamId param, std::uint64_t r) {
   Memory& memory = gradients[param.index()][r];
-  if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
+  if (!memory) memory = allocate(gradient_bytes(param));
   return memory.get();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/device_program/abi_types.h"
+#include "ir/dag/bucket_layout.h"
 #include "ir/dag/dag.h"
 #include "runtime/abi.h"
 
@@ -40,7 +41,9 @@ struct RankMemory {
   explicit RankMemory(const dag::Dag& dag);
 
   directive::Optimizer optimizer() const { return dag.settings.optimizer.value_or(directive::Optimizer{}); }
-  std::uint32_t slots() const { return optimizer().slots(); }
+  /// Of a parameter's optimizer state, its master among them.
+  std::uint32_t slots(tensor::ParamId param) const { return static_cast<std::uint32_t>(dag::state_slots(dag.settings, dag.param_types[param.index()].dtype)); }
+  std::int64_t gradient_bytes(tensor::ParamId param) const { return tensor::gradient_type(dag.param_types[param.index()]).bytes(); }
   bool on(DeviceSetId set, std::uint64_t r) const { return dag.device_sets[set].contains_device(coordinates[r]); }
 
   /// The copy of a parameter that a device reads.

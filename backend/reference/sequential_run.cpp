@@ -57,7 +57,7 @@ struct SequentialRun::State : RankMemory {
     for (auto& each : rounds) each.resize(world);
     summed.assign(dag.params.size(), std::vector<std::uint8_t>(world, 0));
     for (const dag::Bucket& bucket : dag.buckets) {
-      squares.push_back(build_kernels(sum_squares_body(*dag.context, bucket_dtype(bucket), squared_elements(dag, bucket))));
+      squares.push_back(build_kernels(sum_squares_body(*dag.context, tensor::wide(bucket_dtype(bucket)), squared_elements(dag, bucket))));
     }
     norm_order = dag::norm_order(dag);
     norm = build_kernels(norm_body(*dag.context, norm_order.size(), optimizer().clip));
@@ -172,7 +172,7 @@ struct SequentialRun::State : RankMemory {
     const dag::ParamPlace place = places[param.index()];
     if (!place.bucket.valid() || !dag.cuts_gradients(dag.buckets[place.bucket.index()])) return gradient_at(param, r);
     Memory& memory = rounds[param.index()][r];
-    if (!memory) memory = allocate(dag.param_types[param.index()].bytes());
+    if (!memory) memory = allocate(gradient_bytes(param));
     return memory.get();
   }
 
@@ -204,7 +204,7 @@ struct SequentialRun::State : RankMemory {
   /// One value of an all_reduce. A member without inputs takes the sum alone.
   void add_up(const std::vector<std::pair<std::uint64_t, dag::NodeId>>& group, std::uint32_t p) {
     const dag::BucketId bucket = dag.node(group.front().second).subject.bucket();
-    const tensor::Type& type = bucket.valid() ? dag.param_types[dag.buckets[bucket.index()].params[p].index()] : dag.output_type({group.front().second, p});
+    const tensor::Type type = bucket.valid() ? tensor::gradient_type(dag.param_types[dag.buckets[bucket.index()].params[p].index()]) : dag.output_type({group.front().second, p});
     Memory sum = allocate(type.bytes());
     bool any = false;
     for (const auto& [other, id] : group) {
@@ -287,11 +287,11 @@ struct SequentialRun::State : RankMemory {
     const dag::BucketLayout layout = bucket_layout(dag, bucket);
     Memory flat;
     if (bucket.flat != 0) {
-      flat = allocate(layout.bytes);
+      flat = allocate(layout.sum_bytes(layout.elements));
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
-        std::memcpy(flat.get() + layout.offsets[i], gradient_at(bucket.params[i], r), static_cast<std::size_t>(dag.param_types[bucket.params[i].index()].bytes()));
+        std::memcpy(flat.get() + layout.sum_bytes(layout.offsets[i]), gradient_at(bucket.params[i], r), static_cast<std::size_t>(gradient_bytes(bucket.params[i])));
       }
-      operands.push_back(flat.get() + share(bucket.flat, r) * static_cast<std::uint64_t>(layout.block()));
+      operands.push_back(flat.get() + share(bucket.flat, r) * static_cast<std::uint64_t>(layout.sum_bytes(layout.block())));
     } else {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }
@@ -347,16 +347,16 @@ struct SequentialRun::State : RankMemory {
       }
       unsigned char* gradient = gradient_at(id, r);
       std::vector<void*> operands = {state.get() + param.offset, gradient, &scalars.learning_rate, factor};
-      for (std::uint32_t s = 0; s < slots(); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
+      for (std::uint32_t s = 0; s < slots(id); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
       if (optimizer().corrects_bias()) {
         operands.push_back(&scalars.bias1);
         operands.push_back(&scalars.bias2);
       }
       operands.push_back(state.get() + param.offset);
-      for (std::uint32_t s = 0; s < slots(); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
-      const std::vector<std::uint8_t> writes(1 + slots(), 0);
+      for (std::uint32_t s = 0; s < slots(id); ++s) operands.push_back(state.get() + param.slot_offsets[s]);
+      const std::vector<std::uint8_t> writes(1 + slots(id), 0);
       if (!run(found->second, operands, writes)) return false;
-      std::memcpy(state.get() + param.grad_offset, gradient, static_cast<std::size_t>(dag.param_types[id.index()].bytes()));
+      std::memcpy(state.get() + param.grad_offset, gradient, static_cast<std::size_t>(gradient_bytes(id)));
     }
     return true;
   }
@@ -464,9 +464,9 @@ bool SequentialRun::step(const PiperScalars& scalars) {
 
 namespace {
 
-std::vector<double> read(const unsigned char* from, const PiperParam& param) {
+std::vector<double> read(const unsigned char* from, const PiperParam& param, std::uint32_t dtype) {
   std::vector<double> out(param.elements);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(from, row_of(param.dtype).dtype, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = element_as_double(from, row_of(dtype).dtype, static_cast<std::int64_t>(i));
   return out;
 }
 
@@ -474,14 +474,14 @@ std::vector<double> read(const unsigned char* from, const PiperParam& param) {
 
 std::vector<double> SequentialRun::values(std::string_view name) const {
   for (const PiperParam& param : state_->params) {
-    if (param.counted && name == param.name) return read(state_->state.get() + param.offset, param);
+    if (param.counted && name == param.name) return read(state_->state.get() + param.offset, param, param.dtype);
   }
   return {};
 }
 
 std::vector<double> SequentialRun::gradient(std::string_view name) const {
   for (const PiperParam& param : state_->params) {
-    if (param.counted && name == param.name) return read(state_->state.get() + param.grad_offset, param);
+    if (param.counted && name == param.name) return read(state_->state.get() + param.grad_offset, param, param.sum_dtype);
   }
   return {};
 }

@@ -71,6 +71,7 @@ constexpr Meaning kMeanings[] = {
     {sema::Builtin::bytes, "windows of a text, byte by byte: inputs `tokens` and `targets`"},
     {sema::Builtin::cosine, "a rate that warms up, then falls to its floor along a cosine"},
     {sema::Builtin::f32, "elements of 32 bits"},
+    {sema::Builtin::bf16, "elements of 16 bits, their sums, gradients and the optimizer's state in f32"},
     {sema::Builtin::f64, "elements of 64 bits"},
     {sema::Builtin::flat, "a rate that warms up, then stays"},
     {sema::Builtin::linear, "a rate that warms up, then falls to its floor along a line"},

@@ -66,7 +66,7 @@ class Completer : CandidateNames {
     }
     for (const std::string_view type : {"int", "float", "bool", "string", "bytes"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
     if (tensors) {
-      for (const std::string_view type : {"tensor", "i64", "f32", "f64"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+      for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
     } else {
       for (const std::string_view type : {"axis", "devices", "selector"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, {}, "1"});
       if (statement_.item == "def") {
@@ -145,7 +145,7 @@ class Completer : CandidateNames {
     if (first == "for" || first == "rank") return binding(first == "rank");
     if (first == "input") {
       if (last == ":" && statement_.depth() == 0) {
-        for (const std::string_view type : {"tensor", "i64", "f32", "f64"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
+        for (const std::string_view type : {"tensor", "i64", "f32", "f64", "bf16"}) list_.push_back({type.data(), CandidateKind::type, {}, {}, std::string(type) + "[", "1"});
       }
       return;
     }
@@ -203,7 +203,7 @@ class Completer : CandidateNames {
     const std::size_t open = statement_.innermost();
     if (open == statement_.words.size() || statement_.word(open) != "[" || open == 0) return false;
     const std::string_view before = statement_.word(open - 1);
-    const bool type = before == "tensor" || before == "i64" || before == "f32" || before == "f64";
+    const bool type = before == "tensor" || before == "i64" || before == "f32" || before == "f64" || before == "bf16";
     return (type || statement_.first() == "weight") && statement_.last() != ":" && !statement_.has("=") && (statement_.last() == "[" || statement_.last() == ",");
   }
   void dimensions() {

@@ -68,7 +68,7 @@ constexpr Word kWords[] = {
     {"with", "settings of a directive: `with bucket: 25MiB`"},
     {"all", "every device of the machine's mesh"},
     {"data", "where the samples come from: `bytes`, `arrays` or `synthetic`"},
-    {"dtype", "the type of the elements: `f32` or `f64`"},
+    {"dtype", "the type of the elements: `bf16`, `f32` or `f64`"},
     {"held_out", "data to evaluate at the end"},
     {"optim", "the optimizer: `sgd` or `adamw`"},
     {"seed", "the number that all random values come from"},

@@ -40,7 +40,7 @@ class Scope {
   static sema::Type input_type(const ast::TypeRef* type) {
     if (type == nullptr) return {};
     const std::string_view name = type->name.name;
-    return {name == "i64" ? sema::TypeKind::tensor_i64 : name == "f64" ? sema::TypeKind::tensor_f64 : name == "f32" ? sema::TypeKind::tensor_f32 : sema::TypeKind::tensor};
+    return {name == "i64" ? sema::TypeKind::tensor_i64 : name == "f64" ? sema::TypeKind::tensor_f64 : name == "f32" ? sema::TypeKind::tensor_f32 : name == "bf16" ? sema::TypeKind::tensor_bf16 : sema::TypeKind::tensor};
   }
   bool inside(SourceRange range) const { return range.begin < at_ && at_ <= range.end; }
 

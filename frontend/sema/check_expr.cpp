@@ -27,6 +27,7 @@ bool converts(Type from, Type to) {
       return from.element().is_number();
     case TypeKind::tensor:
     case TypeKind::tensor_f32:
+    case TypeKind::tensor_bf16:
     case TypeKind::tensor_f64:
       // The element type of `tensor` is the train's: known when the model is elaborated.
       return from.element().is_tensor() && from.kind != TypeKind::tensor_i64;

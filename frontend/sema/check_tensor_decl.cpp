@@ -13,7 +13,7 @@ Type Analyser::resolve_type(const ast::TypeRef& type) {
     bool shaped;
   };
   static constexpr Row kRows[] = {
-      {"axis", TypeKind::axis, false},         {"bool", TypeKind::boolean, false},    {"bytes", TypeKind::bytes, false},
+      {"axis", TypeKind::axis, false},         {"bf16", TypeKind::tensor_bf16, true},  {"bool", TypeKind::boolean, false},    {"bytes", TypeKind::bytes, false},
       {"cursor", TypeKind::cursor, false},     {"devices", TypeKind::devices, false}, {"f32", TypeKind::tensor_f32, true},
       {"f64", TypeKind::tensor_f64, true},     {"float", TypeKind::floating, false},  {"i64", TypeKind::tensor_i64, true},
       {"int", TypeKind::integer, false},       {"order", TypeKind::order, false},     {"selector", TypeKind::selector, false},

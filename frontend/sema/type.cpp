@@ -21,6 +21,7 @@ std::string_view type_name(Type type) {
       {"tensor", "[tensor]"},
       {"f64 tensor", "[f64 tensor]"},
       {"f32 tensor", "[f32 tensor]"},
+      {"bf16 tensor", "[bf16 tensor]"},
       {"i64 tensor", "[i64 tensor]"},
       {"dimension", "[dimension]"},
       {"operation", "[operation]"},

@@ -27,6 +27,7 @@ enum class TypeKind : std::uint8_t {
   tensor,       // of the element type of the train
   tensor_f64,
   tensor_f32,
+  tensor_bf16,
   tensor_i64,
   dimension,    // the name of a dimension: `along: seq`
   op,           // `F a` as an argument

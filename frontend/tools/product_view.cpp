@@ -29,15 +29,16 @@ std::string shape_text(const PiperGemm& call) {
   return batch + std::to_string(call.m) + " x " + std::to_string(call.n) + " x " + std::to_string(call.k) + " " + form_of(call) + " " + dtype_of(call);
 }
 
-template <typename T>
+/// Of operands and sums.
+template <typename T, typename Sum = T>
 std::optional<double> rate(const PiperGemm& call, const runtime::LibraryCalls& library) {
   const double elements = static_cast<double>(call.batch) * (static_cast<double>(call.m) * static_cast<double>(call.k) +
                                                              static_cast<double>(call.k) * static_cast<double>(call.n) +
                                                              static_cast<double>(call.m) * static_cast<double>(call.n));
-  if (operations(call) > kMostOperations || elements * sizeof(T) > kMostBytes) return std::nullopt;
+  if (operations(call) > kMostOperations || elements * sizeof(Sum) > kMostBytes) return std::nullopt;
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) { return std::vector<T>(static_cast<std::size_t>(call.batch * rows * columns), T(1)); };
   const std::vector<T> a = matrix(call.m, call.k), b = matrix(call.k, call.n);
-  std::vector<T> c = matrix(call.m, call.n);
+  std::vector<Sum> c(static_cast<std::size_t>(call.batch * call.m * call.n));
   runtime::LibraryReport report;
   const auto multiply = [&] { return library.gemm(&call, a.data(), b.data(), c.data(), 0, &report) == runtime::kLibraryDone; };
   if (!multiply()) return std::nullopt;  // the first one prepares what the shape needs
@@ -74,7 +75,7 @@ std::vector<ProductRow> products_of(const backend::ProgramSet& programs, runtime
 
 void measure(std::vector<ProductRow>& rows, const runtime::LibraryCalls& library) {
   library.begin_thread(1);
-  for (ProductRow& row : rows) row.gflops = row.call.dtype == PIPER_F64 ? rate<double>(row.call, library) : rate<float>(row.call, library);
+  for (ProductRow& row : rows) row.gflops = row.call.dtype == PIPER_F64 ? rate<double>(row.call, library) : row.call.dtype == PIPER_BF16 ? rate<piper_bf16, float>(row.call, library) : rate<float>(row.call, library);
 }
 
 std::string product_table(const std::vector<ProductRow>& rows) {

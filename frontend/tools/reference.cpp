@@ -124,8 +124,9 @@ Comparison side_by_side(Session& session, TrainJob& a, TrainJob& b, bool paramet
   return comparison;
 }
 
-Comparison against_unsplit(Session& session, const Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt, CudaDevice* cuda) {
-  auto program = session.relower(subject, tensor::DType::f64);
+/// The program in `dtype`, the unsplit step in f64.
+Comparison against_unsplit(Session& session, const Session::Subject& subject, tensor::DType dtype, const runtime::Options& options, const runtime::Interrupt& interrupt, CudaDevice* cuda) {
+  auto program = session.relower(subject, dtype);
   auto single = session.relower(subject, tensor::DType::f64);
   if (!program || !single) return {};
   // Bounds on measures are those of the program as it is written, in its own element type.
@@ -136,7 +137,7 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, co
   const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt, cuda);
   freeze_alike(*program, *single);
   const auto b = a ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
-  return b ? side_by_side(session, *a, *b, true, interrupt) : without_job(interrupt);
+  return b ? side_by_side(session, *a, *b, dtype == tensor::DType::f64, interrupt) : without_job(interrupt);
 }
 
 /// The same program on a GPU and on the CPU, in its own element type.
@@ -170,7 +171,7 @@ Comparison against_sequential(Session& session, Session::Subject& subject, const
   PiperProgram state{};
   state.params = run.params().data();
   state.num_params = static_cast<std::uint32_t>(run.params().size());
-  runtime::initialise_parameters(state, job.seed, nullptr, run.state());
+  runtime::initialise_parameters(state, job.seed, nullptr, run.state(), nullptr);
 
   const runtime::EndsRun ends(interrupt, *train->executor);
   Comparison comparison;
@@ -242,8 +243,12 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
     }
     if (comparison.ended == runtime::Ended::stopped) session.words() << stopped_text(comparison.steps) << " in " << type << "\n";
   };
-  Comparison last = against_unsplit(session, subject, options, interrupt, cuda);
+  Comparison last = against_unsplit(session, subject, tensor::DType::f64, options, interrupt, cuda);
   tell(last, "unsplit", "f64", "3 steps in f64 against the unsplit step on one device (bound " + scientific(kReferenceBound) + ", relative):", kReferenceBound);
+  if (const tensor::DType narrow = subject.lowered.strategy.settings.dtype; last.ended == runtime::Ended::finished && tensor::is_narrow(narrow)) {
+    last = against_unsplit(session, subject, narrow, options, interrupt, cuda);
+    tell(last, "unsplit", dtype, "3 steps in " + dtype + " against the unsplit step in f64 on one device (bound " + scientific(kReferenceBoundNarrow) + ", relative; not of parameters):", kReferenceBoundNarrow);
+  }
   if (last.ended == runtime::Ended::finished && cuda != nullptr) {
     const bool f64 = subject.lowered.strategy.settings.dtype == tensor::DType::f64;
     const double bound = f64 ? kReferenceBound : kReferenceBoundF32;

@@ -6,16 +6,24 @@
 
 namespace piper::dag {
 
+std::int64_t state_slots(const directive::Settings& settings, tensor::DType parameter) {
+  return settings.optimizer ? settings.optimizer->slots() + (tensor::is_narrow(parameter) ? 1 : 0) : 0;
+}
+
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
   BucketLayout layout;
+  if (!bucket.params.empty()) layout.parameters = dag.param_types[bucket.params.front().index()].dtype;
+  layout.sums = tensor::wide(layout.parameters);
+  const auto boundary = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(layout.parameters));  // at one of the wider type, too
+  const auto up_to = [](std::int64_t elements, std::int64_t unit) { return (elements + unit - 1) / unit * unit; };
   for (const tensor::ParamId param : bucket.params) {
-    layout.offsets.push_back(layout.bytes);
-    layout.bytes += aligned(dag.param_types[param.index()].bytes());
+    layout.offsets.push_back(layout.elements);
+    layout.elements += up_to(dag.param_types[param.index()].elements(), boundary);
   }
   layout.parts = dag.extent(bucket.flat);
   layout.cut = bucket.cut;
-  const std::int64_t unit = layout.parts * kAlignment;
-  layout.bytes = (layout.bytes + unit - 1) / unit * unit;
+  layout.elements = up_to(layout.elements, layout.parts * boundary);
+  layout.slots = dag.frozen(bucket) ? 0 : state_slots(dag.settings, layout.parameters);
   return layout;
 }
 
@@ -27,10 +35,7 @@ std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
 }
 
 std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket) {
-  if (bucket.flat != 0) {
-    const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(dag.param_types[bucket.params.front().index()].dtype));
-    return {bucket_layout(dag, bucket).block() / element};
-  }
+  if (bucket.flat != 0) return {bucket_layout(dag, bucket).block()};
   std::vector<std::int64_t> elements;
   for (const tensor::ParamId param : bucket.params) elements.push_back(dag.param_types[param.index()].elements());
   return elements;

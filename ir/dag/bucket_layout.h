@@ -1,11 +1,12 @@
 #pragma once
 // Where the parameters of a bucket lie, and which part of its state a device keeps.
 //
-// A bucket is flat: parameter after parameter, each from a boundary on, at the same offset in its parameters, its gradients and each slot of its optimizer
-// state. Where axes cut it (`Bucket::flat`), it ends with so much padding that all blocks are equal and begin at a boundary. Padding stays 0. Device number i
-// along these axes reduces and updates block i and keeps the optimizer state of that block alone; parameters and gradients have room for all, or as `Bucket::cut` says for their block too.
+// A bucket is flat: parameter after parameter, each from a boundary on, as so many elements from the start of its parameters, its gradients and each slot of its
+// optimizer state. Bytes differ: gradients and slots are of the wide type (dtypes.def). Where axes cut it (`Bucket::flat`), it ends with so much padding that all blocks
+// are equal and begin at a boundary. Padding stays 0. Device number i along these axes reduces and updates block i and keeps the optimizer state of that block alone;
+// parameters and gradients have room for all, or as `Bucket::cut` says for their block too.
 //
-//   layer1.w 100 bytes, layer1.b 20 bytes, flat over dp: 4     offsets 0, 128     bytes 256     block 64
+//   layer1.w f32[25], layer1.b f32[5], flat over dp: 4     offsets 0, 32     elements 64     block 16
 
 #include <cstdint>
 #include <vector>
@@ -14,22 +15,33 @@
 
 namespace piper::dag {
 
+inline constexpr std::int64_t kMostSlots = 3;
+
 /// What of a bucket lies on a device all the time. A slot is one value per parameter of the optimizer's state.
 enum class BucketState : std::uint8_t { parameters, gradients, slot };
 
 struct BucketLayout {
-  std::vector<std::int64_t> offsets;  // bytes, of each parameter inside the bucket
-  std::int64_t bytes = 0;             // end to end, padding included
+  tensor::DType parameters = tensor::DType::f32, sums = tensor::DType::f32;  // sums: gradients and slots
+  std::vector<std::int64_t> offsets;  // elements, of each parameter inside the bucket
+  std::int64_t elements = 0;          // padding included
   std::int64_t parts = 1;             // equal blocks
+  std::int64_t slots = 0;             // of optimizer state
   Cut cut = Cut::nothing;             // what a device has its block of alone
 
-  std::int64_t block() const { return bytes / parts; }
+  std::int64_t block() const { return elements / parts; }  // elements
   bool in_blocks(BucketState state) const { return cut >= (state == BucketState::parameters ? Cut::parameters : state == BucketState::gradients ? Cut::gradients : Cut::state); }
+  // In bytes:
+  std::int64_t parameter_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(parameters)); }
+  std::int64_t sum_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(sums)); }
+  std::int64_t bytes(BucketState state, std::int64_t of) const { return state == BucketState::parameters ? parameter_bytes(of) : sum_bytes(of); }
   /// On one device.
-  std::int64_t extent(BucketState state) const { return in_blocks(state) ? block() : bytes; }
+  std::int64_t extent(BucketState state) const { return bytes(state, in_blocks(state) ? block() : elements); }
   /// Of a parameter, from where that state begins. In a block parameters do not begin: which part of them is in it says the device's number.
-  std::int64_t offset(BucketState state, std::size_t position) const { return in_blocks(state) ? 0 : offsets[position]; }
+  std::int64_t offset(BucketState state, std::size_t position) const { return in_blocks(state) ? 0 : bytes(state, offsets[position]); }
 };
+
+/// Slots of optimizer state that a parameter has: those of the optimizer, and the master of one that is narrow.
+std::int64_t state_slots(const directive::Settings& settings, tensor::DType parameter);
 
 BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket);
 /// One per bucket.

@@ -37,13 +37,12 @@ struct Dag::DerivedTypes {
   Symbol scalar, param, element;  // interned before several threads look at the DAG
   std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
 
-  /// One device's block of a bucket.
-  const tensor::Type& block(const Dag& dag, Subject subject) {
-    const auto [entry, fresh] = types.try_emplace({NodeKind::update, subject, 0});
+  /// One device's block of the parameters of a bucket, or of what adds up.
+  const tensor::Type& block(const Dag& dag, Subject subject, bool sums) {
+    const auto [entry, fresh] = types.try_emplace({sums ? NodeKind::reduce_scatter : NodeKind::update, subject, 0});
     if (fresh) {
-      const Bucket& bucket = dag.buckets[subject.bucket().index()];
-      const tensor::DType dtype = dag.param_types[bucket.params.front().index()].dtype;
-      entry->second = {dtype, {{element, bucket_layout(dag, bucket).block() / static_cast<std::int64_t>(tensor::dtype_bytes(dtype)), false}}};
+      const BucketLayout layout = bucket_layout(dag, dag.buckets[subject.bucket().index()]);
+      entry->second = {sums ? layout.sums : layout.parameters, {{element, layout.block(), false}}};
     }
     return entry->second;
   }
@@ -52,8 +51,8 @@ struct Dag::DerivedTypes {
   const tensor::Type& state(const Dag& dag, Subject subject) {
     const auto [entry, fresh] = types.try_emplace({NodeKind::fetch, subject, 0});
     if (fresh) {
-      entry->second = block(dag, subject);
-      entry->second.dims.front().extent *= dag.settings.optimizer ? dag.settings.optimizer->slots() : 0;
+      entry->second = block(dag, subject, true);
+      entry->second.dims.front().extent *= bucket_layout(dag, dag.buckets[subject.bucket().index()]).slots;
     }
     return entry->second;
   }
@@ -177,7 +176,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::update:
       case NodeKind::gather:
         if (is_optimizer_state(node, port.index)) return derived_types_->state(*this, node.subject);
-        if (leaves_block(node)) return derived_types_->block(*this, node.subject);
+        if (leaves_block(node)) return derived_types_->block(*this, node.subject, false);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
@@ -201,7 +200,7 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(adding_member(node), port.index);
         break;
       case NodeKind::reduce_scatter:
-        if (leaves_block(node)) return derived_types_->block(*this, node.subject);
+        if (leaves_block(node)) return derived_types_->block(*this, node.subject, true);
         next = source_of(node, port.index);
         break;
       case NodeKind::send:

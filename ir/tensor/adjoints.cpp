@@ -43,6 +43,14 @@ class AdjointRule {
     return this->op(op, std::move(operands), std::move(attrs));
   }
 
+  /// The same numbers, rounded if need be, in that type.
+  ValueId as(DType dtype, ValueId value) {
+    if (type(value).dtype == dtype) return value;
+    Attrs to;
+    to.dtype = dtype;
+    return op(Op::cast, {value}, std::move(to));
+  }
+
   /// Sums what the operand lacks (it was broadcast) and restores its memory order.
   ValueId fit(ValueId value, ValueId operand);
   void give(std::size_t i, ValueId value) { adjoints_[i] = fit(value, x(i)); }
@@ -115,8 +123,9 @@ void AdjointRule::extremum() {
 /// y[B, M, N] = a[B, M, K] b[B, K, N]. Each adjoint is a product again, its operands in the order that makes the memory order of the result that of the operand.
 void AdjointRule::contract() {
   const GemmForm form = gemm_form(type(x(0)), type(x(1)), attrs_.dims);
-  two([&] { return form.a_summed_last ? product(dy(), x(1), form.rest_b) : product(x(1), dy(), form.rest_b); },
-      [&] { return form.b_summed_last ? product(dy(), x(0), form.rest_a) : product(x(0), dy(), form.rest_a); });
+  const auto change = [&] { return as(type(x(0)).dtype, dy()); };
+  two([&] { return form.a_summed_last ? product(change(), x(1), form.rest_b) : product(x(1), change(), form.rest_b); },
+      [&] { return form.b_summed_last ? product(change(), x(0), form.rest_a) : product(x(0), change(), form.rest_a); });
 }
 
 void AdjointRule::attend() {
@@ -164,18 +173,13 @@ std::vector<ValueId> AdjointRule::run() {
     case Op::silu: one([&] { return op(Op::silu_grad, {x(), dy()}); }); break;
     case Op::select_ge: case Op::select_lt: only(2, [&] { return op(op_, {x(0), x(1), dy()}); }); break;
     case Op::dropout: one([&] { return op(Op::dropout, {dy()}, attrs_); }); break;
-    case Op::cast:
-      one([&] {
-        Attrs back;
-        back.dtype = type(x()).dtype;
-        return op(Op::cast, {dy()}, std::move(back));
-      });
-      break;
+    // What is already rounded may stand for the adjoint of what was rounded from: products take it as it is.
+    case Op::cast: one([&] { return wide(type(y()).dtype) == type(x()).dtype ? dy() : as(type(x()).dtype, dy()); }); break;
     case Op::sum:
       one([&] {
         Attrs spread;
         spread.shape = type(x());
-        return attrs_.dims.empty() ? dy() : op(Op::broadcast, {dy()}, std::move(spread));
+        return attrs_.dims.empty() ? dy() : op(Op::broadcast, {as(spread.shape.dtype, dy())}, std::move(spread));
       });
       break;
     case Op::max: one([&] { return op(Op::max_grad, {x(), y(), dy()}, attrs_); }); break;
@@ -187,7 +191,7 @@ std::vector<ValueId> AdjointRule::run() {
     case Op::lookup:
       one([&] {
         Attrs table;
-        table.shape = type(x(0));
+        table.shape = gradient_type(type(x(0)));
         return op(Op::lookup_grad, {x(1), dy()}, std::move(table));
       });
       break;

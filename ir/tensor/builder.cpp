@@ -39,6 +39,8 @@ Built Builder::op(Op op, std::vector<ValueId> operands, Attrs attrs) {
   return graph_.result(graph_.node(node));
 }
 
+Built Builder::rounded(Built made, DType dtype) { return made && graph_.type(made.value).dtype != dtype ? cast(made.value, dtype) : made; }
+
 Built Builder::scale(ValueId a, double factor) {
   Attrs attrs;
   attrs.scalar = factor;
@@ -70,7 +72,7 @@ Built Builder::dropout(ValueId a, double rate) {
 Built Builder::sum(ValueId a, std::vector<Symbol> dims) {
   Attrs attrs;
   attrs.dims = std::move(dims);
-  return op(Op::sum, {a}, std::move(attrs));
+  return rounded(op(Op::sum, {a}, std::move(attrs)), graph_.type(a).dtype);
 }
 
 Built Builder::mean(ValueId a, std::vector<Symbol> dims) {
@@ -78,8 +80,11 @@ Built Builder::mean(ValueId a, std::vector<Symbol> dims) {
   for (const Symbol dim : dims) {
     if (const auto at = graph_.type(a).find(dim)) count *= static_cast<double>(graph_.type(a).dims[*at].extent);
   }
-  Built total = sum(a, std::move(dims));
-  return total ? scale(total.value, 1.0 / count) : total;
+  Attrs attrs;
+  attrs.dims = std::move(dims);
+  Built total = op(Op::sum, {a}, std::move(attrs));
+  if (total) total = scale(total.value, 1.0 / count);
+  return rounded(std::move(total), graph_.type(a).dtype);
 }
 
 Built Builder::max(ValueId a, std::vector<Symbol> dims) {
@@ -111,7 +116,7 @@ Built Builder::along(Op op, ValueId a, Symbol along, double epsilon) {
 Built Builder::cross_entropy(ValueId logits, ValueId targets, Symbol along, std::optional<std::int32_t> ignore) {
   Attrs attrs;
   attrs.ignore = ignore;
-  return along_one(Op::cross_entropy, {logits, targets}, along, std::move(attrs));
+  return rounded(along_one(Op::cross_entropy, {logits, targets}, along, std::move(attrs)), graph_.type(logits).dtype);
 }
 
 Built Builder::slice(ValueId a, std::int64_t from, std::int64_t to, Symbol along) {
@@ -230,7 +235,8 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
 
   // The groups take their order from a; an operand that lies otherwise is copied into that order.
   const GemmForm form = gemm_form(left, right, dims);
-  if (form.direct) return op(Op::contract, {a, b}, std::move(attrs));
+  const DType dtype = left.dtype;
+  if (form.direct) return rounded(op(Op::contract, {a, b}, std::move(attrs)), dtype);
   const auto names = [](std::initializer_list<const std::vector<Dim>*> groups) {
     std::vector<Symbol> names;
     for (const auto* group : groups) {
@@ -252,7 +258,7 @@ Built Builder::contract(ValueId a, ValueId b, std::vector<Symbol> dims) {
   if (Inferred inferred = infer(Op::contract, trial, attrs, graph_.context().symbols, called_); !inferred.error.empty()) return Built::failed(std::move(inferred.error), inferred.mixes_dtypes);
   if (!lies_as(left, a_order) && !lies_as(left, names({&form.batched, &form.summed, &form.rest_a}))) a = permute(a, a_order).value;
   if (!lies_as(graph_.type(b), b_order) && !lies_as(graph_.type(b), names({&form.batched, &form.rest_b, &form.summed}))) b = permute(b, b_order).value;
-  return op(Op::contract, {a, b}, std::move(attrs));
+  return rounded(op(Op::contract, {a, b}, std::move(attrs)), dtype);
 }
 
 Built Builder::attend(ValueId q, ValueId k, ValueId v, bool causal) {
@@ -263,12 +269,22 @@ Built Builder::attend(ValueId q, ValueId k, ValueId v, bool causal) {
   return op(Op::attend, {q, k, v}, std::move(attrs));
 }
 
+ValueId Builder::unrounded(ValueId a) const {
+  const NodeId def = graph_.value(a).def;
+  if (!def.valid() || graph_.node(def).op != Op::cast) return a;
+  const ValueId from = graph_.operands(graph_.node(def))[0];
+  return is_narrow(graph_.type(a).dtype) && graph_.type(from).dtype == wide(graph_.type(a).dtype) ? from : a;
+}
+
 Built Builder::loss(std::string_view name, ValueId elements) {
+  elements = unrounded(elements);
   const MaskFound found = find_loss_mask(graph_, elements);
   if (!found.error.empty()) return Built::failed(found.error);
   std::vector<Symbol> all;
   for (const Dim& dim : graph_.type(elements).dims) all.push_back(dim.name);
-  Built total = sum(elements, std::move(all));
+  Attrs attrs;
+  attrs.dims = std::move(all);
+  const Built total = op(Op::sum, {elements}, std::move(attrs));  // in the wide type of its elements, as it is added up further
   if (!total) return total;
   std::optional<LossMask> mask;
   if (found.targets.valid()) mask = {found.targets, found.ignore, graph_.add_leaf({DType::f64, {}}, graph_.context().symbol(std::string(name) + ".count"))};

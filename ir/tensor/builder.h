@@ -102,6 +102,9 @@ class Builder {
   Built loss(std::string_view name, ValueId elements);
 
  private:
+  /// What adds up is made in the wide type of its operands; programs go on with what that is in theirs, and a loss with what was rounded.
+  Built rounded(Built made, DType dtype);
+  ValueId unrounded(ValueId a) const;
   Symbol last_dim(ValueId a) const;
   /// `op` along one dimension, by default the last of the first operand.
   Built along_one(Op op, std::vector<ValueId> operands, Symbol along, Attrs attrs = {});

@@ -8,9 +8,9 @@
 
 namespace piper::tensor {
 
-/// The elements are floating, the sum is a scalar of their type made in F, the count is that of the elements.
+/// The elements are floating, the sum is a scalar of the type of their sums made in F, the count is that of the elements.
 std::string check_loss(const Graph& graph, const Loss& loss);
-/// The gradient has its parameter's type and is made in the backward pass.
+/// The gradient has its parameter's type, in the dtype of its sums, and is made in the backward pass.
 std::string check_grad(const Graph& graph, const ParamGrad& grad);
 /// "`f32[a: 2]` and `f32[]`".
 std::string types_text(std::span<const Type> types, const SymbolTable& symbols);

@@ -157,6 +157,7 @@ Inferred ShapeRule::reduce() {
   if (auto why = all_in(attrs.dims, operands[0]); !why.empty()) return fail(why);
   if (op != Op::sum && attrs.dims.empty()) return fail("`max` of " + show(operands[0]) + " names no dimension");
   Type rest = without(operands[0], attrs.dims);
+  if (op == Op::sum) rest.dtype = wide(rest.dtype);
   if (op != Op::max_grad) return ok(std::move(rest));
   for (std::size_t i : {1, 2}) {
     if (operands[i] != rest) return fail("`max_grad` expects " + show(rest) + ", not " + show(operands[i]));
@@ -187,6 +188,7 @@ Inferred ShapeRule::cross_entropy(bool gradient) {
     return fail("`cross_entropy` along " + show(attrs.dims[0]) + " of " + show(logits) + " takes targets " + show(Type{DType::i64, rest.dims}) +
                 ", not " + show(targets));
   }
+  rest.dtype = wide(rest.dtype);
   if (!gradient) return ok(std::move(rest));
   if (operands[2] != rest) return fail("`cross_entropy_grad` expects " + show(rest) + ", not " + show(operands[2]));
   return ok(logits);

@@ -21,7 +21,8 @@ Inferred ShapeRule::lookup() {
 Inferred ShapeRule::lookup_grad() {
   const Type& table = attrs.shape;
   if (auto why = check_type(table, symbols); !why.empty()) return fail(why);
-  const Type made[] = {table, operands[0]};
+  if (table.dtype != wide(operands[1].dtype)) return fail(show_op() + " adds up in `" + std::string(dtype_name(wide(operands[1].dtype))) + "`, not in " + show(table));
+  const Type made[] = {Type{operands[1].dtype, table.dims}, operands[0]};
   const Inferred forward = infer(Op::lookup, made, {}, symbols);
   if (!forward.error.empty()) return fail(forward.error);
   if (forward.types[0] != operands[1]) return fail("`lookup_grad` for a table " + show(table) + " expects " + show(forward.types[0]) + ", not " + show(operands[1]));

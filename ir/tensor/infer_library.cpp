@@ -24,7 +24,7 @@ Inferred ShapeRule::contract() {
   if (!form.direct) {
     return fail("the operands of `contract` do not lie as [batched][rest][summed] or [batched][summed][rest] with groups in one order: " + show_operands());
   }
-  Type result{a.dtype, form.batched};
+  Type result{wide(a.dtype), form.batched};
   result.dims.insert(result.dims.end(), form.rest_a.begin(), form.rest_a.end());
   result.dims.insert(result.dims.end(), form.rest_b.begin(), form.rest_b.end());
   return ok(std::move(result));
@@ -95,7 +95,7 @@ Inferred ShapeRule::attend() {
   Type out = q;
   out.dims[width] = v.dims[width];
   if (auto why = check_type(out, symbols); !why.empty()) return fail("`attend` of " + show_operands() + ": " + why);
-  Type lse{q.dtype, {q.dims.begin(), q.dims.begin() + static_cast<std::ptrdiff_t>(position)}};
+  Type lse{wide(q.dtype), {q.dims.begin(), q.dims.begin() + static_cast<std::ptrdiff_t>(position)}};
   lse.dims.push_back(q.dims[head]);
   lse.dims.push_back(q.dims[position]);
   return ok(std::vector<Type>{std::move(out), std::move(lse)});

@@ -25,7 +25,12 @@ class Rows {
   using Shares = llvm::SmallVector<AxisShare, 4>;
   using ResultShares = llvm::SmallVector<AxisShare, 3>;
 
-  void add(Shares operands, ResultShares results) { rows_.push_back({std::move(operands), std::move(results)}); }
+  void add(Shares operands, ResultShares results) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i] == AxisShare::partial() && is_narrow(results_[i].dtype)) return;  // the sum of what was rounded is another
+    }
+    rows_.push_back({std::move(operands), std::move(results)});
+  }
 
   /// The operands, those that have the dimension cut along it.
   Shares parts(Symbol dim) const { return cut_where_present<Shares>(operands_, dim); }

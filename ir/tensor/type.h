@@ -16,7 +16,7 @@
 namespace piper::tensor {
 
 enum class DType : std::uint8_t {
-#define DTYPE(name, bytes, floating) name,
+#define DTYPE(name, bytes, floating, wide) name,
 #include "ir/tensor/dtypes.def"
 #undef DTYPE
 };
@@ -25,9 +25,10 @@ struct DTypeTraits {
   std::string_view name;
   std::size_t bytes;
   bool floating;
+  DType wide;
 };
 inline constexpr auto kDTypes = std::to_array<DTypeTraits>({
-#define DTYPE(name, bytes, floating) {#name, bytes, floating},
+#define DTYPE(name, bytes, floating, wide) {#name, bytes, floating, DType::wide},
 #include "ir/tensor/dtypes.def"
 #undef DTYPE
 });
@@ -36,6 +37,9 @@ constexpr const DTypeTraits& traits(DType dtype) { return kDTypes[static_cast<st
 constexpr std::string_view dtype_name(DType dtype) { return traits(dtype).name; }
 constexpr std::size_t dtype_bytes(DType dtype) { return traits(dtype).bytes; }
 constexpr bool is_floating(DType dtype) { return traits(dtype).floating; }
+/// What its sums are kept in: f32 for bf16, else the type itself.
+constexpr DType wide(DType dtype) { return traits(dtype).wide; }
+constexpr bool is_narrow(DType dtype) { return wide(dtype) != dtype; }
 std::optional<DType> parse_dtype(std::string_view text);
 
 /// One named dimension. A sampled one counts samples: localising a body divides its extent by microbatches, copies and replicas.
@@ -57,6 +61,12 @@ struct Type {
   std::optional<std::size_t> find(Symbol name) const;
   friend bool operator==(const Type&, const Type&) = default;
 };
+
+/// Of the gradient of a parameter of that type: what adds up contributions.
+inline Type gradient_type(Type param) {
+  param.dtype = wide(param.dtype);
+  return param;
+}
 
 /// `f32[batch: 32, seq: 128]`; sampled dimensions print as `batch: 32*`, a scalar as `f32[]`.
 std::string print(const Type& type, const SymbolTable& symbols);

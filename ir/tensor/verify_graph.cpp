@@ -21,7 +21,7 @@ std::string check_loss(const Graph& graph, const Loss& loss) {
   const Type& sum = graph.type(loss.sum);
   const std::string name = "loss `" + std::string(symbols.text(loss.name)) + "`";
   if (!is_floating(elements.dtype)) return name + " has elements `" + print(elements, symbols) + "`, which are no floating values";
-  if (!sum.dims.empty() || sum.dtype != elements.dtype) {
+  if (!sum.dims.empty() || sum.dtype != wide(elements.dtype)) {
     return "the sum of " + name + " is `" + print(sum, symbols) + "`, not a scalar of the type of its elements `" + print(elements, symbols) + "`";
   }
   const NodeId def = graph.value(loss.sum).def;
@@ -46,7 +46,7 @@ std::string check_grad(const Graph& graph, const ParamGrad& grad) {
   const SymbolTable& symbols = graph.context().symbols;
   const Param& param = graph.params[grad.param.index()];
   const std::string name = "the gradient of `" + std::string(symbols.text(param.name)) + "`";
-  if (graph.type(grad.value) != graph.type(param.value)) {
+  if (graph.type(grad.value) != gradient_type(graph.type(param.value))) {
     return name + " is `" + print(graph.type(grad.value), symbols) + "`, the weight `" + print(graph.type(param.value), symbols) + "`";
   }
   if (param.frozen) return name + " is of no use: the weight is frozen";

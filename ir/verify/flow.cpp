@@ -376,13 +376,13 @@ class Edges {
         }
         const tensor::Type& type = values_.type(facts_.output(source.source));
         if (!whole) {
-          const std::int64_t bytes = bucket_bytes(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
-          if (type.bytes() == bytes && type.dtype == dag_.param_types[bucket_of(node).params.front().index()].dtype) continue;
+          const std::int64_t elements = bucket_elements(dag_, bucket_of(node)) / shares_of(dag_, bucket_of(node));
+          if (type.elements() == elements && type.dtype == tensor::wide(dag_.param_types[bucket_of(node).params.front().index()].dtype)) continue;
           wrong(id, "`{}` takes a block of bucket `{}`, and `{}` is none", facts_.name(id), facts_.text(bucket_of(node).name), facts_.text(source.source));
           return;
         }
         const tensor::ParamId param = dag_.buckets[node.subject.bucket().index()].params[sources[0].port];
-        const tensor::Type& wanted = dag_.param_types[param.index()];
+        const tensor::Type wanted = tensor::gradient_type(dag_.param_types[param.index()]);
         if (type.dtype != wanted.dtype || type.elements() != wanted.elements()) return types(id, sources[0].port, source.source, wanted);
       } else if (writes_state(node.kind) && bucket_of(node).state_on_host && sources[0].port == dag_.inputs_of(node).back().port) {
         const Node& maker = facts_.node(source.source.node);

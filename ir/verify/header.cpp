@@ -99,6 +99,7 @@ class Header {
   /// Parameters, floating inputs and sums of losses have the element type of the train.
   void elements() {
     const auto differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != settings_.dtype; };
+    const auto sum_differs = [&](tensor::DType dtype) { return is_floating(dtype) && dtype != tensor::wide(settings_.dtype); };
     const auto tell = [&](LocId loc, std::string_view what, Symbol name, const tensor::Type& type) {
       facts_.sink.report(Code::header_differs, loc, "the train computes in `{}`, and {} `{}` is `{}`", tensor::dtype_name(settings_.dtype), what, facts_.text(name), show(type));
     };
@@ -111,7 +112,7 @@ class Header {
     for (const dag::Body& body : dag_.bodies) {
       for (const dag::BodyPort& port : body.outputs) {
         if (facts_.enough()) return;
-        if (port.kind != PortKind::loss_sum || !differs(body.graph.type(port.value).dtype)) continue;
+        if (port.kind != PortKind::loss_sum || !sum_differs(body.graph.type(port.value).dtype)) continue;
         tell(dag_.losses[port.loss.index()].loc, "the sum of loss", dag_.losses[port.loss.index()].name, body.graph.type(port.value));
       }
     }

@@ -198,9 +198,12 @@ class RoleMemoryCheck {
   /// whole for a while is written, by zeros or with the blocks.
   void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
     if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0 || copies_to_or_from_host(entry.kind)) return;
-    const std::int64_t filled = filled_bytes(dag_, dag_.buckets[entry.bucket]);
+    const dag::Bucket& bucket = dag_.buckets[entry.bucket];
+    const std::int64_t elements = filled_elements(dag_, bucket);
     const auto add_tail = [&](std::uint32_t operand) {
       const dag::Buffer& buffer = role_->buffers[role_->operands[action.first_operand + operand].buffer.index()];
+      const bool parameters = buffer.cls == dag::BufferClass::parameters || buffer.cls == dag::BufferClass::gathered;
+      const std::int64_t filled = parameters ? parameter_bytes(dag_, bucket, elements) : gradient_bytes(dag_, bucket, elements);
       if (buffer.bytes < filled) return;  // a block, which is an operand as a whole
       Access access;
       access.kind = is_state(buffer.cls) ? Access::Kind::write_state : Access::Kind::write_garbage;

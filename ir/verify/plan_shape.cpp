@@ -386,7 +386,7 @@ std::int64_t RoleView::bytes(const Entry& entry, std::size_t port, const Port& r
   if (read.output != kNone) return plan_.facts.output_bytes[read.output];
   if (entry.body == kNone) {  // a gather of what is kept in blocks
     const dag::Bucket& bucket = plan_.facts.dag.buckets[entry.bucket];
-    return bucket_bytes(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket);
+    return parameter_bytes(plan_.facts.dag, bucket, bucket_elements(plan_.facts.dag, bucket) / shares_of(plan_.facts.dag, bucket));
   }
   const dag::Body& body = plan_.facts.dag.bodies[entry.body];
   return body.graph.type(body.inputs[port].value).bytes();
@@ -399,9 +399,13 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
   const bool gradients = buffer.cls == dag::BufferClass::unreduced;
   const Node* const node = buffer.value.node.valid() && buffer.value.index == 0 ? &facts.node(buffer.value.node) : nullptr;
   const dag::BucketId bucket = node != nullptr ? node->subject.bucket() : dag::BucketId();
+  const auto bytes = [&](const dag::Bucket& whole) {
+    const std::int64_t elements = bucket_elements(facts.dag, whole);
+    return gradients ? gradient_bytes(facts.dag, whole, elements) : parameter_bytes(facts.dag, whole, elements);
+  };
   const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? scatters_members(node->kind) : unites_blocks(node->kind)) &&
                     facts.dag.buckets[bucket.index()].cut >= (gradients ? dag::Cut::gradients : dag::Cut::parameters) &&
-                    buffer.bytes == bucket_bytes(facts.dag, facts.dag.buckets[bucket.index()]);
+                    buffer.bytes == bytes(facts.dag.buckets[bucket.index()]);
   if (!fits) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its collective is", role, buffer.offset, buffer.bytes,
                         buffer_class_name(buffer.cls));

@@ -38,13 +38,14 @@ class State {
   std::string_view role_name() const { return facts_.text(role_.name); }
   std::string_view bucket_name(std::uint32_t bucket) const { return facts_.text(dag_.buckets[bucket].name); }
 
-  /// Values per parameter that the optimizer keeps.
-  std::int64_t slots() const {
+  /// Values per parameter that the optimizer keeps; what parameters of 16 bits are rounded from is one of them.
+  std::int64_t slots(std::uint32_t bucket) const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
+    const std::int64_t masters = parameter_dtype(dag_, dag_.buckets[bucket]) == tensor::DType::bf16 ? 1 : 0;
     switch (optimizer.kind) {
-      case directive::Optimizer::Kind::sgd: return optimizer.momentum != 0 ? 1 : 0;
-      case directive::Optimizer::Kind::adamw: return 2;
+      case directive::Optimizer::Kind::sgd: return masters + (optimizer.momentum != 0 ? 1 : 0);
+      case directive::Optimizer::Kind::adamw: return masters + 2;
     }
     return 0;
   }
@@ -52,11 +53,11 @@ class State {
   /// Parameters and gradients as large as the bucket, every slot of the optimizer as this device's share of it; so are they where they are cut.
   std::int64_t bytes_of(std::uint32_t bucket, BufferClass cls) const {
     const dag::Bucket& of = dag_.buckets[bucket];
-    const std::int64_t bytes = bucket_bytes(dag_, of), block = bytes / shares_of(dag_, of);
+    const std::int64_t elements = bucket_elements(dag_, of), block = elements / shares_of(dag_, of);
     switch (cls) {
-      case BufferClass::parameters: return of.cut >= dag::Cut::parameters ? block : bytes;
-      case BufferClass::gradients: return of.cut >= dag::Cut::gradients ? block : bytes;
-      default: return slots() * block;
+      case BufferClass::parameters: return parameter_bytes(dag_, of, of.cut >= dag::Cut::parameters ? block : elements);
+      case BufferClass::gradients: return gradient_bytes(dag_, of, of.cut >= dag::Cut::gradients ? block : elements);
+      default: return slots(bucket) * gradient_bytes(dag_, of, block);
     }
   }
 
@@ -116,14 +117,14 @@ class State {
     }
   }
 
-  /// An update runs over its bucket as a whole: parameters, gradients and slots lie in the same order with the same gaps.
+  /// An update runs over its bucket as a whole: parameters, gradients and slots lie in the same order with the same gaps, in elements.
   void update(std::size_t a) {
     const RoleView::Entry& entry = view_.entry(a);
     const dag::Action& action = role_.actions[a];
     const LocId loc = facts_.loc(action.node);
     const OfBucket& state = state_[entry.bucket];
     for (std::size_t k = 0; k < kOfBucket.size(); ++k) {
-      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer && slots() == 0)) continue;
+      if (state[k] != kNone || (kOfBucket[k] == BufferClass::optimizer && slots(entry.bucket) == 0)) continue;
       reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no {} for it", role_name(), bucket_name(entry.bucket), what(kOfBucket[k]));
     }
     if (scalars_ == kNone) reports_.sink.report(Code::wrong_state, loc, "role `{}` updates bucket `{}` and has no buffer of scalars", role_name(), bucket_name(entry.bucket));
@@ -132,18 +133,18 @@ class State {
     const auto inputs = static_cast<std::uint32_t>(view_.ports(a).size());
     std::int64_t at = 0;
     for (std::uint32_t i = 0; i < params.size(); ++i) {
-      const auto lies = [&](std::uint32_t operand, std::uint32_t buffer) {
+      const auto lies = [&](std::uint32_t operand, std::uint32_t buffer, std::int64_t at) {
         const dag::Operand& each = role_.operands[action.first_operand + operand];
         return each.buffer.value() == buffer && each.offset == at;
       };
       // What is cut is one operand, a block.
       const bool gradient = i < inputs && (i == 0 || bucket.cut < dag::Cut::gradients), parameter = i < entry.num_outputs && (i == 0 || bucket.cut < dag::Cut::parameters);
-      if ((gradient && !lies(i, state[1])) || (parameter && !lies(inputs + i, state[0]))) {
-        reports_.sink.report(Code::wrong_state, loc, "`{}` has parameter `{}` or its gradient elsewhere than `{}` bytes into the buffers of its bucket", facts_.name(action.node),
+      if ((gradient && !lies(i, state[1], gradient_bytes(dag_, bucket, at))) || (parameter && !lies(inputs + i, state[0], parameter_bytes(dag_, bucket, at)))) {
+        reports_.sink.report(Code::wrong_state, loc, "`{}` has parameter `{}` or its gradient elsewhere than `{}` elements into the buffers of its bucket", facts_.name(action.node),
                              facts_.text(dag_.params[params[i].index()].name), at);
         return;
       }
-      at += rounded(dag_.param_types[params[i].index()].bytes());
+      at += whole_elements(dag_, params[i]);
     }
   }
 
@@ -164,16 +165,32 @@ std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
   return shares;
 }
 
-std::int64_t filled_bytes(const Dag& dag, const dag::Bucket& bucket) {
-  std::int64_t bytes = 0;
-  for (const tensor::ParamId param : bucket.params) bytes += rounded(dag.param_types[param.index()].bytes());
-  return bytes;
+tensor::DType parameter_dtype(const Dag& dag, const dag::Bucket& bucket) { return dag.param_types[bucket.params.front().index()].dtype; }
+
+std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
+  return elements * static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket)));
 }
 
-std::int64_t bucket_bytes(const Dag& dag, const dag::Bucket& bucket) {
-  const std::int64_t bytes = filled_bytes(dag, bucket);
-  const std::int64_t whole = kBoundary * shares_of(dag, bucket);
-  return (bytes + whole - 1) / whole * whole;
+std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
+  const tensor::DType dtype = parameter_dtype(dag, bucket);
+  return elements * static_cast<std::int64_t>(dtype == tensor::DType::bf16 ? 4 : tensor::dtype_bytes(dtype));
+}
+
+std::int64_t whole_elements(const Dag& dag, tensor::ParamId param) {
+  const tensor::Type& type = dag.param_types[param.index()];
+  return rounded(type.bytes()) / static_cast<std::int64_t>(tensor::dtype_bytes(type.dtype));
+}
+
+std::int64_t filled_elements(const Dag& dag, const dag::Bucket& bucket) {
+  std::int64_t elements = 0;
+  for (const tensor::ParamId param : bucket.params) elements += whole_elements(dag, param);
+  return elements;
+}
+
+std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket) {
+  const std::int64_t elements = filled_elements(dag, bucket);
+  const std::int64_t whole = kBoundary / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) * shares_of(dag, bucket);
+  return (elements + whole - 1) / whole * whole;
 }
 
 void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) { State(plan, view, reports).check(); }

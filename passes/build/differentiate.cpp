@@ -35,6 +35,12 @@ class Differentiator {
   ValueId take_product(ValueId value, NodeId use);
   ValueId seed(Loss loss, NodeId forward);
   ValueId append(Op op, std::span<const ValueId> operands, Attrs attrs, Pass pass, NodeId origin, ValueId adjoint_of);
+  ValueId cast(ValueId adjoint, DType dtype, Pass pass, NodeId origin, ValueId adjoint_of) {
+    Attrs to;
+    to.dtype = dtype;
+    const ValueId operands[] = {adjoint};
+    return append(Op::cast, operands, std::move(to), pass, origin, adjoint_of);
+  }
 
   Graph& graph_;
   DiagnosticSink& sink_;
@@ -45,7 +51,12 @@ class Differentiator {
   std::vector<bool> has_data_;   // an input of the model lies upstream
   std::vector<bool> reached_;    // a loss lies downstream, through differentiable operands
   std::vector<std::uint32_t> param_;                 // position in params, or kNone
-  std::vector<std::vector<ValueId>> contributions_;  // adjoints of the value's uses
+  /// The adjoint of one use of a value, in the type that the rule gave it: a sum in its wide type, or for a value that was rounded from, rounded.
+  struct Contribution {
+    ValueId adjoint;
+    NodeId use;
+  };
+  std::vector<std::vector<Contribution>> contributions_;
   std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times
   std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: losses whose sum it makes
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
@@ -117,12 +128,15 @@ ValueId Differentiator::append(Op op, std::span<const ValueId> operands, Attrs a
 void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) {
   const std::uint32_t param = param_[value.index()];
   if (param == kNone) {
-    contributions_[value.index()].push_back(adjoint);
+    contributions_[value.index()].push_back({adjoint, use});
     return;
   }
-  if (!own || graph_.node(graph_.value(adjoint).def).pass != Pass::BW) {
+  const Type wanted = gradient_type(graph_.type(value));
+  if (graph_.type(adjoint).dtype != wanted.dtype) {
+    adjoint = cast(adjoint, wanted.dtype, Pass::BW, use, value);
+  } else if (!own || graph_.node(graph_.value(adjoint).def).pass != Pass::BW) {
     Attrs copy;
-    copy.shape = graph_.type(value);
+    copy.shape = wanted;
     const ValueId operands[] = {adjoint};
     adjoint = append(Op::broadcast, operands, std::move(copy), Pass::BW, use, value);
   }
@@ -131,15 +145,24 @@ void Differentiator::give(ValueId value, ValueId adjoint, NodeId use, bool own) 
 
 /// The sum of all adjoints of a value; invalid where there is none.
 ValueId Differentiator::total(ValueId value) {
-  std::vector<ValueId>& parts = contributions_[value.index()];
+  std::vector<Contribution>& parts = contributions_[value.index()];
   if (parts.empty()) return {};
-  ValueId sum = parts[0];
+  const DType dtype = graph_.type(value).dtype;
+  // Rounded where it was used, so that it travels rounded. What these make of a value that was rounded behind them takes its adjoint as it is.
+  const NodeId def = graph_.value(value).def;
+  const Op op = def.valid() ? graph_.node(def).op : Op::cast;
+  const bool as_it_is = parts.size() == 1 && (op == Op::contract || op == Op::sum || op == Op::scale);
+  const auto part = [&](std::size_t i) {
+    const DType made = graph_.type(parts[i].adjoint).dtype;
+    return made == dtype || (as_it_is && wide(made) == dtype) ? parts[i].adjoint : cast(parts[i].adjoint, dtype, pass_of(value), parts[i].use, value);
+  };
+  ValueId sum = part(0);
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const ValueId operands[] = {sum, parts[i]};
+    const ValueId operands[] = {sum, part(i)};
     sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
     sums_.push_back(graph_.value(sum).def);
   }
-  std::vector<ValueId>().swap(parts);
+  std::vector<Contribution>().swap(parts);
   return sum;
 }
 
@@ -154,14 +177,14 @@ bool Differentiator::multiplies_weight(NodeId forward, ValueId value) const {
 
 /// The last adjoint of a value, taken out of its contributions, where the product that the adjoint of `use` is can be added to it; else invalid.
 ValueId Differentiator::take_product(ValueId value, NodeId use) {
-  std::vector<ValueId>& parts = contributions_[value.index()];
+  std::vector<Contribution>& parts = contributions_[value.index()];
   if (parts.empty() || !multiplies_weight(use, value)) return {};
-  const NodeId def = graph_.value(parts.back()).def;
+  const NodeId def = graph_.value(parts.back().adjoint).def;
   if (!def.valid()) return {};
   const Node& last = graph_.node(def);
   const bool product = (last.op == Op::contract || last.op == Op::contract_add) && last.pass == Pass::BI;
   if (!product || !multiplies_weight(last.origin, value) || graph_.node(last.origin).region != graph_.node(use).region) return {};
-  const ValueId taken = parts.back();
+  const ValueId taken = parts.back().adjoint;
   parts.pop_back();
   return taken;
 }
@@ -240,12 +263,7 @@ ValueId Differentiator::seed(Loss loss, NodeId forward) {
   if (!loss.mask) return fill(1.0 / static_cast<double>(loss.count), elements);
   const ValueId most[] = {loss.mask->count, fill(1, {DType::f64, {}})};
   ValueId count = append(Op::maximum, most, {}, pass, forward, loss.elements);
-  if (elements.dtype != DType::f64) {
-    Attrs to;
-    to.dtype = elements.dtype;
-    const ValueId operands[] = {count};
-    count = append(Op::cast, operands, std::move(to), pass, forward, loss.elements);
-  }
+  if (elements.dtype != DType::f64) count = cast(count, elements.dtype, pass, forward, loss.elements);
   const ValueId quotient[] = {fill(1, elements), count};
   return append(Op::div, quotient, {}, pass, forward, loss.elements);
 }

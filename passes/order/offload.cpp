@@ -85,7 +85,7 @@ class Offloading {
     const std::size_t errors = sink_.error_count();
     const std::vector<ParamPlace> places = param_places(dag_);
     line_of_bucket_.assign(dag_.buckets.size(), nullptr);
-    const bool slots = dag_.settings.optimizer && dag_.settings.optimizer->slots() > 0;
+    const bool slots = state_slots(dag_.settings, dag_.settings.dtype) > 0;
     for (const directive::Directive& directive : strategy_.directives) {
       const auto* line = std::get_if<directive::Offload>(&directive);
       if (line == nullptr || line->what != directive::Offload::What::optimizer) continue;

@@ -99,7 +99,6 @@ class RoleProjection {
   void lay_out_state() {
     parameters_.assign(dag_.buckets.size(), {});
     gradients_.assign(dag_.buckets.size(), {});
-    const std::uint32_t slots = dag_.settings.optimizer ? dag_.settings.optimizer->slots() : 0;
     std::int64_t on_device = 0;
     host_state_bytes_ = 0;
     const auto add_state = [&](BufferClass cls, std::int64_t bytes, BucketId bucket) {
@@ -113,16 +112,15 @@ class RoleProjection {
       parameters_[bucket.index()] = add_state(BufferClass::parameters, layout.extent(BucketState::parameters), bucket);
       if (dag_.frozen(dag_.buckets[bucket.index()])) continue;
       gradients_[bucket.index()] = add_state(BufferClass::gradients, layout.extent(BucketState::gradients), bucket);
-      if (slots > 0) add_state(optimizer_class(dag_.buckets[bucket.index()]), slots * layout.extent(BucketState::slot), bucket);
+      if (layout.slots > 0) add_state(optimizer_class(dag_.buckets[bucket.index()]), layout.slots * layout.extent(BucketState::slot), bucket);
     }
     add_buffer(BufferClass::scalars, on_device, kScalarBytes, {}, {});
     state_bytes_ = on_device + kScalarBytes;
   }
 
-  std::int64_t param_offset(tensor::ParamId param) const {
-    const ParamPlace place = facts_.params[param.index()];
-    return facts_.buckets[place.bucket.index()].offsets[place.index];
-  }
+  /// In bytes, of parameter `index` inside the parameters and inside the gradients of its bucket.
+  std::int64_t parameter_offset(const ParamPlace& place) const { return facts_.buckets[place.bucket.index()].parameter_bytes(facts_.buckets[place.bucket.index()].offsets[place.index]); }
+  std::int64_t gradient_offset(const ParamPlace& place) const { return facts_.buckets[place.bucket.index()].sum_bytes(facts_.buckets[place.bucket.index()].offsets[place.index]); }
 
   /// Parameters of which the device keeps a block are whole for a while.
   bool gathers_for_a_while(const Node& node) const { return unites_blocks(node.kind) && dag_.cuts_parameters(dag_.buckets[node.subject.bucket().index()]); }
@@ -163,7 +161,8 @@ class RoleProjection {
           continue;
         }
         if (gathers_for_a_while(node)) {
-          if (i == 0) add_value({Port{id, 0}, BufferClass::gathered, {}}, facts_.buckets[node.subject.bucket().index()].bytes, a);
+          const BucketLayout& layout = facts_.buckets[node.subject.bucket().index()];
+          if (i == 0) add_value({Port{id, 0}, BufferClass::gathered, {}}, layout.parameter_bytes(layout.elements), a);
           value_of_port_[first_value_[a] + i] = static_cast<std::uint32_t>(values_.size() - 1);
           continue;
         }
@@ -216,7 +215,8 @@ class RoleProjection {
     std::uint32_t& value = unreduced_[reducer];
     if (value == kNone) {
       value = static_cast<std::uint32_t>(values_.size());
-      add_value({Port{nodes_[reducer], 0}, BufferClass::unreduced, {}}, facts_.buckets[node(reducer).subject.bucket().index()].bytes, action);
+      const BucketLayout& layout = facts_.buckets[node(reducer).subject.bucket().index()];
+      add_value({Port{nodes_[reducer], 0}, BufferClass::unreduced, {}}, layout.sum_bytes(layout.elements), action);
     } else {
       accesses_.emplace_back(value, action);
     }
@@ -294,16 +294,16 @@ class RoleProjection {
     if (is_gradient(node, output)) {
       const tensor::ParamId param = dag_.bodies[node.body.index()].outputs[output].param;
       const std::uint32_t unreduced = value_of(action, output);
-      return {param_offset(param), unreduced != kNone ? values_[unreduced].buffer : gradients_[facts_.params[param.index()].bucket.index()], false};
+      return {gradient_offset(facts_.params[param.index()]), unreduced != kNone ? values_[unreduced].buffer : gradients_[facts_.params[param.index()].bucket.index()], false};
     }
     if (writes_state(node.kind) && dag_.is_optimizer_state(node, output)) return {0, values_[value_of(action, output)].buffer, false};
     if (dag_.leaves_block(node)) return {0, (adds_members(node.kind) ? gradients_ : parameters_)[node.subject.bucket().index()], false};
-    if (gathers_for_a_while(node)) return {facts_.buckets[node.subject.bucket().index()].offsets[output], values_[value_of(action, output)].buffer, false};
+    if (gathers_for_a_while(node)) return {parameter_offset({node.subject.bucket(), output}), values_[value_of(action, output)].buffer, false};
     if (node.reduces_gradients()) {
-      return {facts_.buckets[node.subject.bucket().index()].offsets[output], gradients_[node.subject.bucket().index()], false};
+      return {gradient_offset({node.subject.bucket(), output}), gradients_[node.subject.bucket().index()], false};
     }
     if (node.makes_parameters()) {
-      return {facts_.buckets[node.subject.bucket().index()].offsets[output], parameters_[node.subject.bucket().index()], false};
+      return {parameter_offset({node.subject.bucket(), output}), parameters_[node.subject.bucket().index()], false};
     }
     return {0, values_[value_of(action, output)].buffer, false};
   }
@@ -325,7 +325,7 @@ class RoleProjection {
           role_.operands.push_back({0, parameters_[node.subject.bucket().index()], false});
         } else if (input.cls == EdgeClass::param) {
           const tensor::ParamId param = dag_.bodies[node.body.index()].inputs[port].param;
-          role_.operands.push_back({param_offset(param), parameters_[facts_.params[param.index()].bucket.index()], false});
+          role_.operands.push_back({parameter_offset(facts_.params[param.index()]), parameters_[facts_.params[param.index()].bucket.index()], false});
         } else {
           role_.operands.push_back(place_of(input.action, input.output));
         }

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/dag/bucket_layout.h"
 #include "passes/plan/traffic_table.h"
 
 namespace piper::passes {
@@ -22,6 +23,12 @@ std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
   return bytes;
 }
 
+/// What a byte of the parameters is in what adds up: gradients and slots of the optimizer.
+std::int64_t widening(const Dag& dag, const Bucket& bucket) {
+  const BucketLayout layout = bucket_layout(dag, bucket);
+  return layout.sum_bytes(1) / layout.parameter_bytes(1);
+}
+
 std::int64_t devices_of(const Dag& dag, const Bucket& bucket) {
   std::int64_t devices = 0;
   for (const DeviceSetId home : bucket.homes) devices += static_cast<std::int64_t>(dag.device_sets[home].devices(dag.mesh));
@@ -33,7 +40,6 @@ std::int64_t devices_of(const Dag& dag, const Bucket& bucket) {
 std::vector<StateShare> state_shares(const Dag& dag) {
   std::vector<StateShare> shares;
   if (!any_cut(dag)) return shares;
-  const std::int64_t slots = dag.settings.optimizer ? dag.settings.optimizer->slots() : 0;
   for (const Role& role : dag.plan->roles) {
     std::map<std::tuple<bool, AxisMask, Cut>, StateShare> of_role;
     for (const Buffer& buffer : role.buffers) {
@@ -47,11 +53,14 @@ std::vector<StateShare> state_shares(const Dag& dag) {
       share.members = dag.extent(bucket.flat);
       const auto part = static_cast<std::size_t>(buffer.cls == BufferClass::parameters ? 0 : buffer.cls == BufferClass::gradients ? 1 : 2);
       share.planned[part] += buffer.bytes;
-      if (part == 0) share.parameters += parameter_bytes(dag, bucket);
+      if (part != 0) continue;
+      share.parameters += parameter_bytes(dag, bucket);
+      share.sums += widening(dag, bucket) * parameter_bytes(dag, bucket);
+      share.slots = bucket_layout(dag, bucket).slots;
     }
     for (auto& [key, share] : of_role) {
-      const auto kept = [&](Cut what) { return share.cut >= what ? share.parameters / share.members : share.parameters; };
-      share.formula = {kept(Cut::parameters), share.frozen ? 0 : kept(Cut::gradients), share.frozen ? 0 : slots * kept(Cut::state)};
+      const auto kept = [&](Cut what, std::int64_t bytes) { return share.cut >= what ? bytes / share.members : bytes; };
+      share.formula = {kept(Cut::parameters, share.parameters), share.frozen ? 0 : kept(Cut::gradients, share.sums), share.slots * kept(Cut::state, share.sums)};
       shares.push_back(share);
     }
   }
@@ -83,13 +92,13 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     share.frozen = dag.frozen(bucket);
     share.flat = bucket.flat;
     share.reduce = bucket.reduce;
-    const std::int64_t bytes = parameter_bytes(dag, bucket), homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);
+    const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);
     // A ring of k sends Psi (k - 1) to scatter a sum or to unite blocks, and twice that to add; blocks of Psi / k are added over what is left.
     const std::int64_t cut = dag.extent(bucket.flat), rest = dag.extent(bucket.reduce & ~bucket.flat) * homes;
     const std::int64_t rings = devices / homes / cut;
     share.parameters += bytes;
     share.rings = std::max(share.rings, cut > 1 ? devices / cut : devices / rest);
-    share.formula[0] += counts[b].scatters * rings * bytes * (cut - 1) + counts[b].sums * (devices / rest) * 2 * (bytes / cut) * (rest - 1);
+    share.formula[0] += counts[b].scatters * rings * sums * (cut - 1) + counts[b].sums * (devices / rest) * 2 * (sums / cut) * (rest - 1);
     share.formula[1] += counts[b].gathers * rings * bytes * (cut - 1);
     share.sums += static_cast<double>(bytes * (cut > 1 ? counts[b].scatters : counts[b].sums * homes)) / static_cast<double>(homes);
     share.gathers += static_cast<double>(bytes * counts[b].gathers) / static_cast<double>(homes);

@@ -22,6 +22,8 @@ struct StateShare {
   bool frozen = false;                  // parameters alone
   std::int64_t members = 1;             // k: devices along the flat axes
   std::int64_t parameters = 0;          // Psi: bytes of the parameters without padding
+  std::int64_t sums = 0;                // of their gradients, and of a slot of the optimizer
+  std::int64_t slots = 0;               // a master among them
   std::array<std::int64_t, 3> formula{};  // parameters, gradients, optimizer state
   std::array<std::int64_t, 3> planned{};
 };

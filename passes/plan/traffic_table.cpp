@@ -36,7 +36,8 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   for (const NodeId member : comm.members) {
     if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].flat != 0) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
-      contributed += traits(dag.node(member).kind).traffic == Traffic::add ? layout.block() : layout.bytes;
+      const std::int64_t moved = traits(dag.node(member).kind).traffic == Traffic::add ? layout.block() : layout.elements;
+      contributed += unites_blocks(dag.node(member).kind) ? layout.parameter_bytes(moved) : layout.sum_bytes(moved);
       continue;
     }
     std::uint32_t port = 0xFFFFFFFFu;

@@ -206,7 +206,7 @@ class SetUp {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
     std::vector<unsigned char> state(program.state_bytes);
-    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data());
+    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data(), nullptr);  // no narrow parameters here, so no masters on the host
     return gpu_.upload(rank, rank.arena, state.data(), state.size());
   }
 

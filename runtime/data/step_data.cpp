@@ -77,6 +77,7 @@ class Synthetic final : public StepData {
           switch (static_cast<PiperDType>(shape.dtype)) {
             case PIPER_F32: static_cast<float*>(to)[at] = static_cast<float>(piper_random_normal(key, element)); break;
             case PIPER_F64: static_cast<double*>(to)[at] = piper_random_normal(key, element); break;
+            case PIPER_BF16: static_cast<piper_bf16*>(to)[at] = static_cast<float>(piper_random_normal(key, element)); break;
             case PIPER_I64: static_cast<std::int64_t*>(to)[at] = static_cast<std::int64_t>(below(piper_random_u64(key, element), classes_));
           }
         }
@@ -112,6 +113,7 @@ class Arrays final : public StepData {
     switch (static_cast<PiperDType>(shape.dtype)) {
       case PIPER_F32: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<float*>(to));
       case PIPER_F64: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<double*>(to));
+      case PIPER_BF16: return copy(std::get<std::vector<double>>(table_->values[input]), static_cast<piper_bf16*>(to));
       case PIPER_I64: return copy(std::get<std::vector<std::int64_t>>(table_->values[input]), static_cast<std::int64_t*>(to));
     }
   }

@@ -1,4 +1,4 @@
-// Our own loops. Sums run in a fixed order, in the dtype of the operands for products (in blocks that stay in cache), in f64 for the sums
+// Our own loops. Sums run in a fixed order, in the dtype of the result for products (in blocks that stay in cache), in f64 for the sums
 // of softmax.
 #include <algorithm>
 #include <cmath>
@@ -6,18 +6,19 @@
 #include <limits>
 
 #include "runtime/device/library_calls.h"
+#include "runtime/device/widen.h"
 
 namespace piper::runtime {
 namespace {
 
 constexpr std::int64_t kBlock = 64;
 
-template <typename T>
-void multiply(const PiperGemm& call, const T* a, const T* b, T* c, bool accumulate) {
+template <typename Operand, typename T>
+void multiply(const PiperGemm& call, const Operand* a, const Operand* b, T* c, bool accumulate) {
   const std::int64_t m = call.m, n = call.n, k = call.k;
   for (std::int64_t batch = 0; batch < call.batch; ++batch, a += m * k, b += k * n, c += m * n) {
     if (!accumulate) std::memset(c, 0, static_cast<std::size_t>(m * n) * sizeof(T));
-    const auto at = [&](std::int64_t i, std::int64_t l) { return call.transpose_a ? a[l * m + i] : a[i * k + l]; };
+    const auto at = [&](std::int64_t i, std::int64_t l) { return static_cast<T>(call.transpose_a ? a[l * m + i] : a[i * k + l]); };
     for (std::int64_t l0 = 0; l0 < k; l0 += kBlock) {
       const std::int64_t l1 = std::min(k, l0 + kBlock);
       for (std::int64_t i = 0; i < m; ++i) {
@@ -25,13 +26,13 @@ void multiply(const PiperGemm& call, const T* a, const T* b, T* c, bool accumula
         if (!call.transpose_b) {
           for (std::int64_t l = l0; l < l1; ++l) {
             const T factor = at(i, l);
-            const T* const other = b + l * n;
-            for (std::int64_t j = 0; j < n; ++j) row[j] += factor * other[j];
+            const Operand* const other = b + l * n;
+            for (std::int64_t j = 0; j < n; ++j) row[j] += factor * static_cast<T>(other[j]);
           }
         } else {
           for (std::int64_t j = 0; j < n; ++j) {
             T sum = 0;
-            for (std::int64_t l = l0; l < l1; ++l) sum += at(i, l) * b[j * k + l];
+            for (std::int64_t l = l0; l < l1; ++l) sum += at(i, l) * static_cast<T>(b[j * k + l]);
             row[j] += sum;
           }
         }
@@ -120,13 +121,15 @@ int refuse(LibraryReport* report, const char* error, std::int64_t value) {
   return kLibraryError;
 }
 
-constexpr const char* kDType = "matrix products and attention know f32 and f64";
+constexpr const char* kDType = "matrix products and attention know f32, f64 and bf16";
 
 int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
   if (call->dtype == PIPER_F32) {
     multiply(*call, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c), accumulate != 0);
   } else if (call->dtype == PIPER_F64) {
     multiply(*call, static_cast<const double*>(a), static_cast<const double*>(b), static_cast<double*>(c), accumulate != 0);
+  } else if (call->dtype == PIPER_BF16) {
+    multiply(*call, static_cast<const piper_bf16*>(a), static_cast<const piper_bf16*>(b), static_cast<float*>(c), accumulate != 0);
   } else {
     return refuse(report, kDType, call->dtype);
   }
@@ -135,6 +138,7 @@ int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std:
 
 int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
                 std::uint64_t workspace_bytes, LibraryReport* report) {
+  if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes, report);
   const std::uint64_t needed = static_cast<std::uint64_t>(call->keys) * (call->dtype == PIPER_F64 ? 8 : 4);
   if (needed > workspace_bytes) {
     report->value = static_cast<std::int64_t>(needed - workspace_bytes);
@@ -153,7 +157,8 @@ int attend_call(const PiperAttend* call, const void* q, const void* k, const voi
 }
 
 int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
-                     void* dq, void* dk, void* dv, void*, std::uint64_t, LibraryReport* report) {
+                     void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
+  if (call->dtype == PIPER_BF16) return attend_grad_widened(attend_grad_call, *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes, report);
   if (call->dtype == PIPER_F32) {
     attend_grad(*call, static_cast<const float*>(q), static_cast<const float*>(k), static_cast<const float*>(v), static_cast<const float*>(out),
                 static_cast<const float*>(lse), static_cast<const float*>(dout), static_cast<float*>(dq), static_cast<float*>(dk),

@@ -36,7 +36,7 @@ struct LibraryCalls {
   int skip_destructors;
 };
 
-/// Our own loops: correct in f32 and f64, deterministic, and slow. For tests and machines without LibTorch, on request only.
+/// Our own loops: correct in f32, f64 and bf16, deterministic, and slow. For tests and machines without LibTorch, on request only.
 const LibraryCalls& builtin_library_calls();
 
 /// The name of the plugin's entry: `const LibraryCalls* piper_library_calls()`.

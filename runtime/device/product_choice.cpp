@@ -47,7 +47,7 @@ std::int64_t rows_per_call(const PiperGemm& call, std::uint32_t threads) {
 const char* rule_of_products(Math math, const Processor& processor) {
   switch (math) {
     case Math::builtin: return "built in";
-    case Math::onednn: return "f32 by oneDNN";
+    case Math::onednn: return "f32 by oneDNN, bf16 by MKL";
     case Math::mkl: return "MKL";
     case Math::automatic: break;
   }

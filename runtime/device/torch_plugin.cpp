@@ -30,9 +30,11 @@
 
 #include "runtime/device/library_calls.h"
 #include "runtime/device/product_choice.h"
+#include "runtime/device/widen.h"
 #include "runtime/dtypes.h"
 
-// Exported, and in no header.
+// Exported, and in no header: MKL's product of bf16 matrices, whose sums and result are f32.
+extern "C" void cblas_gemm_bf16bf16f32(int layout, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const std::uint16_t* a, int lda, const std::uint16_t* b, int ldb, float beta, float* c, int ldc);
 namespace at::native {
 void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& result, float beta, float alpha);
 }
@@ -117,7 +119,7 @@ int refuse(LibraryReport* report, const char* error, std::int64_t value = 0) {
 }
 
 c10::ScalarType type_of(std::uint32_t dtype) {
-  return with_element(dtype, [](auto zero) { return c10::CppTypeToScalarType<decltype(zero)>::value; });
+  return dtype == PIPER_F64 ? c10::ScalarType::Double : c10::ScalarType::Float;
 }
 
 at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides, std::uint32_t dtype) {
@@ -255,8 +257,27 @@ void multiply_onednn(const PiperGemm& call, const void* a, const void* b, void* 
   }
 }
 
+// What MKL multiplies with is its own choice by the processor: AMX and AVX-512 where it knows them, else operands widened. Nothing is rounded before c is.
+void multiply_bf16(const PiperGemm& call, const void* a, const void* b, void* c, bool accumulate) {
+  constexpr int kRows = 101, kPlain = 111, kTransposed = 112;  // of CBLAS
+  const auto* left = static_cast<const std::uint16_t*>(a);
+  const auto* right = static_cast<const std::uint16_t*>(b);
+  auto* to = static_cast<float*>(c);
+  const auto whole = [](std::int64_t extent) { return static_cast<int>(extent); };
+  for (std::int64_t i = 0; i < call.batch; ++i, left += call.m * call.k, right += call.k * call.n, to += call.m * call.n) {
+    cblas_gemm_bf16bf16f32(kRows, call.transpose_a ? kTransposed : kPlain, call.transpose_b ? kTransposed : kPlain, whole(call.m), whole(call.n), whole(call.k), 1, left,
+                           whole(call.transpose_a ? call.m : call.k), right, whole(call.transpose_b ? call.k : call.n), accumulate ? 1 : 0, to, whole(call.n));
+  }
+}
+
 int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate, LibraryReport* report) {
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch multiplies f32 and f64", call->dtype);
+  if (call->dtype == PIPER_BF16) {
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    if (std::min({call->m, call->n, call->k}) < 1 || std::max({call->m, call->n, call->k}) > kMost) return refuse(report, "LibTorch refused a matrix product");
+    multiply_bf16(*call, a, b, c, accumulate != 0);
+    return kLibraryDone;
+  }
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch multiplies f32, f64 and bf16", call->dtype);
   try {
     static const Processor processor = this_processor();
     const ProductLibrary library = choose_product(*call, math.load(std::memory_order_relaxed), processor);
@@ -455,7 +476,8 @@ int guarded(PlannedMemory& memory, LibraryReport* report, const Body& body) {
 
 int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
                 std::uint64_t workspace_bytes, LibraryReport* report) {
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32 and f64", call->dtype);
+  if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes, report);
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
   PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
   return guarded(memory, report, [&] {
     if (has_flash(*call)) return run_flash(*call, q, k, v, out, lse, memory, report);
@@ -471,7 +493,8 @@ int attend_call(const PiperAttend* call, const void* q, const void* k, const voi
 
 int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,
                      void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes, LibraryReport* report) {
-  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32 and f64", call->dtype);
+  if (call->dtype == PIPER_BF16) return attend_grad_widened(attend_grad_call, *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes, report);
+  if (call->dtype != PIPER_F32 && call->dtype != PIPER_F64) return refuse(report, "LibTorch's attention takes f32, f64 and bf16", call->dtype);
   PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = workspace_bytes};
   return guarded(memory, report, [&] {
     if (has_flash(*call)) return run_flash_grad(*call, q, k, v, out, lse, dout, dq, dk, dv, memory, report);

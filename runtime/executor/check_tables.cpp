@@ -64,9 +64,12 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   }
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    if (param.dtype != PIPER_F32 && param.dtype != PIPER_F64) return bad(rank, "the parameter `" + std::string(param.name) + "` has a dtype that is no floating one");
-    const std::uint64_t bytes = param.elements * element_bytes(param.dtype);
-    const auto kept = [&](PiperInBlocks what) { return param.share == PIPER_NO_SHARE || what > static_cast<PiperInBlocks>(param.in_blocks) ? bytes : param.block * element_bytes(param.dtype); };
+    const bool sums = param.sum_dtype == (param.dtype == PIPER_BF16 ? std::uint32_t{PIPER_F32} : param.dtype);
+    if ((param.dtype != PIPER_F32 && param.dtype != PIPER_F64 && param.dtype != PIPER_BF16) || !sums) return bad(rank, "the parameter `" + std::string(param.name) + "` has a dtype that is no floating one");
+    const auto kept = [&](PiperInBlocks what) {
+      const std::uint64_t size = element_bytes(what == PIPER_VALUES_IN_BLOCKS ? param.dtype : param.sum_dtype);
+      return (param.share == PIPER_NO_SHARE || what > static_cast<PiperInBlocks>(param.in_blocks) ? param.elements : param.block) * size;
+    };
     struct Place {
       std::uint64_t offset, bytes, end;
     };

@@ -97,8 +97,8 @@ void initialise(const PiperJob& job, std::span<const std::unique_ptr<LocalRank>>
     for (std::size_t r; (r = next.fetch_add(1)) < ranks.size() && !stopped();) {
       ranks[r]->arena.touch();
       ranks[r]->host.touch();
-      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->replica, ranks[r]->arena.base());
       if (ranks[r]->job->program->host_state_bytes > 0) std::memset(ranks[r]->host.base(), 0, ranks[r]->job->program->host_state_bytes);
+      initialise_parameters(*ranks[r]->job->program, job.seed, ranks[r]->job->replica, ranks[r]->arena.base(), ranks[r]->host.base());
     }
   };
   std::vector<std::jthread> threads;

@@ -76,7 +76,7 @@ struct StepRecord {
 using OnStep = std::function<std::optional<Failure>(const StepRecord&)>;
 
 /// Which tensor of a parameter.
-enum class Part : std::uint8_t { values, gradient, slot0, slot1 };
+enum class Part : std::uint8_t { values, gradient, slot0, slot1, slot2 };
 
 struct ParameterValues {
   std::string name;

@@ -14,19 +14,20 @@ std::optional<ParameterValues> collect_parameter(std::span<const PiperJobRank> r
     for (std::uint32_t p = 0; p < program.num_params; ++p) {
       const PiperParam& param = program.params[p];
       if (!param.counted || name != param.name) continue;
-      static_assert(PIPER_MAX_SLOTS == 2);
-      const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1]};
+      static_assert(PIPER_MAX_SLOTS == 3);
+      const std::uint64_t offsets[] = {param.offset, param.grad_offset, param.slot_offsets[0], param.slot_offsets[1], param.slot_offsets[2]};
       const std::uint64_t offset = offsets[static_cast<std::size_t>(part)];
       if (offset == PIPER_NO_OFFSET) return std::nullopt;
       if (!out) out = ParameterValues{std::string(name), {param.dims, param.dims + param.num_dims}, std::vector<double>(param.elements)};
-      constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
+      constexpr PiperInBlocks kWhat[] = {PIPER_VALUES_IN_BLOCKS, PIPER_GRADIENTS_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS, PIPER_STATE_IN_BLOCKS};
       const Elements here = elements_here(param, kWhat[static_cast<std::size_t>(part)], ranks[r].replica);
       if (here.first < here.end) {
-        const std::uint64_t size = element_bytes(param.dtype);
-        const bool slot = part == Part::slot0 || part == Part::slot1;
+        const std::uint32_t dtype = part == Part::values ? param.dtype : param.sum_dtype;
+        const std::uint64_t size = element_bytes(dtype);
+        const bool slot = part != Part::values && part != Part::gradient;
         const unsigned char* from = read(r, slot && param.slots_on_host != 0, offset + here.at * size, (here.end - here.first) * size);
         if (!from) return std::nullopt;
-        for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element_as_double(from, param.dtype, i - here.first);
+        for (std::uint64_t i = here.first; i < here.end; ++i) out->values[i] = element_as_double(from, dtype, i - here.first);
       }
       if (here.first == 0 && here.end == param.elements) return out;
     }

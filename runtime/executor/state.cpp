@@ -102,12 +102,24 @@ std::uint64_t Arena::touched_bytes() const {
   return end;
 }
 
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena) {
+std::uint64_t master_offset(const PiperParam& param) {
+  if (param.sum_dtype == param.dtype) return PIPER_NO_OFFSET;
+  std::uint64_t last = PIPER_NO_OFFSET;
+  for (const std::uint64_t slot : param.slot_offsets) last = slot == PIPER_NO_OFFSET ? last : slot;
+  return last;
+}
+
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena, unsigned char* host) {
   std::memset(arena, 0, program.state_bytes);
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
     const Elements here = elements_here(param, PIPER_VALUES_IN_BLOCKS, replica);
     with_element(param.dtype, [&](auto zero) { fill(param, seed, here, reinterpret_cast<decltype(zero)*>(arena + param.offset)); });
+    const std::uint64_t master = master_offset(param);
+    if (master == PIPER_NO_OFFSET) continue;
+    unsigned char* const memory = param.slots_on_host ? host : arena;
+    const Elements kept = elements_here(param, PIPER_STATE_IN_BLOCKS, replica);
+    with_element(param.sum_dtype, [&](auto zero) { fill(param, seed, kept, reinterpret_cast<decltype(zero)*>(memory + master)); });
   }
 }
 

@@ -2,12 +2,12 @@
 // The state of a rank: its arena, the first values of parameters, and the scalars of each step's update.
 //
 // Guarantees: the value of an element depends on (seed, parameter name, element) alone, whatever the layout and the dtype (f32 is the
-// rounded f64 value).
+// rounded f64 value, and bf16 that once more).
 //
 //   Arena arena;
 //   if (!arena.allocate(program->arena_bytes, options)) ...;
 //   arena.touch();
-//   initialise_parameters(*program, seed, job_rank.replica, arena.base());
+//   initialise_parameters(*program, seed, job_rank.replica, arena.base(), host.base());
 
 #include <cstdint>
 #include <optional>
@@ -48,8 +48,11 @@ struct Elements {
 /// Of its values, of its reduced gradient, or of a slot of the optimizer. `replica` is the rank's; it may be null where nothing is in shares.
 Elements elements_here(const PiperParam& param, PiperInBlocks what, const std::uint32_t* replica);
 
-/// Parameters get their first values; gradients and optimizer slots zero.
-void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena);
+/// Where the rank keeps the unrounded parameter; PIPER_NO_OFFSET: nowhere, as it is not rounded, or not trained.
+std::uint64_t master_offset(const PiperParam& param);
+
+/// Parameters get their first values, and so do masters; gradients and all other slots zero. `host` is zero already, and null where nothing lies there.
+void initialise_parameters(const PiperProgram& program, std::uint64_t seed, const std::uint32_t* replica, unsigned char* arena, unsigned char* host);
 
 /// The scalars of the update of training step `step` (from 0).
 /// Warm-up is linear from 0 and reaches `base` with update `warmup`. The update after it has `base`; from there it is constant, or cosine or linear down

@@ -28,7 +28,7 @@ struct Channel {
 
 template <typename T>
 void add(T* sum, const T* value, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) sum[i] += value[i];
+  for (std::uint64_t i = 0; i < count; ++i) sum[i] = sum[i] + value[i];
 }
 
 void add_to(std::uint32_t dtype, unsigned char* sum, const unsigned char* value, std::uint64_t count) {

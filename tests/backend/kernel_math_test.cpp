@@ -75,7 +75,7 @@ const Row kRows[] = {
      {{-20, 20}, {-110, 110}}, -1e15, 1e15},
 };
 // What the other tests of this file call.
-const std::set<std::string> kOthers = {"bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
+const std::set<std::string> kOthers = {"bf16_bits", "round_bf16", "bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
                                        "philox_4x32", "name_hash",    "stream_key", "random_u32",    "random_u64",     "random_uniform", "random_normal", "dropout"};
 
 /// Special values, numbers of every magnitude and sign, and what the row asks for.
@@ -149,6 +149,51 @@ TEST(KernelMath, TheTablesNameEveryFunctionOfTheHeader) {
   const std::regex definition(R"(\bPIPER_MATH [A-Za-z_0-9 ]+ piper_([a-z_0-9]+)\()");
   for (std::sregex_iterator found(header.begin(), header.end(), definition), end; found != end; ++found) defined.insert((*found)[1]);
   EXPECT_EQ(defined, known) << "a function of runtime/kernel_math.h without a row, or a row without its function";
+}
+
+/// The nearest number of 8 bits, by a plain definition: both neighbours among the 2^16, and which of them is nearer; of two alike the even one.
+float nearest_bf16(float x) {
+  if (std::isnan(x)) return x;
+  const std::uint32_t below = piper_bits(x) >> 16, above = below + 1;  // by magnitude
+  const double exact = std::abs(static_cast<double>(x));
+  const auto magnitude = [](std::uint32_t bits) {
+    const double beyond = 0x1p128;  // what comes behind the largest number; from its half-way on all is infinite
+    const std::uint32_t of = bits & 0x7fff;
+    return of == 0x7f80 ? beyond : static_cast<double>(piper_from_bits(of << 16));
+  };
+  if (std::isinf(x)) return x;
+  const double down = exact - magnitude(below), up = magnitude(above) - exact;
+  const std::uint32_t chosen = down < up || (down == up && (below & 1) == 0) ? below : above;
+  return piper_from_bits(chosen << 16);
+}
+
+void check_bf16(float x) {
+  const piper_bf16 stored = x;
+  const float read = stored, rounded = piper_round_bf16(x), expected = nearest_bf16(x);
+  if (std::isnan(x)) {
+    ASSERT_TRUE(std::isnan(read) && std::isnan(rounded)) << std::hex << piper_bits(x);
+    return;
+  }
+  ASSERT_EQ(piper_bits(rounded), piper_bits(expected)) << x << " rounds to " << rounded << ", not to " << expected;
+  ASSERT_EQ(piper_bits(read), piper_bits(rounded));
+}
+
+TEST(Bfloat16, EveryNumberIsItselfAndAllOthersRoundToTheNearest) {
+  for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
+    const float x = piper_from_bits(bits << 16);
+    piper_bf16 one;
+    one.bits = static_cast<unsigned short>(bits);
+    const float read = one;
+    ASSERT_EQ(piper_bits(read), bits << 16);
+    check_bf16(x);
+    if (!std::isnan(x)) {
+      ASSERT_EQ(piper_bits(piper_round_bf16(x)), bits << 16);
+    }
+    // Behind it: just beyond, the tie and its neighbours, just before the next.
+    for (const std::uint32_t low : {0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) check_bf16(piper_from_bits(bits << 16 | low));
+  }
+  std::mt19937 random(7);
+  for (int i = 0; i < 1000000; ++i) check_bf16(piper_from_bits(static_cast<std::uint32_t>(random())));
 }
 
 template <typename T>

@@ -22,11 +22,11 @@ using tensor::ValueId;
 
 namespace {
 
-template <typename T>
+template <typename T, typename Sum = T>
 void gemm(const PiperGemm& g, const void* pa, const void* pb, void* pc, bool accumulate) {
   const T* a = static_cast<const T*>(pa);
   const T* b = static_cast<const T*>(pb);
-  T* c = static_cast<T*>(pc);
+  Sum* c = static_cast<Sum*>(pc);
   for (std::int64_t s = 0; s < g.batch; ++s) {
     for (std::int64_t i = 0; i < g.m; ++i) {
       for (std::int64_t j = 0; j < g.n; ++j) {
@@ -36,8 +36,8 @@ void gemm(const PiperGemm& g, const void* pa, const void* pb, void* pc, bool acc
           const T y = g.transpose_b ? b[(s * g.n + j) * g.k + k] : b[(s * g.k + k) * g.n + j];
           sum += static_cast<double>(x) * static_cast<double>(y);
         }
-        T& to = c[(s * g.m + i) * g.n + j];
-        to = accumulate ? to + static_cast<T>(sum) : static_cast<T>(sum);
+        Sum& to = c[(s * g.m + i) * g.n + j];
+        to = accumulate ? to + static_cast<Sum>(sum) : static_cast<Sum>(sum);
       }
     }
   }
@@ -63,17 +63,18 @@ std::vector<double> weights(const PiperAttend& a, const T* q, const T* k, std::i
   return p;
 }
 
-template <typename T>
+template <typename T, typename Sum = T>
 void attend(const PiperAttend& a, const void* pq, const void* pk, const void* pv, void* pout, void* plse) {
   const T *q = static_cast<const T*>(pq), *k = static_cast<const T*>(pk), *v = static_cast<const T*>(pv);
-  T *out = static_cast<T*>(pout), *lse = static_cast<T*>(plse);
+  T* out = static_cast<T*>(pout);
+  Sum* lse = static_cast<Sum*>(plse);
   for (std::int64_t b = 0; b < a.batch; ++b) {
     for (std::int64_t h = 0; h < a.heads; ++h) {
       const std::int64_t g = h / (a.heads / a.kv_heads);
       for (std::int64_t s = 0; s < a.seq; ++s) {
         double log_sum = 0;
         const auto p = weights(a, q, k, b, h, s, &log_sum);
-        lse[(b * a.heads + h) * a.seq + s] = static_cast<T>(log_sum);
+        lse[(b * a.heads + h) * a.seq + s] = static_cast<Sum>(log_sum);
         for (std::int64_t u = 0; u < a.value_width; ++u) {
           double sum = 0;
           for (std::size_t t = 0; t < p.size(); ++t) sum += p[t] * static_cast<double>(v[((b * a.keys + static_cast<std::int64_t>(t)) * a.kv_heads + g) * a.value_width + u]);
@@ -129,6 +130,7 @@ void write(unsigned char* to, const Array& array) {
       case DType::f64: reinterpret_cast<double*>(to)[i] = array.data[i]; break;
       case DType::f32: reinterpret_cast<float*>(to)[i] = static_cast<float>(array.data[i]); break;
       case DType::i64: reinterpret_cast<std::int64_t*>(to)[i] = static_cast<std::int64_t>(array.data[i]); break;
+      case DType::bf16: reinterpret_cast<piper_bf16*>(to)[i] = static_cast<float>(array.data[i]); break;
     }
   }
 }
@@ -136,6 +138,7 @@ void write(unsigned char* to, const Array& array) {
 double number(const unsigned char* from, DType dtype, std::size_t i) {
   if (dtype == DType::f64) return reinterpret_cast<const double*>(from)[i];
   if (dtype == DType::f32) return reinterpret_cast<const float*>(from)[i];
+  if (dtype == DType::bf16) return reinterpret_cast<const piper_bf16*>(from)[i];
   return static_cast<double>(reinterpret_cast<const std::int64_t*>(from)[i]);
 }
 
@@ -158,16 +161,28 @@ struct TestRank {
 TestApi::TestApi() {
   api.abi_version = PIPER_ABI_VERSION;
   api.gemm = [](PiperRank*, std::uint32_t, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
-    call->dtype == PIPER_F64 ? gemm<double>(*call, a, b, c, accumulate != 0) : gemm<float>(*call, a, b, c, accumulate != 0);
+    switch (call->dtype) {
+      case PIPER_F64: gemm<double>(*call, a, b, c, accumulate != 0); break;
+      case PIPER_BF16: gemm<piper_bf16, float>(*call, a, b, c, accumulate != 0); break;
+      default: gemm<float>(*call, a, b, c, accumulate != 0); break;
+    }
     return 0;
   };
   api.attend = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void*, std::uint64_t) {
-    call->dtype == PIPER_F64 ? attend<double>(*call, q, k, v, out, lse) : attend<float>(*call, q, k, v, out, lse);
+    switch (call->dtype) {
+      case PIPER_F64: attend<double>(*call, q, k, v, out, lse); break;
+      case PIPER_BF16: attend<piper_bf16, float>(*call, q, k, v, out, lse); break;
+      default: attend<float>(*call, q, k, v, out, lse); break;
+    }
     return 0;
   };
   api.attend_grad = [](PiperRank*, std::uint32_t, const PiperAttend* call, const void* q, const void* k, const void* v, const void*, const void*, const void* dout, void* dq,
                        void* dk, void* dv, void*, std::uint64_t) {
-    call->dtype == PIPER_F64 ? attend_grad<double>(*call, q, k, v, dout, dq, dk, dv) : attend_grad<float>(*call, q, k, v, dout, dq, dk, dv);
+    switch (call->dtype) {
+      case PIPER_F64: attend_grad<double>(*call, q, k, v, dout, dq, dk, dv); break;
+      case PIPER_BF16: attend_grad<piper_bf16>(*call, q, k, v, dout, dq, dk, dv); break;
+      default: attend_grad<float>(*call, q, k, v, dout, dq, dk, dv); break;
+    }
     return 0;
   };
   api.fail = [](PiperRank*, std::uint32_t action, const PiperPlace*, const char* message, std::int64_t value) {

@@ -65,7 +65,15 @@ Counted counted(LawProgram& program) {
 /// Rounding of shares in the middle of a sum aside.
 void expect_near(double a, double b) { EXPECT_NEAR(a, b, 1e-6 * b + 1); }
 
-TEST(CountedBytes, AreThoseOfFormulasAndPlan) {
+/// Per parameter: of it, of its gradient, of the optimizer's state. In bf16 that is 2 + 4 + 12: both moments and the master are f32.
+struct BytesOfOne {
+  tensor::DType dtype;
+  double parameter, gradient, slots;
+};
+
+class CountedBytes : public testing::TestWithParam<BytesOfOne> {};
+
+TEST_P(CountedBytes, AreThoseOfFormulasAndPlan) {
   constexpr std::uint32_t kStages = 2, kMicrobatches = 2;
   for (const std::uint32_t k : {2u, 3u, 4u}) {
     for (std::uint32_t zero = 0; zero <= 3; ++zero) {
@@ -74,15 +82,17 @@ TEST(CountedBytes, AreThoseOfFormulasAndPlan) {
       StrategyBuilder build(context, {{"pp", kStages}, {"dp", k}});
       build.line(kStages, kStages).one_f_one_b(kStages, kMicrobatches).replicate({"dp"}, 1 << 20, {}, zero);
       build.edit().settings.optimizer->kind = directive::Optimizer::Kind::adamw;
-      tensor::Graph model = small_gpt(context, {.layers = 2, .batch = std::int64_t{kMicrobatches} * k, .seq = 3, .dim = 24});
-      double psi = 0;  // of all stages
-      for (const tensor::Param& param : model.params) psi += 8 * static_cast<double>(model.type(param.value).elements());
+      build.edit().settings.dtype = GetParam().dtype;
+      tensor::Graph model = small_gpt(context, {.layers = 2, .batch = std::int64_t{kMicrobatches} * k, .seq = 3, .dim = 96, .dtype = GetParam().dtype});
+      double psi = 0;  // parameters of all stages
+      for (const tensor::Param& param : model.params) psi += static_cast<double>(model.type(param.value).elements());
       LawProgram program(context, std::move(model), build.strategy());
       ASSERT_TRUE(program);
       const Counted count = counted(program);
 
-      // What is kept between steps: Psi (4 + 4 + 8) in f32, twice that here, with parts of it cut.
-      const double parts = k, parameters = zero == 3 ? 1 / parts : 1, gradients = zero >= 2 ? 1 / parts : 1, slots = zero >= 1 ? 2 / parts : 2;
+      // What is kept between steps, with parts of it cut.
+      const double parts = k, parameters = GetParam().parameter / (zero == 3 ? parts : 1), gradients = GetParam().gradient / (zero >= 2 ? parts : 1);
+      const double slots = GetParam().slots / (zero >= 1 ? parts : 1);
       const double state = std::accumulate(count.run.state_bytes.begin(), count.run.state_bytes.end(), 0.0) / k;
       EXPECT_GE(state, psi * (parameters + gradients + slots));
       EXPECT_LE(state, 1.15 * psi * (parameters + gradients + slots));
@@ -91,13 +101,13 @@ TEST(CountedBytes, AreThoseOfFormulasAndPlan) {
       expect_near(state, static_cast<double>(planned_rest));
 
       // What travels: a ring sends Psi (k - 1) to scatter a sum or to gather, twice that to add.
-      const double ring = psi * (k - 1);
+      const double ring = psi * GetParam().gradient * (k - 1), gather_ring = psi * GetParam().parameter * (k - 1);
       const double sums = count.sent[PIPER_ALL_REDUCE] + count.sent[PIPER_REDUCE_SCATTER], gathers = count.sent[PIPER_GATHER];
       const double wanted_sums = zero == 0 ? 2 * ring : zero == 1 ? ring : kMicrobatches * ring;
       EXPECT_GE(sums, wanted_sums);
       EXPECT_LE(sums, 1.15 * wanted_sums + 1024);  // losses are summed, too
       // With all parameters of a stage in units of their own, forward and backward of two microbatches read them, and neighbours in the order share a gather.
-      const double most_gathers = zero == 0 ? 0 : zero == 3 ? 2 * kMicrobatches * ring : ring, least_gathers = zero == 3 ? ring : most_gathers;
+      const double most_gathers = zero == 0 ? 0 : zero == 3 ? 2 * kMicrobatches * gather_ring : gather_ring, least_gathers = zero == 3 ? gather_ring : most_gathers;
       EXPECT_GE(gathers, least_gathers);
       EXPECT_LE(gathers, 1.15 * most_gathers);
 
@@ -149,6 +159,9 @@ TEST(CountedBytes, CopiesToTheHostAreThoseOfThePlan) {
   expect_near(count.sent[PIPER_OFFLOAD], out);
   expect_near(count.sent[PIPER_FETCH], back);
 }
+
+INSTANTIATE_TEST_SUITE_P(DTypes, CountedBytes, testing::Values(BytesOfOne{tensor::DType::f64, 8, 8, 16}, BytesOfOne{tensor::DType::f32, 4, 4, 8}, BytesOfOne{tensor::DType::bf16, 2, 4, 12}),
+                         [](const auto& test) { return std::string(tensor::dtype_name(test.param.dtype)); });
 
 }  // namespace
 }  // namespace piper::test

@@ -187,7 +187,7 @@ LawRun LawProgram::run_sequential(runtime::Math math) {
   PiperProgram state{};
   state.params = run.params().data();
   state.num_params = static_cast<std::uint32_t>(run.params().size());
-  runtime::initialise_parameters(state, tables.seed, nullptr, run.state());
+  runtime::initialise_parameters(state, tables.seed, nullptr, run.state(), nullptr);
   for (int step = 0; step < kLawSteps; ++step) {
     const bool done = run.step(runtime::scalars_of_step(tables.optimizer, static_cast<std::uint64_t>(step)));
     EXPECT_TRUE(done) << calls.failure();

@@ -102,6 +102,19 @@ TEST_P(Library, KeepsAllBitsInF32) {
   EXPECT_EQ(first_bit_difference(gradients, parameters), "");
 }
 
+TEST_P(Library, KeepsAllBitsInBf16) {
+  LawRun run;
+  expect_values_of_one_device(gpt_source(GetParam()), run, tensor::DType::bf16);
+  LibraryCase lean = GetParam();
+  lean.call += "\n    recompute block[3].attention";
+  if (!lean.offloads) lean.call += "\n    offload block with window: 1\n    offload model with what: optimizer";
+  expect_values_of_one_device(gpt_source(lean, "zero: 3"), run, tensor::DType::bf16);
+  LawRun gradients, parameters;
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 2, reduce: run"), gradients, tensor::DType::bf16);
+  expect_values_of_one_device(gpt_source(GetParam(), "zero: 3, reduce: run, prefetch: 2"), parameters, tensor::DType::bf16);
+  EXPECT_EQ(first_bit_difference(gradients, parameters), "");
+}
+
 TEST_P(Library, DrawsTheRandomNumbersOfOneDevice) {
   LawRun half, none;
   expect_values_of_one_device(dropout_source(GetParam(), "0.5"), half);
@@ -205,7 +218,7 @@ train small = tower(layers: 4, dim: 4) on line {
 
 TEST(LooseWork, ComputesWhatOneDeviceDoes) {
   for (const char* text : kLooseWork) {
-    for (const tensor::DType dtype : {tensor::DType::f64, tensor::DType::f32}) {
+    for (const tensor::DType dtype : {tensor::DType::f64, tensor::DType::f32, tensor::DType::bf16}) {
       LawRun run;
       expect_values_of_one_device(text, run, dtype);
     }

@@ -353,7 +353,8 @@ TEST(Freeze, WeightsAreCutAsParametersAre) {
         if (!buffer.bucket.valid() || !dag.frozen(dag.buckets[buffer.bucket.index()])) continue;
         EXPECT_EQ(buffer.cls, dag::BufferClass::parameters);
         kept += buffer.bytes;
-        of_all += dag::bucket_layout(dag, dag.buckets[buffer.bucket.index()]).bytes;
+        const dag::BucketLayout layout = dag::bucket_layout(dag, dag.buckets[buffer.bucket.index()]);
+        of_all += layout.parameter_bytes(layout.elements);
       }
       for (const dag::Action& action : role.actions) {
         const dag::BucketId bucket = dag.node(action.node).subject.bucket();

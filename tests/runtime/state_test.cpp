@@ -37,7 +37,7 @@ TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
     const PiperProgram* tables = program.finish();
     Arena arena;
     EXPECT_TRUE(arena.allocate(tables->arena_bytes, {}));
-    initialise_parameters(*tables, seed, nullptr, arena.base());
+    initialise_parameters(*tables, seed, nullptr, arena.base(), nullptr);
     const T* const from = reinterpret_cast<const T*>(arena.base() + at);
     return std::vector<double>(from, from + kElements);
   };
@@ -68,7 +68,7 @@ TEST(State, EveryKindOfFirstValue) {
   const PiperProgram* tables = program.finish();
   Arena arena;
   ASSERT_TRUE(arena.allocate(tables->arena_bytes, {}));
-  initialise_parameters(*tables, 3, nullptr, arena.base());
+  initialise_parameters(*tables, 3, nullptr, arena.base(), nullptr);
   const auto value = [&](std::size_t kind, std::size_t i) { return reinterpret_cast<const double*>(arena.base() + at[kind])[i]; };
   double smallest = 1, largest = -1;
   for (std::size_t i = 0; i < 100; ++i) {

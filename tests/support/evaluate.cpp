@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "runtime/kernel_math.h"
+
 namespace piper::test {
 
 using namespace tensor;
@@ -327,7 +329,8 @@ std::vector<Array> evaluate_op(Op op, std::span<const Array> in, std::span<const
       });
   }
   for (Array& array : out) {
-    if (array.type.dtype == DType::f32) std::transform(array.data.begin(), array.data.end(), array.data.begin(), [](double x) { return static_cast<float>(x); });
+    if (tensor::wide(array.type.dtype) == DType::f32) std::transform(array.data.begin(), array.data.end(), array.data.begin(), [](double x) { return static_cast<float>(x); });
+    if (array.type.dtype == DType::bf16) std::transform(array.data.begin(), array.data.end(), array.data.begin(), [](double x) { return piper_round_bf16(static_cast<float>(x)); });
   }
   return out;
 }
@@ -372,7 +375,7 @@ double Evaluator::total_loss() const {
 }
 
 Array Evaluator::gradient(ParamId param) const {
-  Array sum{graph_.type(graph_.params[param.index()].value), {}};
+  Array sum{tensor::gradient_type(graph_.type(graph_.params[param.index()].value)), {}};
   sum.data.assign(static_cast<std::size_t>(sum.type.elements()), 0.0);
   for (const ParamGrad& grad : graph_.grads) {
     if (grad.param != param) continue;

@@ -102,10 +102,9 @@ std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, c
   for (std::size_t a = 0; a < at.size(); ++a) {
     if ((bucket.flat >> a & 1) != 0) share = share * dag_.mesh.axes[a].size + at[a];
   }
-  const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(dag_.param_types[bucket.params[param].index()].dtype));
   std::vector<double> own;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
-    if ((layout.offsets[param] + static_cast<std::int64_t>(i) * element) / layout.block() == share) own.push_back(gradient[i]);
+    if ((layout.offsets[param] + static_cast<std::int64_t>(i)) / layout.block() == share) own.push_back(gradient[i]);
   }
   return own;
 }
@@ -122,7 +121,7 @@ std::vector<Array> DagRun::gradients_of(const Node& node, std::uint64_t rank) {
   auto from = all.data.begin();
   for (const tensor::ParamId param : bucket.params) {
     Array& gradient = gradients.emplace_back();
-    gradient.type = dag_.param_types[param.index()];
+    gradient.type = tensor::gradient_type(dag_.param_types[param.index()]);
     gradient.data.assign(from, from + gradient.type.elements());
     from += gradient.type.elements();
   }

@@ -239,6 +239,7 @@ Value Evaluator::eval_builtin_value(Builtin id) {
   switch (id) {
     case Builtin::ones: return share(tensor::Init{tensor::Init::Kind::ones, 1});
     case Builtin::zeros: return share(tensor::Init{tensor::Init::Kind::zeros, 0});
+    case Builtin::bf16: return Value(tensor::DType::bf16);
     case Builtin::f32: return Value(tensor::DType::f32);
     case Builtin::f64: return Value(tensor::DType::f64);
     default: break;

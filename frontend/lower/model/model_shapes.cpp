@@ -58,6 +58,7 @@ tensor::DType ModelBuilder::State::dtype_of(sema::Type type) const {
   switch (type.kind) {
     case sema::TypeKind::tensor_f64: return own_dtype == tensor::DType::f64 ? settings.dtype : tensor::DType::f64;
     case sema::TypeKind::tensor_f32: return own_dtype == tensor::DType::f32 ? settings.dtype : tensor::DType::f32;
+    case sema::TypeKind::tensor_bf16: return own_dtype == tensor::DType::bf16 ? settings.dtype : tensor::DType::bf16;
     case sema::TypeKind::tensor_i64: return tensor::DType::i64;
     default: return settings.dtype;
   }
@@ -69,6 +70,7 @@ sema::Type written_type(const ast::TypeRef& type) {
   if (type.name.name == "i64") return {sema::TypeKind::tensor_i64, false};
   if (type.name.name == "f64") return {sema::TypeKind::tensor_f64, false};
   if (type.name.name == "f32") return {sema::TypeKind::tensor_f32, false};
+  if (type.name.name == "bf16") return {sema::TypeKind::tensor_bf16, false};
   return {sema::TypeKind::tensor, false};
 }
 
