@@ -297,7 +297,8 @@ class Projection {
     const bool clipped = numbers > dag_.gradient_values(bucket);
     const dag::Buffer& flat = role_.buffers[role_.operands[action.first_operand + num_inputs].buffer.index()];
     const std::uint64_t parameters = static_cast<std::uint64_t>(flat.offset);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).extent(dag::BucketState::slot));
+    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(layout.extent(dag::BucketState::slot));
     const std::uint64_t gradients = offset(action, 0);
     const std::uint64_t scalars = out_.scalars_offset;
     const std::uint64_t factor = clipped ? offset(action, numbers - 1) + kScalar : scalars + offsetof(PiperScalars, one);

@@ -13,13 +13,14 @@ constexpr unsigned kMagic = 0xcafebeef;          // NCCL_API_MAGIC
 constexpr int kUndefined = INT_MIN;              // NCCL_CONFIG_UNDEF_INT
 constexpr int kSum = 0;                          // ncclSum
 constexpr int kLeastVersion = 21803;             // whose settings NcclConfig has
-constexpr int kInt64 = 4, kFloat32 = 7, kFloat64 = 8;
+constexpr int kInt64 = 4, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9;
 
 int type_of(std::uint32_t dtype) {
   switch (static_cast<PiperDType>(dtype)) {
     case PIPER_F64: return kFloat64;
     case PIPER_F32: return kFloat32;
     case PIPER_I64: return kInt64;
+    case PIPER_BF16: return kBfloat16;
   }
   return -1;
 }

@@ -169,7 +169,7 @@ TEST(FailingRun, ALibraryCallFails) {
       },
       options);
   EXPECT_EQ(result.failure->code, kLibraryFailed);
-  EXPECT_EQ(result.failure->message, "matrix products and attention know f32 and f64");
+  EXPECT_EQ(result.failure->message, "matrix products and attention know f32, f64 and bf16");
 }
 
 TEST(FailingRun, TheCallbackFails) {

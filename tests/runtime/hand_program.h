@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/abi.h"
+#include "runtime/kernel_math.h"
 
 namespace piper::runtime {
 
@@ -37,7 +38,7 @@ struct Spot {
 
 template <typename T>
 constexpr std::uint32_t dtype_of() {
-  return std::is_same_v<T, float> ? PIPER_F32 : std::is_same_v<T, double> ? PIPER_F64 : PIPER_I64;
+  return std::is_same_v<T, float> ? PIPER_F32 : std::is_same_v<T, double> ? PIPER_F64 : std::is_same_v<T, piper_bf16> ? PIPER_BF16 : PIPER_I64;
 }
 
 class HandProgram {

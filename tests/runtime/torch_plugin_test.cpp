@@ -47,15 +47,16 @@ double difference(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 template <typename T>
-constexpr double kBound = sizeof(T) == 8 ? 1e-13 : 1e-5;
+constexpr double kBound = sizeof(T) == 8 ? 1e-13 : sizeof(T) == 4 ? 1e-5 : 0x1p-8;  // what is rounded to bf16 may fall to either side
 
-template <typename T>
+/// `Sum`: of the result.
+template <typename T, typename Sum = T>
 void check_gemm() {
   for (const auto& [batch, m, n, k] : {std::tuple{1, 1, 1, 1}, {1, 5, 7, 3}, {1, 64, 48, 130}, {3, 9, 4, 6}, {2, 33, 65, 20}, {1, 160, 130, 132}, {3, 96, 128, 96}, {1, 600, 40, 20}}) {
     for (std::uint32_t form = 0; form < 8; ++form) {
       const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = dtype_of<T>()};
       const auto a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * k * n, 2);
-      auto c = numbers<T>(batch * m * n, 3);
+      auto c = numbers<Sum>(batch * m * n, 3);
       auto expected = c, again = c;
       const std::uint32_t accumulate = form >> 2;
       LibraryReport report;
@@ -63,7 +64,7 @@ void check_gemm() {
       ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), again.data(), accumulate, &report), kLibraryDone);
       ASSERT_EQ(builtin_library_calls().gemm(&call, a.data(), b.data(), expected.data(), accumulate, &report), kLibraryDone);
       EXPECT_EQ(c, again);
-      EXPECT_LT(difference(c, expected), kBound<T>) << batch << ' ' << m << ' ' << n << ' ' << k << " form " << form;
+      EXPECT_LT(difference(c, expected), kBound<Sum>) << batch << ' ' << m << ' ' << n << ' ' << k << " form " << form;
     }
   }
 }
@@ -75,6 +76,7 @@ TEST(TorchPlugin, MultipliesMatrices) {
     if (torch().choose(math) != 0) continue;
     check_gemm<float>();
     check_gemm<double>();
+    check_gemm<piper_bf16, float>();
   }
 }
 
@@ -179,7 +181,7 @@ const AttendCase kCases[] = {
 
 constexpr std::size_t kCanary = 64;
 
-template <typename T>
+template <typename T, typename Sum = T>
 void check_attention(const AttendCase& test) {
   SCOPED_TRACE(test.name);
   PiperAttend call = test.call;
@@ -189,24 +191,27 @@ void check_attention(const AttendCase& test) {
   const auto dout = numbers<T>(queries * call.value_width, 4);
   std::vector<unsigned char> workspace(piper_attend_workspace(&call) + kCanary, 0xAB);
   const auto run = [&](const LibraryCalls& library) {
-    std::vector<std::vector<T>> results = {std::vector<T>(static_cast<std::size_t>(queries * call.value_width)), std::vector<T>(static_cast<std::size_t>(queries)),
-                                           std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(v.size())};
+    std::vector<std::vector<T>> results = {std::vector<T>(static_cast<std::size_t>(queries * call.value_width)), std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(v.size())};
+    std::vector<Sum> lse(static_cast<std::size_t>(queries));
     LibraryReport report;
-    EXPECT_EQ(library.attend(&call, q.data(), k.data(), v.data(), results[0].data(), results[1].data(), workspace.data(), workspace.size() - kCanary, &report), kLibraryDone)
+    EXPECT_EQ(library.attend(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(), workspace.data(), workspace.size() - kCanary, &report), kLibraryDone)
         << report.error << ' ' << report.value;
-    EXPECT_EQ(library.attend_grad(&call, q.data(), k.data(), v.data(), results[0].data(), results[1].data(), dout.data(), results[2].data(),
-                                  results[3].data(), results[4].data(), workspace.data(), workspace.size() - kCanary, &report),
+    EXPECT_EQ(library.attend_grad(&call, q.data(), k.data(), v.data(), results[0].data(), lse.data(), dout.data(), results[1].data(),
+                                  results[2].data(), results[3].data(), workspace.data(), workspace.size() - kCanary, &report),
               kLibraryDone)
         << report.error << ' ' << report.value;
     for (std::size_t i = workspace.size() - kCanary; i < workspace.size(); ++i) EXPECT_EQ(workspace[i], 0xAB);
-    return results;
+    return std::pair(results, lse);
   };
   const auto ours = run(builtin_library_calls()), theirs = run(torch()), again = run(torch());
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    EXPECT_LT(difference(theirs[i], ours[i]), kBound<T>) << "result " << i;
-    EXPECT_EQ(theirs[i], again[i]);
+  for (std::size_t i = 0; i < ours.first.size(); ++i) {
+    EXPECT_LT(difference(theirs.first[i], ours.first[i]), kBound<T>) << "result " << i;
+    EXPECT_EQ(theirs.first[i], again.first[i]);
   }
-  std::vector<T> out(static_cast<std::size_t>(queries * call.value_width)), lse(static_cast<std::size_t>(queries));
+  EXPECT_LT(difference(theirs.second, ours.second), kBound<Sum>);
+  EXPECT_EQ(theirs.second, again.second);
+  std::vector<T> out(static_cast<std::size_t>(queries * call.value_width));
+  std::vector<Sum> lse(static_cast<std::size_t>(queries));
   LibraryReport report;
   EXPECT_EQ(torch().attend(&call, q.data(), k.data(), v.data(), out.data(), lse.data(), workspace.data(), 16, &report), kLibraryOverrun);
   EXPECT_GT(report.value, 0);
@@ -216,6 +221,7 @@ TEST(TorchPlugin, Attends) {
   for (const AttendCase& test : kCases) {
     check_attention<float>(test);
     check_attention<double>(test);
+    check_attention<piper_bf16, float>(test);
   }
 }
 
@@ -286,7 +292,7 @@ TEST(TorchPlugin, RefusesWithoutAnException) {
   const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_I64};
   LibraryReport report;
   EXPECT_EQ(torch().gemm(&call, nullptr, nullptr, nullptr, 0, &report), kLibraryError);
-  EXPECT_STREQ(report.error, "LibTorch multiplies f32 and f64");
+  EXPECT_STREQ(report.error, "LibTorch multiplies f32, f64 and bf16");
   const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   float x = 0;
   EXPECT_EQ(torch().gemm(&negative, &x, &x, &x, 0, &report), kLibraryError);
