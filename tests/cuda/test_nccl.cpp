@@ -197,7 +197,7 @@ void add(std::string& sum, const std::string& value) {
     T a, b;
     std::memcpy(&a, sum.data() + at, sizeof a);
     std::memcpy(&b, value.data() + at, sizeof b);
-    a += b;
+    a = a + b;
     std::memcpy(sum.data() + at, &a, sizeof a);
   }
 }

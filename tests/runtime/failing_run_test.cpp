@@ -268,7 +268,7 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { job.rank(1).tables().step = nullptr; }), "the program has no step function");
   EXPECT_EQ(refused([](HandJob& job) { job.rank(0).tables().state_bytes = 64; }), "the parameter `w` lies outside the state");
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperParam*>(job.rank(0).tables().params)->dtype = PIPER_I64; }), "the parameter `w` has a dtype that is no floating one");
-  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->dtype = 3; }), "a part has an unknown dtype");
+  EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
   EXPECT_EQ(refused([](HandJob& job) { job.tables().world = 3; }), "ranks of other processes cannot be reached by the local transport");
   EXPECT_EQ(refused([](HandJob& job) { job.tables().num_ranks = 0; }), "the job has no ranks");
 }
