@@ -39,12 +39,12 @@ class Bodies {
   }
   /// `elements`: of the bucket, or of a share's block.
   std::uint32_t update(const dag::Bucket& bucket, std::int64_t elements) {
-    const auto [entry, fresh] = updates_.try_emplace({bucket.cut, elements}, 0);
+    const dag::BucketLayout layout = bucket_layout(dag_, bucket);
+    const auto [entry, fresh] = updates_.try_emplace({layout.cut, elements}, 0);
     if (fresh) {
-      const UpdateBody made = update_body(*dag_.context, optimizer_, bucket_layout(dag_, bucket).parameters, elements);
+      const UpdateBody made = update_body(*dag_.context, optimizer_, layout.parameters, elements);
       KernelBody body = build_kernels(made.body, target_, made.in_place);
       // What is not cut lies whole, and the rank works on its block of it; the optimizer's state is that of the rank's block alone.
-      const dag::BucketLayout layout = bucket_layout(dag_, bucket);
       if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::parameters)) put_in_blocks(body, {0, body.num_inputs});
       if (layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients)) put_in_blocks(body, {1});
       entry->second = add(std::move(body), numbered("update", updates_.size()));
@@ -57,7 +57,7 @@ class Bodies {
     const bool whole = layout.in_blocks(dag::BucketState::slot) && !layout.in_blocks(dag::BucketState::gradients);  // the gradients of which a block is squared
     const auto [entry, fresh] = sums_.try_emplace({whole, elements}, 0);
     if (fresh) {
-      KernelBody body = build_kernels(sum_squares_body(*dag_.context, bucket_layout(dag_, bucket).sums, elements), target_);
+      KernelBody body = build_kernels(sum_squares_body(*dag_.context, layout.sums, elements), target_);
       if (whole) put_in_blocks(body, {0});
       entry->second = add(std::move(body), numbered("sum_squares", sums_.size()));
     }
@@ -91,7 +91,7 @@ class Bodies {
   std::vector<KernelBody>& list_;
   directive::Optimizer optimizer_;
   std::vector<std::uint32_t> of_chunk_;
-  std::map<std::pair<dag::Cut, std::int64_t>, std::uint32_t> updates_;  // by elements
+  std::map<std::pair<std::array<bool, 3>, std::int64_t>, std::uint32_t> updates_;  // by what is cut, and elements
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::uint32_t> sums_;
   std::vector<dag::SquaredPart> norm_order_;
   std::uint32_t norm_ = kNone;
@@ -276,7 +276,7 @@ class Projection {
   /// Which block of a bucket is this rank's, of operands that lie whole.
   void in_blocks(const dag::Bucket& bucket, std::uint32_t body, Instruction& made) {
     if (!bodies_[body].blocks) return;
-    made.cut = cut_of(bucket.flat);
+    made.cut = cut_of(dag_.cut_over(bucket));
     made.block = static_cast<std::uint64_t>(bucket_layout(dag_, bucket).block());
   }
 
@@ -358,7 +358,7 @@ class Projection {
       const bool out = leaves_device(node.kind);
       const dag::Port state = out ? dag_.inputs_of(node).front().source : dag::Port{action.node, 0};
       part(out ? offset(action, 0) : optimizer_state(bucket), out ? optimizer_state(bucket) : offset(action, 0), state);
-    } else if (bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
+    } else if (bucket.valid() && dag_.buckets[bucket.index()].cut()) {
       out_.parts.push_back(flat_part(action, node, num_inputs));
       if (scatters_members(node.kind) && dag_.cuts_gradients(dag_.buckets[bucket.index()])) clear_padding(action, bucket);
     } else if (is_send(node.kind)) {
@@ -394,7 +394,7 @@ class Projection {
     part.out = offset(action, num_inputs);
     part.elements = static_cast<std::uint64_t>(one_block ? layout.block() : layout.elements);
     part.dtype = abi_dtype(dtype);
-    part.share = one_block && !layout.in_blocks(dag::BucketState::gradients) ? cut_of(bucket.flat) + 1 : PIPER_NO_SHARE;
+    part.share = one_block && !layout.in_blocks(dag::BucketState::gradients) ? cut_of(dag_.cut_over(bucket)) + 1 : PIPER_NO_SHARE;
     const bool own = scatters_members(node.kind) ? layout.in_blocks(dag::BucketState::gradients) : unites_blocks(node.kind) && layout.in_blocks(dag::BucketState::parameters);
     if (own) part.flags |= PIPER_OWN_BLOCK;
     if (role_.operands[action.first_operand + num_inputs].accumulate) part.flags |= PIPER_ADDS;
@@ -450,7 +450,7 @@ class Projection {
     for (const auto& [index, state] : buckets) {
       const dag::Bucket& bucket = dag_.buckets[index];
       const dag::BucketLayout layout = bucket_layout(dag_, bucket);
-      const bool shared = bucket.flat != 0;
+      const bool shared = bucket.cut();
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         const tensor::Param& param = dag_.params[bucket.params[i].index()];
         const tensor::Type& type = dag_.param_types[bucket.params[i].index()];
@@ -475,7 +475,7 @@ class Projection {
         if (shared) {
           entry.first = static_cast<std::uint64_t>(layout.offsets[i]);
           entry.block = static_cast<std::uint64_t>(layout.block());
-          entry.share = cut_of(bucket.flat) + 1;
+          entry.share = cut_of(dag_.cut_over(bucket)) + 1;
           entry.in_blocks = layout.in_blocks(dag::BucketState::parameters) ? PIPER_VALUES_IN_BLOCKS : layout.in_blocks(dag::BucketState::gradients) ? PIPER_GRADIENTS_IN_BLOCKS : PIPER_STATE_IN_BLOCKS;
         }
         out_.params.push_back(std::move(made));

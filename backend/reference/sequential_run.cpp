@@ -286,12 +286,12 @@ struct SequentialRun::State : RankMemory {
     std::vector<void*> operands;
     const dag::BucketLayout layout = bucket_layout(dag, bucket);
     Memory flat;
-    if (bucket.flat != 0) {
+    if (bucket.cut()) {
       flat = allocate(layout.sum_bytes(layout.elements));
       for (std::size_t i = 0; i < bucket.params.size(); ++i) {
         std::memcpy(flat.get() + layout.sum_bytes(layout.offsets[i]), gradient_at(bucket.params[i], r), static_cast<std::size_t>(gradient_bytes(bucket.params[i])));
       }
-      operands.push_back(flat.get() + share(bucket.flat, r) * static_cast<std::uint64_t>(layout.sum_bytes(layout.block())));
+      operands.push_back(flat.get() + share(dag.cut_over(bucket), r) * static_cast<std::uint64_t>(layout.sum_bytes(layout.block())));
     } else {
       for (const tensor::ParamId param : bucket.params) operands.push_back(gradient_at(param, r));
     }

@@ -16,7 +16,7 @@ std::string bytes(std::int64_t count) { return passes::bytes_text(static_cast<do
 template <typename Share>
 std::string cut_text(const dag::Dag& dag, const Share& share) {
   if (share.frozen && share.flat == 0) return "frozen";
-  std::string text = "zero: " + std::to_string(static_cast<int>(share.cut)), axes;
+  std::string text = "zero: " + std::to_string(share.zero), axes;
   for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
     if ((share.flat >> a & 1) != 0) axes += (axes.empty() ? " over " : ", ") + std::string(dag.context->text(dag.mesh.axes[a].name));
   }

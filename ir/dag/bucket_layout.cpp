@@ -20,8 +20,8 @@ BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
     layout.offsets.push_back(layout.elements);
     layout.elements += up_to(dag.param_types[param.index()].elements(), boundary);
   }
-  layout.parts = dag.extent(bucket.flat);
-  layout.cut = bucket.cut;
+  layout.parts = dag.extent(dag.cut_over(bucket));
+  layout.cut = {!bucket.parameters.repeats(), !bucket.gradients.repeats(), !bucket.state.repeats()};
   layout.elements = up_to(layout.elements, layout.parts * boundary);
   layout.slots = dag.frozen(bucket) ? 0 : state_slots(dag.settings, layout.parameters);
   return layout;
@@ -35,7 +35,7 @@ std::vector<BucketLayout> bucket_layouts(const Dag& dag) {
 }
 
 std::vector<std::int64_t> squared_elements(const Dag& dag, const Bucket& bucket) {
-  if (bucket.flat != 0) return {bucket_layout(dag, bucket).block()};
+  if (bucket.cut()) return {bucket_layout(dag, bucket).block()};
   std::vector<std::int64_t> elements;
   for (const tensor::ParamId param : bucket.params) elements.push_back(dag.param_types[param.index()].elements());
   return elements;
@@ -45,7 +45,7 @@ std::vector<SquaredPart> norm_order(const Dag& dag) {
   std::vector<SquaredPart> order;
   for (std::size_t b = 0; b < dag.trained_buckets(); ++b) {
     const std::vector<tensor::ParamId>& params = dag.buckets[b].params;
-    const std::size_t parts = dag.buckets[b].flat != 0 ? 1 : params.size();
+    const std::size_t parts = dag.buckets[b].cut() ? 1 : params.size();
     for (std::uint32_t i = 0; i < parts; ++i) order.push_back({params[i], BucketId::at(b), i});
   }
   std::sort(order.begin(), order.end(), [](const SquaredPart& a, const SquaredPart& b) { return a.first < b.first; });

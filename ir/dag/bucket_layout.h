@@ -2,12 +2,13 @@
 // Where the parameters of a bucket lie, and which part of its state a device keeps.
 //
 // A bucket is flat: parameter after parameter, each from a boundary on, as so many elements from the start of its parameters, its gradients and each slot of its
-// optimizer state. Bytes differ: gradients and slots are of the wide type (dtypes.def). Where axes cut it (`Bucket::flat`), it ends with so much padding that all blocks
+// optimizer state. Bytes differ: gradients and slots are of the wide type (dtypes.def). Where axes cut it (`Dag::cut_over`), it ends with so much padding that all blocks
 // are equal and begin at a boundary. Padding stays 0. Device number i along these axes reduces and updates block i and keeps the optimizer state of that block alone;
-// parameters and gradients have room for all, or as `Bucket::cut` says for their block too.
+// parameters and gradients have room for all, or as the layouts of the bucket say for their block too.
 //
 //   layer1.w f32[25], layer1.b f32[5], flat over dp: 4     offsets 0, 32     elements 64     block 16
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,8 @@
 
 namespace piper::dag {
 
-inline constexpr std::int64_t kMostSlots = 3;
+/// Those of an optimizer, and a master.
+inline constexpr std::int64_t kMostSlots = directive::Optimizer::kMaxSlots + 1;
 
 /// What of a bucket lies on a device all the time. A slot is one value per parameter of the optimizer's state.
 enum class BucketState : std::uint8_t { parameters, gradients, slot };
@@ -26,10 +28,10 @@ struct BucketLayout {
   std::int64_t elements = 0;          // padding included
   std::int64_t parts = 1;             // equal blocks
   std::int64_t slots = 0;             // of optimizer state
-  Cut cut = Cut::nothing;             // what a device has its block of alone
+  std::array<bool, 3> cut{};          // of each state: a device has its block of it alone
 
   std::int64_t block() const { return elements / parts; }  // elements
-  bool in_blocks(BucketState state) const { return cut >= (state == BucketState::parameters ? Cut::parameters : state == BucketState::gradients ? Cut::gradients : Cut::state); }
+  bool in_blocks(BucketState state) const { return cut[static_cast<std::size_t>(state)]; }
   // In bytes:
   std::int64_t parameter_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(parameters)); }
   std::int64_t sum_bytes(std::int64_t of) const { return of * static_cast<std::int64_t>(tensor::dtype_bytes(sums)); }

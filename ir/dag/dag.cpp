@@ -19,11 +19,6 @@ std::string_view level_name(Level level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
-std::string_view cut_name(Cut cut) {
-  constexpr std::string_view kNames[] = {"nothing", "state", "gradients", "parameters"};
-  return kNames[static_cast<std::size_t>(cut)];
-}
-
 std::optional<NodeKind> parse_kind(std::string_view name) {
   for (std::size_t i = 0; i < kNodeTraits.size(); ++i) {
     if (kNodeTraits[i].name == name) return static_cast<NodeKind>(i);
@@ -61,7 +56,7 @@ struct Dag::DerivedTypes {
 namespace {
 
 /// Values that a sum_squares of the bucket makes: of every parameter, or of one block.
-std::int64_t num_squares(const Bucket& bucket) { return bucket.flat != 0 ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
+std::int64_t num_squares(const Bucket& bucket) { return bucket.cut() ? 1 : static_cast<std::int64_t>(bucket.params.size()); }
 
 }  // namespace
 
@@ -104,6 +99,12 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
 
 std::size_t Dag::trained_buckets() const {
   return static_cast<std::size_t>(std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return frozen(bucket); }) - buckets.begin());
+}
+
+AxisMask Dag::reduced_over(const Bucket& bucket) const { return mask_of(context->layouts[bucket.made], AxisShare::partial(), mesh); }
+
+AxisMask Dag::cut_over(const Bucket& bucket) const {
+  return mask_of(context->layouts[bucket.state.repeats() ? bucket.parameters : bucket.state], AxisShare::flat(), mesh);
 }
 
 std::int64_t Dag::extent(AxisMask axes) const {

@@ -104,22 +104,22 @@ struct Comm {
   LocId loc;
 };
 
-/// What of a bucket its flat axes cut into equal blocks, of which each device has one; each says those before it too (ZeRO 1, 2, 3).
-enum class Cut : std::uint8_t { nothing, state, gradients, parameters };
-std::string_view cut_name(Cut cut);
-
 /// Parameters that are reduced and updated together, flat and contiguous in this order, at one set of homes; or frozen ones, which are neither, and may be cut as parameters. Those come last.
 struct Bucket {
   std::vector<tensor::ParamId> params;
   std::vector<DeviceSetId> homes;  // every device set that uses them keeps a copy; the first is counted in the norm and written to checkpoints
-  AxisMask reduce = 0;             // axes whose devices hold different gradients
-  AxisMask flat = 0;               // of these (of frozen ones: of those that divide the samples) the axes that cut it, laid end to end, into equal blocks
-  Cut cut = Cut::nothing;          // what of it; the optimizer state at least where there are flat axes
+  LayoutId made;                   // of its gradients as work makes them: summands along the axes over which they are reduced
+  LayoutId state, gradients, parameters;  // of each at rest. Laid end to end and cut into equal blocks, all over the same axes: the state alone, gradients too, or all three (ZeRO 1, 2, 3);
+                                          // of what is frozen parameters alone
   directive::Reduce reduced = directive::Reduce::step;  // of gradients that are cut: when
   std::uint32_t prefetch = 0;      // of parameters that are cut: how many runs before its first use a gather stands
   bool state_on_host = false;      // from level ordered: the optimizer state lies in the memory of the host but while its update runs
   Symbol name;                     // `stage0.0`
   LocId loc;
+
+  bool cut() const { return !state.repeats() || !parameters.repeats(); }
+  /// It is reduced or gathered once per round of work, not once per step.
+  bool in_rounds() const { return !gradients.repeats() || !parameters.repeats(); }
 };
 
 struct Stream {
@@ -203,9 +203,12 @@ struct Dag {
   std::size_t trained_buckets() const;
   /// Devices along all of these axes.
   std::int64_t extent(AxisMask axes) const;
+  /// The axes over which the gradients of a bucket are reduced, and those that cut what of it is cut.
+  AxisMask reduced_over(const Bucket& bucket) const;
+  AxisMask cut_over(const Bucket& bucket) const;
   /// From level communicating on the gradients of a bucket are one value, a block, where they are cut, and so is what an update leaves of parameters that are.
-  bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && bucket.cut >= Cut::gradients; }
-  bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && bucket.cut >= Cut::parameters; }
+  bool cuts_gradients(const Bucket& bucket) const { return level >= Level::communicating && !bucket.gradients.repeats(); }
+  bool cuts_parameters(const Bucket& bucket) const { return level >= Level::communicating && !bucket.parameters.repeats(); }
   /// What the node leaves of its bucket is one device's block: a sum of gradients that are cut, or updated parameters that are.
   bool leaves_block(const Node& node) const {
     if (!node.subject.bucket().valid()) return false;

@@ -242,20 +242,20 @@ class HeaderParser {
         bucket.homes.push_back(dag_.device_sets.intern(reader_.device_set(dag_.mesh)));
       } while (!reader_.failed() && reader_.accept(","));
     }
-    if (reader_.accept("over")) bucket.reduce = parse_axes(reader_, dag_.mesh);
-    if (reader_.accept("flat")) cut(bucket);
+    layouts(bucket);
     bucket.state_on_host = reader_.accept("offloaded");
     bucket.loc = reader_.location();
     dag_.buckets.push_back(std::move(bucket));
   }
 
-  /// `flat dp`, `flat dp cut gradients by each`, `flat dp cut parameters by run prefetch 1`.
-  void cut(Bucket& bucket) {
-    bucket.flat = parse_axes(reader_, dag_.mesh);
-    bucket.cut = Cut::state;
-    if (reader_.accept("cut")) {
-      bucket.cut = reader_.accept(cut_name(Cut::parameters)) ? Cut::parameters : Cut::gradients;
-      if (bucket.cut == Cut::gradients) reader_.expect(cut_name(Cut::gradients));
+  /// `made <dp: +>`, `made <dp: +> state <dp: flat>`, `made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1`.
+  void layouts(Bucket& bucket) {
+    const auto layout = [&](std::string_view of) { return reader_.accept(of) ? reader_.layout(dag_.mesh, {}) : LayoutId(); };
+    bucket.made = layout("made");
+    bucket.state = layout("state");
+    bucket.gradients = layout("gradients");
+    bucket.parameters = layout("parameters");
+    if (bucket.in_rounds()) {
       reader_.expect("by");
       const TextReader::Token where = reader_.peek();
       const std::optional<directive::Reduce> reduced = directive::parse_reduce(reader_.name("when gradients are reduced"));

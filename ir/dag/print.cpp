@@ -153,6 +153,12 @@ class Printer : NamePrinter {
     end_line(chunk.loc);
   }
 
+  void layout(std::string_view of, LayoutId layout) {
+    if (layout.repeats()) return;
+    os_ << ref(of);
+    print_layout(os_, layout, *dag_.context);
+  }
+
   void bucket(const Bucket& bucket) {
     os_ << "bucket ";
     symbol(bucket.name);
@@ -166,16 +172,12 @@ class Printer : NamePrinter {
       os_ << (i == 0 ? " on " : ", ");
       devices(bucket.homes[i]);
     }
-    if (bucket.reduce != 0) {
-      os_ << " over ";
-      axes(bucket.reduce);
-    }
-    if (bucket.flat != 0) {
-      os_ << " flat ";
-      axes(bucket.flat);
-      if (bucket.cut > Cut::state) os_ << " cut " << ref(cut_name(bucket.cut)) << " by " << ref(directive::reduce_name(bucket.reduced));
-      if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
-    }
+    layout(" made ", bucket.made);
+    layout(" state ", bucket.state);
+    layout(" gradients ", bucket.gradients);
+    layout(" parameters ", bucket.parameters);
+    if (bucket.in_rounds()) os_ << " by " << ref(directive::reduce_name(bucket.reduced));
+    if (bucket.prefetch > 0) os_ << " prefetch " << bucket.prefetch;
     if (bucket.state_on_host) os_ << " offloaded";
     end_line(bucket.loc);
   }

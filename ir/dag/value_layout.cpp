@@ -6,16 +6,29 @@ namespace piper::dag {
 
 namespace {
 
-const tensor::Dim* sampled_dim(const tensor::Type& type) {
-  const auto found = std::find_if(type.dims.begin(), type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
-  return found == type.dims.end() ? nullptr : &*found;
+/// The samples of a value, and its layout.
+struct Samples {
+  Symbol dim;
+  LayoutId layout;
+};
+
+std::optional<Samples> samples_in(const Body& body) {
+  for (const tensor::Value& value : body.graph.values()) {
+    if (const tensor::Dim* const samples = value.type.samples()) return Samples{samples->name, value.layout};
+  }
+  return std::nullopt;
 }
 
-AxisMask axes_cutting(const Dag& dag, LayoutId layout, Symbol dim) {
-  if (layout.repeats() || dag.level < Level::placed) return 0;
-  AxisMask mask = 0;
-  for (const std::size_t axis : axes_with(dag.context->layouts[layout], AxisShare::cut(dim), dag.mesh)) mask |= AxisMask{1} << axis;
-  return mask;
+std::optional<Samples> samples_in(const Dag& dag, const Node& node) {
+  if (runs_body(node.kind)) return samples_in(dag.bodies[node.body.index()]);
+  if (!node.subject.input().valid()) return std::nullopt;
+  const tensor::Dim* const samples = dag.input_types[node.subject.input().index()].samples();
+  return samples == nullptr ? std::nullopt : std::optional(Samples{samples->name, node.layout});
+}
+
+/// Below level placed a layout is what was asked for, and values are whole.
+AxisMask axes_that(const Dag& dag, LayoutId layout, AxisShare how) {
+  return layout.repeats() || dag.level < Level::placed ? 0 : mask_of(dag.context->layouts[layout], how, dag.mesh);
 }
 
 Port source_of(const Dag& dag, const Node& reader, std::uint32_t port) {
@@ -56,43 +69,34 @@ LayoutId layout_of(const Dag& dag, Port port) {
   return {};
 }
 
-AxisMask summed_axes(const Dag& dag, Port port) {
-  const LayoutId layout = layout_of(dag, port);
-  return layout.repeats() || dag.level < Level::placed ? 0 : mask_of(dag.context->layouts[layout], Share::partial, dag.mesh);
-}
+AxisMask summed_axes(const Dag& dag, Port port) { return axes_that(dag, layout_of(dag, port), AxisShare::partial()); }
 
 std::optional<AxisMask> sample_axes(const Dag& dag, const Body& body) {
-  for (const tensor::Value& value : body.graph.values()) {
-    if (const tensor::Dim* const samples = sampled_dim(value.type)) return axes_cutting(dag, value.layout, samples->name);
-  }
-  return std::nullopt;
+  const std::optional<Samples> samples = samples_in(body);
+  return samples ? std::optional(axes_that(dag, samples->layout, AxisShare::cut(samples->dim))) : std::nullopt;
 }
 
 AxisMask sample_axes(const Dag& dag, const Node& node) {
-  if (runs_body(node.kind)) return sample_axes(dag, dag.bodies[node.body.index()]).value_or(0);
-  if (!node.subject.input().valid()) return 0;
-  const tensor::Dim* const samples = sampled_dim(dag.input_types[node.subject.input().index()]);
-  return samples == nullptr ? 0 : axes_cutting(dag, node.layout, samples->name);
+  const std::optional<Samples> samples = samples_in(dag, node);
+  return samples ? axes_that(dag, samples->layout, AxisShare::cut(samples->dim)) : 0;
 }
 
 Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32_t> coordinates) {
-  Stretch samples;
+  Stretch stretch;
   for (const tensor::Type& type : dag.input_types) {
-    if (const tensor::Dim* const dim = sampled_dim(type)) samples = whole(dim->extent);
+    if (const tensor::Dim* const dim = type.samples()) stretch = whole(dim->extent);
   }
   for (std::size_t d = 0; d < dag.dims.size() && d < kMaxSplitDims; ++d) {
-    if (node.instance.at[d] != Instance::kNone) samples = block(samples, dag.dims[d].extent, node.instance.at[d]);
+    if (node.instance.at[d] != Instance::kNone) stretch = block(stretch, dag.dims[d].extent, node.instance.at[d]);
   }
-  const AxisMask axes = sample_axes(dag, node);
-  for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
-    if ((axes >> a & 1) != 0) samples = block(samples, dag.mesh.axes[a].size, coordinates[a]);
-  }
-  return samples;
+  const std::optional<Samples> samples = samples_in(dag, node);
+  if (!samples || dag.level < Level::placed) return stretch;
+  return part(stretch, dag.context->layouts[samples->layout], AxisShare::cut(samples->dim), dag.mesh, coordinates);
 }
 
 LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes) {
   Layout layout;
-  if (const tensor::Dim* const samples = sampled_dim(dag.input_types[input.index()])) {
+  if (const tensor::Dim* const samples = dag.input_types[input.index()].samples()) {
     for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
       if ((axes >> a & 1) != 0) layout.add(dag.mesh.axes[a].name, AxisShare::cut(samples->name));
     }

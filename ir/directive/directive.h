@@ -246,6 +246,7 @@ struct Optimizer {
   std::optional<double> clip;                 // global gradient norm
   LocId loc;
 
+  static constexpr std::uint32_t kMaxSlots = 2;
   /// State tensors that it keeps per parameter: adamw both moments, sgd the momentum if it has one. Beside them there may be a master (ir/dag/bucket_layout.h).
   std::uint32_t slots() const {
     switch (kind) {

@@ -17,10 +17,10 @@ std::vector<std::size_t> axes_with(const Layout& layout, AxisShare how, const Me
   return found;
 }
 
-AxisMask mask_of(const Layout& layout, Share share, const Mesh& mesh) {
+AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh) {
   AxisMask mask = 0;
   for (const Layout::Axis& axis : layout.axes) {
-    if (axis.how.share == share) mask |= AxisMask{1} << mesh.find(axis.name);
+    if (axis.how == how) mask |= AxisMask{1} << mesh.find(axis.name);
   }
   return mask;
 }

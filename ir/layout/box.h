@@ -33,7 +33,7 @@ using Box = std::vector<Stretch>;
 
 /// Axes that do the same to a value: the k-th of them cuts what the one before left.
 std::vector<std::size_t> axes_with(const Layout& layout, AxisShare how, const Mesh& mesh);
-AxisMask mask_of(const Layout& layout, Share share, const Mesh& mesh);
+AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh);
 /// Of `of`, what the axes that do `how` leave to a device.
 Stretch part(Stretch of, const Layout& layout, AxisShare how, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 /// What the device at these coordinates holds of a value of a whole type. A summand is as large as the value.

@@ -1,5 +1,6 @@
 #include "ir/tensor/type.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace piper::tensor {
@@ -26,6 +27,11 @@ std::optional<std::size_t> Type::find(Symbol name) const {
     if (dims[i].name == name) return i;
   }
   return std::nullopt;
+}
+
+const Dim* Type::samples() const {
+  const auto found = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return dim.sampled; });
+  return found == dims.end() ? nullptr : &*found;
 }
 
 std::string print(const Type& type, const SymbolTable& symbols) {

@@ -59,6 +59,8 @@ struct Type {
   std::int64_t bytes() const { return elements() * static_cast<std::int64_t>(dtype_bytes(dtype)); }
   /// The position of the dimension of that name, if there is one.
   std::optional<std::size_t> find(Symbol name) const;
+  /// The dimension that counts samples, or null.
+  const Dim* samples() const;
   friend bool operator==(const Type&, const Type&) = default;
 };
 

@@ -296,15 +296,15 @@ class Completeness {
     }
     const bool all = std::all_of(bucket.params.begin(), bucket.params.end(), [&](tensor::ParamId param) { return dag_.params[param.index()].frozen; });
     const bool alone = reduce_of_[b].empty() && scatter_of_[b].empty() && sums_of_[b].empty() && (gather_of_[b].empty() || kept_in_blocks(b));
-    if (all && alone && bucket.reduce == 0 && (bucket.flat == 0 || bucket.cut == dag::Cut::parameters)) return;
+    if (all && alone && bucket.made.repeats() && bucket.state.repeats() && bucket.gradients.repeats()) return;
     facts_.sink.report(Code::wrong_frozen, bucket.loc, "bucket `{}` holds frozen parameters, and {}", facts_.text(bucket.name), !all ? "one that is trained" : !alone ? "has nodes that reduce, sum or gather it" : "says axes of a reduction");
   }
 
-  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].flat != 0; }
+  bool scattered(std::size_t b) const { return dag_.level >= Level::communicating && dag_.buckets[b].cut(); }
   /// Summed by an all_reduce: whole gradients, or the blocks that a reduce_scatter leaves.
   bool all_reduced(std::size_t b) const {
     const dag::Bucket& bucket = dag_.buckets[b];
-    return dag_.level >= Level::communicating && ((bucket.reduce & ~bucket.flat) != 0 || bucket.homes.size() > 1);
+    return dag_.level >= Level::communicating && ((reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) != 0 || bucket.homes.size() > 1);
   }
   bool reduced(std::size_t b) const { return scattered(b) || all_reduced(b); }
 
@@ -312,7 +312,7 @@ class Completeness {
   /// reduce_scatter before it, at each home that has gradients, and the parameters are gathered over them, at each home.
   void reduction(std::size_t b) {
     const dag::Bucket& bucket = dag_.buckets[b];
-    if ((bucket.flat & ~bucket.reduce) != 0) {
+    if ((cut_over(dag_, bucket) & ~reduced_over(dag_, bucket)) != 0) {
       facts_.sink.report(Code::wrong_reduction, bucket.loc, "the state of bucket `{}` is cut over axes along which its gradients are equal", facts_.text(bucket.name));
       return;
     }
@@ -325,7 +325,7 @@ class Completeness {
     }
     if (nodes.empty()) return;
     const dag::Comm& comm = dag_.comms[facts_.node(nodes[0]).comm.index()];
-    bool fits = comm.axes == (bucket.reduce & ~bucket.flat) && comm.members.size() == bucket.homes.size();
+    bool fits = comm.axes == (reduced_over(dag_, bucket) & ~cut_over(dag_, bucket)) && comm.members.size() == bucket.homes.size();
     for (std::size_t k = 0; fits && k < comm.members.size(); ++k) {
       const Node& member = facts_.node(comm.members[k]);
       fits = member.kind == NodeKind::all_reduce && member.subject.bucket().index() == b && member.devices == bucket.homes[k];
@@ -350,7 +350,7 @@ class Completeness {
       const dag::Comm& comm = dag_.comms[node.comm.index()];
       const auto home = std::find(bucket.homes.begin(), bucket.homes.end(), node.devices);
       if (home != bucket.homes.end()) ++count[static_cast<std::size_t>(home - bucket.homes.begin())];
-      if (home != bucket.homes.end() && comm.axes == bucket.flat && comm.members.size() == 1 && scattered(b)) continue;
+      if (home != bucket.homes.end() && comm.axes == cut_over(dag_, bucket) && comm.members.size() == 1 && scattered(b)) continue;
       facts_.sink.report(Code::wrong_reduction, node.loc, "`{}` does not join exactly the devices of one home that share the state of bucket `{}`", facts_.name(id), facts_.text(bucket.name));
       return false;
     }
@@ -460,7 +460,7 @@ class Completeness {
         if (!once) {
           facts_.sink.report(Code::wrong_gradient, node.loc, "the contribution `{}` to the gradient of `{}` is not added exactly once", facts_.text(port), facts_.text(dag_.params[added_to[out]].name));
         }
-        if (dag_.level >= Level::placed && summed_over(dag_, node, k) != dag_.buckets[b].reduce) {
+        if (dag_.level >= Level::placed && summed_over(dag_, node, k) != reduced_over(dag_, dag_.buckets[b])) {
           facts_.sink.report(Code::wrong_reduction, dag_.buckets[b].loc, "the gradient `{}` differs along other axes than bucket `{}` is reduced over", facts_.text(port), facts_.text(dag_.buckets[b].name));
         }
       }
@@ -494,7 +494,7 @@ class Completeness {
         const Port origin = loss_origin(facts_, sources[0].source, over);
         const Node& maker = facts_.node(origin.node);
         const std::size_t bucket = sources[0].port;
-        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket && over == dag_.buckets[bucket].flat) return;
+        if (maker.kind == NodeKind::sum_squares && maker.subject.bucket().index() == bucket && over == cut_over(dag_, dag_.buckets[bucket])) return;
         facts_.sink.report(Code::wrong_norm, node.loc, "input `{}` of `{}` is not the sum of squares of bucket `{}`", sources[0].port, facts_.name(id),
                            sources[0].port < dag_.buckets.size() ? facts_.text(dag_.buckets[sources[0].port].name) : "");
       });

@@ -130,9 +130,13 @@ void check_counts(Facts& facts);
 /// What a loss sum at a report is the sum of, through all_reduce, messages and gathers; adds the axes it is reduced over.
 Port loss_origin(const Facts& facts, Port source, AxisMask& over);
 /// What each device holds of values: parts follow from parts, and devices have the axes that cut them.
+void check_bucket_layouts(Facts& facts);
 void check_layouts(Facts& facts);
 /// The axes that divide the samples of a chunk or load; nothing where it has none. Below level placed none does.
 std::optional<AxisMask> divided_over(const Dag& dag, const Node& node);
+/// The axes along which the gradients of a bucket are made as summands, and those that cut what of it is cut.
+AxisMask reduced_over(const Dag& dag, const dag::Bucket& bucket);
+AxisMask cut_over(const Dag& dag, const dag::Bucket& bucket);
 /// The axes along which an output of a chunk is a summand.
 AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output);
 /// Devices; no edge between device sets; matched communication.

@@ -303,7 +303,7 @@ class Edges {
   }
 
   /// Its bucket is cut, and this the level at which that is carried out.
-  bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].flat != 0; }
+  bool cut(const Node& node) const { return dag_.level >= Level::communicating && dag_.buckets[node.subject.bucket().index()].cut(); }
 
   const dag::Bucket& bucket_of(const Node& node) const { return dag_.buckets[node.subject.bucket().index()]; }
   /// Sums of gradients over devices are a block, as one value.

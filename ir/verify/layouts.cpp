@@ -24,6 +24,27 @@ AxisMask axes_where(const Dag& dag, LayoutId layout, Wanted wanted) {
   return mask;
 }
 
+/// Work makes gradients as summands. State is cut alone, or with gradients, or with these and the parameters; all into the same blocks, in the order of the mesh.
+void check_held(Facts& facts, const dag::Bucket& bucket) {
+  const auto all = [&](LayoutId layout, AxisShare how) {
+    const auto& axes = facts.dag.context->layouts[layout].axes;
+    return std::all_of(axes.begin(), axes.end(), [&](const Layout::Axis& axis) { return axis.how == how; });
+  };
+  const auto no = [&](std::string_view why) { facts.sink.report(Code::wrong_layout, bucket.loc, "bucket `{}` {}", facts.text(bucket.name), why); };
+  if (!all(bucket.made, AxisShare::partial())) return no("has gradients that are made as something else than summands");
+  const LayoutId cut = bucket.state.repeats() ? bucket.parameters : bucket.state;
+  for (const LayoutId each : {bucket.state, bucket.gradients, bucket.parameters}) {
+    if (!each.repeats() && each != cut) return no("is cut over axes that differ between its state, gradients and parameters");
+  }
+  if (!all(cut, AxisShare::flat())) return no("is cut into something else than blocks");
+  const auto& axes = facts.dag.context->layouts[cut].axes;
+  if (!std::is_sorted(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return facts.dag.mesh.find(a.name) < facts.dag.mesh.find(b.name); })) {
+    return no("is cut over axes in another order than that of the mesh");
+  }
+  if (facts.dag.frozen(bucket)) return;
+  if ((!bucket.gradients.repeats() && bucket.state.repeats()) || (!bucket.parameters.repeats() && bucket.gradients.repeats())) no("has blocks of what its updates read or write whole");
+}
+
 /// Layouts say of values what is so: each follows from those of its operands, by a row of the op, and devices have the axes that it names.
 class Layouts {
  public:
@@ -63,6 +84,8 @@ class Layouts {
       wrong({}, "`%{}` of body `{}` is laid out over `{}`, {}", facts_.text(value.name), facts_.text(body.name), facts_.text(axis.name), why);
     };
     AxisMask axes = 0;
+    const tensor::Dim* const dim = samples(value.type);
+    std::size_t innermost = 0;  // of the axes that cut the samples
     for (const Layout::Axis& axis : dag_.context->layouts[value.layout].axes) {
       const std::size_t at = dag_.mesh.find(axis.name);
       if (at == dag_.mesh.axes.size()) {
@@ -70,6 +93,10 @@ class Layouts {
         continue;
       }
       axes |= AxisMask{1} << at;
+      if (dim != nullptr && axis.how == AxisShare::cut(dim->name)) {
+        if (at < innermost) no(axis, "which cuts the samples inside an axis that the mesh has after it");
+        innermost = at;
+      }
       if (axis.how.share == Share::flat) no(axis, "as a block of a bucket, and it is no bucket");
       if (axis.how.share == Share::cut && !value.type.find(axis.how.dim)) no(axis, "which cuts a dimension that it does not have");
     }
@@ -97,9 +124,14 @@ class Layouts {
     const Node& node = facts_.node(id);
     if (!node.subject.input().valid() || dag_.level < Level::placed) return wrong(node.loc, "`{}` says a layout, which loads say from level `placed` on", facts_.name(id));
     const tensor::Dim* const dim = samples(dag_.input_types[node.subject.input().index()]);
+    std::size_t innermost = 0;
     for (const Layout::Axis& axis : dag_.context->layouts[node.layout].axes) {
-      if (dag_.mesh.find(axis.name) < dag_.mesh.axes.size() && dim != nullptr && axis.how == AxisShare::cut(dim->name)) continue;
-      return wrong(node.loc, "`{}` divides something else than the samples of its input", facts_.name(id));
+      const std::size_t at = dag_.mesh.find(axis.name);
+      if (at == dag_.mesh.axes.size() || dim == nullptr || axis.how != AxisShare::cut(dim->name)) {
+        return wrong(node.loc, "`{}` divides something else than the samples of its input", facts_.name(id));
+      }
+      if (at < innermost) return wrong(node.loc, "`{}` divides samples over axes in another order than that of the mesh", facts_.name(id));
+      innermost = at;
     }
     devices(id, axes_where(dag_, node.layout, [](const AxisShare&) { return true; }));
   }
@@ -192,6 +224,18 @@ AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output) {
   if (dag.level < Level::placed) return 0;
   const dag::Body& body = dag.bodies[node.body.index()];
   return axes_where(dag, body.graph.value(body.outputs[output].value).layout, [](const AxisShare& how) { return how == AxisShare::partial(); });
+}
+
+AxisMask reduced_over(const Dag& dag, const dag::Bucket& bucket) {
+  return axes_where(dag, bucket.made, [](const AxisShare& how) { return how == AxisShare::partial(); });
+}
+
+AxisMask cut_over(const Dag& dag, const dag::Bucket& bucket) {
+  return axes_where(dag, bucket.state.repeats() ? bucket.parameters : bucket.state, [](const AxisShare& how) { return how == AxisShare::flat(); });
+}
+
+void check_bucket_layouts(Facts& facts) {
+  for (const dag::Bucket& bucket : facts.dag.buckets) check_held(facts, bucket);
 }
 
 void check_layouts(Facts& facts) { Layouts(facts).check(); }

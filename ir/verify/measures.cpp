@@ -36,7 +36,7 @@ class Measures {
   /// The bytes of one device's values that a member brings: each input port once.
   std::int64_t brought(const Node& member) const {
     std::int64_t bytes = 0;
-    if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].flat != 0) {
+    if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].cut()) {
       // The bucket moves as it lies, or one block of it.
       const dag::Bucket& flat = dag_.buckets[bucket.index()];
       const std::int64_t elements = bucket_elements(dag_, flat) / (traits(member.kind).traffic == dag::Traffic::add ? shares_of(dag_, flat) : 1);

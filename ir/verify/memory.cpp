@@ -197,7 +197,7 @@ class RoleMemoryCheck {
   /// What moves, sums or updates a bucket in blocks does so to its end, of which parameters fill only a part. Padding of the state stays what it is; that of what is
   /// whole for a while is written, by zeros or with the blocks.
   void padding(const Action& action, const RoleView::Entry& entry, std::uint32_t inputs) {
-    if (entry.bucket == kNone || dag_.buckets[entry.bucket].flat == 0 || copies_to_or_from_host(entry.kind)) return;
+    if (entry.bucket == kNone || !dag_.buckets[entry.bucket].cut() || copies_to_or_from_host(entry.kind)) return;
     const dag::Bucket& bucket = dag_.buckets[entry.bucket];
     const std::int64_t elements = filled_elements(dag_, bucket);
     const auto add_tail = [&](std::uint32_t operand) {
@@ -578,7 +578,7 @@ Sums::Sums(const Facts& facts) : sum_of(facts.owner.size(), kNone), place(facts.
       if (!sources[0].source.node.valid()) return;
       // Rounds of a reduction add up like contributions of work.
       const Node& maker = facts.node(sources[0].source.node);
-      const bool round = scatters_members(maker.kind) && facts.dag.buckets[maker.subject.bucket().index()].cut >= dag::Cut::gradients;
+      const bool round = scatters_members(maker.kind) && !facts.dag.buckets[maker.subject.bucket().index()].gradients.repeats();
       if (!runs_body(maker.kind) && !round) return;
       const auto id = static_cast<std::uint32_t>(sources.data() - facts.dag.edges.data());
       for (std::size_t k = 0; k < sources.size(); ++k) {

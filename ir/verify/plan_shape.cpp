@@ -404,7 +404,7 @@ bool check_whole(const Facts& facts, const dag::Buffer& buffer, std::string_view
     return gradients ? gradient_bytes(facts.dag, whole, elements) : parameter_bytes(facts.dag, whole, elements);
   };
   const bool fits = bucket.valid() && !buffer.bucket.valid() && (gradients ? scatters_members(node->kind) : unites_blocks(node->kind)) &&
-                    facts.dag.buckets[bucket.index()].cut >= (gradients ? dag::Cut::gradients : dag::Cut::parameters) &&
+                    !(gradients ? facts.dag.buckets[bucket.index()].gradients : facts.dag.buckets[bucket.index()].parameters).repeats() &&
                     buffer.bytes == bytes(facts.dag.buckets[bucket.index()]);
   if (!fits) {
     reports.sink.report(Code::wrong_operand, LocId(), "a buffer of role `{}` at `{}` with `{}` bytes is of class `{}`, which no such bucket of its collective is", role, buffer.offset, buffer.bytes,
@@ -484,7 +484,7 @@ void check_operands(const PlanFacts& plan, const RoleView& view, Reports reports
       }
       const bool output = i >= inputs && i < values;
       const bool gradient = output && runs_body(entry.kind) && dag.bodies[entry.body].outputs[i - inputs].kind == PortKind::grad;
-      const bool round = output && scatters_members(entry.kind) && dag.buckets[entry.bucket].cut >= dag::Cut::gradients;
+      const bool round = output && scatters_members(entry.kind) && !dag.buckets[entry.bucket].gradients.repeats();
       if (operand.accumulate && !gradient && !round) {
         reports.sink.report(Code::wrong_accumulation, facts.loc(action.node), "operand `{}` of `{}` is added to what is there, but it is no gradient", i, facts.name(action.node));
       }

@@ -55,8 +55,8 @@ class State {
     const dag::Bucket& of = dag_.buckets[bucket];
     const std::int64_t elements = bucket_elements(dag_, of), block = elements / shares_of(dag_, of);
     switch (cls) {
-      case BufferClass::parameters: return parameter_bytes(dag_, of, of.cut >= dag::Cut::parameters ? block : elements);
-      case BufferClass::gradients: return gradient_bytes(dag_, of, of.cut >= dag::Cut::gradients ? block : elements);
+      case BufferClass::parameters: return parameter_bytes(dag_, of, of.parameters.repeats() ? elements : block);
+      case BufferClass::gradients: return gradient_bytes(dag_, of, of.gradients.repeats() ? elements : block);
       default: return slots(bucket) * gradient_bytes(dag_, of, block);
     }
   }
@@ -138,7 +138,7 @@ class State {
         return each.buffer.value() == buffer && each.offset == at;
       };
       // What is cut is one operand, a block.
-      const bool gradient = i < inputs && (i == 0 || bucket.cut < dag::Cut::gradients), parameter = i < entry.num_outputs && (i == 0 || bucket.cut < dag::Cut::parameters);
+      const bool gradient = i < inputs && (i == 0 || bucket.gradients.repeats()), parameter = i < entry.num_outputs && (i == 0 || bucket.parameters.repeats());
       if ((gradient && !lies(i, state[1], gradient_bytes(dag_, bucket, at))) || (parameter && !lies(inputs + i, state[0], parameter_bytes(dag_, bucket, at)))) {
         reports_.sink.report(Code::wrong_state, loc, "`{}` has parameter `{}` or its gradient elsewhere than `{}` elements into the buffers of its bucket", facts_.name(action.node),
                              facts_.text(dag_.params[params[i].index()].name), at);
@@ -160,8 +160,9 @@ class State {
 }  // namespace
 
 std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket) {
+  const AxisMask axes = cut_over(dag, bucket);
   std::int64_t shares = 1;
-  for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis) shares *= (bucket.flat >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
+  for (std::size_t axis = 0; axis < dag.mesh.axes.size(); ++axis) shares *= (axes >> axis & 1) != 0 ? dag.mesh.axes[axis].size : 1;
   return shares;
 }
 

@@ -38,6 +38,11 @@ class Tables {
     for (const tensor::Loss& loss : dag_.losses) {
       if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist");
     }
+    for (const dag::Bucket& bucket : dag_.buckets) {
+      for (const LayoutId layout : {bucket.made, bucket.state, bucket.gradients, bucket.parameters}) {
+        if (layout.value() >= dag_.context->layouts.size()) return fail("bucket `" + std::string(facts_.text(bucket.name)) + "` has a layout that does not exist");
+      }
+    }
     for (const dag::Body& body : dag_.bodies) {
       for (const tensor::Value& value : body.graph.values()) {
         if (value.layout.value() >= dag_.context->layouts.size()) return fail("a value of body `" + std::string(facts_.text(body.name)) + "` has a layout that does not exist");
@@ -273,6 +278,10 @@ class Tables {
 
 }  // namespace
 
-bool check_tables(Facts& facts) { return Tables(facts).check(); }
+bool check_tables(Facts& facts) {
+  if (!Tables(facts).check()) return false;
+  check_bucket_layouts(facts);
+  return facts.ok();
+}
 
 }  // namespace piper::verify

@@ -11,8 +11,8 @@ using namespace tensor;
 namespace {
 
 AxisShare cut_along_samples(const Type& type) {
-  const auto found = std::find_if(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim.sampled; });
-  return found == type.dims.end() ? AxisShare() : AxisShare::cut(found->name);
+  const Dim* const samples = type.samples();
+  return samples == nullptr ? AxisShare() : AxisShare::cut(samples->name);
 }
 
 /// The row of these operands; of several, which an op that adds dimensions has, the one whose results are cut along their samples. Nothing where there is none.

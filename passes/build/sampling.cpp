@@ -13,8 +13,8 @@ using namespace dag;
 namespace {
 
 Batch batch_of(const tensor::Type& type, const directive::Settings& settings) {
-  const auto sampled = std::find_if(type.dims.begin(), type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
-  if (sampled == type.dims.end()) return {};
+  const tensor::Dim* const sampled = type.samples();
+  if (sampled == nullptr) return {};
   return {sampled->name, sampled->extent, settings.data ? settings.data->loc : LocId()};
 }
 

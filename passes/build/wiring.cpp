@@ -34,9 +34,24 @@ const Producers::Producer* Producers::of(tensor::ValueId global_value) const {
 }
 
 void remove_surroundings(Dag& dag) {
-  // They were added behind the work, which nothing but edges refers to them from.
-  dag.nodes.erase(std::partition_point(dag.nodes.begin(), dag.nodes.end(), [](const Node& node) { return runs_body(node.kind); }), dag.nodes.end());
-  dag.edges.resize(dag.nodes.empty() ? 0 : dag.nodes.back().first_input + dag.nodes.back().num_inputs);
+  std::vector<NodeId> now(dag.nodes.size());
+  std::uint32_t kept = 0;
+  for (std::size_t n = 0; n < dag.nodes.size(); ++n) {
+    if (runs_body(dag.nodes[n].kind)) now[n] = NodeId(kept++);
+  }
+  std::vector<Input> edges;
+  edges.reserve(dag.edges.size());
+  for (Node& node : dag.nodes) {
+    if (!runs_body(node.kind)) continue;
+    const auto first = static_cast<std::uint32_t>(edges.size());
+    for (Input input : dag.inputs_of(node)) {
+      if (input.source.node.valid()) input.source.node = now[input.source.node.index()];
+      edges.push_back(input);
+    }
+    node.first_input = first;
+  }
+  std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind); });
+  dag.edges = std::move(edges);
   dag.comms.clear();
 }
 

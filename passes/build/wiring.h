@@ -29,7 +29,7 @@ class Producers {
   std::vector<Producer> producers_;
 };
 
-/// Removes every node but those that run bodies, with its edges. Inputs that it gave to these are not made anew.
+/// Removes every node but those that run bodies, with its edges. What it gave to these has no source any more.
 void remove_surroundings(dag::Dag& dag);
 
 /// Removes every node but the compute nodes and gives these all their inputs. Inputs of the model and parameters have no source yet.

@@ -90,10 +90,10 @@ void CommunicationBuilder::reduce_gradients() {
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         for (const Port port : contributions.of(id, i, h)) inputs.push_back({port, i, EdgeClass::grad});
       }
-      if (bucket.flat == 0 || inputs.empty()) continue;
-      inputs = outputs_of(add_collective(NodeKind::reduce_scatter, id, bucket.homes[h], add_comm(bucket.flat, bucket.loc), inputs), EdgeClass::grad);
+      if (!bucket.cut() || inputs.empty()) continue;
+      inputs = outputs_of(add_collective(NodeKind::reduce_scatter, id, bucket.homes[h], add_comm(dag_.cut_over(bucket), bucket.loc), inputs), EdgeClass::grad);
     }
-    const AxisMask rest = bucket.reduce & ~bucket.flat;
+    const AxisMask rest = dag_.reduced_over(bucket) & ~dag_.cut_over(bucket);
     if (rest == 0 && bucket.homes.size() == 1) continue;
     const CommId comm = add_comm(rest, bucket.loc);
     for (std::size_t h = 0; h < bucket.homes.size(); ++h) {
@@ -107,7 +107,7 @@ void CommunicationBuilder::sum_squares_of_blocks(std::size_t set, std::span<Port
   std::map<AxisMask, std::vector<std::size_t>> cut;
   for (std::size_t b = 0; b < squares.size(); ++b) {
     const bool here = dag_.node(squares[b].node).devices == norm_sets_[set];
-    if (here && dag_.buckets[b].flat != 0) cut[dag_.buckets[b].flat].push_back(b);
+    if (here && dag_.buckets[b].cut()) cut[dag_.cut_over(dag_.buckets[b])].push_back(b);
   }
   for (const auto& [axes, buckets] : cut) {
     std::vector<Input> inputs;
@@ -208,7 +208,7 @@ void CommunicationBuilder::add_updates() {
       update.subject = Subject::of_bucket(BucketId::at(b));
       update.num_outputs = dag_.parameter_values(bucket);
       NodeId last = dag_.add(update, inputs);
-      if (bucket.flat != 0 && !dag_.cuts_parameters(bucket)) last = add_gather(BucketId::at(b), h, outputs_of(last, EdgeClass::data));
+      if (bucket.cut() && !dag_.cuts_parameters(bucket)) last = add_gather(BucketId::at(b), h, outputs_of(last, EdgeClass::data));
       left_by[b].push_back(last);
     }
   }
@@ -218,7 +218,7 @@ void CommunicationBuilder::add_updates() {
 
 NodeId CommunicationBuilder::add_gather(BucketId id, std::size_t home, std::span<const Input> inputs) {
   const Bucket bucket = dag_.buckets[id.index()];
-  return add_collective(NodeKind::gather, id, bucket.homes[home], add_comm(bucket.flat, bucket.loc), inputs);
+  return add_collective(NodeKind::gather, id, bucket.homes[home], add_comm(dag_.cut_over(bucket), bucket.loc), inputs);
 }
 
 /// Parameters that are cut are whole from a gather on, which takes what the step before left: one per home that reads them, for all of the step.

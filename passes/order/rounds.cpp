@@ -47,7 +47,7 @@ class Rounds {
   explicit Rounds(Dag& dag) : dag_(dag) {}
 
   void run() {
-    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [&](const Bucket& bucket) { return dag_.cuts_gradients(bucket); })) return;
+    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [](const Bucket& bucket) { return bucket.in_rounds(); })) return;
     find_placed();
     find_shares();
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
@@ -78,7 +78,7 @@ class Rounds {
       const bool gathers = unites_blocks(node.kind), scatters = scatters_members(node.kind);
       if ((!gathers && !scatters) || node.chunk.valid()) continue;
       const Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
-      if (!dag_.cuts_gradients(bucket)) continue;
+      if (!bucket.in_rounds()) continue;
       std::vector<Share>& shares = homes_[dag_.device_sets[node.devices].at].shares;
       auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& each) { return each.bucket == node.subject.bucket(); });
       if (share == shares.end()) share = shares.insert(shares.end(), Share{node.subject.bucket(), {}, {}, {}, {}});

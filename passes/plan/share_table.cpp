@@ -14,8 +14,11 @@ using namespace dag;
 namespace {
 
 bool any_cut(const Dag& dag) {
-  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.flat != 0; });
+  return !dag.forward_only && std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const Bucket& bucket) { return bucket.cut(); });
 }
+
+/// What is cut, as `replicate` says it.
+int zero_of(const Bucket& bucket) { return !bucket.parameters.repeats() ? 3 : !bucket.gradients.repeats() ? 2 : !bucket.state.repeats() ? 1 : 0; }
 
 std::int64_t parameter_bytes(const Dag& dag, const Bucket& bucket) {
   std::int64_t bytes = 0;
@@ -41,16 +44,17 @@ std::vector<StateShare> state_shares(const Dag& dag) {
   std::vector<StateShare> shares;
   if (!any_cut(dag)) return shares;
   for (const Role& role : dag.plan->roles) {
-    std::map<std::tuple<bool, AxisMask, Cut>, StateShare> of_role;
+    std::map<std::tuple<bool, AxisMask, int>, StateShare> of_role;
     for (const Buffer& buffer : role.buffers) {
       if (!buffer.bucket.valid()) continue;
       const Bucket& bucket = dag.buckets[buffer.bucket.index()];
-      StateShare& share = of_role[{dag.frozen(bucket), bucket.flat, bucket.cut}];
+      const AxisMask flat = dag.cut_over(bucket);
+      StateShare& share = of_role[{dag.frozen(bucket), flat, zero_of(bucket)}];
       share.frozen = dag.frozen(bucket);
       share.role = dag.context->text(role.name);
-      share.cut = bucket.cut;
-      share.flat = bucket.flat;
-      share.members = dag.extent(bucket.flat);
+      share.zero = zero_of(bucket);
+      share.flat = flat;
+      share.members = dag.extent(flat);
       const auto part = static_cast<std::size_t>(buffer.cls == BufferClass::parameters ? 0 : buffer.cls == BufferClass::gradients ? 1 : 2);
       share.planned[part] += buffer.bytes;
       if (part != 0) continue;
@@ -59,8 +63,8 @@ std::vector<StateShare> state_shares(const Dag& dag) {
       share.slots = bucket_layout(dag, bucket).slots;
     }
     for (auto& [key, share] : of_role) {
-      const auto kept = [&](Cut what, std::int64_t bytes) { return share.cut >= what ? bytes / share.members : bytes; };
-      share.formula = {kept(Cut::parameters, share.parameters), share.frozen ? 0 : kept(Cut::gradients, share.sums), share.slots * kept(Cut::state, share.sums)};
+      const auto kept = [&](int zero, std::int64_t bytes) { return share.zero >= zero ? bytes / share.members : bytes; };
+      share.formula = {kept(3, share.parameters), share.frozen ? 0 : kept(2, share.sums), share.slots * kept(1, share.sums)};
       shares.push_back(share);
     }
   }
@@ -83,18 +87,19 @@ std::vector<TrafficShare> traffic_shares(const Dag& dag) {
     ++(gathers ? own.gathers : scatters_members(front.kind) ? own.scatters : own.sums);
     own.bytes[gathers ? 1 : 0] += bytes_sent(dag, comm);
   }
-  std::map<std::tuple<bool, AxisMask, AxisMask, Cut>, TrafficShare> by_kind;
+  std::map<std::tuple<bool, AxisMask, AxisMask, int>, TrafficShare> by_kind;
   for (std::size_t b = 0; b < dag.buckets.size(); ++b) {
     const Bucket& bucket = dag.buckets[b];
-    if (bucket.flat == 0 && (dag.frozen(bucket) || (bucket.reduce == 0 && bucket.homes.size() < 2))) continue;
-    TrafficShare& share = by_kind[{dag.frozen(bucket), bucket.flat, bucket.reduce, bucket.cut}];
-    share.cut = bucket.cut;
+    if (!bucket.cut() && (dag.frozen(bucket) || (bucket.made.repeats() && bucket.homes.size() < 2))) continue;
+    const AxisMask flat = dag.cut_over(bucket), reduce = dag.reduced_over(bucket);
+    TrafficShare& share = by_kind[{dag.frozen(bucket), flat, reduce, zero_of(bucket)}];
+    share.zero = zero_of(bucket);
     share.frozen = dag.frozen(bucket);
-    share.flat = bucket.flat;
-    share.reduce = bucket.reduce;
+    share.flat = flat;
+    share.reduce = reduce;
     const std::int64_t bytes = parameter_bytes(dag, bucket), sums = widening(dag, bucket) * bytes, homes = static_cast<std::int64_t>(bucket.homes.size()), devices = devices_of(dag, bucket);
     // A ring of k sends Psi (k - 1) to scatter a sum or to unite blocks, and twice that to add; blocks of Psi / k are added over what is left.
-    const std::int64_t cut = dag.extent(bucket.flat), rest = dag.extent(bucket.reduce & ~bucket.flat) * homes;
+    const std::int64_t cut = dag.extent(flat), rest = dag.extent(reduce & ~flat) * homes;
     const std::int64_t rings = devices / homes / cut;
     share.parameters += bytes;
     share.rings = std::max(share.rings, cut > 1 ? devices / cut : devices / rest);

@@ -17,7 +17,7 @@ namespace piper::passes {
 /// What a device of a role keeps of buckets that are cut alike, in bytes.
 struct StateShare {
   std::string role;
-  dag::Cut cut = dag::Cut::nothing;
+  int zero = 0;
   AxisMask flat = 0;
   bool frozen = false;                  // parameters alone
   std::int64_t members = 1;             // k: devices along the flat axes
@@ -30,7 +30,7 @@ struct StateShare {
 
 /// What all devices of all homes send in a step for buckets that are cut and reduced alike, in bytes.
 struct TrafficShare {
-  dag::Cut cut = dag::Cut::nothing;
+  int zero = 0;
   AxisMask flat = 0, reduce = 0;
   bool frozen = false;                  // gathered alone
   std::int64_t parameters = 0;          // of the buckets, at one home each

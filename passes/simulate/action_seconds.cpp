@@ -46,7 +46,7 @@ double ActionSeconds::work(const Node& node) const {
 /// The part of a bucket on which one device works: its block where the state is cut.
 double ActionSeconds::share_of(const Node& node) const {
   const BucketId bucket = node.subject.bucket();
-  return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.buckets[bucket.index()].flat)) : 1;
+  return bucket.valid() ? 1 / static_cast<double>(dag_.extent(dag_.cut_over(dag_.buckets[bucket.index()]))) : 1;
 }
 
 /// The axes that join, and those on which the members stand apart.

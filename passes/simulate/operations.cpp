@@ -42,7 +42,7 @@ std::vector<Group> groups_of(const Row& row) {
 class Simulation {
  public:
   Simulation(const Dag& dag, const OperationCosts& costs, DiagnosticSink& sink)
-      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag), activations_(dag, shares_, costs) {}
+      : dag_(dag), costs_(costs), sink_(sink), table_(orders_table(dag)), graph_(dag), roles_(dag, {}), shares_(dag) {}
 
   std::optional<Timeline> run() {
     dag_.context->poll();
@@ -226,6 +226,7 @@ class Simulation {
   }
 
   void add_entries() {
+    activations_.emplace(dag_, shares_, costs_);
     operation_of_.assign(dag_.nodes.size(), kNone);
     entry_of_.assign(graph_.units(), kNone);
     for (std::uint32_t r = 0; r < table_.rows.size(); ++r) add_rank(r);
@@ -290,14 +291,14 @@ class Simulation {
       while (next < ops.size() && ops[i]->group && runs_together(*ops[i], *ops[next])) ++next;
       for (std::size_t k = i; k < next; ++k) {
         double more = 0;
-        for (const NodeId node : nodes_of(row, *ops[k])) more += activations_.from_start(dag_.node(node));
+        for (const NodeId node : nodes_of(row, *ops[k])) more += activations_->from_start(dag_.node(node));
         changes.emplace_back(times_->start(graph_.unit_of(ops[k]->first)), more);
       }
       for (std::size_t k = i; k < next; ++k) {
         double less = 0;
         for (const NodeId node : nodes_of(row, *ops[k])) {
-          less += activations_.until_finish(dag_.node(node));
-          if (is_backward(ops[k]->pass)) activations_.arrivals(dag_.node(node), [&](NodeId maker, double part) { arrivals.emplace_back(finish(maker), part); });
+          less += activations_->until_finish(dag_.node(node));
+          if (is_backward(ops[k]->pass)) activations_->arrivals(dag_.node(node), [&](NodeId maker, double part) { arrivals.emplace_back(finish(maker), part); });
         }
         changes.emplace_back(finish(ops[k]->last), -less);
       }
@@ -395,7 +396,7 @@ class Simulation {
   const WorkGraph graph_;
   const RoleTable roles_;
   const Shares shares_;
-  const Activations activations_;
+  std::optional<Activations> activations_;  // where curves are wanted
   WorkRules rules_;
   std::optional<WorkTimes> times_;
   Timeline out_;

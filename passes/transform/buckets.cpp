@@ -114,6 +114,14 @@ std::vector<std::size_t> frozen_last(const Dag& dag) {
   return order;
 }
 
+LayoutId layout_over(Dag& dag, AxisMask axes, AxisShare how) {
+  Layout layout;
+  for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
+    if ((axes >> a & 1) != 0) layout.add(dag.mesh.axes[a].name, how);
+  }
+  return dag.context->layouts.intern(std::move(layout));
+}
+
 }  // namespace
 
 void make_buckets(Dag& dag) {
@@ -133,11 +141,11 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
   // What is frozen has no state but itself.
   const auto flat = [&](const Use& use, bool frozen) {
     const BucketRules& rule = rules[use.chunk.index()];
-    return frozen && rule.cut != Cut::parameters ? 0 : *use.axes & rule.flat;
+    return frozen && rule.zero < 3 ? 0 : *use.axes & rule.flat;
   };
   const auto cut_alike = [&](const Use& a, const Use& b, bool frozen) {
     const BucketRules &x = rules[a.chunk.index()], &y = rules[b.chunk.index()];
-    return flat(a, frozen) == flat(b, frozen) && (flat(a, frozen) == 0 || (x.cut == y.cut && x.reduced == y.reduced && x.prefetch == y.prefetch));
+    return flat(a, frozen) == flat(b, frozen) && (flat(a, frozen) == 0 || (x.zero == y.zero && x.reduced == y.reduced && x.prefetch == y.prefetch));
   };
   BucketFiller filler(dag);
   for (const std::size_t p : frozen_last(dag)) {
@@ -185,22 +193,29 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.reduce = frozen ? 0 : *uses[p].front().axes;
-    like.flat = flat(uses[p].front(), frozen);
+    like.made = layout_over(dag, frozen ? 0 : *uses[p].front().axes, AxisShare::partial());
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
-    if (like.flat != 0) {
-      like.cut = rule.cut;
-      if (rule.cut > Cut::state) like.reduced = rule.reduced;
-      if (rule.cut == Cut::parameters) like.prefetch = rule.prefetch;
+    if (const LayoutId blocks = layout_over(dag, flat(uses[p].front(), frozen), AxisShare::flat()); !blocks.repeats()) {
+      if (!frozen) like.state = blocks;
+      if (!frozen && rule.zero > 1) like.gradients = blocks;
+      if (rule.zero > 2) like.parameters = blocks;
+      if (rule.zero > 1) like.reduced = rule.reduced;
+      if (rule.zero > 2) like.prefetch = rule.prefetch;
     }
     ChunkId user = uses[p].front().chunk;
     for (const Use& use : uses[p]) user = std::min(user, use.chunk);
-    const bool reduced = !frozen && (like.reduce != 0 || like.homes.size() > 1), travels = reduced || like.flat != 0;
-    std::vector<std::uint32_t> key{frozen,     like.reduce, like.flat, reduced ? 0xFFFFFFFFu : user.value(), static_cast<std::uint32_t>(like.cut), static_cast<std::uint32_t>(like.reduced),
+    const bool reduced = !frozen && (!like.made.repeats() || like.homes.size() > 1), travels = reduced || like.cut();
+    std::vector<std::uint32_t> key{frozen,
+                                   like.made.value(),
+                                   like.state.value(),
+                                   like.gradients.value(),
+                                   like.parameters.value(),
+                                   reduced ? 0xFFFFFFFFu : user.value(),
+                                   static_cast<std::uint32_t>(like.reduced),
                                    like.prefetch};
     for (const DeviceSetId home : like.homes) key.push_back(home.value());
     key.insert(key.end(), contributing.begin(), contributing.end());
-    if (like.cut > Cut::state) add_users(uses[p], key);
+    if (like.in_rounds()) add_users(uses[p], key);
     filler.add(tensor::ParamId::at(p), key, like, user, travels ? rules[user.index()].bytes : kNoLimit);
   }
   return true;

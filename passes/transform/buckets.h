@@ -8,7 +8,7 @@
 // Where gradients are cut a bucket holds parameters of the same chunks alone, so that all work of a run adds to all of them.
 //
 //   wte used by stage0 on cluster[pp: 0] and stage1 on cluster[pp: 1], both replicated over dp
-//     ->  bucket {wte}, homes cluster[pp: 0], cluster[pp: 1], reduce dp
+//     ->  bucket {wte}, homes cluster[pp: 0], cluster[pp: 1], made <dp: +>
 
 #include <cstdint>
 #include <span>
@@ -21,8 +21,8 @@ namespace piper::passes {
 /// What directives say of the buckets of a chunk's parameters.
 struct BucketRules {
   std::int64_t bytes = 25 << 20;  // of one reduction
-  AxisMask flat = 0;              // axes that cut what `cut` says, if the chunk's samples are divided over them
-  dag::Cut cut = dag::Cut::nothing;
+  AxisMask flat = 0;              // axes that cut what `zero` says, if the chunk's samples are divided over them
+  std::uint32_t zero = 0;         // 1: the optimizer state, 2: gradients too, 3: parameters too
   directive::Reduce reduced = directive::Reduce::step;
   std::uint32_t prefetch = 0;
   friend bool operator==(const BucketRules&, const BucketRules&) = default;

@@ -139,10 +139,9 @@ bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
 /// A text that is taken further says layouts; they are those of its lines.
 bool Replicator::check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const {
   for (const tensor::Value& value : body.graph.values()) {
-    const auto samples = std::find_if(value.type.dims.begin(), value.type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
-    if (samples == value.type.dims.end()) continue;
-    AxisMask cut = 0;
-    for (const std::size_t axis : axes_with(dag_.context->layouts[value.layout], AxisShare::cut(samples->name), dag_.mesh)) cut |= AxisMask{1} << axis;
+    const tensor::Dim* const samples = value.type.samples();
+    if (samples == nullptr) continue;
+    const AxisMask cut = mask_of(dag_.context->layouts[value.layout], AxisShare::cut(samples->name), dag_.mesh);
     if (cut == asked) continue;
     sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(asked))
         .hint("replicate what was replicated when its layouts were derived");
@@ -359,7 +358,7 @@ std::optional<std::vector<BucketRules>> Replicator::bucket_rules() {
         rules[c].flat |= AxisMask{1} << a;
         if (cuts != nullptr && !cut_alike(*cuts, replicate)) return report_mixed(dag_.chunks[c], *cuts, replicate), std::nullopt;
         cuts = &replicate;
-        rules[c].cut = static_cast<Cut>(replicate.zero);
+        rules[c].zero = replicate.zero;
         rules[c].reduced = reduce_of(replicate);
         rules[c].prefetch = replicate.prefetch.value_or(0);
       }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -157,8 +158,9 @@ std::optional<Failure> find_meeting_place(Launch& launch, const GroupOptions& op
   Failure failure;
   const auto found = options.agent_store.get(launch, address_key(launch), options.seconds, failure);
   if (!found) return failure;
-  launch.port = static_cast<std::uint16_t>(std::stoul("0" + *found));
-  return std::nullopt;
+  const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), launch.port);
+  if (error == std::errc() && end == found->data() + found->size() && launch.port > 0) return std::nullopt;
+  return Failure{.code = kProcessesApart, .message = "torchrun's store has `" + *found + "` for the port of rank 0", .hint = "another program writes to that store: give this run another"};
 }
 
 /// A socket to rank 0, or -1: with a failure, or without one when stopped.

@@ -61,7 +61,7 @@ class RankWalk {
  public:
   RankWalk(const dag::Dag& dag, const directive::Order& order, DiagnosticSink& sink) : dag_(dag), order_(order), selection_(dag), sink_(sink), position_(dag.nodes.size(), 0) {
     for (std::uint32_t i = 0; i < dag.order.size(); ++i) position_[dag.order[i].index()] = i;
-    in_rounds_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.cut > dag::Cut::state; });
+    in_rounds_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.in_rounds(); });
   }
 
   /// The last work of a step comes before the first of the next, and a message that is named after it.

@@ -95,12 +95,13 @@ Array DagRun::all_reduce(const Node& node, std::uint32_t port, std::uint64_t ran
 
 /// The elements of a parameter's gradient that this device keeps: all, or where the state of its bucket is cut those of its block.
 std::vector<double> DagRun::own_block(const Bucket& bucket, std::size_t param, const std::vector<double>& gradient, std::uint64_t rank) const {
-  if (bucket.flat == 0) return gradient;
+  if (!bucket.cut()) return gradient;
   const BucketLayout layout = bucket_layout(dag_, bucket);
   const std::vector<std::uint32_t> at = coordinates_of(dag_.mesh, rank);
+  const AxisMask axes = dag_.cut_over(bucket);
   std::int64_t share = 0;
   for (std::size_t a = 0; a < at.size(); ++a) {
-    if ((bucket.flat >> a & 1) != 0) share = share * dag_.mesh.axes[a].size + at[a];
+    if ((axes >> a & 1) != 0) share = share * dag_.mesh.axes[a].size + at[a];
   }
   std::vector<double> own;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
@@ -203,7 +204,7 @@ std::vector<Array> DagRun::evaluate(NodeId id, std::uint64_t rank) {
       for (std::uint32_t i = 0; i < bucket.params.size(); ++i) {
         double sum = 0;
         for (const double g : own_block(bucket, i, gradients[i].data, rank)) sum += g * g;
-        if (bucket.flat == 0 || i == 0) sums.data.push_back(0);
+        if (!bucket.cut() || i == 0) sums.data.push_back(0);
         sums.data.back() += sum;
       }
       result.push_back(std::move(sums));

@@ -144,8 +144,7 @@ void ModelBuilder::loss(const ast::LossStmt& stmt, Frame& frame) {
   if (evaluator.failed()) return;
   const tensor::ValueId elements = value.get<TensorValue>()->id;
   const tensor::Type& type = state_->graph.type(elements);
-  const bool sampled = std::any_of(type.dims.begin(), type.dims.end(), [](const tensor::Dim& dim) { return dim.sampled; });
-  if (!sampled || !tensor::is_floating(type.dtype)) {
+  if (type.samples() == nullptr || !tensor::is_floating(type.dtype)) {
     evaluator.fail(Code::loss_without_samples, stmt.value->range, frame, "a loss is a value per sample, and this is `{}`",
                    state_->show(type))
         .hint("a loss has the dimension `batch` and a floating type; it is averaged over all its elements");

@@ -17,8 +17,8 @@ input y: i64[batch: 8*]
 loss loss.0: 8 ignore 1 of y
 chunk layer0 of layer[0] F @layer0.F B @layer0.B
 chunk score0 of score[0] F @score0.F B @score0.B
-bucket layer0.0 (layer.0.up, layer.0.down) on m[p: 0], m[p: 1] over d
-bucket score0.0 (score.0.v) on m[p: 1], m[p: 2] over d
+bucket layer0.0 (layer.0.up, layer.0.down) on m[p: 0], m[p: 1] made <d: +>
+bucket score0.0 (score.0.v) on m[p: 1], m[p: 2] made <d: +>
 stream compute
 stream act.p1.to.p0
 stream act.p1.to.p2

@@ -18,9 +18,9 @@ chunk first0 of first[0] F @first0.F B @first0.B loc("small.pipe":7:19-7:24 from
 chunk middle0 of middle[0] F @middle0.F B @middle0.B loc("small.pipe":11:19-11:24 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
 chunk last0 of last[0] F @last0.F B @last0.B loc("small.pipe":15:12-15:20 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
 chunk model of model F @model.F B @model.B loc("small.pipe":3:10-3:40 from "small.pipe":18:15-18:20)
-bucket first0.0 (first.0.w) on grid[] over dp flat dp cut parameters by run prefetch 1 loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
-bucket last0.0 (last.0.gain) on grid[] over dp flat dp cut parameters by run prefetch 1 loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
-bucket middle0.0 (middle.0.w) on grid[] flat dp cut parameters by run prefetch 1 loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
+bucket first0.0 (first.0.w) on grid[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1 loc("small.pipe":6:12-6:26 from "small.pipe":3:29-3:37 from "small.pipe":18:15-18:20)
+bucket last0.0 (last.0.gain) on grid[] made <dp: +> state <dp: flat> gradients <dp: flat> parameters <dp: flat> by run prefetch 1 loc("small.pipe":14:12-14:21 from "small.pipe":3:17-3:39 from "small.pipe":18:15-18:20)
+bucket middle0.0 (middle.0.w) on grid[] parameters <dp: flat> by run prefetch 1 loc("small.pipe":10:12-10:26 from "small.pipe":3:22-3:38 from "small.pipe":18:15-18:20)
 stream compute
 stream reduce.grid
 stream sum.grid
