@@ -4,12 +4,14 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test-setup build test test-gpu test-editors demo bench asan tsan clean
+.PHONY: help setup test-setup build test test-gpu bench-gpu gpu-bundle test-editors demo bench asan tsan clean
 
 help:
 	@echo "make demo    set up, build, train a small GPT on four local devices, compare with one device"
 	@echo "make test    set up, build, run every test"
 	@echo "make test-gpu  the tests of the runtime on CUDA that need a GPU; without one they say so"
+	@echo "make bench-gpu  what a GPU makes of programs, beside PyTorch and copies of memory; without one it says what is missing"
+	@echo "make gpu-bundle  build/gpu-bundle(.tar.gz): what a GPU machine without network needs for all of that"
 	@echo "make test-editors  the language server in Neovim, Emacs and VS Code, which it installs into the cache"
 	@echo "make build   set up and leave the program at build/release/piper"
 	@echo "make bench   run the benchmarks"
@@ -44,8 +46,18 @@ test: build/debug/build.ninja test-setup
 	@TESTS_NEED_SETUP=1 ctest --preset debug --parallel $(JOBS)
 
 test-gpu: build/debug/build.ninja test-setup
-	@$(call ninja,debug,gpu_test)
+	@$(call ninja,debug,gpu_test gpu_kernel_test piper)
 	@ctest --preset debug -L '^gpu$$' -V
+
+bench-gpu: build
+	@python3 -B tests/gpu/bench/bench_gpu.py --piper build/release/piper --out build/bench-gpu
+
+# The bundle is tried in a folder elsewhere, with the pinned LibTorch, as far as this machine goes.
+gpu-bundle: build
+	@$(call ninja,release,gpu_test gpu_kernel_test)
+	@tests/gpu/make_bundle.sh build/release build/gpu-bundle
+	@elsewhere=$$(mktemp -d) && tar -C $$elsewhere -xzf build/gpu-bundle.tar.gz && cd $$elsewhere/gpu-bundle && \
+	  PIPER_TORCH_PATH=$$(python3 $(CURDIR)/.deps/fetch_wheels.py --path) ./check.sh && rm -rf $$elsewhere
 
 test-editors: build
 	@tests/editors/run.sh build/release

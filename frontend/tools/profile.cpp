@@ -208,4 +208,13 @@ std::string profile_text(const Profile& profile) {
   return pictures::text_table(rows, {true});
 }
 
+llvm::json::Array profile_json(const Profile& profile) {
+  llvm::json::Array ranks;
+  for (const Profile::Rank& rank : profile.ranks) {
+    ranks.push_back(llvm::json::Object{{"rank", rank.name}, {"seconds", rank.step}, {"products", rank.products}, {"attention", rank.attention}, {"kernels", rank.kernels},
+                                       {"communication", rank.communication}, {"idle", rank.idle}});
+  }
+  return ranks;
+}
+
 }  // namespace piper::tools

@@ -3,6 +3,7 @@
 //
 //   const Profile profile = profile_of(dag, programs, executor.recorded());
 //   profile_text(profile)                          // a line per rank
+//   profile_json(profile)                          // an object per rank
 //   service::cost_file_text(profile.costs)         // what `simulate --costs` reads
 
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "backend/device_program/job.h"
 #include "frontend/service/cost_text.h"
+#include "llvm/Support/JSON.h"
 #include "runtime/executor/executor.h"
 
 namespace piper::tools {
@@ -33,5 +35,7 @@ struct Profile {
 Profile profile_of(const dag::Dag& dag, const backend::ProgramSet& programs, std::span<const runtime::RecordedRank> recorded);
 
 std::string profile_text(const Profile& profile);
+/// In seconds.
+llvm::json::Array profile_json(const Profile& profile);
 
 }  // namespace piper::tools

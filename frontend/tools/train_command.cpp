@@ -74,8 +74,8 @@ void print_end(std::ostream& words, const runtime::TrainResult& result, std::opt
   if (bigram) words << "bigram model on the same text " << number(*bigram) << (result.held_out_loss < bigram ? ": the model is better\n" : ": the model is no better\n");
 }
 
-/// The same as JSON, also of a run that was interrupted.
-void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram) {
+/// The same as JSON, also of a run that was interrupted. `profile`: of the last step, where one was asked for.
+void print_json(std::ostream& out, const Session::Subject& subject, const runtime::TrainResult& result, std::optional<double> bigram, const std::optional<Profile>& profile = std::nullopt) {
   llvm::json::Object object{{"schema", 1}, {"train", subject.name}, {"steps", static_cast<std::int64_t>(result.steps)}, {"seconds", result.seconds},
                             {"interrupted", result.ended == runtime::Ended::stopped}};
   if (result.throughput.per_second > 0) object[result.throughput.unit() + "_per_second"] = result.throughput.per_second;
@@ -83,6 +83,7 @@ void print_json(std::ostream& out, const Session::Subject& subject, const runtim
   if (result.last_loss) object["last_loss"] = *result.last_loss;
   if (result.held_out_loss) object["held_out_loss"] = *result.held_out_loss;
   if (bigram) object["bigram_loss"] = *bigram;
+  if (profile) object["last_step"] = profile_json(*profile);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
   out << text << "\n";
@@ -103,22 +104,25 @@ void write_trace(Session& session, const Session::Subject& subject, const TrainJ
 }
 
 /// What `--profile` names, and where the last step went.
-void write_profile(Session& session, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
-  const Profile profile = profile_of(made.training, made.job->training(), recorded);
+Profile write_profile(Session& session, const TrainJob& made, std::span<const runtime::RecordedRank> recorded) {
+  Profile profile = profile_of(made.training, made.job->training(), recorded);
   session.words() << profile_text(profile);
   session.write_file(session.arguments().profile, service::cost_file_text(profile.costs));
+  return profile;
 }
 
-void write_recorded(Session& session, const Session::Subject& subject, const TrainJob& made) {
+/// The profile, if one was asked for.
+std::optional<Profile> write_recorded(Session& session, const Session::Subject& subject, const TrainJob& made) {
   const Arguments& arguments = session.arguments();
-  if (arguments.trace.empty() && arguments.profile.empty()) return;
+  if (arguments.trace.empty() && arguments.profile.empty()) return std::nullopt;
   const std::vector<runtime::RecordedRank> recorded = made.executor->recorded();
   if (recorded.empty()) {
     session.words() << "nothing was recorded: on a GPU that is the last step, and the run was stopped before it\n";
-    return;
+    return std::nullopt;
   }
   if (!arguments.trace.empty()) write_trace(session, subject, made, recorded);
-  if (!arguments.profile.empty()) write_profile(session, made, recorded);
+  if (arguments.profile.empty()) return std::nullopt;
+  return write_profile(session, made, recorded);
 }
 
 /// The end of a train that Ctrl-C has ended, in a run or before it.
@@ -177,12 +181,12 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
     const int code = session.finish();
     return result.ended == runtime::Ended::stopped ? static_cast<int>(kInterrupted) : code;
   }
-  if (result.steps > 0) write_recorded(session, subject, *made);
+  const std::optional<Profile> profile = result.steps > 0 ? write_recorded(session, subject, *made) : std::nullopt;
   if (result.ended == runtime::Ended::stopped) return end_interrupted(session, subject, result, made->executor->next_step());
   std::optional<double> bigram;
   if (result.held_out_loss) bigram = bigram_of(session, subject.lowered.model, made->training.settings);
   print_end(session.words(), result, bigram);
-  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram);
+  if (session.arguments().format == "json" && !session.sink().has_errors()) print_json(console.out, subject, result, bigram, profile);
   return session.finish();
 }
 

@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "runtime/dtypes.h"
 #include "runtime/kernel_math.h"
@@ -21,10 +25,28 @@ constexpr std::uint64_t kHugePage = 2u << 20;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
+/// Calls `work(begin, end)` for pieces of the range, on as many threads as there are cores where it is long: a model of 10^9 parameters would take a minute on one.
+template <typename Work>
+void in_pieces(std::uint64_t first, std::uint64_t end, const Work& work) {
+  constexpr std::uint64_t kPiece = 1u << 20;
+  std::atomic<std::uint64_t> next{first};
+  const auto take = [&] {
+    for (std::uint64_t begin = next.fetch_add(kPiece); begin < end; begin = next.fetch_add(kPiece)) work(begin, std::min(begin + kPiece, end));
+  };
+  const std::uint64_t pieces = end > first ? (end - first + kPiece - 1) / kPiece : 0;
+  std::vector<std::jthread> others;
+  try {
+    for (std::uint64_t t = 1; t < std::min<std::uint64_t>(pieces, std::thread::hardware_concurrency()); ++t) others.emplace_back(take);
+  } catch (const std::system_error&) {
+    // With fewer threads it takes longer.
+  }
+  take();
+}
+
 template <typename T>
-void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, T* values) {
+void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, std::uint64_t begin, std::uint64_t end, T* values) {
   const piper_random_key key = piper_stream_key(seed, PIPER_RANDOM_INIT, 0, 0, piper_name_hash(param.name, std::strlen(param.name)));
-  for (std::uint64_t i = here.first; i < here.end; ++i) {
+  for (std::uint64_t i = begin; i < end; ++i) {
     double value = 0;
     switch (param.init) {
       case PIPER_NORMAL: value = param.scale * piper_random_normal(key, i); break;
@@ -35,6 +57,11 @@ void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, T* 
     }
     values[here.at + (i - here.first)] = static_cast<T>(value);
   }
+}
+
+template <typename T>
+void fill(const PiperParam& param, std::uint64_t seed, const Elements& here, T* values) {
+  in_pieces(here.first, here.end, [&](std::uint64_t begin, std::uint64_t end) { fill(param, seed, here, begin, end, values); });
 }
 
 }  // namespace

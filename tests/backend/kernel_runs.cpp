@@ -7,11 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cuda/kernel_set.h"
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/evaluate.h"
-#include "tests/cuda/host_grid.h"
+#include "tests/backend/device_bodies.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -249,11 +248,16 @@ std::vector<unsigned char> KernelRuns::fresh_arena(const Case& c) const {
 }
 
 std::vector<unsigned char> KernelRuns::evaluated(const Case& c) const {
-  const TestApi api;
   std::vector<unsigned char> arena = fresh_arena(c);
-  TestRank rank(arena.data());
+  evaluate(c, c.kernels, arena.data());
+  return arena;
+}
+
+void KernelRuns::evaluate(const Case& c, const backend::KernelBody& kernels, unsigned char* arena) const {
+  const TestApi api;
+  TestRank rank(arena);
   std::vector<void*> operands;
-  for (std::uint64_t offset : c.offsets) operands.push_back(arena.data() + offset);
+  for (std::uint64_t offset : c.offsets) operands.push_back(arena + offset);
   backend::BodyCall call;
   call.api = &api.api;
   call.rank = &rank.rank;
@@ -261,8 +265,7 @@ std::vector<unsigned char> KernelRuns::evaluated(const Case& c) const {
   call.operands = operands;
   call.accumulate = c.accumulate;
   call.first_sample = kFirstSample + kShare * kSamples;
-  EXPECT_EQ(backend::evaluate(c.kernels, call), 0) << c.what;
-  return arena;
+  EXPECT_EQ(backend::evaluate(kernels, call), 0) << c.what;
 }
 
 void KernelRuns::compare_with_reference(const Case& c, const std::vector<unsigned char>& arena) const {
@@ -300,31 +303,6 @@ std::string KernelRuns::text() const {
   return "#include \"runtime/abi.h\"\n#include \"runtime/kernel_math.h\"\n" + bodies.text() + calls;
 }
 
-/// Every kernel with a function that takes its arguments as a launch does: a pointer to each.
-std::string KernelRuns::cuda_text() const {
-  backend::cuda::KernelSet set;
-  std::string calls;
-  std::size_t wrapped = 0;
-  for (const Case& c : cases_) {
-    for (const auto& step : set.add(c.kernels)) {
-      if (step.kind != backend::cuda::BodyStep::Kind::kernel || step.number < wrapped) continue;
-      wrapped = step.number + 1;
-      std::string arguments;
-      for (std::size_t a = 0; a < step.arguments.size(); ++a) {
-        using Kind = backend::cuda::Argument::Kind;
-        const auto& argument = step.arguments[a];
-        const std::string type = argument.kind == Kind::draw           ? "const piper_draw*"
-                                 : argument.kind == Kind::first_sample ? "uint64_t"
-                                 : argument.kind == Kind::adds         ? "uint32_t"
-                                                                       : std::string(backend::row_of(c.kernels.buffers[argument.buffer].dtype).cpp) + "*";
-        arguments += (a == 0 ? "*(" : ", *(") + type + "*)args[" + std::to_string(a) + "]";
-      }
-      calls += "extern \"C\" void launch" + std::to_string(step.number) + "(const void** args) { " + set.list()[step.number].name + "(" + arguments + "); }\n";
-    }
-  }
-  return "#include \"tests/cuda/host_shim.h\"\n" + set.source() + calls;
-}
-
 KernelRuns::Run KernelRuns::generated(void* library) const {
   return [=](std::size_t i, const Case& c, std::vector<unsigned char>& arena) {
     const TestApi api;
@@ -332,70 +310,6 @@ KernelRuns::Run KernelRuns::generated(void* library) const {
     auto* run = reinterpret_cast<int (*)(const PiperApi*, PiperRank*)>(dlsym(library, ("run" + std::to_string(i)).c_str()));
     ASSERT_NE(run, nullptr);
     EXPECT_EQ(run(&api.api, &rank.rank), 0) << c.what;
-  };
-}
-
-KernelRuns::Run KernelRuns::generated_cuda(void* library) const {
-  // The same kernels in the same order as in the text: their numbers are those of its functions.
-  auto set = std::make_shared<backend::cuda::KernelSet>();
-  auto grid = std::make_shared<HostGrid>(library);
-  return [=](std::size_t, const Case& c, std::vector<unsigned char>& arena) {
-    using Argument = backend::cuda::Argument;
-    using Step = backend::cuda::BodyStep;
-    TestApi api;
-    TestRank rank(arena.data());
-    const struct {
-      std::uint64_t seed, step;
-    } draw{kSeed, kStep};
-    const void* draws = &draw;
-    const std::uint64_t first_sample = kFirstSample + kShare * kSamples;
-    const auto memory = [&](backend::BufferIndex index) -> void* {
-      const backend::KernelBuffer& buffer = c.kernels.buffers[index];
-      if (buffer.place == backend::KernelBuffer::Place::scratch) return arena.data() + c.offsets.back() + buffer.offset;
-      return arena.data() + c.offsets[buffer.port + (buffer.place == backend::KernelBuffer::Place::output ? c.inputs.size() : 0)];
-    };
-    const auto adds = [&](backend::BufferIndex index) -> std::uint32_t { return c.kernels.buffers[index].accumulates ? c.accumulate[c.kernels.buffers[index].port] : 0; };
-    for (const Step& step : set->add(c.kernels)) {
-      switch (step.kind) {
-        case Step::Kind::check: break;  // what fails is tested where it fails
-        case Step::Kind::clear: {
-          const backend::KernelBuffer& buffer = c.kernels.buffers[step.buffer];
-          if (adds(step.buffer) == 0) std::memset(memory(step.buffer), 0, static_cast<std::size_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype));
-          break;
-        }
-        case Step::Kind::library: {
-          backend::KernelBody alone = c.kernels;
-          alone.steps = {c.kernels.steps[step.number]};
-          std::vector<void*> operands;
-          for (const std::uint64_t offset : c.offsets) operands.push_back(arena.data() + offset);
-          backend::BodyCall call;
-          call.api = &api.api;
-          call.rank = &rank.rank;
-          call.operands = operands;
-          call.accumulate = c.accumulate;
-          EXPECT_EQ(backend::evaluate(alone, call), 0) << c.what;
-          break;
-        }
-        case Step::Kind::kernel: {
-          std::vector<void*> pointers(step.arguments.size());
-          std::vector<std::uint32_t> flags(step.arguments.size());
-          std::vector<const void*> arguments;
-          for (std::size_t a = 0; a < step.arguments.size(); ++a) {
-            const Argument& argument = step.arguments[a];
-            pointers[a] = argument.kind == Argument::Kind::buffer ? memory(argument.buffer) : nullptr;
-            flags[a] = argument.kind == Argument::Kind::adds ? adds(argument.buffer) : 0;
-            arguments.push_back(argument.kind == Argument::Kind::draw           ? static_cast<const void*>(&draws)
-                                : argument.kind == Argument::Kind::first_sample ? static_cast<const void*>(&first_sample)
-                                : argument.kind == Argument::Kind::adds         ? static_cast<const void*>(&flags[a])
-                                                                                : static_cast<const void*>(&pointers[a]));
-          }
-          auto* launch = reinterpret_cast<void (*)(const void**)>(dlsym(library, ("launch" + std::to_string(step.number)).c_str()));
-          ASSERT_NE(launch, nullptr);
-          grid->run(set->list()[step.number].launch, [&] { launch(arguments.data()); });
-          break;
-        }
-      }
-    }
   };
 }
 
@@ -425,18 +339,36 @@ void KernelRuns::compare_all(const Run& run) const {
 }
 
 void KernelRuns::check(const std::string& flags) {
-  const bool cuda = target_ == backend::Target::cuda;
+  std::string reason;
+  const std::unique_ptr<TestDevice> device = find_test_device(reason);
+  if (!device) GTEST_SKIP() << reason;
+  if (target_ == backend::Target::cpu && !device->is_host()) GTEST_SKIP() << "a test of the CPU, which backend_test runs";
+  if (target_ == backend::Target::cuda) {
+    DeviceBodies bodies(*device);
+    for (const Case& c : cases_) bodies.add(c.kernels);
+    ASSERT_TRUE(bodies.load());
+    compare_all([&](std::size_t i, const Case& c, std::vector<unsigned char>& arena) {
+      const std::uint64_t draw[2] = {kSeed, kStep};
+      DeviceBodies::Call call{c.offsets, c.inputs.size(), c.accumulate, draw, kFirstSample + kShare * kSamples, {}};
+      call.library = [&](std::uint32_t step, unsigned char* host) {
+        backend::KernelBody alone = c.kernels;
+        alone.steps = {c.kernels.steps[step]};
+        evaluate(c, alone, host);
+      };
+      bodies.run(i, call, arena);
+    });
+    return;
+  }
   const TemporaryFolder folder;
-  const std::string source = folder.write("bodies.cpp", cuda ? cuda_text() : text()), object = folder.path() / "bodies.so";
+  const std::string source = folder.write("bodies.cpp", text()), object = folder.path() / "bodies.so";
   ProcessOptions options;
   options.limit = std::chrono::minutes(5);
-  // What a shim and `#pragma unroll` are not warned about in CUDA C++, they would be here.
-  const std::string warnings = cuda ? " -w" : " -Wall -Wextra -Werror";
-  const auto built = run_process({"/bin/sh", "-c", std::string("g++ ") + backend::kKernelFlags + " " + flags + warnings + " -shared -fPIC -I. -o " + object + " " + source}, options);
+  const auto built =
+      run_process({"/bin/sh", "-c", std::string("g++ ") + backend::kKernelFlags + " " + flags + " -Wall -Wextra -Werror -shared -fPIC -I. -o " + object + " " + source}, options);
   ASSERT_EQ(built.exit_code, 0) << built.err.substr(0, 4000);
   void* library = dlopen(object.c_str(), RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
-  compare_all(cuda ? generated_cuda(library) : generated(library));
+  compare_all(generated(library));
   dlclose(library);
 }
 

@@ -28,12 +28,12 @@ dag::Body make_body(tensor::Graph graph, const std::vector<tensor::ValueId>& out
 
 class KernelRuns {
  public:
-  /// cuda: the generated code is CUDA C++ behind a shim (tests/cuda/host_shim.h), and the evaluator follows that target's order.
+  /// cuda: the generated code is CUDA C++, run by a driver on the device that the executable is linked with (tests/cuda/test_device.h), and the evaluator follows that target's order.
   explicit KernelRuns(backend::Target target = backend::Target::cpu) : target_(target) {}
   /// `accumulate`: per output of kind grad, whether the call adds. `tolerance` 0: no comparison with the reference.
   void add(std::string what, dag::Body body, std::vector<Array> inputs, std::vector<std::uint8_t> accumulate, double tolerance, const std::vector<int>& in_place = {},
            DropoutMask keeps = {});
-  /// Evaluates and builds everything; reports differences as test failures. `flags` go to the compiler.
+  /// Evaluates and builds everything; reports differences as test failures. `flags` go to the compiler of the CPU. Without a device the test is skipped.
   void check(const std::string& flags);
   std::string text() const;
   std::size_t size() const { return cases_.size(); }
@@ -55,12 +55,11 @@ class KernelRuns {
   };
   std::vector<unsigned char> fresh_arena(const Case& c) const;
   std::vector<unsigned char> evaluated(const Case& c) const;
-  std::string cuda_text() const;
+  void evaluate(const Case& c, const backend::KernelBody& kernels, unsigned char* arena) const;
   /// Runs generated code on an arena.
   using Run = std::function<void(std::size_t, const Case&, std::vector<unsigned char>& arena)>;
   void compare_all(const Run& run) const;
   Run generated(void* library) const;
-  Run generated_cuda(void* library) const;
   void compare_with_reference(const Case& c, const std::vector<unsigned char>& arena) const;
 
   const backend::Target target_;

@@ -5,43 +5,25 @@
 #include <chrono>
 #include <thread>
 
-#include "backend/cuda/nvrtc.h"
-#include "runtime/cuda/gpu_driver.h"
 #include "runtime/cuda/nccl.h"
 #include "tests/cuda/cuda_laws.h"
+#include "tests/gpu/gpu_device.h"
 #include "tests/laws/library_cases.h"
 
 namespace piper::test {
 namespace {
 
-using backend::cuda::Nvrtc;
-
 class Gpu : public testing::Test {
  protected:
   void SetUp() override {
-    const backend::cuda::Environment environment;
-    const backend::cuda::Devices devices = backend::cuda::find_devices();
-    if (devices.gpus.empty()) GTEST_SKIP() << "no GPU: " << (devices.driver.reason.empty() ? "the driver lists none" : devices.driver.reason);
     std::string reason;
-    nvrtc_ = Nvrtc::open(environment, reason);
-    if (!nvrtc_) GTEST_SKIP() << "no NVRTC: " << reason;
-    architecture_ = devices.gpus.front().capability;
-    choice_.least_version = nvrtc_->major() * 1000;
-    if (backend::cuda::open_library(environment, "libcublasLt.so", {}, choice_.cublas_lt, reason) == nullptr) GTEST_SKIP() << "no cuBLASLt: " << reason;
+    gpu_ = find_gpu(reason);
+    if (!gpu_) GTEST_SKIP() << reason;
   }
 
-  std::string compiled(const std::string& source) const {
-    const auto made = nvrtc_->compile(source, architecture_);
-    EXPECT_TRUE(made.ok) << made.log.substr(0, 4000);
-    return made.cubin;
-  }
+  std::string compiled(const std::string& source) const { return gpu_->compiled(source); }
   MakeDriver drivers() const {
-    return [choice = choice_] {
-      runtime::Failure failure;
-      auto driver = runtime::cuda::open_gpu(choice, failure);
-      EXPECT_TRUE(driver) << describe(failure);
-      return driver;
-    };
+    return [this] { return gpu_->open(); };
   }
   /// Runs a program on the GPU, twice, and compares with the interpreter on the CPU.
   void compare(const std::string& text, tensor::DType dtype, double bound) const {
@@ -60,9 +42,7 @@ class Gpu : public testing::Test {
     EXPECT_EQ(first_bit_difference(law.program->run(options), run), "");
   }
 
-  std::shared_ptr<const Nvrtc> nvrtc_;
-  std::string architecture_;
-  runtime::cuda::GpuChoice choice_;
+  std::unique_ptr<GpuDevice> gpu_;
 };
 
 TEST_F(Gpu, OneRank) { compare(kMlp, tensor::DType::f64, 1e-10); }
@@ -114,7 +94,7 @@ TEST_F(Gpu, StepsAreCaptured) {
 /// NCCL with a communicator of one member: every kind of collective, on a stream and in a graph. Between several GPUs it is tried by hand (README.md).
 TEST_F(Gpu, NcclWithOneRank) {
   std::string path, reason;
-  if (backend::cuda::open_library({}, "libnccl.so", {}, path, reason) == nullptr) GTEST_SKIP() << "no NCCL: " << reason;
+  if (backend::cuda::open_library(cuda_environment(), "libnccl.so", {}, path, reason) == nullptr) GTEST_SKIP() << "no NCCL: " << reason;
   namespace cuda = runtime::cuda;
   runtime::Failure failure;
   const auto driver = drivers()();

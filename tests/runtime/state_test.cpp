@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/executor/state.h"
+#include "runtime/kernel_math.h"
 #include "runtime/options.h"
 #include "tests/runtime/sample_jobs.h"
 
@@ -54,6 +55,25 @@ TEST(State, FirstValuesDependOnNameSeedAndElementAlone) {
   }
   EXPECT_NEAR(sum / kElements, 0, 0.001);
   EXPECT_NEAR(std::sqrt(squares / kElements), 0.02, 0.0005);
+}
+
+/// Many are made by several threads, in pieces: each is what it would be alone.
+TEST(State, ManyFirstValuesAreThoseOfTheirElements) {
+  constexpr std::uint64_t kPiece = 1 << 20, kElements = 2 * kPiece + 77;
+  HandProgram program(0);
+  const std::uint64_t at = program.allocate<float>(kElements), gradient = program.allocate<float>(kElements);
+  program.param("w", at, gradient, kElements, dtype_of<float>(), PIPER_NORMAL, 0.02);
+  program.compute("F", {}, [](Step&) { return 0; });
+  const PiperProgram* tables = program.finish();
+  Arena arena;
+  ASSERT_TRUE(arena.allocate(tables->arena_bytes, {}));
+  initialise_parameters(*tables, 5, nullptr, arena.base(), nullptr);
+  const float* const values = reinterpret_cast<const float*>(arena.base() + at);
+  const piper_random_key key = piper_stream_key(5, PIPER_RANDOM_INIT, 0, 0, piper_name_hash("w", 1));
+  for (const std::uint64_t i : {std::uint64_t{0}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece - 1, 2 * kPiece, kElements - 1}) {
+    EXPECT_EQ(values[i], static_cast<float>(0.02 * piper_random_normal(key, i))) << i;
+  }
+  EXPECT_EQ(std::count(values, values + kElements, 0.0f), 0);
 }
 
 TEST(State, EveryKindOfFirstValue) {

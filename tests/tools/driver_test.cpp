@@ -404,6 +404,14 @@ TEST(Json, OfRunsIsAllOfStandardOutput) {
   EXPECT_EQ(train.getInteger("steps"), 3);
   EXPECT_EQ(train.getBoolean("interrupted"), false);
   for (const char* field : {"seconds", "samples_per_second", "first_loss", "last_loss"}) EXPECT_GT(train.getNumber(field).value_or(0), 0) << field;
+  EXPECT_EQ(train.getArray("last_step"), nullptr);
+  const llvm::json::Object profiled = object(run_tool({"train", "tiny.pipe", "--interpret", "--profile", folder.path() / "costs.json", "--format", "json"}, kFiles));
+  ASSERT_EQ(profiled.getArray("last_step")->size(), 2u);
+  for (const llvm::json::Value& rank : *profiled.getArray("last_step")) {
+    double parts = 0;
+    for (const char* part : {"products", "attention", "kernels", "communication", "idle"}) parts += *rank.getAsObject()->getNumber(part);
+    EXPECT_NEAR(parts, *rank.getAsObject()->getNumber("seconds"), 1e-6);
+  }
   const llvm::json::Object reference = object(run_tool({"train", "tiny.pipe", "--interpret", "--reference", "--format", "json"}, kFiles));
   ASSERT_EQ(reference.getArray("reference")->size(), 2u);
   for (const llvm::json::Value& comparison : *reference.getArray("reference")) {

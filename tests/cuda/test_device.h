@@ -1,0 +1,34 @@
+#pragma once
+// What kernels and trainings of a test run on. Which one it is, is chosen by what the executable is linked with: host_device.cpp, the host in place of a GPU, or tests/gpu/gpu_device.cpp, a GPU.
+//
+//   std::string reason;
+//   const std::unique_ptr<TestDevice> device = find_test_device(reason);
+//   if (!device) GTEST_SKIP() << reason;
+//   auto driver = device->open();
+//   const std::string image = device->build(kernels);   // for driver->load
+
+#include <memory>
+#include <string>
+
+#include "backend/cuda/kernel_set.h"
+#include "runtime/cuda/driver.h"
+
+namespace piper::test {
+
+class TestDevice {
+ public:
+  virtual ~TestDevice() = default;
+  /// Then what is said of the CPU is tested beside it, too.
+  virtual bool is_host() const = 0;
+  /// Null where it cannot be opened, which fails the test.
+  virtual std::unique_ptr<runtime::cuda::Driver> open() = 0;
+  /// The kernels as an image that the driver loads; what does not compile fails the test.
+  virtual std::string build(const backend::cuda::KernelSet& kernels) = 0;
+  /// Those of the runtime itself.
+  virtual std::string build_own() = 0;
+};
+
+/// Null, and the reason, where there is no such device.
+std::unique_ptr<TestDevice> find_test_device(std::string& reason);
+
+}  // namespace piper::test

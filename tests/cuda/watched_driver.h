@@ -1,0 +1,73 @@
+#pragma once
+// A driver in front of another one, which counts what is made and may take the memory away that somebody has just asked about, as another process would.
+//
+//   Watch watch;
+//   WatchedDriver driver(device.open(), watch);
+//   watch.made                                   // allocations, streams, events, graphs, modules, products so far
+
+#include <memory>
+#include <optional>
+
+#include "runtime/cuda/driver.h"
+
+namespace piper::test {
+
+struct Watch {
+  std::uint64_t made = 0;
+  std::optional<std::uint64_t> leaves = {};      // after the first question for free memory so many bytes of it are left, about
+  runtime::cuda::Driver* driver = nullptr;       // the one behind, while it lives
+};
+
+class WatchedDriver final : public runtime::cuda::Driver {
+ public:
+  using Status = runtime::cuda::Status;
+  using Stream = runtime::cuda::Stream;
+  using Event = runtime::cuda::Event;
+  using Module = runtime::cuda::Module;
+  using Function = runtime::cuda::Function;
+  using Product = runtime::cuda::Product;
+  using Graph = runtime::cuda::Graph;
+
+  WatchedDriver(std::unique_ptr<runtime::cuda::Driver> driver, Watch& watch);
+  ~WatchedDriver() override;
+
+  std::string device_name() const override { return driver_->device_name(); }
+  std::string text_of(Status status) const override { return driver_->text_of(status); }
+  Status free_bytes(std::uint64_t* bytes) override;
+  Status allocate(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate(bytes, to)); }
+  Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate_host(bytes, to)); }
+  Status create_stream(bool high_priority, Stream* made) override { return count(driver_->create_stream(high_priority, made)); }
+  Status create_event(Event* made) override { return count(driver_->create_event(made)); }
+  Status create_timer(Event* made) override { return count(driver_->create_timer(made)); }
+  Status record(Event event, Stream stream) override { return driver_->record(event, stream); }
+  Status wait(Stream stream, Event event) override { return driver_->wait(stream, event); }
+  Status query(Event event) override { return driver_->query(event); }
+  Status elapsed(Event from, Event to, double* seconds) override { return driver_->elapsed(from, to, seconds); }
+  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override { return driver_->copy(stream, to, from, bytes); }
+  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override { return driver_->fill(stream, to, byte, bytes); }
+  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override { return driver_->write(stream, to, value); }
+  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
+    return driver_->launch(stream, function, blocks, threads, arguments);
+  }
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override { return driver_->multiply(stream, product, a, b, c, workspace); }
+  Status begin_capture(Stream stream) override { return driver_->begin_capture(stream); }
+  Status end_capture(Stream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
+  Status launch_graph(Stream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }
+  void abandon() override { driver_->abandon(); }
+  Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
+  Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override {
+    return count(driver_->plan_product(call, adds, most_workspace, made, workspace));
+  }
+
+ private:
+  Status count(Status status) {
+    ++watch_.made;
+    return status;
+  }
+
+  const std::unique_ptr<runtime::cuda::Driver> driver_;
+  Watch& watch_;
+};
+
+}  // namespace piper::test
