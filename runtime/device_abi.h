@@ -15,6 +15,9 @@
 extern "C" {
 #endif
 
+/* One number of bf16 in memory, of runtime/kernel_math.h: here only pointed to. */
+struct piper_bf16;
+
 /* What a check of indices refuses: a number outside [0, bound) that is not `ignore`, where `masked`. */
 typedef struct PiperCheck {
   PiperPlace where;

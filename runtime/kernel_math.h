@@ -10,8 +10,10 @@
 
 #ifdef __CUDACC__
 #define PIPER_MATH [[maybe_unused]] __device__ static __forceinline__
+#define PIPER_MEMBER __device__ __forceinline__
 #else
 #define PIPER_MATH [[maybe_unused]] static inline __attribute__((always_inline))
+#define PIPER_MEMBER [[gnu::always_inline]] inline
 #endif
 
 typedef unsigned int piper_u32;
@@ -47,8 +49,15 @@ PIPER_MATH double piper_copysign(double x, double sign) {
 
 PIPER_MATH piper_u32 piper_bf16_bits(float x) {
   const piper_u32 bits = piper_bits(x);
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
+  /* One instruction in place of four, but every NaN is 0x7fff to it. */
+  unsigned short rounded;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded) : "f"(x));
+  return x != x ? (bits | 0x400000u) >> 16 : rounded;
+#else
   const piper_u32 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   return ((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : rounded) >> 16;
+#endif
 }
 /* The nearest number that bf16 has. */
 PIPER_MATH float piper_round_bf16(float x) { return piper_from_bits(piper_bf16_bits(x) << 16); }
@@ -56,11 +65,9 @@ PIPER_MATH float piper_round_bf16(float x) { return piper_from_bits(piper_bf16_b
 /* One in memory. Arithmetic is that of float. */
 struct piper_bf16 {
   unsigned short bits;
-#ifndef __CUDACC__
   piper_bf16() = default;
-  [[gnu::always_inline]] inline piper_bf16(float x) : bits((unsigned short)piper_bf16_bits(x)) {}
-  [[gnu::always_inline]] inline operator float() const { return piper_from_bits((piper_u32)bits << 16); }
-#endif
+  PIPER_MEMBER piper_bf16(float x) : bits((unsigned short)piper_bf16_bits(x)) {}
+  PIPER_MEMBER operator float() const { return piper_from_bits((piper_u32)bits << 16); }
 };
 
 template <class T> PIPER_MATH T piper_max(T a, T b) { return a >= b ? a : b; }

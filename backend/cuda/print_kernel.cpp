@@ -177,7 +177,7 @@ void CudaPrinter::vector_of(const Range& pass) {
     for (std::size_t i = pass.first; i < pass.second; ++i) statement(i);
     return;
   }
-  const auto type = [&](const Statement& s) { return "piper_piece<" + c_type(s.dtype) + ", " + number(vector_) + ">"; };
+  const auto type = [&](const Statement& s) { return "piper_piece<" + c_type(body_.buffers[s.access.buffer].dtype) + ", " + number(vector_) + ">"; };
   for (std::size_t i = pass.first; i < pass.second; ++i) {
     const Statement& s = statements[i];
     if (!in_piece(s)) continue;

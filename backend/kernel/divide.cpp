@@ -436,8 +436,12 @@ class Division {
     lanes.count = 1;
     lanes.whole_row = true;
     if (kernel.form == Form::rows || kernel.form == Form::elements) {
-      const bool narrow = std::any_of(kernel.statements.begin(), kernel.statements.end(), [&](const Statement& s) { return s.dtype == DType::f32 && in_one_piece(kernel, s, 1); });
-      for (lanes.vector = narrow ? 4 : 2; lanes.vector > 1; lanes.vector /= 2) {
+      // As many as make 16 bytes of the narrowest.
+      std::size_t bytes = 8;
+      for (const Statement& s : kernel.statements) {
+        if (in_one_piece(kernel, s, 1)) bytes = std::min(bytes, tensor::dtype_bytes(buffers_.at(s.access.buffer).dtype));
+      }
+      for (lanes.vector = static_cast<std::int32_t>(16 / bytes); lanes.vector > 1; lanes.vector /= 2) {
         const auto piece = [&](const Statement& s) { return in_one_piece(kernel, s, lanes.vector); };
         if (kernel.columns.back() % lanes.vector == 0 && std::any_of(kernel.statements.begin(), kernel.statements.end(), piece)) break;
       }

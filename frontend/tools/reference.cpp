@@ -250,8 +250,9 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
     tell(last, "unsplit", dtype, "3 steps in " + dtype + " against the unsplit step in f64 on one device (bound " + scientific(kReferenceBoundNarrow) + ", relative; not of parameters):", kReferenceBoundNarrow);
   }
   if (last.ended == runtime::Ended::finished && cuda != nullptr) {
-    const bool f64 = subject.lowered.strategy.settings.dtype == tensor::DType::f64;
-    const double bound = f64 ? kReferenceBound : kReferenceBoundF32;
+    const tensor::DType own = subject.lowered.strategy.settings.dtype;
+    const bool f64 = own == tensor::DType::f64;
+    const double bound = f64 ? kReferenceBound : tensor::is_narrow(own) ? kReferenceBoundNarrow : kReferenceBoundF32;
     last = against_cpu(session, subject, options, interrupt, *cuda, f64);
     tell(last, "cpu", dtype, "3 steps in " + dtype + " on " + cuda->name + " against the same program on the CPU (bound " + scientific(bound) + ", relative" + (f64 ? "" : "; not of parameters") + "):", bound);
   } else if (last.ended == runtime::Ended::finished) {

@@ -29,16 +29,6 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
   };
 }
 
-std::optional<Session::Subject> Session::subject(const std::string& name, bool train_only) {
-  std::optional<Subject> found = compilation_.subject(name, train_only, sink_);
-  if (!found || arguments_.device != "cuda") return found;
-  const directive::Settings& settings = found->lowered.strategy.settings;
-  if (!tensor::is_narrow(settings.dtype)) return found;
-  sink_.report(Code::cuda_lacks_dtype, settings.loc, "kernels for CUDA know no `{}` yet", tensor::dtype_name(settings.dtype))
-      .hint("leave `--device cuda` out: on the CPU it is known; or write `dtype: f32`");
-  return std::nullopt;
-}
-
 std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only, std::optional<bool> for_cuda) {
   return compilation_.compile(subject, {level, forward_only, print_after(), for_cuda.value_or(arguments_.device == "cuda")}, sink_);
 }

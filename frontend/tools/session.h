@@ -32,8 +32,7 @@ class Session {
   /// What the service does, with the diagnostics of this command.
   bool open(const std::string& input) { return compilation_.open(input, sink_); }
   std::list<Subject> subjects(const std::string& name) { return compilation_.subjects(name, sink_); }
-  /// Refused where `--device` does not know its element type.
-  std::optional<Subject> subject(const std::string& name, bool train_only);
+  std::optional<Subject> subject(const std::string& name, bool train_only) { return compilation_.subject(name, train_only, sink_); }
   std::optional<Subject> relower(const Subject& subject, tensor::DType dtype) { return compilation_.relower(subject, dtype, sink_); }
   /// Compiles up to `level`; prints DAGs for --print-after.
   std::optional<dag::Dag> compile(Subject& subject, dag::Level level, bool forward_only = false, std::optional<bool> for_cuda = {});

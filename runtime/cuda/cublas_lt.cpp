@@ -9,7 +9,7 @@ namespace piper::runtime::cuda {
 namespace {
 
 // Numbers of cublasLt.h and library_types.h.
-constexpr int kReal32 = 0, kReal64 = 1;                            // CUDA_R_32F, CUDA_R_64F
+constexpr int kReal32 = 0, kReal64 = 1, kBrain16 = 14;             // CUDA_R_32F, CUDA_R_64F, CUDA_R_16BF
 constexpr int kCompute32 = 68, kCompute64 = 70;                    // CUBLAS_COMPUTE_32F: no TF32; CUBLAS_COMPUTE_64F
 constexpr int kTransposeA = 3, kTransposeB = 4;                    // CUBLASLT_MATMUL_DESC_TRANSA, _TRANSB
 constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
@@ -113,12 +113,13 @@ int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t most_workspac
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
   plan.f64 = call.dtype == PIPER_F64;
   plan.adds = adds;
-  const int type = plan.f64 ? kReal64 : kReal32;
-  int status = lt.create_call(&plan.call, plan.f64 ? kCompute64 : kCompute32, type);
+  // Products of bf16 are added up in f32 and stay so.
+  const int sums = plan.f64 ? kReal64 : kReal32, operands = call.dtype == PIPER_BF16 ? kBrain16 : sums;
+  int status = lt.create_call(&plan.call, plan.f64 ? kCompute64 : kCompute32, sums);
   const auto then = [&](auto&& next) {
     if (status == 0) status = next();
   };
-  const auto layout = [&](void** to, std::int64_t rows, std::int64_t columns) {
+  const auto layout = [&](void** to, int type, std::int64_t rows, std::int64_t columns) {
     then([&] { return lt.create_layout(to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows); });
     const auto count = static_cast<std::int32_t>(call.batch);
     const std::int64_t stride = rows * columns;
@@ -126,9 +127,9 @@ int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t most_workspac
     then([&] { return lt.set_layout(*to, kBatchStride, &stride, sizeof stride); });
   };
   // b is stored [k][n], or [n][k]: n x k in columns, or its transpose. Likewise a.
-  layout(&plan.a, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
-  layout(&plan.b, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
-  layout(&plan.c, call.n, call.m);
+  layout(&plan.a, operands, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
+  layout(&plan.b, operands, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
+  layout(&plan.c, sums, call.n, call.m);
   if (call.transpose_b != 0) then([&] { return lt.set_call(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
   if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
   void* preference = nullptr;

@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) piper_count(const int64_t* 
 template <class T> PIPER_DEVICE void piper_sum_members(const T* const* in, uint32_t num_in, T* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
   for (uint64_t i = (uint64_t)blockIdx.x * 256 + threadIdx.x; i < elements; i += stride) {
     T sum = in[0][i];
-    for (uint32_t m = 1; m < num_in; ++m) sum += in[m][i];
-    for (uint32_t m = 0; m < num_out; ++m) out[m][i] = adds ? out[m][i] + sum : sum;
+    for (uint32_t m = 1; m < num_in; ++m) sum = sum + in[m][i];
+    for (uint32_t m = 0; m < num_out; ++m) out[m][i] = adds ? (T)(out[m][i] + sum) : sum;
   }
 }
 extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_f32(const float* const* in, uint32_t num_in, float* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
@@ -52,22 +52,25 @@ extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_f32(const float* 
 extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_f64(const double* const* in, uint32_t num_in, double* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
+extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_bf16(const piper_bf16* const* in, uint32_t num_in, piper_bf16* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
+  piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
+}
 extern "C" __global__ void __launch_bounds__(256, 2) piper_sum_i64(const int64_t* const* in, uint32_t num_in, int64_t* const* out, uint32_t num_out, uint64_t elements, uint64_t stride, uint32_t adds) {
   piper_sum_members(in, num_in, out, num_out, elements, stride, adds);
 }
 
 /* ---- attention: exact, deterministic, a warp per row; no library's speed --------------------------------------------------------
  *
- * Layouts are those of PiperAttend (runtime/abi.h). Scores are computed again wherever they are needed, 32 keys or queries at once. */
+ * Layouts are those of PiperAttend (runtime/abi.h). T is the element in memory, S what is added up, which is float for piper_bf16. Scores are computed again wherever they are needed, 32 keys or queries at once. */
 struct piper_attend_sizes {
   int64_t batch, seq, keys, heads, kv_heads, width, value_width;
   double scale;
   uint32_t causal;
 };
 
-template <class T> PIPER_DEVICE T piper_dot(const T* a, const T* b, int64_t n) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+template <class S, class T> PIPER_DEVICE S piper_dot(const T* a, const T* b, int64_t n) {
+  S sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += (S)a[i] * (S)b[i];
   return sum;
 }
 /* Query s sees the keys before this one. */
@@ -78,7 +81,7 @@ PIPER_DEVICE int64_t piper_keys_seen(const piper_attend_sizes& z, int64_t s) {
 }
 
 /* Block (batch, head, query): out and lse. */
-template <class T> PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, const T* k, const T* v, T* out, T* lse, T* weights) {
+template <class S, class T> PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& z, const T* q, const T* k, const T* v, T* out, S* lse, S* weights) {
   const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads, b = blockIdx.x / z.seq / z.heads;
   const int64_t g = h / (z.heads / z.kv_heads), end = piper_keys_seen(z, s);
   const int lane = threadIdx.x;
@@ -86,69 +89,68 @@ template <class T> PIPER_DEVICE void piper_attend_row(const piper_attend_sizes& 
   const T* const key = k + (b * z.keys * z.kv_heads + g) * z.width;
   const T* const value = v + (b * z.keys * z.kv_heads + g) * z.value_width;
   T* const row = out + ((b * z.seq + s) * z.heads + h) * z.value_width;
-  const T scale = (T)z.scale;
-  T largest = -piper_infinity((T)0);
-  for (int64_t t = lane; t < end; t += 32) largest = piper_max(largest, scale * piper_dot(query, key + t * z.kv_heads * z.width, z.width));
+  const S scale = (S)z.scale;
+  S largest = -piper_infinity((S)0);
+  for (int64_t t = lane; t < end; t += 32) largest = piper_max(largest, scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width));
   largest = piper_join_warp<piper_largest, 32>(largest);
-  T sum = 0;
-  for (int64_t t = lane; t < end; t += 32) sum += piper_exp(scale * piper_dot(query, key + t * z.kv_heads * z.width, z.width) - largest);
+  S sum = 0;
+  for (int64_t t = lane; t < end; t += 32) sum += piper_exp(scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width) - largest);
   sum = piper_join_warp<piper_sum, 32>(sum);
   if (lane == 0) lse[(b * z.heads + h) * z.seq + s] = largest + piper_log(sum);
   for (int64_t u0 = 0; u0 < z.value_width; u0 += 32) {
     const int64_t u = u0 + lane;
-    T total = 0;
+    S total = 0;
     for (int64_t t0 = 0; t0 < end; t0 += 32) {
       const int64_t t = t0 + lane;
       __syncthreads();
-      weights[lane] = t < end ? piper_exp(scale * piper_dot(query, key + t * z.kv_heads * z.width, z.width) - largest) / sum : (T)0;
+      weights[lane] = t < end ? piper_exp(scale * piper_dot<S>(query, key + t * z.kv_heads * z.width, z.width) - largest) / sum : (S)0;
       __syncthreads();
       const int64_t last = end - t0 < 32 ? end - t0 : 32;
       if (u < z.value_width) {
-        for (int64_t i = 0; i < last; ++i) total += weights[i] * value[(t0 + i) * z.kv_heads * z.value_width + u];
+        for (int64_t i = 0; i < last; ++i) total += weights[i] * (S)value[(t0 + i) * z.kv_heads * z.value_width + u];
       }
     }
-    if (u < z.value_width) row[u] = total;
+    if (u < z.value_width) row[u] = (T)total;
   }
 }
 
-#define PIPER_MEMBER __device__ __forceinline__
-
 /* A query's row of the output times that of its gradient, where its weights and their gradients are needed. */
-template <class T> struct piper_attend_of {
+template <class S, class T> struct piper_attend_of {
   const piper_attend_sizes& z;
-  const T *q, *k, *v, *out, *lse, *dout;
+  const T *q, *k, *v, *out, *dout;
+  const S* lse;
   int64_t b;
-  PIPER_MEMBER T inner(int64_t s, int64_t h) const {
+  PIPER_MEMBER S inner(int64_t s, int64_t h) const {
     const int64_t at = ((b * z.seq + s) * z.heads + h) * z.value_width;
-    return piper_dot(out + at, dout + at, z.value_width);
+    return piper_dot<S>(out + at, dout + at, z.value_width);
   }
   /* The weight of key t for query s of head h, and the change of its score times the scale. */
-  PIPER_MEMBER void weigh(int64_t s, int64_t h, int64_t t, T inner, T* weight, T* change) const {
+  PIPER_MEMBER void weigh(int64_t s, int64_t h, int64_t t, S inner, S* weight, S* change) const {
     const int64_t g = h / (z.heads / z.kv_heads), query = (b * z.seq + s) * z.heads + h, key = (b * z.keys + t) * z.kv_heads + g;
-    const T score = (T)z.scale * piper_dot(q + query * z.width, k + key * z.width, z.width);
+    const S score = (S)z.scale * piper_dot<S>(q + query * z.width, k + key * z.width, z.width);
     *weight = piper_exp(score - lse[(b * z.heads + h) * z.seq + s]);
-    *change = *weight * (piper_dot(dout + query * z.value_width, v + key * z.value_width, z.value_width) - inner) * (T)z.scale;
+    *change = *weight * (piper_dot<S>(dout + query * z.value_width, v + key * z.value_width, z.value_width) - inner) * (S)z.scale;
   }
 };
 
 /* Block (batch, head, query): dq. */
-template <class T> PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<T>& of, int64_t h, int64_t s, T* dq, T* changes) {
+template <class S, class T> PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<S, T>& of, int64_t h, int64_t s, T* dq, S* changes) {
   const piper_attend_sizes& z = of.z;
   const int64_t g = h / (z.heads / z.kv_heads), end = piper_keys_seen(z, s);
   const int lane = threadIdx.x;
-  const T inner = of.inner(s, h);
+  const S inner = of.inner(s, h);
   for (int64_t u0 = 0; u0 < z.width; u0 += 32) {
     const int64_t u = u0 + lane;
-    T total = 0;
+    S total = 0;
     for (int64_t t0 = 0; t0 < end; t0 += 32) {
-      T weight = 0, change = 0;
+      S weight = 0, change = 0;
       if (t0 + lane < end) of.weigh(s, h, t0 + lane, inner, &weight, &change);
       __syncthreads();
       changes[lane] = change;
       __syncthreads();
       const int64_t last = end - t0 < 32 ? end - t0 : 32;
       if (u < z.width) {
-        for (int64_t i = 0; i < last; ++i) total += changes[i] * of.k[((of.b * z.keys + t0 + i) * z.kv_heads + g) * z.width + u];
+        for (int64_t i = 0; i < last; ++i) total += changes[i] * (S)of.k[((of.b * z.keys + t0 + i) * z.kv_heads + g) * z.width + u];
       }
     }
     if (u < z.width) dq[((of.b * z.seq + s) * z.heads + h) * z.width + u] = total;
@@ -156,17 +158,17 @@ template <class T> PIPER_DEVICE void piper_attend_dq_row(const piper_attend_of<T
 }
 
 /* Block (batch, key head, key): dk and dv, from the queries that see the key, head after head of the group. */
-template <class T> PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<T>& of, int64_t g, int64_t t, T* dk, T* dv, T* changes, T* weights) {
+template <class S, class T> PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<S, T>& of, int64_t g, int64_t t, T* dk, T* dv, S* changes, S* weights) {
   const piper_attend_sizes& z = of.z;
   const int64_t group = z.heads / z.kv_heads, most = z.width > z.value_width ? z.width : z.value_width;
   const int64_t behind = t - (z.keys - z.seq), first = !z.causal || behind < 0 ? 0 : behind;
   const int lane = threadIdx.x;
   for (int64_t u0 = 0; u0 < most; u0 += 32) {
     const int64_t u = u0 + lane;
-    T to_key = 0, to_value = 0;
+    S to_key = 0, to_value = 0;
     for (int64_t h = g * group; h < (g + 1) * group; ++h) {
       for (int64_t s0 = first; s0 < z.seq; s0 += 32) {
-        T weight = 0, change = 0;
+        S weight = 0, change = 0;
         if (s0 + lane < z.seq) of.weigh(s0 + lane, h, t, of.inner(s0 + lane, h), &weight, &change);
         __syncthreads();
         changes[lane] = change;
@@ -175,8 +177,8 @@ template <class T> PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<
         const int64_t last = z.seq - s0 < 32 ? z.seq - s0 : 32;
         for (int64_t i = 0; i < last; ++i) {
           const int64_t query = (of.b * z.seq + s0 + i) * z.heads + h;
-          if (u < z.width) to_key += changes[i] * of.q[query * z.width + u];
-          if (u < z.value_width) to_value += weights[i] * of.dout[query * z.value_width + u];
+          if (u < z.width) to_key += changes[i] * (S)of.q[query * z.width + u];
+          if (u < z.value_width) to_value += weights[i] * (S)of.dout[query * z.value_width + u];
         }
       }
     }
@@ -186,22 +188,23 @@ template <class T> PIPER_DEVICE void piper_attend_dkv_row(const piper_attend_of<
   }
 }
 
-#define PIPER_ATTENTION(suffix, T)                                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, T* out, T* lse) { \
-    __shared__ T weights[32];                                                                                                                                  \
+#define PIPER_ATTENTION(suffix, T, S)                                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, T* out, S* lse) { \
+    __shared__ S weights[32];                                                                                                                                  \
     piper_attend_row(z, q, k, v, out, lse, weights);                                                                                                           \
   }                                                                                                                                                            \
   extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_dq_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, const T* out,  \
-                                                                                const T* lse, const T* dout, T* dq) {                                          \
-    __shared__ T changes[32];                                                                                                                                  \
+                                                                                const S* lse, const T* dout, T* dq) {                                          \
+    __shared__ S changes[32];                                                                                                                                  \
     const int64_t s = blockIdx.x % z.seq, h = blockIdx.x / z.seq % z.heads, b = blockIdx.x / z.seq / z.heads;                                                  \
-    piper_attend_dq_row(piper_attend_of<T>{z, q, k, v, out, lse, dout, b}, h, s, dq, changes);                                                                 \
+    piper_attend_dq_row(piper_attend_of<S, T>{z, q, k, v, out, dout, lse, b}, h, s, dq, changes);                                                              \
   }                                                                                                                                                            \
   extern "C" __global__ void __launch_bounds__(32, 16) piper_attend_dkv_##suffix(const piper_attend_sizes z, const T* q, const T* k, const T* v, const T* out, \
-                                                                                 const T* lse, const T* dout, T* dk, T* dv) {                                  \
-    __shared__ T changes[32], weights[32];                                                                                                                     \
+                                                                                 const S* lse, const T* dout, T* dk, T* dv) {                                  \
+    __shared__ S changes[32], weights[32];                                                                                                                     \
     const int64_t g = blockIdx.x % z.kv_heads, t = blockIdx.x / z.kv_heads % z.keys, b = blockIdx.x / z.kv_heads / z.keys;                                     \
-    piper_attend_dkv_row(piper_attend_of<T>{z, q, k, v, out, lse, dout, b}, g, t, dk, dv, changes, weights);                                                   \
+    piper_attend_dkv_row(piper_attend_of<S, T>{z, q, k, v, out, dout, lse, b}, g, t, dk, dv, changes, weights);                                                \
   }
-PIPER_ATTENTION(f32, float)
-PIPER_ATTENTION(f64, double)
+PIPER_ATTENTION(f32, float, float)
+PIPER_ATTENTION(f64, double, double)
+PIPER_ATTENTION(bf16, piper_bf16, float)

@@ -105,8 +105,7 @@ struct Finding {
 /// Kernels of the runtime's own.
 struct OwnKernels {
   Function advance = nullptr, check = nullptr, count = nullptr;
-  Function sums[3] = {};  // by PiperDType
-  Function attend[2] = {}, attend_dq[2] = {}, attend_dkv[2] = {};  // by PiperDType
+  std::map<std::uint32_t, Function> sums, attend, attend_dq, attend_dkv;  // by PiperDType
 };
 
 struct Gpu {

@@ -95,7 +95,7 @@ int call_attend(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint3
   const AttendSizes sizes(*call);
   const void* const arguments[] = {&sizes, &q, &k, &v, &out, &lse};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
-  const auto attend = [&] { return launch(rank, queue, action, rank.gpu->kernels.attend[call->dtype], queries, kWarp, arguments); };
+  const auto attend = [&] { return launch(rank, queue, action, rank.gpu->kernels.attend.at(call->dtype), queries, kWarp, arguments); };
   return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
 
@@ -108,7 +108,7 @@ int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t queue, std::
   const void* const of_keys[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dk, &dv};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq), keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
   const auto attend = [&] {
-    return launch(rank, queue, action, kernels.attend_dq[call->dtype], queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv[call->dtype], keys, kWarp, of_keys);
+    return launch(rank, queue, action, kernels.attend_dq.at(call->dtype), queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv.at(call->dtype), keys, kWarp, of_keys);
   };
   return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }

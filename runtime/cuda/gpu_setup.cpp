@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/cuda/gpu.h"
+#include "runtime/dtypes.h"
 #include "runtime/executor/state.h"
 
 namespace piper::runtime::cuda {
@@ -55,22 +56,17 @@ class SetUp {
       modules_.push_back(module);
     }
     OwnKernels& own = gpu_.kernels;
-    const std::pair<Function*, const char*> names[] = {{&own.check, "piper_check"},
-                                                       {&own.count, "piper_count"},
-                                                       {&own.advance, "piper_advance"},
-                                                       {&own.sums[PIPER_F32], "piper_sum_f32"},
-                                                       {&own.sums[PIPER_F64], "piper_sum_f64"},
-                                                       {&own.sums[PIPER_I64], "piper_sum_i64"},
-                                                       {&own.attend[PIPER_F32], "piper_attend_f32"},
-                                                       {&own.attend[PIPER_F64], "piper_attend_f64"},
-                                                       {&own.attend_dq[PIPER_F32], "piper_attend_dq_f32"},
-                                                       {&own.attend_dq[PIPER_F64], "piper_attend_dq_f64"},
-                                                       {&own.attend_dkv[PIPER_F32], "piper_attend_dkv_f32"},
-                                                       {&own.attend_dkv[PIPER_F64], "piper_attend_dkv_f64"}};
-    return std::all_of(std::begin(names), std::end(names), [&](const auto& each) { return find(each.second, *each.first); });
+    if (!find("piper_check", own.check) || !find("piper_count", own.count) || !find("piper_advance", own.advance)) return false;
+    for (const std::uint32_t dtype : {PIPER_F64, PIPER_F32, PIPER_I64, PIPER_BF16}) {
+      const std::string suffix = std::string("_") + dtype_name(dtype);
+      if (!find("piper_sum" + suffix, own.sums[dtype])) return false;
+      if (dtype == PIPER_I64) continue;
+      if (!find("piper_attend" + suffix, own.attend[dtype]) || !find("piper_attend_dq" + suffix, own.attend_dq[dtype]) || !find("piper_attend_dkv" + suffix, own.attend_dkv[dtype])) return false;
+    }
+    return true;
   }
 
-  bool find(const char* name, Function& function) {
+  bool find(const std::string& name, Function& function) {
     const auto known = functions_.find(name);
     if (known != functions_.end()) {
       function = known->second;
@@ -78,12 +74,12 @@ class SetUp {
     }
     Status status = kNotReady;
     for (const Module module : modules_) {
-      status = driver_.find(module, name, &function);
+      status = driver_.find(module, name.c_str(), &function);
       if (status != kSuccess) continue;
       functions_[name] = function;
       return true;
     }
-    gpu_.failure = Failure{.code = kCudaCallFailed, .message = "`cuModuleGetFunction` does not find the kernel `" + std::string(name) + "`: " + driver_.text_of(status)};
+    gpu_.failure = Failure{.code = kCudaCallFailed, .message = "`cuModuleGetFunction` does not find the kernel `" + name + "`: " + driver_.text_of(status)};
     return false;
   }
 
@@ -206,7 +202,7 @@ class SetUp {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
     std::vector<unsigned char> state(program.state_bytes);
-    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data(), nullptr);  // no narrow parameters here, so no masters on the host
+    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data(), rank.host);
     return gpu_.upload(rank, rank.arena, state.data(), state.size());
   }
 

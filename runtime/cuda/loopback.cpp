@@ -151,7 +151,7 @@ int Loopback::move(Meeting& meeting) {
     const void *const in = sum.table, *const out = sum.table + sum.in.size() * sizeof(void*);
     const auto num_in = static_cast<std::uint32_t>(sum.in.size()), num_out = static_cast<std::uint32_t>(sum.out.size());
     const void* const arguments[] = {&in, &num_in, &out, &num_out, &sum.elements, &stride, &sum.adds};
-    if (!done(driver.launch(stream, gpu_.kernels.sums[sum.dtype], blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
+    if (!done(driver.launch(stream, gpu_.kernels.sums.at(sum.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
   }
   if (!done(driver.record(meeting.done, stream), "cuEventRecord")) return 1;
   for (const Member& member : meeting.members) {

@@ -272,7 +272,7 @@ int NcclExchange::arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t actio
     const std::uint64_t blocks = std::min((adds.elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
     const void *const in = adds.table, *const out = adds.table + sizeof(void*);
     const void* const arguments[] = {&in, &kOne, &out, &kOne, &adds.elements, &stride, &kOne};
-    if (!done(gpu_.driver->launch(stream, gpu_.kernels.sums[adds.dtype], blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
+    if (!done(gpu_.driver->launch(stream, gpu_.kernels.sums.at(adds.dtype), blocks, kThreads, arguments), "cuLaunchKernel")) return 1;
   }
   return gpu_.end_action(rank, queue, action);
 }

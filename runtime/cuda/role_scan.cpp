@@ -36,7 +36,7 @@ struct Scanner {
     return 0;
   }
   int product(const PiperGemm& call, bool adds) {
-    if (call.dtype != PIPER_F32 && call.dtype != PIPER_F64) return refuse("a matrix product has an unknown dtype");
+    if (call.dtype == PIPER_I64 || dtype_name(call.dtype) == nullptr) return refuse("a matrix product has an unknown dtype");
     for (const ScannedProduct& known : scan.products) {
       if (known.adds == adds && fields(known.call) == fields(call)) return 0;
     }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backend/cuda/launch.h"
+#include "runtime/kernel_math.h"
 #include "tests/backend/kernel_runs.h"
 #include "tests/support/op_cases.h"
 
@@ -52,14 +53,17 @@ class Blocks {
         for (std::int64_t e = 0; e < operands[i].elements(); ++e) array.data.push_back(static_cast<double>(random.below(static_cast<std::uint64_t>(classes))));
       } else {
         array = random_array(operands[i], random);
-        for (double& number : array.data) number = static_cast<float>(number);
+        const bool narrow = tensor::is_narrow(operands[i].dtype);
+        for (double& number : array.data) number = narrow ? piper_round_bf16(static_cast<float>(number)) : static_cast<float>(number);
       }
       inputs.push_back(std::move(array));
     }
     const std::vector<ValueId> outputs = build(graph, leaves);
+    const bool narrow = std::any_of(operands.begin(), operands.end(), [](const Type& type) { return tensor::is_narrow(type.dtype); });
     for (const bool adds : {false, true}) {
       dag::Body body = make_body(graph, outputs, "blocks");
-      for (auto& port : body.outputs) port.kind = adds ? dag::PortKind::grad : dag::PortKind::data;
+      // Gradients are wide.
+      for (auto& port : body.outputs) port.kind = adds && !tensor::is_narrow(graph.type(port.value).dtype) ? dag::PortKind::grad : dag::PortKind::data;
       const backend::KernelBody kernels = backend::build_kernels(body, Target::cuda);
       for (const auto& step : kernels.steps) {
         const auto* kernel = std::get_if<backend::Kernel>(&step);
@@ -69,7 +73,9 @@ class Blocks {
         vectors.insert(kernel->lanes.vector);
         most_blocks = std::max(most_blocks, backend::cuda::launch_of(*kernel).blocks);
       }
-      runs.add(what, std::move(body), inputs, std::vector<std::uint8_t>(outputs.size(), adds ? 1 : 0), 1e-3);
+      std::vector<std::uint8_t> accumulates;
+      for (const auto& port : body.outputs) accumulates.push_back(port.kind == dag::PortKind::grad ? 1 : 0);
+      runs.add(what, std::move(body), inputs, accumulates, narrow ? 0x1p-6 : 1e-3);
     }
   }
 
@@ -83,7 +89,7 @@ class Blocks {
 
 TEST(KernelBlocks, EveryFormOnTheHost) {
   Blocks b;
-  for (const DType dtype : {DType::f32, DType::f64}) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
     const auto rows = [&](std::int64_t n, std::int64_t columns) { return b.type({{"row", n}, {"column", columns}}, dtype); };
     for (const std::int64_t columns : {1, 7, 48, 200, 515, 4096}) {
       b.add("softmax", {rows(3, columns)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::softmax, {x[0]}, b.along({"column"}))}; });
@@ -117,12 +123,12 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
     });
     b.add("scatter", {b.type({{"place", 300}}, DType::i64), b.type({{"place", 300}, {"column", 70}}, dtype)}, 13, [&](auto& g, const auto& x) {
       Attrs attrs;
-      attrs.shape = b.type({{"class", 13}, {"column", 70}}, dtype);
+      attrs.shape = b.type({{"class", 13}, {"column", 70}}, tensor::wide(dtype));
       return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
     });
     b.add("scatter of numbers", {b.type({{"i", 9}, {"j", 11}}, DType::i64), b.type({{"i", 9}, {"j", 11}}, dtype)}, 5, [&](auto& g, const auto& x) {
       Attrs attrs;
-      attrs.shape = b.type({{"class", 5}}, dtype);
+      attrs.shape = b.type({{"class", 5}}, tensor::wide(dtype));
       return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
     });
     for (const std::int64_t n : {1, 1001, 4100}) {
@@ -136,7 +142,7 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
     EXPECT_TRUE(b.forms.contains(kind)) << static_cast<int>(kind.first) << " " << kind.second;
   }
   EXPECT_TRUE(b.lanes.contains(1) && b.lanes.contains(32) && b.lanes.contains(64) && *b.lanes.rbegin() >= 512);
-  EXPECT_EQ(b.vectors, (std::set<std::int32_t>{1, 2, 4}));
+  EXPECT_EQ(b.vectors, (std::set<std::int32_t>{1, 2, 4, 8}));
   EXPECT_GT(b.most_blocks, 8);
   b.runs.check("-O1 -march=native");
 }

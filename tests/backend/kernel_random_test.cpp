@@ -319,7 +319,7 @@ TEST_P(KernelRandom, Graphs) {
   Context context;
   KernelRuns runs(GetParam());
   for_each_case(60, [&](Random& random) {
-    const bool narrow = GetParam() == backend::Target::cpu && random.chance(0.25);
+    const bool narrow = random.chance(0.25);
     RandomGraph graph(context, random, narrow ? DType::bf16 : random.chance(0.6) ? DType::f64 : DType::f32);
     graph.grow(static_cast<int>(random.between(2, 18)));
     graph.add_to(runs, "random graph " + std::to_string(runs.size()));

@@ -38,6 +38,10 @@ static_assert(CUDA_SUCCESS == 0 && CUDA_ERROR_OUT_OF_MEMORY == 2 && CUDA_ERROR_N
 static_assert(CUDA_ERROR_ILLEGAL_ADDRESS == 700 && CUDA_ERROR_LAUNCH_TIMEOUT == 702 && CUDA_ERROR_ASSERT == 710 && CUDA_ERROR_HARDWARE_STACK_ERROR == 714);
 static_assert(CUDA_ERROR_ILLEGAL_INSTRUCTION == 715 && CUDA_ERROR_MISALIGNED_ADDRESS == 716 && CUDA_ERROR_INVALID_ADDRESS_SPACE == 717 && CUDA_ERROR_INVALID_PC == 718);
 static_assert(CUDA_ERROR_LAUNCH_FAILED == 719 && CUDA_ERROR_EXTERNAL_DEVICE == 911);
+
+// Of products (runtime/cuda/cublas_lt.cpp).
+#include <library_types.h>
+static_assert(CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16BF == 14);
 )";
 
 TEST(CudaDeclarations, OfTheDriver) {

@@ -460,9 +460,10 @@ std::string build_host_image(const backend::cuda::KernelSet& kernels, const std:
 std::string build_own_host_image(const std::string& folder) {
   std::string text = "#include \"tests/cuda/host_shim.h\"\n#include \"backend/cuda/prelude.h\"\n#include \"runtime/kernel_math.h\"\n#include \"runtime/cuda/device_kernels.h\"\n"
                      "#include \"tests/cuda/host_call.h\"\n";
-  for (const char* name : {"piper_advance", "piper_sum_f32", "piper_sum_f64", "piper_sum_i64"}) text += host_kernel(name, false);
-  for (const char* name : {"piper_check", "piper_count", "piper_attend_f32", "piper_attend_f64", "piper_attend_dq_f32", "piper_attend_dq_f64", "piper_attend_dkv_f32", "piper_attend_dkv_f64"}) {
-    text += host_kernel(name, true);
+  text += host_kernel("piper_advance", false) + host_kernel("piper_check", true) + host_kernel("piper_count", true);
+  for (const std::string dtype : {"f64", "f32", "i64", "bf16"}) text += host_kernel("piper_sum_" + dtype, false);
+  for (const std::string dtype : {"f64", "f32", "bf16"}) {
+    for (const std::string kernel : {"piper_attend_", "piper_attend_dq_", "piper_attend_dkv_"}) text += host_kernel(kernel + dtype, true);
   }
   return build(text, "own_kernels", folder);
 }

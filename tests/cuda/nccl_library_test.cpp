@@ -147,7 +147,7 @@ Calls made_calls(const std::string& path, const Calls& planned) {
     std::istringstream words(line);
     std::string name, members, call, count, dtype;
     words >> name >> members >> call >> count >> dtype;
-    if (count == "1" && dtype == "f32") continue;  // before step 1: programs here are f64
+    if (count == "1" && dtype == "f32") continue;  // before step 1: programs here move no single f32
     const std::string& plan = planned[next++ % planned.size()];
     names.try_emplace(name, plan.substr(0, plan.find(' ')));
     calls.push_back(names[name] + " " + call + " " + count + " " + dtype);
@@ -201,8 +201,8 @@ bool get_through(const std::vector<std::vector<std::uint32_t>>& orders, const st
 
 class NcclLibrary : public testing::Test {
  protected:
-  static Planned plan(std::string what, const std::string& text, backend::cuda::KernelSet& kernels) {
-    Planned made{std::move(what), std::make_unique<CudaLaw>(text, tensor::DType::f64)};
+  static Planned plan(std::string what, const std::string& text, backend::cuda::KernelSet& kernels, tensor::DType dtype = tensor::DType::f64) {
+    Planned made{std::move(what) + " in " + std::string(tensor::dtype_name(dtype)), std::make_unique<CudaLaw>(text, dtype)};
     EXPECT_TRUE(job_of(made, kernels)) << made.what;
     return made;
   }
@@ -295,6 +295,11 @@ TEST_F(NcclLibrary, EveryScheduleIsThatOfOneGpu) {
   }
   for (const auto& [name, lines] : kNoisyLines) all.push_back(plan(name, noisy_source(lines), kernels));
   all.push_back(plan("apart", kApart, kernels));
+  // Parameters move in bf16, gradients in f32.
+  for (const auto& [name, lines] : kNoisyLines) all.push_back(plan(name, noisy_source(lines), kernels, tensor::DType::bf16));
+  for (const char* cut : {"zero: 2", "zero: 3, prefetch: 1"}) {
+    all.push_back(plan(std::string("gpt, ") + cut, gpt_source(library_cases().front(), cut), kernels, tensor::DType::bf16));
+  }
   const std::vector<std::string> images = {build_host_image(kernels, folder.path()), build_own_host_image(folder.path())};
   std::uint64_t seed = 1;
   Occurs occurs;

@@ -48,8 +48,11 @@ void expect_clean(const Compiled& made, const KernelSet& kernels, const std::str
 
 TEST_F(NvrtcTest, EveryProgram) {
   KernelSet kernels;  // those that several programs have are compiled once
-  for (const CudaProgram& program : cuda_programs()) add_all(kernels, program);
-  EXPECT_GT(kernels.list().size(), 40u);
+  for (const auto& dtype : {std::optional<tensor::DType>(), std::optional(tensor::DType::bf16)}) {
+    const std::size_t known = kernels.list().size();
+    for (const CudaProgram& program : cuda_programs(dtype)) add_all(kernels, program);
+    EXPECT_GT(kernels.list().size(), known + 40);
+  }
   std::vector<std::future<Compiled>> made;
   for (const char* architecture : kArchitectures) {
     made.push_back(std::async(std::launch::async, [&, architecture] { return nvrtc_->compile(kernels.source(), architecture); }));
@@ -62,7 +65,7 @@ TEST_F(NvrtcTest, TheRuntimesKernels) {
   for (const char* architecture : kArchitectures) {
     const Compiled made = nvrtc_->compile(backend::cuda::runtime_kernels_source(), architecture);
     ASSERT_TRUE(made.ok) << architecture << "\n" << made.log.substr(0, 4000);
-    EXPECT_EQ(made.kernels.size(), 12u);
+    EXPECT_EQ(made.kernels.size(), 16u);
     for (const auto& [name, kernel] : made.kernels) EXPECT_EQ(kernel.stack_bytes + kernel.spill_bytes, 0u) << architecture << ": " << name;
   }
 }

@@ -11,7 +11,7 @@
 
 namespace piper::test {
 
-CudaProgram cuda_program(const std::string& path) {
+CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype) {
   const source::RealFileSystem files;
   service::Compilation compilation(files);
   DiagnosticSink sink(compilation.context().locations);
@@ -22,6 +22,7 @@ CudaProgram cuda_program(const std::string& path) {
     return made;
   }
   auto subject = compilation.subject("", true, sink);
+  if (subject && dtype) subject = compilation.relower(*subject, *dtype, sink);
   EXPECT_TRUE(subject) << told();
   if (!subject) return made;
   service::CompileOptions options;
@@ -32,7 +33,7 @@ CudaProgram cuda_program(const std::string& path) {
   return made;
 }
 
-std::vector<CudaProgram> cuda_programs() {
+std::vector<CudaProgram> cuda_programs(std::optional<tensor::DType> dtype) {
   std::vector<std::string> paths;
   for (const char* folder : {"examples", "tests/cuda/testdata"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -43,7 +44,7 @@ std::vector<CudaProgram> cuda_programs() {
   }
   std::sort(paths.begin(), paths.end());
   std::vector<CudaProgram> programs;
-  for (const std::string& path : paths) programs.push_back(cuda_program(path));
+  for (const std::string& path : paths) programs.push_back(cuda_program(path, dtype));
   return programs;
 }
 

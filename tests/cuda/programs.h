@@ -2,6 +2,7 @@
 // Programs whose kernels are compiled: the examples, and one with the sizes of a large model.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,9 @@ struct CudaProgram {
   backend::ProgramSet programs;
 };
 
-/// Of every train in examples/, and of tests/cuda/testdata/*.pipe.
-std::vector<CudaProgram> cuda_programs();
+/// Of every train in examples/, and of tests/cuda/testdata/*.pipe. `dtype` takes the place of the train's own.
+std::vector<CudaProgram> cuda_programs(std::optional<tensor::DType> dtype = {});
 /// Of the only train of a file.
-CudaProgram cuda_program(const std::string& path);
+CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> dtype = {});
 
 }  // namespace piper::test

@@ -26,6 +26,8 @@ train tiny = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on pair {
 }
 )";
 
+const std::string kNarrowProgram = std::string(kProgram).replace(std::string(kProgram).find("    steps:"), 0, "    dtype:    bf16\n");
+
 Ended train_on_cuda(const HostOptions& host, std::vector<std::string> words = {}, std::map<std::string, std::string> environment = {}, const std::string& text = kProgram) {
   words.insert(words.end(), {"--device", "cuda"});
   HostMachine machine;
@@ -61,6 +63,10 @@ TEST(CudaTrain, IsComparedWithOneDeviceAndWithTheCpu) {
   EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
   EXPECT_NE(ended.out.find("3 steps in f64 against the unsplit step on one device (bound 1.0e-10"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("3 steps in f32 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-03"), std::string::npos) << ended.out;
+  const Ended narrow = train_on_cuda({}, {"--reference"}, {}, kNarrowProgram);
+  EXPECT_EQ(narrow.code, 0) << narrow.out << narrow.err;
+  EXPECT_NE(narrow.out.find("3 steps in bf16 against the unsplit step in f64 on one device (bound 1.0e-01"), std::string::npos) << narrow.out;
+  EXPECT_NE(narrow.out.find("3 steps in bf16 on the host's stand-in for a GPU against the same program on the CPU (bound 1.0e-01"), std::string::npos) << narrow.out;
   HostOptions deaf;
   deaf.deaf = true;
   const Ended differs = train_on_cuda(deaf, {"--reference"});
