@@ -110,7 +110,7 @@ std::string show_orders(const Session& session, const dag::Dag& dag, bool grid) 
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
 std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, const views::SimulationCosts& costs) {
-  if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag) : program_text(dag));
+  if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag, session.target()) : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
