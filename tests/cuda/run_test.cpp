@@ -20,6 +20,18 @@ decltype(LawRunOptions::executor) on_host(const std::vector<std::string>& images
   return executors_on(images, [options] { return std::make_unique<HostDriver>(options); });
 }
 
+/// Of a shape that LibTorch's kernels take.
+constexpr const char* kAttention = R"(use std.models.gpt
+use std.schedules.gpipe
+mesh cluster(pp: 2)
+train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
+    data:  synthetic(batch: 4, seq: 32, classes: 11)
+    optim: adamw(lr: 1e-2, eps: 1e-4)
+    steps: 3
+    gpipe(pp, 2)
+}
+)";
+
 /// Programs that share one object of kernels: a host compiler takes longer than the runs.
 class CudaRun : public testing::Test {
  protected:
@@ -38,6 +50,7 @@ class CudaRun : public testing::Test {
         library_.push_back(plan(each.call + ", " + zero, gpt_source(each, zero)));
       }
     }
+    attention_ = plan("attention", kAttention, tensor::DType::f32);
     for (const auto& [name, lines] : kNoisyLines) lines_.push_back(plan(name, noisy_source(lines)));
     images_ = {build_host_image(*kernels_, folder_->path()), build_own_host_image(folder_->path())};
   }
@@ -45,6 +58,7 @@ class CudaRun : public testing::Test {
     library_.clear();
     lines_.clear();
     mlp_ = {};
+    attention_ = {};
     kernels_.reset();
     folder_.reset();
   }
@@ -71,9 +85,22 @@ class CudaRun : public testing::Test {
   static inline std::unique_ptr<TemporaryFolder> folder_;
   static inline std::unique_ptr<backend::cuda::KernelSet> kernels_;
   static inline std::vector<std::string> images_;
-  static inline Planned mlp_;
+  static inline Planned mlp_, attention_;
   static inline std::vector<Planned> library_, lines_;
 };
+
+/// The driver spoils all of each workspace: what else lies there would be lost.
+TEST_F(CudaRun, AttentionOfTheLibraryKeepsToItsWorkspace) {
+  std::vector<HostCall> calls;
+  HostOptions host;
+  host.calls = &calls;
+  const LawRun oracle = interpreted(attention_), made = run(attention_, host);
+  ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+  EXPECT_EQ(first_difference(made, oracle, 1e-4), "");
+  const auto attentions = std::count_if(calls.begin(), calls.end(), [](const HostCall& call) { return call.kind == HostCall::Kind::attend; });
+  EXPECT_GE(attentions, 4) << "a layer on each rank, forward and backward";
+  for (const HostCall& call : calls) EXPECT_EQ(call.function.find("attend"), std::string::npos) << call.function;
+}
 
 TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
   const LawRun oracle = interpreted(mlp_), made = run(mlp_);
@@ -268,7 +295,7 @@ Asked read_calls(const std::vector<HostCall>& calls) {
         EXPECT_TRUE(records.contains({call.event, call.version}));
         asked.waits[{call.stream, ended[call.stream]}].insert(records[{call.event, call.version}]);
         break;
-      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::graph: case HostCall::Kind::meeting: break;
+      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::attend: case HostCall::Kind::graph: case HostCall::Kind::meeting: break;
     }
   }
   return asked;
