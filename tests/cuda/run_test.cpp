@@ -20,18 +20,6 @@ decltype(LawRunOptions::executor) on_host(const std::vector<std::string>& images
   return executors_on(images, [options] { return std::make_unique<HostDriver>(options); });
 }
 
-/// Of a shape that LibTorch's kernels take.
-constexpr const char* kAttention = R"(use std.models.gpt
-use std.schedules.gpipe
-mesh cluster(pp: 2)
-train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
-    data:  synthetic(batch: 4, seq: 32, classes: 11)
-    optim: adamw(lr: 1e-2, eps: 1e-4)
-    steps: 3
-    gpipe(pp, 2)
-}
-)";
-
 /// Programs that share one object of kernels: a host compiler takes longer than the runs.
 class CudaRun : public testing::Test {
  protected:

@@ -84,7 +84,7 @@ TEST(CudaTrain, AttentionThatWantsMoreThanPlannedFailsItsStep) {
   host.attention_wants = 4096;
   const Ended ended = train_on_cuda(host, {}, {}, kAttention);
   EXPECT_EQ(ended.code, tools::kDiagnostics);
-  EXPECT_NE(ended.err.find("error P6011: a library call wanted `4096` bytes more than its planned workspace"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("error P6011: rank 0, step 1, `F.model`: a library call wanted `4096` bytes more than its planned workspace"), std::string::npos) << ended.err;
 }
 
 TEST(CudaTrain, IsComparedWithOneDeviceAndWithTheCpu) {
