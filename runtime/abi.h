@@ -130,6 +130,13 @@ typedef struct PiperGemm {
   uint32_t dtype;
 } PiperGemm;
 
+/* Whose code computes attention on a GPU; the compiler chooses by shape and type (backend/cuda/attention.h). On CPUs it says nothing. */
+typedef enum PiperAttendForm {
+  PIPER_ATTEND_OWN = 0,        /* a kernel of ours */
+  PIPER_ATTEND_FLASH = 1,      /* LibTorch's flash attention */
+  PIPER_ATTEND_EFFICIENT = 2   /* LibTorch's memory-efficient attention */
+} PiperAttendForm;
+
 /* q[batch][seq][heads][width], k[batch][keys][kv_heads][width], v[batch][keys][kv_heads][value_width]; out as q with value_width;
  * lse[batch][heads][seq], for PIPER_BF16 in f32. `batch` is the product of all leading dimensions. */
 typedef struct PiperAttend {
@@ -137,6 +144,7 @@ typedef struct PiperAttend {
   double scale;
   uint32_t causal;
   uint32_t dtype;
+  uint32_t form;               /* PiperAttendForm */
 } PiperAttend;
 
 struct PiperRank;
@@ -240,7 +248,7 @@ typedef struct PiperApi {
 } PiperApi;
 #define PIPER_NORM 0xFFFFFFFFu
 
-/* Bytes of workspace that an attention call may use; the plan reserves them. */
+/* Bytes of workspace that an attention call may use on a CPU; the plan reserves them. */
 static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
   const uint64_t element = call->dtype == PIPER_F64 ? 8 : 4;
   const uint64_t q = (uint64_t)(call->batch * call->seq * call->heads);

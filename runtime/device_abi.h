@@ -3,13 +3,14 @@
  *
  * Every call begins with the device, the rank, the queue (the stream's number in the program) and the action, enqueues and returns; nonzero is failure, and
  * the device knows why. Between `begin` and `end` of an action nothing of another action is enqueued. Pointers are addresses in the rank's arena on the device.
+ * A workspace is what the plan has for that one call; it has 0 bytes where the call needs none.
  *
  *   const PiperEnqueue* const role = piper_enqueue_v1();
  *   role->enqueue(role, &device, &rank, 0, role->num_actions);   // one step
  */
 #include "runtime/abi.h"
 
-#define PIPER_DEVICE_ABI_VERSION 2u
+#define PIPER_DEVICE_ABI_VERSION 3u
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,7 +42,8 @@ struct PiperDevice {
   int (*check)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperCheck* check, const int64_t* values);
   /* How many of `elements` numbers at each of `from` are not `ignore`, as a double. */
   int (*count)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore, uint64_t to);
-  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t accumulate);
+  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t accumulate,
+              void* workspace, uint64_t workspace_bytes);
   int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
                 void* workspace, uint64_t workspace_bytes);
   int (*attend_grad)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,

@@ -31,6 +31,11 @@ struct Row {
 constexpr Row kRows[] = {
     {{"PIPER_CHECK_MEMORY", "0 or 1", "0", "poison the arenas, guard their ends, count the bytes that are written"},
      [](Options& o, std::string_view text) { return parse(text, o.check_memory); }},
+    {{"PIPER_CUDA_ATTENTION", "torch or own", "torch", "on a GPU, whose attention; torch: LibTorch's for shapes that it takes; own: no LibTorch, slow"},
+     [](Options& o, std::string_view text) {
+       o.own_attention = text == "own";
+       return o.own_attention || text == "torch";
+     }},
     {{"PIPER_CUDA_GRAPHS", "0 or 1", "1", "on a GPU, capture steps as graphs after the first two"},
      [](Options& o, std::string_view text) { return parse(text, o.cuda_graphs); }},
     {{"PIPER_HUGE_PAGES", "0 or 1", "1", "ask for huge pages for the arenas"},

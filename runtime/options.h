@@ -25,6 +25,7 @@ struct Options {
   std::uint32_t spin = 200;        // polls before a thread sleeps; 0 on a machine with fewer cores than threads
   bool openmp_waits_as_told = false;  // the environment says how OpenMP's threads wait for work
   bool huge_pages = true;          // ask for huge pages for the arenas
+  bool own_attention = false;      // on CUDA attention is always by kernels of ours
   bool cuda_graphs = true;         // on CUDA steps are captured as graphs, after the first two
   std::uint32_t meet_seconds = 300;  // the processes of a run wait so long for each other before step 1
   bool check_memory = false;       // poison the arenas, guard their ends, count the bytes that are written

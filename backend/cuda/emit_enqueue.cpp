@@ -101,10 +101,12 @@ class Emission {
     for (const BufferIndex index : call.results) arguments += ", " + name(index);
     if (call.kind == PIPER_CALL_GEMM) {
       arguments += call.accumulates ? ", 1" : body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0]) : ", 0";
-    } else {
+    }
+    if (call.workspace_bytes > 0) {
       const KernelBuffer& workspace = body.buffers[call.workspace];
-      arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
-      arguments += ", " + number(piper_attend_workspace(&call.attend));
+      arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string()) + ", " + number(call.workspace_bytes);
+    } else {
+      arguments += ", 0, 0";
     }
     return "  // " + comment(call.value) + "\n  if (device->" + kNames[call.kind] + common + arguments + ")) return 1;\n";
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 namespace piper::backend::cuda {
 
@@ -48,6 +50,18 @@ Found find_library(const Environment& environment, const char* name, const char*
   found.install = std::string("`pip install ") + wheel + "`, or a CUDA toolkit; PIPER_CUDA_PATH names the folder";
   if (void* library = open_library(environment, file, {}, found.path, found.reason)) found.version = version(library);
   return found;
+}
+
+/// `2.11.0+cu130`, as a wheel's version.py or an archive's build-version says; the library itself would have to be loaded, half a gigabyte.
+std::string torch_version(const fs::path& folder) {
+  std::string line;
+  if (std::ifstream archive(folder / "build-version"); std::getline(archive, line)) return line;
+  std::ifstream wheel(folder / "version.py");
+  while (std::getline(wheel, line)) {
+    constexpr std::string_view kName = "__version__ = '";
+    if (line.starts_with(kName)) return line.substr(kName.size(), line.rfind('\'') - kName.size());
+  }
+  return {};
 }
 
 }  // namespace
@@ -147,6 +161,24 @@ Devices find_devices() {
   return devices;
 }
 
+Found find_torch_cuda(const Environment& environment) {
+  Found torch;
+  torch.name = "LibTorch for CUDA";
+  torch.install = "`pip install torch==2.11.0`; PIPER_TORCH_PATH names its folder `torch`";
+  const std::string chosen = variable(environment, "PIPER_TORCH_PATH"), root = chosen.empty() ? std::string(PIPER_CUDA_WHEELS) : chosen;
+  torch.reason = "there is no `libtorch_cuda.so` in `" + root + "`" + (chosen.empty() ? ", and PIPER_TORCH_PATH names no folder" : ", which PIPER_TORCH_PATH names, nor in `lib` or `torch/lib` below");
+  for (const char* below : {"", "/lib", "/torch/lib"}) {
+    const fs::path folder = root + below;
+    const std::vector<fs::path> files = files_named(folder.string(), "libtorch_cuda.so");
+    if (files.empty()) continue;
+    torch.path = files.front().string();
+    torch.version = torch_version(folder.parent_path());
+    torch.reason.clear();
+    break;
+  }
+  return torch;
+}
+
 std::vector<Found> find_libraries(const Environment& environment) {
   std::vector<Found> found;
   std::string builtins, ignored;
@@ -165,19 +197,7 @@ std::vector<Found> find_libraries(const Environment& environment) {
     const auto version = function_of<int (*)(int*)>(library, "ncclGetVersion");
     return version != nullptr && version(&number) == 0 ? spelled(static_cast<std::size_t>(number), 10000, 100) : std::string("unknown");
   }));
-  // Half a gigabyte that nothing is asked of: its place is enough.
-  Found torch;
-  torch.name = "LibTorch for CUDA";
-  torch.reason = "there is no `libtorch_cuda.so`";
-  torch.install = "`pip install torch==2.11.0`; PIPER_TORCH_PATH names its folder `torch`";
-  if (const std::string root = variable(environment, "PIPER_TORCH_PATH"); !root.empty()) {
-    torch.reason += " in `" + root + "`";
-    for (const char* below : {"", "/lib", "/torch/lib"}) {
-      const std::vector<fs::path> files = files_named(root + below, "libtorch_cuda.so");
-      if (torch.path.empty() && !files.empty()) torch.path = files.front().string();
-    }
-  }
-  found.push_back(std::move(torch));
+  found.push_back(find_torch_cuda(environment));
   return found;
 }
 

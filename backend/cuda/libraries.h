@@ -38,6 +38,8 @@ struct Devices {
 
 /// The driver and what it lists. Starts the driver where there is one.
 Devices find_devices();
+/// LibTorch for CUDA; it is not opened.
+Found find_torch_cuda(const Environment& environment);
 /// NVRTC, cuBLASLt, NCCL and LibTorch for CUDA.
 std::vector<Found> find_libraries(const Environment& environment);
 

@@ -102,6 +102,7 @@ class CallPrinter {
     std::string operands, results;
     for (const BufferIndex index : call.operands) operands += (operands.empty() ? "" : ", ") + place(index);
     for (const BufferIndex index : call.results) results += (results.empty() ? "" : ", ") + place(index);
+    const std::string workspace = call.workspace_bytes == 0 ? "" : ", " + number(call.workspace_bytes) + " bytes of " + place(call.workspace);
     if (call.kind == PIPER_CALL_GEMM) {
       const PiperGemm& g = call.gemm;
       const std::string batch = g.batch == 1 ? "" : "[" + std::to_string(g.batch) + "]";
@@ -109,12 +110,13 @@ class CallPrinter {
         return name + batch + "[" + std::to_string(transposed ? columns : rows) + "][" + std::to_string(transposed ? rows : columns) + "]" + (transposed ? "^T" : "");
       };
       out_ += line("cublasLt", matrix("c", g.m, g.n, false) + (call.accumulates || adds(call.results[0]) ? " += " : " = ") + matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
-                                   matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) + ": (" + operands + ") -> " + results);
+                                   matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) + workspace + ": (" + operands + ") -> " + results);
       return;
     }
     const PiperAttend& a = call.attend;
     const std::string shape = std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + (a.causal != 0 ? " causal " : " ");
-    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", shape + dtype_text(a.dtype) + ": (" + operands + ") -> (" + results + ")");
+    static constexpr const char* kForms[] = {"kernel of piper", "LibTorch, flash", "LibTorch, efficient"};
+    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", shape + dtype_text(a.dtype) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
   }
 
   /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone. Padding is cleared

@@ -94,8 +94,7 @@ struct ProgramSet {
 };
 
 /// Bytes of workspace that one run of a chunk, sum_squares, norm or update node needs: what the plan reserves as its last operand.
-std::int64_t workspace_bytes(const dag::Dag& dag, const dag::Node& node);
-std::int64_t cuda_workspace_bytes(const dag::Dag& dag, const dag::Node& node);
+dag::WorkspaceBytes workspace_bytes(Target target = Target::cpu);
 
 /// Projects a planned DAG. Reads it alone; names and types that the optimizer's bodies need are interned in its context. The plan has the workspaces of `target`.
 ProgramSet make_programs(const dag::Dag& dag, Target target = Target::cpu);

@@ -18,7 +18,7 @@ namespace piper::backend {
 enum class Engine : std::uint8_t { generated, interpreter };
 
 struct JobOptions {
-  Target target = Target::cpu;           // cuda: the ranks have functions that enqueue their steps; the plans are made for it
+  Target target = Target::cpu;           // cuda, cuda_own: the ranks have functions that enqueue their steps; the plans are made for it
   Engine engine = Engine::generated;
   JitOptions jit = {};
   cuda::KernelSet* kernels = nullptr;    // on CUDA: to which those of the job are added, which outlives it; null: a set of its own

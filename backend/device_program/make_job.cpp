@@ -87,7 +87,7 @@ void add_sources(const Phase& phase, const cuda::KernelSet& kernels, Target targ
 
 /// What was built, or without it what walks over the same tables. On CUDA the tables are those of the interpreter either way: nothing there computes on the host.
 void add_programs(Phase& phase, const cuda::KernelSet& kernels, Target target, bool generated, const LoadedProgram*& loaded) {
-  if (target == Target::cuda || !generated) interpret(phase);
+  if (target != Target::cpu || !generated) interpret(phase);
   for (const DeviceProgram& program : phase.set.roles) {
     if (target == Target::cpu) {
       if (generated) phase.programs.push_back((loaded++)->program());

@@ -27,7 +27,8 @@ std::int64_t bytes_for(const dag::Dag& dag, const dag::Node& node, Target target
 
 }  // namespace
 
-std::int64_t workspace_bytes(const dag::Dag& dag, const dag::Node& node) { return bytes_for(dag, node, Target::cpu); }
-std::int64_t cuda_workspace_bytes(const dag::Dag& dag, const dag::Node& node) { return bytes_for(dag, node, Target::cuda); }
+dag::WorkspaceBytes workspace_bytes(Target target) {
+  return [target](const dag::Dag& dag, const dag::Node& node) { return bytes_for(dag, node, target); };
+}
 
 }  // namespace piper::backend

@@ -116,12 +116,12 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
         std::size_t n = 0;
         for (const BufferIndex index : call.operands) at[n++] = address(index);
         for (const BufferIndex index : call.results) at[n++] = address(index);
+        const std::uint64_t bytes = call.workspace_bytes;
+        void* const workspace = bytes > 0 ? address(call.workspace) : nullptr;
         if (call.kind == PIPER_CALL_GEMM) {
-          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], call.accumulates ? 1 : adds(call.results[0]));
+          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], call.accumulates ? 1 : adds(call.results[0]), workspace, bytes);
           break;
         }
-        void* const workspace = address(call.workspace);
-        const std::uint64_t bytes = piper_attend_workspace(&call.attend);
         failed = call.kind == PIPER_CALL_ATTEND
                      ? device->attend(device, rank, each.stream, action, &call.attend, at[0], at[1], at[2], at[3], at[4], workspace, bytes)
                      : device->attend_grad(device, rank, each.stream, action, &call.attend, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], workspace, bytes);

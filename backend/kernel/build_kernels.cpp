@@ -3,6 +3,8 @@
 #include <numeric>
 #include <set>
 
+#include "backend/cuda/attention.h"
+#include "backend/cuda/product_workspace.h"
 #include "backend/dtypes.h"
 #include "backend/kernel/divide.h"
 #include "backend/kernel/fuse.h"
@@ -48,6 +50,7 @@ class Builder {
   void place_scratch();
   std::vector<Kernel> kernels(const FusedStep& step);
   LibraryCall library_call(const Node& node);
+  void plan_workspace(LibraryCall& call, std::uint64_t bytes);
   BufferIndex buffer_of(ValueId memory);
   BufferIndex scratch(DType dtype, std::int64_t elements, std::string_view name, std::string type);
   std::string text(ValueId value) const { return std::string(graph_.context().text(graph_.value(value).name)); }
@@ -180,6 +183,7 @@ LibraryCall Builder::library_call(const Node& node) {
     call.gemm.transpose_a = form.a_summed_last ? 0 : 1;
     call.gemm.transpose_b = form.b_summed_last ? 1 : 0;
     call.gemm.dtype = abi_dtype(first.dtype);
+    if (target_ != Target::cpu) plan_workspace(call, cuda::product_workspace(call.gemm));
     return call;
   }
   const auto& q = first.dims;
@@ -197,10 +201,14 @@ LibraryCall Builder::library_call(const Node& node) {
   call.attend.scale = node.attrs.scalar;
   call.attend.causal = node.attrs.causal ? 1 : 0;
   call.attend.dtype = abi_dtype(first.dtype);
-  const std::int64_t bytes = static_cast<std::int64_t>(piper_attend_workspace(&call.attend));
-  const auto element = static_cast<std::int64_t>(tensor::dtype_bytes(first.dtype));
-  call.workspace = scratch(first.dtype, (bytes + element - 1) / element, "workspace", "workspace of the library");
+  if (target_ == Target::cuda) call.attend.form = cuda::attention_form(call.attend);
+  plan_workspace(call, target_ == Target::cpu ? piper_attend_workspace(&call.attend) : cuda::attention_workspace(call.attend, call.kind == PIPER_CALL_ATTEND_GRAD));
   return call;
+}
+
+void Builder::plan_workspace(LibraryCall& call, std::uint64_t bytes) {
+  call.workspace_bytes = bytes;
+  if (bytes > 0) call.workspace = scratch(tensor::DType::f32, static_cast<std::int64_t>((bytes + 3) / 4), "workspace", "workspace of the library");
 }
 
 /// Scratch buffers share bytes where their steps do not overlap: large ones first, each at the lowest free offset.
@@ -229,7 +237,7 @@ void Builder::place_scratch() {
       const auto& call = std::get<LibraryCall>(out_.steps[s]);
       for (BufferIndex buffer : call.operands) touch(buffer);
       for (BufferIndex buffer : call.results) touch(buffer);
-      if (call.kind != PIPER_CALL_GEMM) touch(call.workspace);
+      if (call.workspace_bytes > 0) touch(call.workspace);
     }
   }
   std::vector<Life> order;

@@ -123,11 +123,13 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
     return name;
   }
   const PiperAttend& a = call.attend;
-  char fields[400];
+  char fields[440];
+  static constexpr const char* kForms[] = {"PIPER_ATTEND_OWN", "PIPER_ATTEND_FLASH", "PIPER_ATTEND_EFFICIENT"};
   std::snprintf(fields, sizeof fields,
-                "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s}",
+                "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s, .form = %s}",
                 static_cast<long long>(a.batch), static_cast<long long>(a.seq), static_cast<long long>(a.keys), static_cast<long long>(a.heads),
-                static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name);
+                static_cast<long long>(a.kv_heads), static_cast<long long>(a.width), static_cast<long long>(a.value_width), a.scale, a.causal, row_of(a.dtype).abi_name,
+                kForms[a.form]);
   const auto [entry, is_new] = known.names.try_emplace(fields);
   if (is_new) {
     const int count = ++known.attentions;
@@ -217,7 +219,7 @@ std::string CppBodies::add(const KernelBody& body) {
     } else {
       const KernelBuffer& workspace = body.buffers[call.workspace];
       arguments += ", arena + at->workspace" + (workspace.offset > 0 ? " + " + std::to_string(workspace.offset) : std::string());
-      arguments += ", " + std::to_string(piper_attend_workspace(&call.attend));
+      arguments += ", " + std::to_string(call.workspace_bytes);
     }
     bodies_ += "  // " + call.value + "\n";
     bodies_ += std::string("  if (api->") + kNames[call.kind] + "(" + arguments + ")) return 1;\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "backend/dtypes.h"
@@ -114,13 +115,15 @@ int Machine::library(const LibraryCall& call) {
   switch (call.kind) {
     case PIPER_CALL_GEMM:
       return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), call.accumulates || adds(call.results[0]) ? 1 : 0);
-    case PIPER_CALL_ATTEND:
-      return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1), memory(call.workspace), piper_attend_workspace(&call.attend));
-    case PIPER_CALL_ATTEND_GRAD:
-      return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2), memory(call.workspace),
-                              piper_attend_workspace(&call.attend));
+    case PIPER_CALL_ATTEND: case PIPER_CALL_ATTEND_GRAD: break;
   }
-  return 1;
+  // Bodies for a GPU have a workspace of its libraries, and here the call is one of the CPU's.
+  const std::uint64_t bytes = piper_attend_workspace(&call.attend);
+  std::unique_ptr<unsigned char[]> own;
+  if (call.workspace_bytes < bytes) own.reset(new unsigned char[bytes]);
+  unsigned char* const workspace = own ? own.get() : memory(call.workspace);
+  if (call.kind == PIPER_CALL_ATTEND) return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1), workspace, bytes);
+  return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2), workspace, bytes);
 }
 
 int Machine::check(const Kernel& kernel) {

@@ -22,12 +22,11 @@
 #include <variant>
 #include <vector>
 
+#include "backend/target.h"
 #include "ir/dag/body.h"
 #include "runtime/abi.h"
 
 namespace piper::backend {
-
-enum class Target : std::uint8_t { cpu, cuda };
 
 /// The partial results of a row reduction. Element e of a row goes to lane (e / vector) mod count, each lane adds in ascending order. Within groups of 32
 /// (all, where there are fewer) lane l is joined with l + 16, then 8, 4, 2, 1; then group g with g + groups / 2, and so on.
@@ -156,7 +155,8 @@ struct LibraryCall {
   PiperGemm gemm{};
   PiperAttend attend{};
   std::vector<BufferIndex> operands, results;
-  BufferIndex workspace = 0;  // attend, attend_grad
+  BufferIndex workspace = 0;  // where it has bytes
+  std::uint64_t workspace_bytes = 0;
   bool accumulates = false;   // gemm: adds to what an earlier step wrote, whatever the call of the body says
   std::string value;          // what it defines
 };

@@ -18,7 +18,7 @@ passes::Options options_of_passes(const CompileOptions& options) {
   passes::Options made;
   made.stop_at = options.level;
   made.forward_only = options.forward_only;
-  made.workspace_bytes = options.cuda ? backend::cuda_workspace_bytes : backend::workspace_bytes;
+  made.workspace_bytes = backend::workspace_bytes(options.target);
   made.after = options.after;
   return made;
 }
@@ -97,7 +97,7 @@ bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
   std::optional<dag::Dag> dag = dag::parse(*file, context_, sink, &directives);
   context_.poll();
   if (dag && verify::verify(*dag, sink) && dag->level == dag::Level::planned) {
-    verify::verify_workspaces(*dag, backend::workspace_bytes, sink);
+    verify::verify_workspaces(*dag, backend::workspace_bytes(), sink);
     passes::check_bubbles(*dag, sink);
   }
   pir_ = std::move(dag);

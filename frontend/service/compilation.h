@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/target.h"
 #include "frontend/lower/lower.h"
 #include "frontend/service/clean_checks.h"
 #include "ir/dag/plan.h"
@@ -35,7 +36,7 @@ struct CompileOptions {
   dag::Level level = dag::Level::planned;
   bool forward_only = false;
   std::function<void(std::string_view pass, const dag::Dag&)> after = {};  // called after every pass
-  bool cuda = false;  // the plan has the workspaces of kernels for CUDA; else of those for the CPU
+  backend::Target target = backend::Target::cpu;  // whose workspaces the plan has
 };
 
 /// A schedule that no train applies, at the sizes that it was checked with: `p=4 m=8`.

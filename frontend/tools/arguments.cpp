@@ -116,7 +116,7 @@ constexpr OptionRow kOptions[] = {
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
     {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU, or with a launcher each on one of its own", bit(Command::train) | bit(Command::build)},
-    {"--device", "DEVICE", "cpu", "of show program: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
+    {"--device", "DEVICE", "cpu", "of show program and memory: cpu, or cuda, its launches, library calls and NCCL calls", bit(Command::show)},
     {"--transport", "NAME", "local", "how ranks communicate: local, as threads of this process", bit(Command::train)},
     {"--steps", "N", "the train's", "number of steps", bit(Command::train)},
     {"--threads", "N", "1", "threads of one rank inside a matrix product", bit(Command::train)},

@@ -18,13 +18,13 @@ int run_build(Console& console, const Arguments& arguments) {
   if (!session.open(arguments.positional[0])) return session.finish();
   auto subject = session.subject(arguments.positional.size() > 1 ? arguments.positional[1] : "", false);
   if (!subject) return session.finish();
+  const auto options = runtime_options(session);
+  if (!options) return session.finish();
   if (arguments.device == "cuda") {
     const auto planned = session.compile(*subject, dag::Level::planned);
     if (planned) build_cuda(session, *planned, arguments.output);
     return session.finish();
   }
-  const auto options = runtime_options(session);
-  if (!options) return session.finish();
   const auto dag = session.compile(*subject, dag::Level::planned);
   if (!dag) return session.finish();
   const std::filesystem::path folder = arguments.output;

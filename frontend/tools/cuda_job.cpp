@@ -7,6 +7,7 @@
 #include "runtime/cuda/cuda_executor.h"
 #include "runtime/cuda/gpu_driver.h"
 #include "runtime/cuda/nccl.h"
+#include "runtime/device/library_calls.h"
 
 namespace piper::tools {
 
@@ -52,6 +53,10 @@ class ThisMachine final : public CudaMachine {
     choice.gpu = static_cast<int>(gpu);
     choice.least_version = nvrtc_->major() * 1000;
     backend::cuda::open_library(environment_, "libcublasLt.so", {}, choice.cublas_lt, choice.no_cublas_lt);
+    const backend::cuda::Found torch = backend::cuda::find_torch_cuda(environment_);
+    runtime::Options options;
+    if (const auto folder = environment_.find("PIPER_PLUGINS"); folder != environment_.end()) options.plugin_folder = folder->second;
+    choice.torch = {runtime::torch_plugin_path(options), torch.path, torch.version, torch.reason, choice.gpu};
     return runtime::cuda::open_gpu(choice, failure);
   }
 

@@ -21,7 +21,7 @@ constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100"};
 
 /// The roles' programs with the kernels of all their bodies.
 struct CudaPrograms {
-  explicit CudaPrograms(const dag::Dag& dag) : programs(backend::make_programs(dag, backend::Target::cuda)) {
+  CudaPrograms(const dag::Dag& dag, backend::Target target) : programs(backend::make_programs(dag, target)) {
     for (const backend::KernelBody& body : programs.bodies) steps.push_back(kernels.add(body));
   }
   backend::ProgramSet programs;
@@ -71,8 +71,8 @@ llvm::json::Array json_table(const KernelSet& kernels, const Compiled* compiled)
 
 }  // namespace
 
-std::string cuda_program_text(const dag::Dag& dag) {
-  const CudaPrograms cuda(dag);
+std::string cuda_program_text(const dag::Dag& dag, backend::Target target) {
+  const CudaPrograms cuda(dag, target);
   std::string text;
   for (const backend::DeviceProgram& role : cuda.programs.roles) text += backend::cuda::print_calls(role, cuda.programs.bodies, cuda.kernels, cuda.steps) + "\n";
   return text + backend::cuda::print_communicators(dag, cuda.programs);
@@ -80,7 +80,7 @@ std::string cuda_program_text(const dag::Dag& dag) {
 
 bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder) {
   const std::filesystem::path to = folder;
-  const CudaPrograms cuda(dag);
+  const CudaPrograms cuda(dag, session.target());
   llvm::json::Array files;
   const auto write = [&](const std::string& name, const std::string& text, bool listed) {
     const std::filesystem::path path = to / name;

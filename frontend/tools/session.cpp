@@ -29,8 +29,14 @@ std::function<void(std::string_view, const dag::Dag&)> Session::print_after() {
   };
 }
 
-std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only, std::optional<bool> for_cuda) {
-  return compilation_.compile(subject, {level, forward_only, print_after(), for_cuda.value_or(arguments_.device == "cuda")}, sink_);
+std::optional<dag::Dag> Session::compile(Subject& subject, dag::Level level, bool forward_only, std::optional<backend::Target> target) {
+  return compilation_.compile(subject, {level, forward_only, print_after(), target.value_or(this->target())}, sink_);
+}
+
+backend::Target Session::target() const {
+  if (arguments_.device != "cuda") return backend::Target::cpu;
+  const auto chosen = console_.environment.find("PIPER_CUDA_ATTENTION");
+  return chosen != console_.environment.end() && chosen->second == "own" ? backend::Target::cuda_own : backend::Target::cuda;
 }
 
 void Session::check_file() {

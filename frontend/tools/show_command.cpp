@@ -9,6 +9,7 @@
 #include "frontend/tools/session.h"
 #include "frontend/tools/show_pictures.h"
 #include "frontend/tools/simulation.h"
+#include "frontend/tools/train_job.h"
 #include "frontend/views/folded_text.h"
 #include "frontend/views/orders_view.h"
 #include "ir/dag/plan.h"
@@ -110,7 +111,7 @@ std::string show_orders(const Session& session, const dag::Dag& dag, bool grid) 
 
 /// A DAG at the level that the kind needs; nothing after a diagnostic.
 std::optional<std::string> shown(Session& session, const Kind& kind, const dag::Dag& dag, const views::SimulationCosts& costs) {
-  if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag) : program_text(dag));
+  if (kind.name == "program") return wrapped(session.arguments(), "program", session.arguments().device == "cuda" ? cuda_program_text(dag, session.target()) : program_text(dag));
   if (kind.name == "memory") return memory_picture(session, dag);
   if (kind.name == "comm") return traffic_picture(session, dag);
   const std::string& format = session.arguments().format;
@@ -166,7 +167,7 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
       made_whole(lines[i]);
     }
     std::erase_if(lines, [](const directive::Directive& each) { return std::holds_alternative<directive::Require>(each); });
-    const auto without = session.compilation().compile(*other, {dag::Level::planned, false, {}}, unread);
+    const auto without = session.compilation().compile(*other, {dag::Level::planned, false, {}, session.target()}, unread);
     if (!line && !without) continue;  // of two lines that cut alike one alone may be refused
     if (text.empty()) text = "\nlargest arena " + most(dag) + "\n";
     text += (line ? "without `" + *line + "`" : *cut) + ": " + (without ? most(*without) : "the order would name what is not there") + "\n";
@@ -205,7 +206,7 @@ int run_show(Console& console, const Arguments& arguments) {
     console.err << "piper: `show " << kind->name << "` knows no costs: write `piper show timeline " << arguments.positional[1] << "`\n";
     return kUsage;
   }
-  if (arguments.device == "cuda" && kind->name != "program") {
+  if (arguments.device == "cuda" && kind->name != "program" && kind->name != "memory") {
     console.err << "piper: `show " << kind->name << "` knows no device: write `piper show program " << arguments.positional[1] << " --device cuda`\n";
     return kUsage;
   }
@@ -216,6 +217,7 @@ int run_show(Console& console, const Arguments& arguments) {
   const std::string& input = arguments.positional[1];
   const std::string name = arguments.positional.size() > 2 ? arguments.positional[2] : "";
   Session session(console, arguments);
+  if (arguments.device == "cuda" && !runtime_options(session)) return session.finish();
   if (kind->name == "metrics" && !name.empty()) {
     console.err << "piper: `show metrics` takes the folder of a run and nothing else: write `piper show metrics " << input << "`\n";
     return kUsage;

@@ -150,15 +150,16 @@ bool texts_are_ready(Session& session, const Session::Subject& subject) {
 std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& subject, bool with_held_out, const runtime::Options& options, const std::string& out_folder,
                                          const runtime::Interrupt* interrupt, CudaDevice* cuda) {
   const auto stopped = [&] { return interrupt != nullptr && interrupt->requested(); };
-  auto training = session.compile(subject, dag::Level::planned, false, cuda != nullptr);
+  const backend::Target target = cuda == nullptr ? backend::Target::cpu : options.own_attention ? backend::Target::cuda_own : backend::Target::cuda;
+  auto training = session.compile(subject, dag::Level::planned, false, target);
   if (!training || !verify::verify(*training, session.sink()) || stopped()) return nullptr;
   auto made = std::make_unique<TrainJob>(TrainJob{std::move(*training), std::nullopt, nullptr, {}, nullptr, cuda != nullptr ? cuda->name : std::string()});
   if (with_held_out && subject.lowered.strategy.settings.held_out) {
-    made->evaluation = session.compile(subject, dag::Level::planned, true, cuda != nullptr);
+    made->evaluation = session.compile(subject, dag::Level::planned, true, target);
     if (!made->evaluation || !verify::verify(*made->evaluation, session.sink()) || stopped()) return nullptr;
   }
   backend::JobOptions job_options;
-  job_options.target = cuda != nullptr ? backend::Target::cuda : backend::Target::cpu;
+  job_options.target = target;
   job_options.engine = session.arguments().interpret ? backend::Engine::interpreter : backend::Engine::generated;
   job_options.steps = session.arguments().steps;
   if (cuda == nullptr) job_options.products = std::string(runtime::rule_of_products(options.math, runtime::this_processor())) + ", threads: " + std::to_string(options.threads);

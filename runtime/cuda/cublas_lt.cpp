@@ -108,7 +108,7 @@ CublasLt::~CublasLt() {
   if (handle_ != nullptr) functions_->destroy(handle_);
 }
 
-int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) {
+int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) {
   const Functions& lt = *functions_;
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
   plan.f64 = call.dtype == PIPER_F64;
@@ -134,7 +134,7 @@ int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t most_workspac
   if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
   void* preference = nullptr;
   then([&] { return lt.create_preference(&preference); });
-  then([&] { return lt.set_preference(preference, kMostWorkspace, &most_workspace, sizeof most_workspace); });
+  then([&] { return lt.set_preference(preference, kMostWorkspace, &workspace, sizeof workspace); });
   then([&] { return lt.set_preference(preference, kReductions, &kNoReduction, sizeof kNoReduction); });
   constexpr std::uint32_t alignment = 64;  // of operands in an arena
   for (int matrix = 0; matrix < 4; ++matrix) then([&] { return lt.set_preference(preference, kAlignmentA + matrix, &alignment, sizeof alignment); });
@@ -145,7 +145,6 @@ int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t most_workspac
   if (preference != nullptr) lt.destroy_preference(preference);
   plan.algorithm = found.algorithm;
   plan.workspace = found.workspace;
-  *workspace = found.workspace;
   *made = reinterpret_cast<Product>(&plan);
   return status;
 }

@@ -14,9 +14,9 @@
 
 namespace piper::runtime::cuda {
 
-/// A CUresult; of a product, beyond kProductStatus, a cublasStatus_t.
+/// A CUresult; of a product, beyond kProductStatus, a cublasStatus_t. An attention that LibTorch refused, or that wanted more than its workspace: text_of says what of the last one.
 using Status = int;
-inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000;
+inline constexpr Status kSuccess = 0, kOutOfDeviceMemory = 2, kNotReady = 600, kProductStatus = 100000, kAttentionRefused = 200000, kAttentionOverrun = 200001;
 
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;
@@ -65,6 +65,11 @@ class Driver {
   /// c = a b, or c += a b.
   virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) = 0;
 
+  /// LibTorch's, as call.form says; it allocates nothing but in the workspace.
+  virtual Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) = 0;
+  virtual Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
+                             void* dv, void* workspace, std::uint64_t workspace_bytes) = 0;
+
   // ---- graphs
   /// What is enqueued on the stream from now on, and on streams that wait for what it records, becomes a graph and does not run. Meanwhile nothing is queried, and no such stream waits for
   /// an event that was recorded elsewhere.
@@ -80,8 +85,10 @@ class Driver {
   virtual Status load(const std::string& image, Module* made) = 0;
   /// The function of that name; not found is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
-  /// Chooses how such products are computed, for good: an algorithm that needs at most `most_workspace` bytes; `workspace`: how many it needs.
-  virtual Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) = 0;
+  /// Chooses how such products are computed, for good: an algorithm that needs at most `workspace` bytes.
+  virtual Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) = 0;
+  /// For calls whose form is LibTorch's. False with what is missing, and where it was looked for.
+  virtual bool open_attention(std::string& reason) = 0;
 };
 
 }  // namespace piper::runtime::cuda

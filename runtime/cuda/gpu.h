@@ -69,7 +69,6 @@ struct GpuRank {
   unsigned char* host = nullptr;       // the arena in host memory: what offloads write to and fetches read; null where the plan has none
   std::uint64_t host_bytes = 0;
   unsigned char* draw = nullptr;       // on the device: seed and step
-  unsigned char* workspace = nullptr;  // of products
   unsigned char* staging = nullptr;    // host memory: kStepsUnderWay times what a step has there
   std::uint64_t staged_scalars = 0, staged_loads = 0, staged_reports = 0, staged_findings = 0, staged_step = 0;  // offsets, and the size of a step's part
   std::vector<GpuQueue> queues;

@@ -70,11 +70,12 @@ int call_count(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32
   return 0;
 }
 
-int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate) {
+int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate,
+              void* workspace, std::uint64_t) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(accumulate != 0)));
-  const auto multiply = [&] { return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, rank.workspace), "cublasLtMatmul", &rank, action); };
+  const auto multiply = [&] { return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, workspace), "cublasLtMatmul", &rank, action); };
   return gpu.times.in_call(rank, queue, action, StepTimes::Call::product, multiply) ? 0 : 1;
 }
 
@@ -89,25 +90,42 @@ struct AttendSizes {
 
 constexpr std::uint32_t kWarp = 32;
 
-int call_attend(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void*,
-                std::uint64_t) {
+/// What an attention of LibTorch gave; false after a failure.
+bool attended(GpuRank& rank, std::uint32_t action, Status status) {
+  Gpu& gpu = *rank.gpu;
+  if (status != kAttentionRefused && status != kAttentionOverrun) return gpu.done(status, "attention of LibTorch", &rank, action);
+  const char* const hint = "`PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences";
+  gpu.fail_at(rank, action, status == kAttentionOverrun ? kWorkspaceOverrun : kLibraryFailed, gpu.driver->text_of(status), hint);
+  return false;
+}
+
+int call_attend(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
+                void* workspace, std::uint64_t workspace_bytes) {
   GpuRank& rank = of(device);
+  Gpu& gpu = *rank.gpu;
   const AttendSizes sizes(*call);
   const void* const arguments[] = {&sizes, &q, &k, &v, &out, &lse};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq);
-  const auto attend = [&] { return launch(rank, queue, action, rank.gpu->kernels.attend.at(call->dtype), queries, kWarp, arguments); };
+  const auto attend = [&] {
+    if (call->form == PIPER_ATTEND_OWN) return launch(rank, queue, action, gpu.kernels.attend.at(call->dtype), queries, kWarp, arguments);
+    return attended(rank, action, gpu.driver->attend(stream_of(rank, queue), *call, q, k, v, out, lse, workspace, workspace_bytes));
+  };
   return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;
 }
 
 int call_attend_grad(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out,
-                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void*, std::uint64_t) {
+                     const void* lse, const void* dout, void* dq, void* dk, void* dv, void* workspace, std::uint64_t workspace_bytes) {
   GpuRank& rank = of(device);
-  const OwnKernels& kernels = rank.gpu->kernels;
+  Gpu& gpu = *rank.gpu;
+  const OwnKernels& kernels = gpu.kernels;
   const AttendSizes sizes(*call);
   const void* const of_queries[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dq};
   const void* const of_keys[] = {&sizes, &q, &k, &v, &out, &lse, &dout, &dk, &dv};
   const auto queries = static_cast<std::uint64_t>(call->batch * call->heads * call->seq), keys = static_cast<std::uint64_t>(call->batch * call->kv_heads * call->keys);
   const auto attend = [&] {
+    if (call->form != PIPER_ATTEND_OWN) {
+      return attended(rank, action, gpu.driver->attend_grad(stream_of(rank, queue), *call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes));
+    }
     return launch(rank, queue, action, kernels.attend_dq.at(call->dtype), queries, kWarp, of_queries) && launch(rank, queue, action, kernels.attend_dkv.at(call->dtype), keys, kWarp, of_keys);
   };
   return rank.gpu->times.in_call(rank, queue, action, StepTimes::Call::attention, attend) ? 0 : 1;

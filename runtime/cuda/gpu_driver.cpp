@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cuda/cublas_lt.h"
+#include "runtime/cuda/torch_attention.h"
 #include "runtime/shared_library.h"
 
 namespace piper::runtime::cuda {
@@ -41,7 +42,7 @@ unsigned long long address(T* at) {
 
 class GpuDriver final : public Driver {
  public:
-  explicit GpuDriver(const CudaFunctions& functions) : cuda_(functions) {}
+  GpuDriver(const CudaFunctions& functions, TorchChoice torch) : cuda_(functions), torch_choice_(std::move(torch)) {}
 
   ~GpuDriver() override {
     if (abandoned_) {
@@ -82,6 +83,7 @@ class GpuDriver final : public Driver {
 
   std::string device_name() const override { return name_; }
   std::string text_of(Status status) const override {
+    if (status == kAttentionRefused || status == kAttentionOverrun) return torch_->error();
     if (status >= kProductStatus) return "cublasStatus_t " + std::to_string(status - kProductStatus);
     const char *name = nullptr, *text = nullptr;
     cuda_.cuGetErrorName(status, &name);
@@ -142,6 +144,14 @@ class GpuDriver final : public Driver {
     return product_status(products_->multiply(product, a, b, c, workspace, stream));
   }
 
+  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
+    return torch_->attend(stream, &call, q, k, v, out, lse, workspace, workspace_bytes);
+  }
+  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                     void* workspace, std::uint64_t workspace_bytes) override {
+    return torch_->attend_grad(stream, &call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes);
+  }
+
   Status begin_capture(Stream stream) override { return cuda_.cuStreamBeginCapture_v2(stream, kOfThisThread); }
   Status end_capture(Stream stream, Graph* made) override {
     void* graph = nullptr;
@@ -165,9 +175,8 @@ class GpuDriver final : public Driver {
     *found = static_cast<Function>(function);
     return status;
   }
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override {
-    return product_status(products_->plan(call, adds, most_workspace, made, workspace));
-  }
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override { return product_status(products_->plan(call, adds, workspace, made)); }
+  bool open_attention(std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, reason)) != nullptr; }
 
  private:
   static Status product_status(int status) { return status == 0 ? kSuccess : kProductStatus + status; }
@@ -188,6 +197,8 @@ class GpuDriver final : public Driver {
   std::string name_;
   bool abandoned_ = false;
   std::unique_ptr<CublasLt> products_;
+  const TorchChoice torch_choice_;
+  const TorchAttention* torch_ = nullptr;
   std::vector<void*> streams_, events_, modules_, graphs_, host_memory_;
   std::vector<unsigned long long> memory_;
 };
@@ -226,7 +237,7 @@ std::unique_ptr<Driver> open_gpu(const GpuChoice& choice, Failure& failure) {
     failure = missing("the NVIDIA driver lists no GPU");
     return nullptr;
   }
-  auto driver = std::make_unique<GpuDriver>(functions);
+  auto driver = std::make_unique<GpuDriver>(functions, choice.torch);
   const auto [status, call] = started != kSuccess ? std::pair(started, "cuInit") : driver->open(choice.gpu);
   if (status != kSuccess) {
     failure = {.code = kCudaCallFailed, .message = std::string("`") + call + "` failed: " + driver->text_of(status)};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/torch_attention.h"
 #include "runtime/failure.h"
 
 namespace piper::runtime::cuda {
@@ -13,6 +14,7 @@ struct GpuChoice {
   int gpu = 0;                  // among those that the driver lists
   std::string cublas_lt;        // the file of cuBLASLt
   std::string no_cublas_lt;     // where there is none: why
+  TorchChoice torch;            // of its GPU; opened for programs that use it
   int least_version = 12000;    // of CUDA, which the driver must know: 1000 * major + 10 * minor
 };
 

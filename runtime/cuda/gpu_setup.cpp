@@ -12,7 +12,6 @@ namespace piper::runtime::cuda {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
-constexpr std::uint64_t kMostWorkspace = 32 << 20;  // of products
 
 class SetUp {
  public:
@@ -31,6 +30,7 @@ class SetUp {
         if (auto failure = bind(rank, phase)) return failure;
       }
     }
+    if (auto failure = open_attention()) return failure;
     if (auto failure = fits()) return failure;
     for (const auto& rank : gpu_.ranks) {
       if (!allocate(*rank)) return gpu_.failure;
@@ -185,17 +185,24 @@ class SetUp {
   }
 
   bool plan_products() {
-    std::uint64_t most = 0;
     for (const auto& [key, scan] : scans_) {
       for (const ScannedProduct& product : scan->products) {
         Product& made = gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.adds))];
         if (made != nullptr) continue;
-        std::uint64_t workspace = 0;
-        if (!gpu_.done(driver_.plan_product(product.call, product.adds, kMostWorkspace, &made, &workspace), "cublasLtMatmulAlgoGetHeuristic")) return false;
-        most = std::max(most, workspace);
+        if (!gpu_.done(driver_.plan_product(product.call, product.adds, product.workspace, &made), "cublasLtMatmulAlgoGetHeuristic")) return false;
       }
     }
-    return most == 0 || std::all_of(gpu_.ranks.begin(), gpu_.ranks.end(), [&](const auto& rank) { return device_memory(most, rank->workspace, *rank); });
+    return true;
+  }
+
+  /// What is missing is told before anything is allocated.
+  std::optional<Failure> open_attention() {
+    if (std::none_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->torch_attention; })) return std::nullopt;
+    std::string reason;
+    if (driver_.open_attention(reason)) return std::nullopt;
+    return Failure{.code = kCudaMissing,
+                   .message = "LibTorch for CUDA, whose attention the program uses, is not here: " + reason,
+                   .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
   }
 
   bool first_values(GpuRank& rank) {

@@ -35,12 +35,16 @@ struct Scanner {
     }
     return 0;
   }
-  int product(const PiperGemm& call, bool adds) {
+  int product(const PiperGemm& call, bool adds, std::uint64_t workspace) {
     if (call.dtype == PIPER_I64 || dtype_name(call.dtype) == nullptr) return refuse("a matrix product has an unknown dtype");
     for (const ScannedProduct& known : scan.products) {
       if (known.adds == adds && fields(known.call) == fields(call)) return 0;
     }
-    scan.products.push_back({call, adds});
+    scan.products.push_back({call, adds, workspace});
+    return 0;
+  }
+  int attention(const PiperAttend& call) {
+    scan.torch_attention |= call.form != PIPER_ATTEND_OWN;
     return 0;
   }
   int load(std::uint32_t input, std::uint64_t samples) {
@@ -74,12 +78,14 @@ PiperDevice scanning_device(Scanner& scanner) {
     return 0;
   };
   device.count = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*, std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) { return 0; };
-  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call, const void*, const void*, void*, std::uint32_t accumulate) {
-    return Scanner::of(d).product(*call, accumulate != 0);
+  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call, const void*, const void*, void*, std::uint32_t accumulate, void*, std::uint64_t bytes) {
+    return Scanner::of(d).product(*call, accumulate != 0, bytes);
   };
-  device.attend = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend*, const void*, const void*, const void*, void*, void*, void*, std::uint64_t) { return 0; };
-  device.attend_grad = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend*, const void*, const void*, const void*, const void*, const void*, const void*, void*,
-                          void*, void*, void*, std::uint64_t) { return 0; };
+  device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend* call, const void*, const void*, const void*, void*, void*, void*, std::uint64_t) {
+    return Scanner::of(d).attention(*call);
+  };
+  device.attend_grad = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend* call, const void*, const void*, const void*, const void*, const void*, const void*, void*,
+                          void*, void*, void*, std::uint64_t) { return Scanner::of(d).attention(*call); };
   device.load = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, std::uint32_t input, std::uint64_t, std::uint64_t samples, std::uint64_t) {
     return Scanner::of(d).load(input, samples);
   };

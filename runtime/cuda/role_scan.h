@@ -21,6 +21,7 @@ struct ScannedAction {
 struct ScannedProduct {
   PiperGemm call{};
   bool adds = false;
+  std::uint64_t workspace = 0;  // bytes that the plan has for each of its calls: the same, since it follows from the shape
 };
 /// What tells products apart.
 inline auto fields(const PiperGemm& call) { return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b, call.dtype); }
@@ -40,6 +41,7 @@ struct RoleScan {
   std::vector<ScannedAction> actions;              // per action
   std::vector<std::vector<std::uint8_t>> awaited;  // per queue and position: whether an action waits for its end
   std::vector<ScannedProduct> products;            // distinct
+  bool torch_attention = false;                    // some attention is LibTorch's
   std::vector<ScannedReport> reports;              // as a step makes them
   std::vector<ScannedCheck> checks;
   std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, in pieces of 64

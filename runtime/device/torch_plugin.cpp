@@ -29,6 +29,7 @@
 #include <optional>
 
 #include "runtime/device/library_calls.h"
+#include "runtime/device/planned_memory.h"
 #include "runtime/device/product_choice.h"
 #include "runtime/device/widen.h"
 #include "runtime/dtypes.h"
@@ -43,38 +44,6 @@ namespace piper::runtime {
 namespace {
 
 // ---- planned memory ---------------------------------------------------------------------------------------------------
-
-struct Overrun : std::exception {};
-
-// What LibTorch may allocate during one call on this thread.
-struct PlannedMemory {
-  struct Result {
-    void* at;
-    std::uint64_t bytes;
-    bool taken = false;
-  };
-  unsigned char* next = nullptr;
-  std::uint64_t left = 0;
-  std::uint64_t missing = 0;  // bytes that the first overrun lacked
-  std::array<Result, 3> results{};
-
-  void* take(std::uint64_t bytes) {
-    for (Result& result : results) {
-      if (!result.at || result.taken || result.bytes != bytes) continue;
-      result.taken = true;
-      return result.at;
-    }
-    const std::uint64_t padding = (64 - reinterpret_cast<std::uintptr_t>(next) % 64) % 64;
-    if (bytes + padding > left) {
-      missing = bytes + padding - left;
-      throw Overrun();
-    }
-    unsigned char* const memory = next + padding;
-    next += bytes + padding;
-    left -= bytes + padding;
-    return memory;
-  }
-};
 
 thread_local PlannedMemory* planned = nullptr;
 

@@ -16,7 +16,7 @@ std::string reports(const DiagnosticSink& sink) { return render_text(sink.sorted
 std::optional<dag::Dag> compiled(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, bool forward_only) {
   passes::Options options;
   options.forward_only = forward_only;
-  options.workspace_bytes = backend::workspace_bytes;
+  options.workspace_bytes = backend::workspace_bytes();
   std::optional<dag::Dag> dag = passes::compile(model, strategy, sink, options);
   EXPECT_TRUE(dag) << reports(sink);
   return dag;

@@ -18,7 +18,7 @@ ScheduleProgram::ScheduleProgram(const std::string& name, const std::vector<lowe
 std::optional<dag::Dag> ScheduleProgram::compile() {
   if (!lowered_) return std::nullopt;
   passes::Options options;
-  options.workspace_bytes = backend::workspace_bytes;
+  options.workspace_bytes = backend::workspace_bytes();
   return passes::compile(lowered_->model, lowered_->strategy, sink_, options);
 }
 

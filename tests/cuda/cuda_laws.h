@@ -38,6 +38,18 @@ train small = mlp(layers: 2, features: 4, hidden: 6, classes: 3) on one {
 }
 )";
 
+/// With attention of a shape that LibTorch's kernels take, in f32.
+inline constexpr const char* kAttention = R"(use std.models.gpt
+use std.schedules.gpipe
+mesh cluster(pp: 2)
+train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
+    data:  synthetic(batch: 4, seq: 32, classes: 11)
+    optim: adamw(lr: 1e-2, eps: 1e-4)
+    steps: 3
+    gpipe(pp, 2)
+}
+)";
+
 /// Six layers that draw random numbers, on two stages and two replicas; `lines` say what else.
 std::string noisy_source(const std::string& lines);
 inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {

@@ -50,12 +50,14 @@ struct Recorder {
     device.count = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*, std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) {
       return of(d).put("count");
     };
-    device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* g, const void* a, const void* b, void* c, std::uint32_t) {
+    device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* g, const void* a, const void* b, void* c, std::uint32_t,
+                     void* workspace, std::uint64_t workspace_bytes) {
       const std::uint64_t bytes = g->dtype == PIPER_F64 ? 8 : 4, batch = static_cast<std::uint64_t>(g->batch) * bytes;
       return of(d)
           .inside(a, batch * static_cast<std::uint64_t>(g->m * g->k))
           .inside(b, batch * static_cast<std::uint64_t>(g->k * g->n))
           .inside(c, batch * static_cast<std::uint64_t>(g->m * g->n))
+          .inside(workspace, workspace_bytes)
           .put("gemm");
     };
     device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend*, const void*, const void*, const void*, void*, void*, void* workspace, std::uint64_t bytes) {
@@ -81,6 +83,7 @@ struct Recorder {
     return 0;
   }
   Recorder& inside(const void* at, std::uint64_t bytes) {
+    if (bytes == 0) return *this;  // a call without a workspace
     const auto begin = reinterpret_cast<std::uint64_t>(at);
     EXPECT_GE(begin, kBase) << calls.back();
     EXPECT_LE(begin + bytes, kBase + program.arena_bytes) << calls.back();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "backend/cuda/attention.h"
 #include "runtime/device/library_calls.h"
 #include "tests/support/process.h"
 
@@ -90,9 +91,15 @@ struct HostDriver::HostFunction {
 struct HostDriver::HostProduct {
   PiperGemm call{};
   bool adds = false;
+  std::uint64_t workspace = 0;
 };
 
 namespace {
+
+/// A library may write all of its workspace: what else lies there is lost.
+void spoil(void* workspace, std::uint64_t bytes) {
+  if (bytes > 0) std::memset(workspace, 0x7E, bytes);
+}
 
 template <typename T, typename Handle>
 T* real(Handle handle) {
@@ -113,6 +120,8 @@ std::string HostDriver::text_of(Status status) const {
     case cuda::kOutOfDeviceMemory: return "CUDA_ERROR_OUT_OF_MEMORY: out of memory";
     case kNotFound: return "CUDA_ERROR_NOT_FOUND: named symbol not found";
     case kUnsupported: return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: operation not permitted when stream is capturing";
+    case cuda::kAttentionRefused: return "LibTorch refused an attention";
+    case cuda::kAttentionOverrun: return "a library call wanted `" + std::to_string(options_.attention_wants) + "` bytes more than its planned workspace";
     case kIllegalAddress: return "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered";
     default: return "CUDA_ERROR " + std::to_string(status);
   }
@@ -314,12 +323,42 @@ Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, 
   return cuda::kSuccess;
 }
 
-Status HostDriver::multiply(Stream stream, Product handle, const void* a, const void* b, void* c, void*) {
+Status HostDriver::multiply(Stream stream, Product handle, const void* a, const void* b, void* c, void* workspace) {
   if (const Status refused = refusal("cublasLtMatmul")) return refused;
   const auto* const product = real<HostProduct>(handle);
   return enqueue(stream, {.kind = HostCall::Kind::multiply}, [=] {
+    spoil(workspace, product->workspace);
     runtime::LibraryReport report;
     EXPECT_EQ(runtime::builtin_library_calls().gemm(&product->call, a, b, c, product->adds ? 1 : 0, &report), runtime::kLibraryDone);
+  });
+}
+
+bool HostDriver::open_attention(std::string& reason) {
+  reason = options_.no_attention;
+  return reason.empty();
+}
+
+/// As LibTorch: all of the workspace may be written, and no byte beside it; what the host computes with lies elsewhere.
+Status HostDriver::attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+  if (const Status refused = refusal("attention")) return refused;
+  if (backend::cuda::attention_workspace(call, false) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
+  return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
+    spoil(workspace, workspace_bytes);
+    std::vector<unsigned char> own(piper_attend_workspace(&call));
+    runtime::LibraryReport report;
+    EXPECT_EQ(runtime::builtin_library_calls().attend(&call, q, k, v, out, lse, own.data(), own.size(), &report), runtime::kLibraryDone);
+  });
+}
+
+Status HostDriver::attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk,
+                               void* dv, void* workspace, std::uint64_t workspace_bytes) {
+  if (const Status refused = refusal("attention_grad")) return refused;
+  if (backend::cuda::attention_workspace(call, true) + options_.attention_wants > workspace_bytes) return cuda::kAttentionOverrun;
+  return enqueue(stream, {.kind = HostCall::Kind::attend}, [=] {
+    spoil(workspace, workspace_bytes);
+    std::vector<unsigned char> own(piper_attend_workspace(&call));
+    runtime::LibraryReport report;
+    EXPECT_EQ(runtime::builtin_library_calls().attend_grad(&call, q, k, v, out, lse, dout, dq, dk, dv, own.data(), own.size(), &report), runtime::kLibraryDone);
   });
 }
 
@@ -426,12 +465,11 @@ Status HostDriver::find(Module handle, const char* name, Function* found) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::plan_product(const PiperGemm& call, bool adds, std::uint64_t, Product* made, std::uint64_t* workspace) {
+Status HostDriver::plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) {
   if (const Status refused = refusal("cublasLtMatmulAlgoGetHeuristic")) return refused;
   auto& product = products_.emplace_back(std::make_unique<HostProduct>());
-  *product = {call, adds};
+  *product = {call, adds, workspace};
   *made = reinterpret_cast<Product>(product.get());
-  *workspace = 0;
   return cuda::kSuccess;
 }
 

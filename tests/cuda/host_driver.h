@@ -19,7 +19,7 @@ namespace piper::test {
 
 /// What was asked of the driver, in the order of the calls.
 struct HostCall {
-  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, graph, meeting } kind = Kind::record;
+  enum class Kind : std::uint8_t { record, wait, copy, fill, write, launch, multiply, attend, graph, meeting } kind = Kind::record;
   std::uint32_t stream = 0;
   std::uint32_t event = 0;            // record, wait
   std::uint64_t version = 0;          // of the event: how often it was recorded; wait: 0 where it never was
@@ -37,6 +37,8 @@ struct HostOptions {
   std::string hangs = {};             // the kernel that never ends
   std::function<void()> at_launch = {};  // called at every launch
   bool deaf = false;                  // to waits: as if every event were missing
+  std::string no_attention = {};      // why there is no LibTorch; empty: there is
+  std::uint64_t attention_wants = 0;  // bytes more than the plan has
   std::vector<HostCall>* calls = nullptr;  // null: nothing is written down
 };
 
@@ -80,7 +82,11 @@ class HostDriver final : public runtime::cuda::Driver {
   /// The image is the path of an object.
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override;
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override;
+  bool open_attention(std::string& reason) override;
+  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
+  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                     void* workspace, std::uint64_t workspace_bytes) override;
 
   /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of.
   Status enqueue_meeting(Stream stream, std::function<HostTries()> begin);

@@ -26,7 +26,7 @@ CudaProgram cuda_program(const std::string& path, std::optional<tensor::DType> d
   EXPECT_TRUE(subject) << told();
   if (!subject) return made;
   service::CompileOptions options;
-  options.cuda = true;
+  options.target = backend::Target::cuda;
   const auto dag = compilation.compile(*subject, options, sink);
   EXPECT_TRUE(dag) << told();
   if (dag) made.programs = backend::make_programs(*dag, backend::Target::cuda);

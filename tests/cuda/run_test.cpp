@@ -42,12 +42,14 @@ class CudaRun : public testing::Test {
       }
       for (const auto& [name, lines] : kNoisyLines) lines_.push_back(plan(name, noisy_source(lines), dtype));
     }
+    attention_ = plan("attention", kAttention, tensor::DType::f32);
     images_ = {build_host_image(*kernels_, folder_->path()), build_own_host_image(folder_->path())};
   }
   static void TearDownTestSuite() {
     library_.clear();
     lines_.clear();
     mlp_ = {};
+    attention_ = {};
     kernels_.reset();
     folder_.reset();
   }
@@ -74,9 +76,22 @@ class CudaRun : public testing::Test {
   static inline std::unique_ptr<TemporaryFolder> folder_;
   static inline std::unique_ptr<backend::cuda::KernelSet> kernels_;
   static inline std::vector<std::string> images_;
-  static inline Planned mlp_;
+  static inline Planned mlp_, attention_;
   static inline std::vector<Planned> library_, lines_;
 };
+
+/// The driver spoils all of each workspace: what else lies there would be lost.
+TEST_F(CudaRun, AttentionOfTheLibraryKeepsToItsWorkspace) {
+  std::vector<HostCall> calls;
+  HostOptions host;
+  host.calls = &calls;
+  const LawRun oracle = interpreted(attention_), made = run(attention_, host);
+  ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+  EXPECT_EQ(first_difference(made, oracle, 1e-4), "");
+  const auto attentions = std::count_if(calls.begin(), calls.end(), [](const HostCall& call) { return call.kind == HostCall::Kind::attend; });
+  EXPECT_GE(attentions, 4) << "a layer on each rank, forward and backward";
+  for (const HostCall& call : calls) EXPECT_EQ(call.function.find("attend"), std::string::npos) << call.function;
+}
 
 TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
   const LawRun oracle = interpreted(mlp_), made = run(mlp_);
@@ -274,7 +289,7 @@ Asked read_calls(const std::vector<HostCall>& calls) {
         EXPECT_TRUE(records.contains({call.event, call.version}));
         asked.waits[{call.stream, ended[call.stream]}].insert(records[{call.event, call.version}]);
         break;
-      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::graph: case HostCall::Kind::meeting: break;
+      case HostCall::Kind::copy: case HostCall::Kind::fill: case HostCall::Kind::multiply: case HostCall::Kind::attend: case HostCall::Kind::graph: case HostCall::Kind::meeting: break;
     }
   }
   return asked;

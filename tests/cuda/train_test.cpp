@@ -58,6 +58,37 @@ TEST(CudaTrain, WithoutAGpuItSaysWhatIsMissing) {
   EXPECT_NE(ended.err.find("piper doctor"), std::string::npos) << ended.err;
 }
 
+constexpr const char* kAttention = R"(use std.models.gpt
+mesh one(pp: 1)
+train small = gpt(layers: 1, dim: 8, heads: 2, vocab: 11) on one {
+    data:  synthetic(batch: 2, seq: 32, classes: 11)
+    optim: sgd(lr: 0.1)
+    steps: 3
+    place model on pp[0]
+}
+)";
+
+TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
+  HostOptions host;
+  host.no_attention = "there is no `libtorch_cuda.so` in `/nowhere`";
+  const Ended ended = train_on_cuda(host, {}, {}, kAttention);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("error P6014: LibTorch for CUDA, whose attention the program uses, is not here: there is no `libtorch_cuda.so` in `/nowhere`"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=own"), std::string::npos) << ended.err;
+  const Ended own = train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "own"}}, kAttention);
+  EXPECT_EQ(own.code, 0) << own.err;
+  const Ended neither = train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "flash"}}, kAttention);
+  EXPECT_NE(neither.err.find("P6013"), std::string::npos) << neither.err;
+}
+
+TEST(CudaTrain, AttentionThatWantsMoreThanPlannedFailsItsStep) {
+  HostOptions host;
+  host.attention_wants = 4096;
+  const Ended ended = train_on_cuda(host, {}, {}, kAttention);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("error P6011: rank 0, step 1, `F.model`: a library call wanted `4096` bytes more than its planned workspace"), std::string::npos) << ended.err;
+}
+
 TEST(CudaTrain, IsComparedWithOneDeviceAndWithTheCpu) {
   const Ended ended = train_on_cuda({}, {"--reference"});
   EXPECT_EQ(ended.code, 0) << ended.out << ended.err;

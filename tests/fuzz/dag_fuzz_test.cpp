@@ -23,7 +23,7 @@ std::string random_text(Random& random, dag::Level level) {
   DiagnosticSink sink(context.locations);
   passes::Options options;
   options.stop_at = level;
-  options.workspace_bytes = backend::workspace_bytes;
+  options.workspace_bytes = backend::workspace_bytes();
   const auto dag = passes::compile(program.model, program.strategy, sink, options);
   EXPECT_TRUE(dag) << program.source;
   return dag ? dag::print(*dag, program.strategy.directives) : "";
@@ -58,7 +58,7 @@ void follow(const std::string& text, Reached& reached) {
   const std::optional<dag::Dag> again = dag::parse(again_file, other, other_sink, &again_directives);
   ASSERT_TRUE(again) << render_text(other_sink.sorted(), other.locations.files()) << printed;
   EXPECT_EQ(print(*again, again_directives), printed);
-  const bool legal = verify::verify(*dag, sink) && verify::verify_workspaces(*dag, backend::workspace_bytes, sink);
+  const bool legal = verify::verify(*dag, sink) && verify::verify_workspaces(*dag, backend::workspace_bytes(), sink);
   ASSERT_EQ(legal, !sink.has_errors()) << words();
   if (!legal) return;
   ++reached.verified;

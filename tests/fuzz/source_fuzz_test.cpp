@@ -49,7 +49,7 @@ void follow(const std::string& text, Reached& reached) {
     const directive::Strategy& strategy = lowered->strategy;
     if (strategy.mesh.devices() > 64 || lowered->model.values().size() > 2000) continue;
     passes::Options options;
-    options.workspace_bytes = backend::workspace_bytes;
+    options.workspace_bytes = backend::workspace_bytes();
     const auto dag = passes::compile(lowered->model, strategy, own, options);
     ASSERT_EQ(dag.has_value(), !own.has_errors()) << report();
     for (const Diagnostic& diagnostic : own.sorted()) EXPECT_NE(static_cast<int>(diagnostic.code), kCompilerBug) << report();

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "runtime/cuda/nccl.h"
+#include "runtime/device/library_calls.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/laws/library_cases.h"
@@ -70,6 +72,14 @@ TEST_F(Gpu, EveryScheduleOfTheLibrary) {
       for (const Bound& bound : {kBounds[0], kBounds[2]}) compare(gpt_source(each, zero), bound.dtype, bound.bound);
     }
   }
+}
+
+/// Forward and gradient by LibTorch's kernels, in the third step as part of a graph.
+TEST_F(Gpu, AttentionOfLibTorch) {
+  const backend::cuda::Found torch = backend::cuda::find_torch_cuda({{"PIPER_TORCH_PATH", std::filesystem::path(PIPER_TORCH_CUDA).parent_path().string()}});
+  if (torch.path.empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << torch.reason;
+  choice_.torch = {runtime::torch_plugin_path({.plugin_folder = std::filesystem::canonical("/proc/self/exe").parent_path().string()}), torch.path, torch.version, torch.reason, choice_.gpu};
+  compare(kAttention, tensor::DType::f32, 1e-3);
 }
 
 /// Graphs give the bits of steps that are enqueued action by action, and the driver takes all that a step has.

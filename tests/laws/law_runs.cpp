@@ -94,7 +94,7 @@ LawProgram::LawProgram(Context& context, tensor::Graph model, directive::Strateg
 std::optional<dag::Dag> LawProgram::compile(bool forward_only) {
   tensor::Graph model = model_;
   passes::Options options;
-  const auto workspace = target_ == backend::Target::cuda ? backend::cuda_workspace_bytes : backend::workspace_bytes;
+  const auto workspace = backend::workspace_bytes(target_);
   options.workspace_bytes = workspace;
   options.forward_only = forward_only;
   std::optional<dag::Dag> dag = passes::compile(model, strategy_, sink_, options);

@@ -20,7 +20,7 @@ namespace {
 std::string planned(Context& context, tensor::Graph model, const directive::Strategy& strategy) {
   DiagnosticSink sink(context.locations);
   passes::Options options;
-  options.workspace_bytes = backend::workspace_bytes;
+  options.workspace_bytes = backend::workspace_bytes();
   const auto dag = passes::compile(model, strategy, sink, options);
   EXPECT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
   return dag ? dag::print(*dag) : "";
@@ -106,7 +106,7 @@ TEST(LawMutations, Offloaded) {
 void expect_workspaces_verified(dag::Dag& dag, int& changed) {
   const auto refused = [&] {
     DiagnosticSink sink(dag.context->locations);
-    return !verify::verify_workspaces(dag, backend::workspace_bytes, sink);
+    return !verify::verify_workspaces(dag, backend::workspace_bytes(), sink);
   };
   EXPECT_FALSE(refused());
   for (dag::Role& role : dag.plan->roles) {
@@ -137,7 +137,7 @@ TEST(LawMutations, Workspaces) {
     SCOPED_TRACE(drawn.source);
     DiagnosticSink sink(context.locations);
     passes::Options options;
-    options.workspace_bytes = backend::workspace_bytes;
+    options.workspace_bytes = backend::workspace_bytes();
     auto dag = passes::compile(drawn.model, drawn.strategy, sink, options);
     ASSERT_TRUE(dag);
     expect_workspaces_verified(*dag, changed);

@@ -1,0 +1,140 @@
+#include "backend/cuda/attention.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace piper::backend::cuda {
+
+namespace {
+
+constexpr std::int64_t kFloat = 4, kHalf = 2;
+
+std::int64_t rounded(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+std::int64_t quotient(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+/// The head dimension that flash kernels compute with.
+std::int64_t flash_width(const PiperAttend& call) { return rounded(call.width, call.width <= 128 ? 32 : 64); }
+
+/// Pieces handed out one behind the other, the first of them at an address that is a multiple of 64 only.
+class Pieces {
+ public:
+  void add(std::int64_t bytes) { bytes_ += static_cast<std::uint64_t>(rounded(bytes, kAttentionAlignment)); }
+  std::uint64_t bytes() const { return bytes_ + kAttentionAlignment; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
+bool flash_takes(const PiperAttend& call) {
+  constexpr std::int64_t kWidest = 256;
+  // One query for several heads of one key head is rearranged by copies; that is a case of inference.
+  return call.width == call.value_width && call.width % 8 == 0 && call.width <= kWidest && (call.seq > 1 || call.heads == call.kv_heads);
+}
+
+bool efficient_takes(const PiperAttend& call) {
+  constexpr std::int64_t kWidest = 256, kLogSumBlock = 32, kAlignment = 4, kMostBatches = 65535;
+  // It pads each row of log-sums to whole blocks, and the plan's are dense.
+  return call.heads == call.kv_heads && call.seq % kLogSumBlock == 0 && call.width % kAlignment == 0 && call.value_width % kAlignment == 0 &&
+         std::max(call.width, call.value_width) <= kWidest && call.batch <= kMostBatches && call.heads <= kMostBatches;
+}
+
+/// Into how many parts the forward flash kernels cut the keys on a GPU of so many places for blocks (num_splits_heuristic of flash_api.cpp): the fewest that have 85 % of the best
+/// use of the last wave.
+std::int64_t key_parts(std::int64_t blocks, std::int64_t places, std::int64_t key_blocks) {
+  if (static_cast<double>(blocks) >= 0.8 * static_cast<double>(places)) return 1;
+  const std::int64_t most = std::min({std::int64_t{128}, places, key_blocks});
+  const auto differs = [&](std::int64_t parts) { return parts == 1 || quotient(key_blocks, parts) != quotient(key_blocks, parts - 1); };
+  const auto use = [&](std::int64_t parts) {
+    const double waves = static_cast<double>(blocks * parts) / static_cast<double>(places);
+    return waves / static_cast<double>(quotient(blocks * parts, places));
+  };
+  double best = 0;
+  for (std::int64_t parts = 1; parts <= most; ++parts) {
+    if (differs(parts)) best = std::max(best, use(parts));
+  }
+  for (std::int64_t parts = 1; parts <= most; ++parts) {
+    if (differs(parts) && use(parts) >= 0.85 * best) return parts;
+  }
+  return 1;
+}
+
+/// The most parts on any GPU. Two blocks run on a multiprocessor.
+std::int64_t most_key_parts(const PiperAttend& call) {
+  const std::int64_t key_block = call.width <= 64 ? 256 : call.width <= 128 ? 128 : 64, key_blocks = quotient(call.keys, key_block);
+  const std::int64_t blocks = call.batch * call.heads * quotient(call.seq, 64);
+  std::int64_t most = 1;
+  for (std::int64_t processors = 1; processors <= kMostProcessors && key_blocks > 1; ++processors) most = std::max(most, key_parts(blocks, 2 * processors, key_blocks));
+  return most;
+}
+
+/// mha_fwd of flash_api.cpp, without dropout: sums of parts, then a random state that nothing uses, of two numbers and of one.
+std::uint64_t flash_workspace(const PiperAttend& call) {
+  Pieces pieces;
+  if (const std::int64_t parts = most_key_parts(call); parts > 1) {
+    const std::int64_t rows = parts * call.batch * call.heads * call.seq;
+    pieces.add(rows * kFloat);
+    pieces.add(rows * flash_width(call) * kFloat);
+  }
+  pieces.add(16);
+  pieces.add(8);
+  return pieces.bytes();
+}
+
+/// mha_bwd: row sums, a part of dq per group of blocks that add to it, so that the order of additions is one; keys' gradients per query head where those share key heads.
+std::uint64_t flash_grad_workspace(const PiperAttend& call) {
+  const std::int64_t rows = rounded(call.seq, 128) * call.batch * call.heads;
+  Pieces pieces;
+  pieces.add(rows * kFloat);
+  pieces.add(quotient(kMostProcessors, call.batch * call.heads) * rows * flash_width(call) * kFloat);
+  for (int each = 0; call.heads != call.kv_heads && each < 2; ++each) pieces.add(call.batch * call.keys * call.heads * call.width * kHalf);
+  return pieces.bytes();
+}
+
+/// _efficient_attention_forward of attention.cu: a seed and an offset that nothing uses; f32 needs no other accumulator than its output.
+std::uint64_t efficient_workspace() {
+  Pieces pieces;
+  pieces.add(8);
+  pieces.add(8);
+  return pieces.bytes();
+}
+
+/// _efficient_attention_backward of attention_backward.cu: products of output and gradient, their row sums and these transposed; then tiles of dq, each with 16 bytes of
+/// counters (kernel_backward.h: workspace_size), for blocks of 64 or 128 queries, as shared memory allows.
+std::uint64_t efficient_grad_workspace(const PiperAttend& call) {
+  const std::int64_t rows = call.batch * call.seq * call.heads;
+  std::int64_t tiles = 0;
+  constexpr std::int64_t kKeys = 64;
+  for (const std::int64_t queries : {64, 128}) {
+    tiles = std::max(tiles, call.batch * call.heads * quotient(call.seq, queries) * quotient(call.width, kKeys) * (4 + queries * kKeys) * kFloat);
+  }
+  Pieces pieces;
+  pieces.add(rows * call.value_width * kFloat);
+  pieces.add(rows * kFloat);
+  pieces.add(rows * kFloat);
+  pieces.add(tiles);
+  return pieces.bytes();
+}
+
+}  // namespace
+
+PiperAttendForm attention_form(const PiperAttend& call) {
+  // A causal query that sees no key has no weights; LibTorch's log-sum is then another number than ours.
+  if (call.causal != 0 && call.keys < call.seq) return PIPER_ATTEND_OWN;
+  // LibTorch counts positions and strides of a tensor in 32 bits in places.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMost) return PIPER_ATTEND_OWN;
+  if (call.dtype == PIPER_BF16 && flash_takes(call)) return PIPER_ATTEND_FLASH;
+  if (call.dtype == PIPER_F32 && efficient_takes(call)) return PIPER_ATTEND_EFFICIENT;
+  return PIPER_ATTEND_OWN;
+}
+
+std::uint64_t attention_workspace(const PiperAttend& call, bool gradient) {
+  switch (static_cast<PiperAttendForm>(call.form)) {
+    case PIPER_ATTEND_OWN: return 0;
+    case PIPER_ATTEND_FLASH: return gradient ? flash_grad_workspace(call) : flash_workspace(call);
+    case PIPER_ATTEND_EFFICIENT: return gradient ? efficient_grad_workspace(call) : efficient_workspace();
+  }
+  return 0;
+}
+
+}  // namespace piper::backend::cuda

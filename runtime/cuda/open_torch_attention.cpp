@@ -1,0 +1,32 @@
+#include <dlfcn.h>
+
+#include "runtime/cuda/torch_attention.h"
+#include "runtime/shared_library.h"
+
+namespace piper::runtime::cuda {
+
+const TorchAttention* open_torch_attention(const TorchChoice& choice, std::string& reason) {
+  if (choice.library.empty()) {
+    reason = choice.no_library;
+    return nullptr;
+  }
+  void* const plugin = dlopen(choice.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (plugin == nullptr) {
+    reason = "`" + choice.plugin + "` cannot be opened: " + loader_error();
+    return nullptr;
+  }
+  using Entry = const TorchAttention* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(plugin, kTorchAttentionEntry));
+  const TorchAttention* const torch = entry != nullptr ? entry() : nullptr;
+  if (torch == nullptr || torch->version != kTorchAttentionVersion) {
+    reason = "`" + choice.plugin + "` was built for another version of piper";
+    return nullptr;
+  }
+  if (const char* const refused = torch->open(choice.library.c_str(), choice.version.c_str(), choice.gpu)) {
+    reason = refused;
+    return nullptr;
+  }
+  return torch;
+}
+
+}  // namespace piper::runtime::cuda

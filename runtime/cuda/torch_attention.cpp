@@ -1,0 +1,211 @@
+// A part of the plugin with LibTorch: its attention on a GPU.
+#include "runtime/cuda/torch_attention.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/_efficient_attention_backward_ops.h>
+#include <ATen/ops/_efficient_attention_forward_ops.h>
+#include <ATen/ops/_flash_attention_backward_ops.h>
+#include <ATen/ops/_flash_attention_forward_ops.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/StreamGuard.h>
+#include <dlfcn.h>
+#include <torch/headeronly/version.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/device/planned_memory.h"
+#include "runtime/shared_library.h"
+
+struct CUstream_st;
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+// ---- memory
+
+thread_local PlannedMemory* planned = nullptr;
+
+// Throws through LibTorch, which undoes what it has begun.
+void* take(std::size_t bytes, int, CUstream_st*) {
+  if (bytes == 0) return nullptr;
+  if (planned == nullptr) throw std::bad_alloc();
+  return planned->take(bytes);
+}
+void keep(void*, std::size_t, int, CUstream_st*) {}
+
+// torch::cuda::CUDAPluggableAllocator, whose header needs those of CUDA; the names say the types.
+using Taking = std::function<void*(std::size_t, int, CUstream_st*)>;
+using Keeping = std::function<void(void*, std::size_t, int, CUstream_st*)>;
+using Allocator = std::shared_ptr<void>;  // of c10::cuda::CUDACachingAllocator::CUDAAllocator; only handed on
+constexpr const char* kCreate = "_ZN5torch4cuda22CUDAPluggableAllocator21createCustomAllocatorESt8functionIFPvmiP11CUstream_stEES2_IFvS3_miS5_EE";
+constexpr const char* kChange = "_ZN5torch4cuda22CUDAPluggableAllocator22changeCurrentAllocatorERKSt10shared_ptrIN3c104cuda20CUDACachingAllocator13CUDAAllocatorEE";
+
+class PlannedScope {
+ public:
+  explicit PlannedScope(PlannedMemory& memory) { planned = &memory; }
+  ~PlannedScope() { planned = nullptr; }
+};
+
+// ---- opening
+
+thread_local std::string last_error;
+int gpu = 0;
+
+const char* refuse(std::string why) {
+  last_error = std::move(why);
+  return last_error.c_str();
+}
+
+const char* missing_kernel() {
+  for (const char* name : {"aten::_flash_attention_forward", "aten::_flash_attention_backward", "aten::_efficient_attention_forward", "aten::_efficient_attention_backward"}) {
+    const auto schema = c10::Dispatcher::singleton().findSchema({name, ""});
+    if (!schema || !schema->hasKernelForDispatchKey(c10::DispatchKey::CUDA)) return name;
+  }
+  return nullptr;
+}
+
+#define PIPER_TEXT_OF(x) #x
+#define PIPER_TEXT(x) PIPER_TEXT_OF(x)
+constexpr std::string_view kVersion = PIPER_TEXT(TORCH_VERSION_MAJOR) "." PIPER_TEXT(TORCH_VERSION_MINOR) "." PIPER_TEXT(TORCH_VERSION_PATCH);
+
+const char* open(const char* library, const char* version, int chosen) {
+  static bool opened = false;
+  gpu = chosen;
+  if (opened) return nullptr;
+  const std::string file = "`" + std::string(library) + "`", said = version;
+  // Sizes of workspaces, and what is declared here, are those of one version.
+  if (said.substr(0, said.find('+')) != kVersion) {
+    return refuse(file + " is of PyTorch " + (said.empty() ? "no version that its folder tells" : said) + ", and piper is built for " + std::string(kVersion));
+  }
+  void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return refuse(file + " cannot be opened: " + loader_error());
+  Allocator (*create)(Taking, Keeping) = nullptr;
+  void (*change)(const Allocator&) = nullptr;
+  LibraryFunctions functions(handle);
+  functions.get(create, kCreate);
+  functions.get(change, kChange);
+  if (functions.missing() != nullptr) return refuse(file + " has no `" + functions.missing() + "`");
+  if (const char* const lacking = missing_kernel()) return refuse(file + " has no kernel of `" + lacking + "`");
+  try {
+    static const Allocator allocator = create(take, keep);
+    change(allocator);
+    // Flash's gradient adds in one order then. What is not yet written needs no filling for that.
+    at::globalContext().setDeterministicAlgorithms(true, false);
+    at::globalContext().setDeterministicFillUninitializedMemory(false);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    return refuse(file + " takes no memory of piper's: " + text.substr(0, text.find('\n')));
+  }
+  opened = true;
+  return nullptr;
+}
+
+// ---- calls
+
+c10::Device device() { return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu)}; }
+
+c10::ScalarType type_of(std::uint32_t dtype) { return dtype == PIPER_BF16 ? c10::ScalarType::BFloat16 : c10::ScalarType::Float; }
+
+at::Tensor dense(const void* data, at::IntArrayRef sizes, c10::ScalarType type) {
+  return at::for_blob(const_cast<void*>(data), sizes).options(at::TensorOptions().dtype(type).device(device())).target_device(device()).make_tensor();
+}
+
+/// [batch][positions][heads][width], as LibTorch's kernels want it, too.
+struct Operands {
+  const PiperAttend& call;
+  at::Tensor queries(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.seq, call.heads, width}, type_of(call.dtype)); }
+  at::Tensor keys(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.keys, call.kv_heads, width}, type_of(call.dtype)); }
+  at::Tensor log_sums(const void* data) const { return dense(data, {call.batch, call.heads, call.seq}, c10::ScalarType::Float); }
+};
+
+std::uint64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::uint64_t>(tensor.nbytes()); }
+
+/// Where it was asked for, densely.
+bool lies_at(const at::Tensor& tensor, const at::Tensor& planned_one) {
+  return tensor.const_data_ptr() == planned_one.const_data_ptr() && tensor.is_contiguous() && tensor.sizes() == planned_one.sizes() && tensor.dtype() == planned_one.dtype();
+}
+
+/// sdp::CustomMaskType: none, or from the corner of the last query and key.
+std::int64_t mask_of(const PiperAttend& call) {
+  constexpr std::int64_t kNone = 0, kCausalFromBottomRight = 2;
+  return call.causal != 0 ? kCausalFromBottomRight : kNone;
+}
+
+template <typename Body>
+int on_stream(void* stream, void* workspace, std::uint64_t bytes, const Body& body) {
+  constexpr std::uint64_t kAlignment = 256;
+  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = bytes, .alignment = kAlignment};
+  try {
+    const c10::InferenceMode inference;
+    // A stream that LibTorch did not make has its address for a number.
+    const c10::StreamGuard on(c10::Stream(c10::Stream::UNSAFE, device(), reinterpret_cast<c10::StreamId>(stream)));
+    const PlannedScope scope(memory);
+    if (body(memory)) return kSuccess;
+    refuse("LibTorch moved the result of an attention");
+    return kAttentionRefused;
+  } catch (const std::exception& error) {
+    if (memory.missing > 0) {
+      refuse("a library call wanted `" + std::to_string(memory.missing) + "` bytes more than its planned workspace");
+      return kAttentionOverrun;
+    }
+    const std::string text = error.what();
+    refuse("LibTorch refused an attention: " + text.substr(0, text.find('\n')));
+    return kAttentionRefused;
+  }
+}
+
+int attend(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) {
+  return on_stream(stream, workspace, workspace_bytes, [&](PlannedMemory& memory) {
+    const Operands of{*call};
+    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width), value = of.keys(v, call->value_width);
+    const at::Tensor result = of.queries(out, call->value_width), sums = of.log_sums(lse);
+    memory.results = {{{out, bytes_of(result)}, {lse, bytes_of(sums)}, {}}};
+    if (call->form == PIPER_ATTEND_FLASH) {
+      const auto made = at::_ops::_flash_attention_forward::call(query, key, value, std::nullopt, std::nullopt, call->seq, call->keys, 0.0, call->causal != 0, false, call->scale,
+                                                                 std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+      return lies_at(std::get<0>(made), result) && lies_at(std::get<1>(made), sums);
+    }
+    const auto made = at::_ops::_efficient_attention_forward::call(query, key, value, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, 0.0, mask_of(*call), true,
+                                                                   call->scale, std::nullopt, std::nullopt);
+    return lies_at(std::get<0>(made), result) && lies_at(std::get<1>(made), sums);
+  });
+}
+
+int attend_grad(void* stream, const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                void* workspace, std::uint64_t workspace_bytes) {
+  return on_stream(stream, workspace, workspace_bytes, [&](PlannedMemory& memory) {
+    const Operands of{*call};
+    const at::Tensor query = of.queries(q, call->width), key = of.keys(k, call->width), value = of.keys(v, call->value_width);
+    const at::Tensor result = of.queries(out, call->value_width), change = of.queries(dout, call->value_width), sums = of.log_sums(lse);
+    const at::Tensor of_query = of.queries(dq, call->width), of_key = of.keys(dk, call->width), of_value = of.keys(dv, call->value_width);
+    memory.results = {{{dq, bytes_of(of_query)}, {dk, bytes_of(of_key)}, {dv, bytes_of(of_value)}}};
+    // Without dropout a random state is not looked at.
+    const at::Tensor none;
+    if (call->form == PIPER_ATTEND_FLASH) {
+      const auto made = at::_ops::_flash_attention_backward::call(change, query, key, value, result, sums, none, none, call->seq, call->keys, 0.0, call->causal != 0, none, none,
+                                                                  call->scale, std::nullopt, std::nullopt);
+      return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
+    }
+    const auto made = at::_ops::_efficient_attention_backward::call(change, query, key, value, std::nullopt, result, std::nullopt, std::nullopt, call->seq, call->keys, sums, 0.0, none,
+                                                                    none, mask_of(*call), false, call->scale, std::nullopt, std::nullopt, false);
+    return lies_at(std::get<0>(made), of_query) && lies_at(std::get<1>(made), of_key) && lies_at(std::get<2>(made), of_value);
+  });
+}
+
+const char* error() { return last_error.c_str(); }
+
+constexpr TorchAttention kTorchAttention = {.version = kTorchAttentionVersion, .open = open, .attend = attend, .attend_grad = attend_grad, .error = error};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const TorchAttention* piper_torch_attention() { return &kTorchAttention; }
+
+}  // namespace piper::runtime::cuda

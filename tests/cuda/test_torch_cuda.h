@@ -1,0 +1,16 @@
+#pragma once
+// What the libtorch_cuda.so of tests says of its calls: dlsym(library, "test_torch_cuda_calls").
+
+#include <cstdint>
+
+namespace piper::test {
+
+struct TorchCudaCalls {
+  std::int64_t stream = 0;     // of the last call
+  bool deterministic = false;  // as it was told
+};
+
+/// Of an H200.
+inline constexpr std::int64_t kTestProcessors = 132;
+
+}  // namespace piper::test
