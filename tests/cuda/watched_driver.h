@@ -56,8 +56,14 @@ class WatchedDriver final : public runtime::cuda::Driver {
   void abandon() override { driver_->abandon(); }
   Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
   Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t most_workspace, Product* made, std::uint64_t* workspace) override {
-    return count(driver_->plan_product(call, adds, most_workspace, made, workspace));
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override { return count(driver_->plan_product(call, adds, workspace, made)); }
+  bool open_attention(std::string& reason) override { return driver_->open_attention(reason); }
+  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
+    return driver_->attend(stream, call, q, k, v, out, lse, workspace, workspace_bytes);
+  }
+  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                     void* workspace, std::uint64_t workspace_bytes) override {
+    return driver_->attend_grad(stream, call, q, k, v, out, lse, dout, dq, dk, dv, workspace, workspace_bytes);
   }
 
  private:
