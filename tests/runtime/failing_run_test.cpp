@@ -129,7 +129,7 @@ TEST(FailingRun, ThePluginIsMissing) {
   const RunResult result = failing_run(
       0,
       [](Step& step) {
-        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64};
+        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
         double x[3] = {2, 3, 0};
         return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
       },
@@ -148,7 +148,7 @@ TEST(FailingRun, ALibraryCallOverrunsItsWorkspace) {
   const RunResult result = run_with(
       0,
       [](Step& step) {
-        const PiperAttend call{.batch = 1, .seq = 8, .keys = 8, .heads = 1, .kv_heads = 1, .width = 1, .value_width = 1, .scale = 1, .causal = 1, .dtype = PIPER_F64};
+        const PiperAttend call{.batch = 1, .seq = 8, .keys = 8, .heads = 1, .kv_heads = 1, .width = 1, .value_width = 1, .scale = 1, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
         double x[8] = {}, out[8], lse[8], workspace[4];
         return step.api->attend(step.rank, step.action, &call, x, x, x, out, lse, workspace, sizeof(workspace));
       },

@@ -148,7 +148,7 @@ TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {
 TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
   const std::int64_t batch = 2, m = 5, n = 70, k = 67;
   for (std::uint32_t form = 0; form < 4; ++form) {
-    const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = PIPER_F64};
+    const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
     const auto a = numbers<double>(batch * m * k, 1), b = numbers<double>(batch * k * n, 2);
     auto c = numbers<double>(batch * m * n, 3);
     const auto before = c;
@@ -172,11 +172,11 @@ struct AttendCase {
 };
 
 const AttendCase kCases[] = {
-    {"plain", {.batch = 2, .seq = 9, .keys = 9, .heads = 3, .kv_heads = 3, .width = 8, .value_width = 8, .scale = 0.35, .causal = 0, .dtype = PIPER_F32}},
-    {"causal", {.batch = 2, .seq = 130, .keys = 130, .heads = 2, .kv_heads = 2, .width = 16, .value_width = 16, .scale = 0.25, .causal = 1, .dtype = PIPER_F32}},
-    {"cross", {.batch = 1, .seq = 5, .keys = 40, .heads = 2, .kv_heads = 2, .width = 4, .value_width = 4, .scale = 0.5, .causal = 0, .dtype = PIPER_F32}},
-    {"grouped", {.batch = 2, .seq = 17, .keys = 17, .heads = 6, .kv_heads = 2, .width = 8, .value_width = 8, .scale = 0.3, .causal = 1, .dtype = PIPER_F32}},
-    {"wide values", {.batch = 1, .seq = 6, .keys = 6, .heads = 2, .kv_heads = 1, .width = 4, .value_width = 12, .scale = 0.5, .causal = 1, .dtype = PIPER_F32}},
+    {"plain", {.batch = 2, .seq = 9, .keys = 9, .heads = 3, .kv_heads = 3, .width = 8, .value_width = 8, .scale = 0.35, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
+    {"causal", {.batch = 2, .seq = 130, .keys = 130, .heads = 2, .kv_heads = 2, .width = 16, .value_width = 16, .scale = 0.25, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
+    {"cross", {.batch = 1, .seq = 5, .keys = 40, .heads = 2, .kv_heads = 2, .width = 4, .value_width = 4, .scale = 0.5, .causal = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
+    {"grouped", {.batch = 2, .seq = 17, .keys = 17, .heads = 6, .kv_heads = 2, .width = 8, .value_width = 8, .scale = 0.3, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
+    {"wide values", {.batch = 1, .seq = 6, .keys = 6, .heads = 2, .kv_heads = 1, .width = 4, .value_width = 12, .scale = 0.5, .causal = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN}},
 };
 
 constexpr std::size_t kCanary = 64;
@@ -226,7 +226,7 @@ TEST(TorchPlugin, Attends) {
 }
 
 TEST(BuiltinCalls, GradientsOfAttentionAreDifferences) {
-  const PiperAttend call{.batch = 1, .seq = 4, .keys = 4, .heads = 4, .kv_heads = 2, .width = 3, .value_width = 2, .scale = 0.6, .causal = 1, .dtype = PIPER_F64};
+  const PiperAttend call{.batch = 1, .seq = 4, .keys = 4, .heads = 4, .kv_heads = 2, .width = 3, .value_width = 2, .scale = 0.6, .causal = 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
   std::vector<std::vector<double>> in = {numbers<double>(48, 1), numbers<double>(24, 2), numbers<double>(16, 3)};
   const auto dout = numbers<double>(32, 4);
   std::vector<double> out(32), lse(16), workspace(64);
@@ -263,13 +263,13 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   for (int i = 0; i < 20; ++i) {
     if (i == 10) before = allocations();
     for (std::uint32_t form = 0; form < 8; ++form) {
-      const PiperGemm call{.batch = 1, .m = 64, .n = 32, .k = 48, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = PIPER_F32};
+      const PiperGemm call{.batch = 1, .m = 64, .n = 32, .k = 48, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
       ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), form >> 2, &report), kLibraryDone);
     }
   }
   EXPECT_EQ(allocations() - before, 0u);
   // The count sees LibTorch: a new shape makes views.
-  const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
   ASSERT_EQ(torch().gemm(&other, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
   EXPECT_GT(allocations() - before, 0u);
 }
@@ -293,7 +293,7 @@ TEST(TorchPlugin, RefusesWithoutAnException) {
   LibraryReport report;
   EXPECT_EQ(torch().gemm(&call, nullptr, nullptr, nullptr, 0, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch multiplies f32, f64 and bf16");
-  const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
+  const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
   float x = 0;
   EXPECT_EQ(torch().gemm(&negative, &x, &x, &x, 0, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch refused a matrix product");
@@ -307,7 +307,7 @@ TEST(TorchPlugin, ServesDeviceThreads) {
     const std::uint64_t a = program.allocate<float>(n * n), c = program.allocate<float>(n * n);
     program.compute("F", {}, [=](Step& step) {
       std::fill_n(step.at<float>(a), n * n, 1.0f);
-      const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 1, .dtype = PIPER_F32};
+      const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
       if (step.api->gemm(step.rank, step.action, &call, step.at<float>(a), step.at<float>(a), step.at<float>(c), 0)) return 1;
       return step.at<float>(c)[n * n - 1] == 64.0f ? 0 : 2;
     });
