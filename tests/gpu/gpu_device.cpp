@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+
+#include "backend/cuda/libraries.h"
+#include "runtime/device/library_calls.h"
 
 namespace piper::test {
 
@@ -26,7 +30,8 @@ std::string GpuDevice::compiled(const std::string& source) const {
 
 backend::cuda::Environment cuda_environment() {
   backend::cuda::Environment environment;
-  for (const char* name : {"PIPER_CUDA_PATH", "CUDA_HOME", "CUDA_PATH"}) {
+  environment["PIPER_TORCH_PATH"] = std::filesystem::path(PIPER_TORCH_CUDA).parent_path().string();
+  for (const char* name : {"PIPER_CUDA_PATH", "CUDA_HOME", "CUDA_PATH", "PIPER_TORCH_PATH"}) {
     if (const char* value = std::getenv(name)) environment[name] = value;
   }
   return environment;
@@ -51,6 +56,9 @@ std::unique_ptr<GpuDevice> find_gpu(std::string& reason) {
     reason = "no cuBLASLt: " + why;
     return nullptr;
   }
+  const backend::cuda::Found torch = backend::cuda::find_torch_cuda(environment);
+  const std::string plugins = std::filesystem::canonical("/proc/self/exe").parent_path().string();
+  choice.torch = {runtime::torch_plugin_path({.plugin_folder = plugins}), torch.path, torch.version, torch.reason, choice.gpu};
   return std::make_unique<GpuDevice>(nvrtc, devices.gpus.front().capability, choice);
 }
 

@@ -19,6 +19,8 @@ class GpuDevice final : public TestDevice {
   std::string build(const backend::cuda::KernelSet& kernels) override { return compiled(kernels.source()); }
   std::string build_own() override { return compiled(backend::cuda::runtime_kernels_source()); }
   std::string compiled(const std::string& source) const;
+  /// Why there is no attention of LibTorch; empty where there is.
+  const std::string& no_torch() const { return choice_.torch.no_library; }
 
  private:
   const std::shared_ptr<const backend::cuda::Nvrtc> nvrtc_;

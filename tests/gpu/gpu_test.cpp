@@ -65,20 +65,31 @@ TEST_F(Gpu, EveryWayToCut) {
   }
 }
 
-TEST_F(Gpu, EveryScheduleOfTheLibrary) {
+class GpuLibrary : public Gpu {
+ protected:
+  void every_schedule(const Bound& bound) const;
+};
+
+void GpuLibrary::every_schedule(const Bound& bound) const {
   for (const LibraryCase& each : library_cases()) {
     for (const char* zero : {"zero: 1", "zero: 2", "zero: 3, prefetch: 1"}) {
       if (each.replicates && zero != std::string("zero: 1")) continue;
-      for (const Bound& bound : {kBounds[0], kBounds[2]}) compare(gpt_source(each, zero), bound.dtype, bound.bound);
+      compare(gpt_source(each, zero), bound.dtype, bound.bound);
     }
   }
 }
 
+TEST_F(GpuLibrary, EverySchedule) { every_schedule(kBounds[0]); }
+
+/// Attention of bf16 is that of LibTorch.
+TEST_F(GpuLibrary, EveryScheduleInBf16) {
+  if (!gpu_->no_torch().empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << gpu_->no_torch();
+  every_schedule(kBounds[2]);
+}
+
 /// Forward and gradient by LibTorch's kernels, in the third step as part of a graph.
 TEST_F(Gpu, AttentionOfLibTorch) {
-  const backend::cuda::Found torch = backend::cuda::find_torch_cuda({{"PIPER_TORCH_PATH", std::filesystem::path(PIPER_TORCH_CUDA).parent_path().string()}});
-  if (torch.path.empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << torch.reason;
-  choice_.torch = {runtime::torch_plugin_path({.plugin_folder = std::filesystem::canonical("/proc/self/exe").parent_path().string()}), torch.path, torch.version, torch.reason, choice_.gpu};
+  if (!gpu_->no_torch().empty()) GTEST_SKIP() << "no LibTorch for CUDA: " << gpu_->no_torch();
   compare(kAttention, tensor::DType::f32, 1e-3);
 }
 

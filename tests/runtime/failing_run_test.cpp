@@ -129,7 +129,7 @@ TEST(FailingRun, ThePluginIsMissing) {
   const RunResult result = failing_run(
       0,
       [](Step& step) {
-        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
+        const PiperGemm call{.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F64};
         double x[3] = {2, 3, 0};
         return step.api->gemm(step.rank, step.action, &call, x, x + 1, x + 2, 0);
       },

@@ -148,7 +148,7 @@ TEST(ProductChoice, GivesMklTheRowsThatItsCacheHolds) {
 TEST(BuiltinCalls, MultiplyMatricesAsTheDefinitionSays) {
   const std::int64_t batch = 2, m = 5, n = 70, k = 67;
   for (std::uint32_t form = 0; form < 4; ++form) {
-    const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = PIPER_F64, .form = PIPER_ATTEND_OWN};
+    const PiperGemm call{.batch = batch, .m = m, .n = n, .k = k, .transpose_a = form & 1, .transpose_b = form >> 1, .dtype = PIPER_F64};
     const auto a = numbers<double>(batch * m * k, 1), b = numbers<double>(batch * k * n, 2);
     auto c = numbers<double>(batch * m * n, 3);
     const auto before = c;
@@ -263,13 +263,13 @@ TEST(TorchPlugin, AProductInSteadyStateAllocatesNothing) {
   for (int i = 0; i < 20; ++i) {
     if (i == 10) before = allocations();
     for (std::uint32_t form = 0; form < 8; ++form) {
-      const PiperGemm call{.batch = 1, .m = 64, .n = 32, .k = 48, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
+      const PiperGemm call{.batch = 1, .m = 64, .n = 32, .k = 48, .transpose_a = form & 1, .transpose_b = form >> 1 & 1, .dtype = PIPER_F32};
       ASSERT_EQ(torch().gemm(&call, a.data(), b.data(), c.data(), form >> 2, &report), kLibraryDone);
     }
   }
   EXPECT_EQ(allocations() - before, 0u);
   // The count sees LibTorch: a new shape makes views.
-  const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
+  const PiperGemm other{.batch = 1, .m = 3, .n = 5, .k = 7, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   ASSERT_EQ(torch().gemm(&other, a.data(), b.data(), c.data(), 0, &report), kLibraryDone);
   EXPECT_GT(allocations() - before, 0u);
 }
@@ -293,7 +293,7 @@ TEST(TorchPlugin, RefusesWithoutAnException) {
   LibraryReport report;
   EXPECT_EQ(torch().gemm(&call, nullptr, nullptr, nullptr, 0, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch multiplies f32, f64 and bf16");
-  const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
+  const PiperGemm negative{.batch = 1, .m = -4, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32};
   float x = 0;
   EXPECT_EQ(torch().gemm(&negative, &x, &x, &x, 0, &report), kLibraryError);
   EXPECT_STREQ(report.error, "LibTorch refused a matrix product");
@@ -307,7 +307,7 @@ TEST(TorchPlugin, ServesDeviceThreads) {
     const std::uint64_t a = program.allocate<float>(n * n), c = program.allocate<float>(n * n);
     program.compute("F", {}, [=](Step& step) {
       std::fill_n(step.at<float>(a), n * n, 1.0f);
-      const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 1, .dtype = PIPER_F32, .form = PIPER_ATTEND_OWN};
+      const PiperGemm call{.batch = 1, .m = n, .n = n, .k = n, .transpose_a = 0, .transpose_b = 1, .dtype = PIPER_F32};
       if (step.api->gemm(step.rank, step.action, &call, step.at<float>(a), step.at<float>(a), step.at<float>(c), 0)) return 1;
       return step.at<float>(c)[n * n - 1] == 64.0f ? 0 : 2;
     });
