@@ -9,7 +9,7 @@
  */
 #include <stdint.h>
 
-#define PIPER_ABI_VERSION 8u
+#define PIPER_ABI_VERSION 9u
 #define PIPER_MAX_SLOTS 3 /* tensors of optimizer state that a parameter has at most */
 
 #ifdef __cplusplus
@@ -41,6 +41,7 @@ typedef struct PiperWait {
 } PiperWait;
 
 typedef enum PiperCommOp { PIPER_SEND = 0, PIPER_RECV = 1, PIPER_ALL_REDUCE = 2, PIPER_ALL_GATHER = 3, PIPER_REDUCE_SCATTER = 4, PIPER_GATHER = 5, PIPER_OFFLOAD = 6, PIPER_FETCH = 7 } PiperCommOp;
+#define PIPER_COMM_OPS 8u /* how many: tables by op have as many rows */
 
 /* A piece of a message. send reads `in`; recv writes `out`; all_reduce reads `in` and writes `out` (may be equal); `in` is PIPER_NO_OFFSET where the
  * member adds nothing. all_gather: one part per output, the contributions of all members one after the other in set order; `in` is set on this member's own

@@ -123,6 +123,7 @@ class CallPrinter {
   /// before; a sum that is added to what lies there is made in place and then added, since NCCL does not.
   void communicate(const PiperCommAction& comm) {
     static constexpr const char* kCalls[] = {"ncclSend", "ncclRecv", "ncclAllReduce", "ncclBroadcast", "ncclReduceScatter", "ncclAllGather", "copy to host", "copy from host"};
+    static_assert(std::size(kCalls) == PIPER_COMM_OPS);
     std::uint32_t moved = 0;
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];

@@ -26,6 +26,7 @@ std::string identifier(std::string_view text) {
 }
 
 constexpr const char* kOps[] = {"PIPER_SEND", "PIPER_RECV", "PIPER_ALL_REDUCE", "PIPER_ALL_GATHER", "PIPER_REDUCE_SCATTER", "PIPER_GATHER", "PIPER_OFFLOAD", "PIPER_FETCH"};
+static_assert(std::size(kOps) == PIPER_COMM_OPS);
 constexpr const char* kInits[] = {"PIPER_NORMAL", "PIPER_UNIFORM", "PIPER_ZEROS", "PIPER_ONES", "PIPER_CONSTANT"};
 
 class Emission {

@@ -95,13 +95,8 @@ Stretch samples_of(const Dag& dag, const Node& node, std::span<const std::uint32
 }
 
 LayoutId cut_samples(const Dag& dag, tensor::InputId input, AxisMask axes) {
-  Layout layout;
-  if (const tensor::Dim* const samples = dag.input_types[input.index()].samples()) {
-    for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
-      if ((axes >> a & 1) != 0) layout.add(dag.mesh.axes[a].name, AxisShare::cut(samples->name));
-    }
-  }
-  return dag.context->layouts.intern(std::move(layout));
+  const tensor::Dim* const samples = dag.input_types[input.index()].samples();
+  return samples == nullptr ? LayoutId() : dag.context->layouts.intern(layout_over(axes, AxisShare::cut(samples->name), dag.mesh));
 }
 
 }  // namespace piper::dag

@@ -9,14 +9,6 @@ Stretch block(const Stretch& of, std::int64_t count, std::int64_t index) {
   return {of.first + each * index + std::min(index, more), each + (index < more ? 1 : 0), of.global};
 }
 
-std::vector<std::size_t> axes_with(const Layout& layout, AxisShare how, const Mesh& mesh) {
-  std::vector<std::size_t> found;
-  for (const Layout::Axis& axis : layout.axes) {
-    if (axis.how == how) found.push_back(mesh.find(axis.name));
-  }
-  return found;
-}
-
 AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh) {
   AxisMask mask = 0;
   for (const Layout::Axis& axis : layout.axes) {
@@ -25,8 +17,20 @@ AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh) {
   return mask;
 }
 
+Layout layout_over(AxisMask axes, AxisShare how, const Mesh& mesh) {
+  Layout layout;
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
+    if ((axes >> a & 1) != 0) layout.add(mesh.axes[a].name, how);
+  }
+  return layout;
+}
+
 Stretch part(Stretch of, const Layout& layout, AxisShare how, const Mesh& mesh, std::span<const std::uint32_t> coordinates) {
-  for (const std::size_t axis : axes_with(layout, how, mesh)) of = block(of, mesh.axes[axis].size, coordinates[axis]);
+  for (const Layout::Axis& each : layout.axes) {
+    if (each.how != how) continue;
+    const std::size_t axis = mesh.find(each.name);
+    of = block(of, mesh.axes[axis].size, coordinates[axis]);
+  }
   return of;
 }
 

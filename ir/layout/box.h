@@ -31,10 +31,10 @@ Stretch block(const Stretch& of, std::int64_t count, std::int64_t index);
 /// One stretch per dimension of a type.
 using Box = std::vector<Stretch>;
 
-/// Axes that do the same to a value: the k-th of them cuts what the one before left.
-std::vector<std::size_t> axes_with(const Layout& layout, AxisShare how, const Mesh& mesh);
+/// The axes that do `how` to a value, and a layout in which these do, outermost first.
 AxisMask mask_of(const Layout& layout, AxisShare how, const Mesh& mesh);
-/// Of `of`, what the axes that do `how` leave to a device.
+Layout layout_over(AxisMask axes, AxisShare how, const Mesh& mesh);
+/// Of `of`, what the axes that do `how` leave to a device: each cuts what the one before left.
 Stretch part(Stretch of, const Layout& layout, AxisShare how, const Mesh& mesh, std::span<const std::uint32_t> coordinates);
 /// What the device at these coordinates holds of a value of a whole type. A summand is as large as the value.
 Box box_of(const tensor::Type& type, const Layout& layout, const Mesh& mesh, std::span<const std::uint32_t> coordinates);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/order/trim.h"
+#include "passes/selectors/check_lines.h"
 
 namespace piper::passes {
 
@@ -10,19 +11,12 @@ using namespace directive;
 
 namespace {
 
-bool splits_into(const Strategy& strategy, Symbol dim) {
-  return std::any_of(strategy.directives.begin(), strategy.directives.end(), [&](const Directive& directive) {
-    const auto* split = std::get_if<Split>(&directive);
-    return split != nullptr && std::any_of(split->into.begin(), split->into.end(), [&](const NamedExtent& into) { return into.name == dim; });
-  });
-}
-
 Order evaluate(const Strategy& strategy, Order order) {
   std::vector<Order::Transform> left;
   for (const Order::Transform& transform : std::vector<Order::Transform>(order.transforms)) {
     switch (transform.kind) {
       case Order::Transform::Kind::trim:
-        if (splits_into(strategy, transform.dim)) {
+        if (is_split_into(strategy, transform.dim)) {
           order = trim(order, transform.dim, transform.bound);
           continue;
         }

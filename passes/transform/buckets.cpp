@@ -7,6 +7,7 @@
 
 #include "ir/dag/piece_text.h"
 #include "ir/dag/value_layout.h"
+#include "ir/layout/box.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace piper::passes {
@@ -114,14 +115,6 @@ std::vector<std::size_t> frozen_last(const Dag& dag) {
   return order;
 }
 
-LayoutId layout_over(Dag& dag, AxisMask axes, AxisShare how) {
-  Layout layout;
-  for (std::size_t a = 0; a < dag.mesh.axes.size(); ++a) {
-    if ((axes >> a & 1) != 0) layout.add(dag.mesh.axes[a].name, how);
-  }
-  return dag.context->layouts.intern(std::move(layout));
-}
-
 }  // namespace
 
 void make_buckets(Dag& dag) {
@@ -148,6 +141,7 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     return flat(a, frozen) == flat(b, frozen) && (flat(a, frozen) == 0 || (x.zero == y.zero && x.reduced == y.reduced && x.prefetch == y.prefetch));
   };
   BucketFiller filler(dag);
+  LayoutTable& layouts = dag.context->layouts;
   for (const std::size_t p : frozen_last(dag)) {
     if (uses[p].empty()) continue;
     const bool frozen = dag.params[p].frozen;  // its gradient is never made
@@ -193,9 +187,9 @@ bool make_buckets(Dag& dag, std::span<const BucketRules> rules, DiagnosticSink& 
     }
     std::sort(contributing.begin(), contributing.end());
     std::sort(like.homes.begin(), like.homes.end(), [&](DeviceSetId a, DeviceSetId b) { return dag.device_sets[a].at < dag.device_sets[b].at; });
-    like.made = layout_over(dag, frozen ? 0 : *uses[p].front().axes, AxisShare::partial());
+    like.made = layouts.intern(layout_over(frozen ? 0 : *uses[p].front().axes, AxisShare::partial(), dag.mesh));
     const BucketRules& rule = rules[uses[p].front().chunk.index()];
-    if (const LayoutId blocks = layout_over(dag, flat(uses[p].front(), frozen), AxisShare::flat()); !blocks.repeats()) {
+    if (const LayoutId blocks = layouts.intern(layout_over(flat(uses[p].front(), frozen), AxisShare::flat(), dag.mesh)); !blocks.repeats()) {
       if (!frozen) like.state = blocks;
       if (!frozen && rule.zero > 1) like.gradients = blocks;
       if (rule.zero > 2) like.parameters = blocks;

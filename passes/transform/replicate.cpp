@@ -269,9 +269,9 @@ LayoutId Replicator::on(LayoutId layout, AxisMask axes) const {
 
 /// The extents of one device's part, which are those of all others.
 void Replicator::divide(tensor::Type& type, LayoutId layout) const {
-  for (const Layout::Axis& axis : dag_.context->layouts[layout].axes) {
-    if (axis.how.share == Share::cut) type.dims[*type.find(axis.how.dim)].extent /= dag_.mesh.axes[dag_.mesh.find(axis.name)].size;
-  }
+  const std::vector<std::uint32_t> first(dag_.mesh.axes.size(), 0);  // all blocks have one size
+  const Box box = box_of(type, dag_.context->layouts[layout], dag_.mesh, first);
+  for (std::size_t d = 0; d < box.size(); ++d) type.dims[d].extent = box[d].extent;
 }
 
 /// Gives a body what devices hold of its values where these axes divide them.

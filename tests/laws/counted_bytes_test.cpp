@@ -44,7 +44,7 @@ class CountingTransport final : public runtime::Transport {
   bool moving(const runtime::Operation& operation) const override { return inner_->moving(operation); }
   bool moves_only_on_start() const override { return inner_->moves_only_on_start(); }
 
-  std::array<double, PIPER_FETCH + 1> sent{};  // by PiperCommOp
+  std::array<double, PIPER_COMM_OPS> sent{};  // by PiperCommOp
 
  private:
   std::unique_ptr<runtime::Transport> inner_ = runtime::make_local_transport();
@@ -52,7 +52,7 @@ class CountingTransport final : public runtime::Transport {
 
 struct Counted {
   LawRun run;
-  std::array<double, PIPER_FETCH + 1> sent{};  // in one step
+  std::array<double, PIPER_COMM_OPS> sent{};  // in one step
 };
 
 Counted counted(LawProgram& program) {

@@ -134,6 +134,16 @@ const Refusal kRefusals[] = {
     {"tied_towers_overlap", Code::homes_overlap, tied_towers,
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
     {"state_cut_and_whole", Code::state_cut_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}, 1).replicate({"dp"}); }},
+    {"one_user_prefetches_more", Code::state_cut_differently, tied_tasks,
+     [](StrategyBuilder& b) {
+       for (const std::uint32_t prefetch : {1u, 2u}) {
+         directive::Replicate sharded = replicate(b, {axis(b, 1)});
+         if (prefetch == 1) sharded.targets = {b.selector({{"first", 0}})};
+         sharded.zero = 3;
+         sharded.prefetch = prefetch;
+         b.add(sharded);
+       }
+     }},
     {"one_user_replicated", Code::gradients_reduced_differently, tied_tasks, [](StrategyBuilder& b) { b.replicate({"dp"}, {}, {{"first", 0}}); }},
     {"nothing_to_recompute", Code::nothing_to_recompute, gpt, [](StrategyBuilder& b) { recompute(b, b.selector({{"embed", 0}})); }},
     {"recomputed_pass", Code::selector_not_allowed, mlp, [](StrategyBuilder& b) { recompute(b.line(2, 2), b.selector({{"layer", 0}}, Pass::F)); }},
