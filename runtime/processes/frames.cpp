@@ -208,6 +208,14 @@ int listen_on(std::uint16_t& port) {
 
 namespace {
 
+/// Where nobody listens yet at a port that the system gives connections, one of them may get it and so reach itself.
+bool reaches_itself(int connection) {
+  sockaddr_storage own{}, other{};
+  socklen_t own_size = sizeof own, other_size = sizeof other;
+  return getsockname(connection, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 && getpeername(connection, reinterpret_cast<sockaddr*>(&other), &other_size) == 0 && own_size == other_size &&
+         std::memcmp(&own, &other, own_size) == 0;
+}
+
 int connect_to_one(const addrinfo& at, std::string& reason) {
   const int made = socket(at.ai_family, at.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol);
   int error = made < 0 ? errno : 0;
@@ -223,6 +231,7 @@ int connect_to_one(const addrinfo& at, std::string& reason) {
       }
     }
   }
+  if (error == 0 && reaches_itself(made)) error = ECONNREFUSED;
   if (error == 0) return made;
   if (made >= 0) close(made);
   reason = words_of(error);

@@ -258,8 +258,22 @@ std::optional<std::string> ProcessGroup::get(const std::string& key) {
   return parts.values[key];
 }
 
+bool ProcessGroup::all_say(const std::string& word) {
+  const Launch& launch = parts_->launch;
+  set(word + "." + std::to_string(launch.rank), "");
+  if (launch.rank == 0) {
+    for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
+      if (!get(word + "." + std::to_string(rank))) return false;
+    }
+    set(word, "");
+  }
+  return get(word).has_value();
+}
+
 std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::string, std::string>>& facts) {
   const Launch& launch = parts_->launch;
+  // Who came late would find nobody where the others have ended over a difference already.
+  if (!all_say("here")) return failure();
   for (const auto& [name, value] : facts) {
     const std::string key = "fact." + name;
     if (launch.rank == 0) {
@@ -275,15 +289,7 @@ std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::stri
     fail(differs);
     return differs;
   }
-  // Nobody goes on before all have compared.
-  set("agreed." + std::to_string(launch.rank), "");
-  if (launch.rank == 0) {
-    for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
-      if (!get("agreed." + std::to_string(rank))) return failure();
-    }
-    set("agreed", "");
-  }
-  return get("agreed") ? std::nullopt : failure();
+  return all_say("agreed") ? std::nullopt : failure();
 }
 
 std::optional<Failure> ProcessGroup::failure() const {

@@ -73,6 +73,9 @@ class ProcessGroup {
   void leave();
 
  private:
+  /// Waits until all have said it; false when the run has failed.
+  bool all_say(const std::string& word);
+
   struct Parts;
   explicit ProcessGroup(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

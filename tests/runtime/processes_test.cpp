@@ -108,8 +108,8 @@ TEST(ProcessGroup, SetsGetsAndAgrees) {
 
 TEST(ProcessGroup, FactsThatDifferAreToldToAll) {
   std::atomic<int> told{0};
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
-    ASSERT_TRUE(group);
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    ASSERT_TRUE(group) << failure.message;
     const auto differs = group->agree({{"steps", rank == 2 ? "5" : "6"}});
     ASSERT_TRUE(differs);
     EXPECT_EQ(differs->code, kProgramsDiffer);
@@ -120,8 +120,8 @@ TEST(ProcessGroup, FactsThatDifferAreToldToAll) {
 }
 
 TEST(ProcessGroup, AFailureReachesAllWithItsPlace) {
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
-    ASSERT_TRUE(group);
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    ASSERT_TRUE(group) << failure.message;
     // Who has not come out of `join` would learn it there.
     const auto failed = group->agree({});
     EXPECT_TRUE(!failed || rank != 1);
@@ -150,8 +150,8 @@ TEST(ProcessGroup, WhoLeavesWithoutAWordIsMissed) {
 
 TEST(ProcessGroup, AllStopAtTheStepOfTheFarthest) {
   std::atomic<std::uint64_t> begun[3] = {};
-  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
-    ASSERT_TRUE(group);
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    ASSERT_TRUE(group) << failure.message;
     for (;;) {
       if (rank == 2 && begun[2] == 10) group->request_stop();
       const auto begin = group->begin_step();
@@ -167,8 +167,8 @@ TEST(ProcessGroup, AllStopAtTheStepOfTheFarthest) {
 }
 
 TEST(ProcessGroup, ReportsReachRankZero) {
-  with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
-    ASSERT_TRUE(group);
+  with_ranks(2, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    ASSERT_TRUE(group) << failure.message;
     if (rank == 1) group->send_report(41, "numbers");
     std::optional<std::string> found;
     while (rank == 0 && !(found = group->take_report(1, 41)) && !group->failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
