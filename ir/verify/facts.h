@@ -117,6 +117,10 @@ void check_header(Facts& facts);
 void check_flow(Facts& facts);
 /// Which values stay in a chunk: ports say of their edges what is so.
 void check_ports(Facts& facts);
+/// Bodies that chunks name, run or not: kinds of ports, gradients of all that is trained, values from one to another.
+void check_bodies(Facts& facts);
+/// Homes of buckets: the devices of the work that uses them, each once, with several devices along the axes of their layouts.
+void check_homes(Facts& facts);
 /// What runs again: it computes what its forward did, from what that read or kept, for its own backward alone.
 void check_recompute(Facts& facts);
 /// Every instance, gradient, parameter, loss once.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "ir/verify/facts.h"
@@ -12,7 +13,7 @@ namespace {
 using dag::EdgeClass;
 
 /// Where chunks share a body, its ports are called after the values of one of them. The others are held to theirs here: all instances of a chunk read the
-/// same parameters, inputs and chunks and add to the same gradients, and its passes speak of the same parameters.
+/// same parameters, inputs and chunks and add to the same gradients, and its passes speak of the same parameters and make gradients of all that are trained.
 class Instances {
  public:
   explicit Instances(Facts& facts) : facts_(facts), dag_(facts.dag), first_(dag_.chunks.size()), user_(dag_.bodies.size(), kNone), grads_(dag_.bodies.size()) {
@@ -32,10 +33,14 @@ class Instances {
 
   void check() {
     if (std::find(facts_.shared_body.begin(), facts_.shared_body.end(), true) == facts_.shared_body.end()) return;
+    std::vector<bool> shares(dag_.chunks.size());
+    for (std::size_t c = 0; c < shares.size(); ++c) {
+      shares[c] = std::any_of(dag_.chunks[c].bodies.begin(), dag_.chunks[c].bodies.end(), [&](dag::BodyId body) { return body.valid() && facts_.shared_body[body.index()]; });
+    }
     for (std::uint32_t i = 0; i < dag_.nodes.size(); ++i) {
       if (!runs_body(facts_.kind[i])) continue;
       const Node& node = dag_.nodes[i];
-      if (!facts_.shared_body[node.body.index()]) continue;
+      if (!shares[node.chunk.index()] && !facts_.shared_body[node.body.index()]) continue;
       std::uint32_t& first = first_[node.chunk.index()][static_cast<std::size_t>(node.pass)];
       if (first == kNone) {
         first = i;
@@ -43,7 +48,10 @@ class Instances {
         return;
       }
     }
-    for (std::uint32_t c = 0; c < first_.size() && !facts_.enough(); ++c) passes(c);
+    for (std::uint32_t c = 0; c < first_.size() && !facts_.enough(); ++c) {
+      passes(c);
+      if (facts_.ok()) gradients(c);
+    }
   }
 
  private:
@@ -119,9 +127,32 @@ class Instances {
     }
   }
 
+  /// The backward makes gradients of exactly the trained parameters that the forward reads, whatever its ports are called.
+  void gradients(std::uint32_t chunk) {
+    const auto first = [&](Pass pass) { return first_[chunk][static_cast<std::size_t>(pass)]; };
+    if (first(Pass::F) == kNone || facts_.added_to.empty()) return;
+    std::set<std::uint32_t> read;
+    const Node& forward = facts_.node(NodeId(first(Pass::F)));
+    for (const Input& edge : dag_.inputs_of(forward)) {
+      if (!edge.source.node.valid() || body_of(forward).inputs[edge.port].kind != PortKind::param) continue;
+      if (const std::uint32_t each = param_of(edge); !dag_.params[each].frozen) read.insert(each);
+    }
+    const auto compare = [&](std::initializer_list<std::uint32_t> backward) {
+      std::set<std::uint32_t> made;
+      for (const std::uint32_t id : backward) {
+        if (id == kNone) continue;
+        for (const std::uint32_t k : grads_[facts_.node(NodeId(id)).body.index()]) made.insert(facts_.added_to[facts_.output({NodeId(id), k})]);
+      }
+      if (made == read) return;
+      facts_.sink.report(Code::wrong_gradient, forward.loc, "`{}` reads other trained parameters than those whose gradients the backward of its chunk makes", facts_.name(NodeId(first(Pass::F))));
+    };
+    if (first(Pass::B) != kNone) compare({first(Pass::B)});
+    if (first(Pass::BI) != kNone || first(Pass::BW) != kNone) compare({first(Pass::BI), first(Pass::BW)});
+  }
+
   Facts& facts_;
   const Dag& dag_;
-  std::vector<std::array<std::uint32_t, kPasses>> first_;  // per chunk and pass: its first node, where the body is shared
+  std::vector<std::array<std::uint32_t, kPasses>> first_;  // per chunk and pass: its first node, where the chunk shares a body
   std::vector<std::uint32_t> user_;                  // per body: the first chunk that uses it
   std::vector<std::vector<std::uint32_t>> grads_;    // per body: its outputs that are gradients
 };

@@ -46,7 +46,7 @@ class Recompute {
     for (const dag::BodyPort& port : again.outputs) {
       if (port.kind != PortKind::saved) return wrong(chunk.loc, "`{}` makes `{}`, which is no `saved` value: what runs again serves its own backward", facts_.text(again.name), facts_.text(again.graph.value(port.value).name));
     }
-    if (!lean.valid() || dag_.level == Level::built) return;  // a missing F is told elsewhere
+    if (!lean.valid()) return;  // a missing F is told elsewhere
     const dag::Body& forward = body(lean);
     for (const dag::BodyPort& port : forward.outputs) {
       const bool twice = port.kind == PortKind::saved && std::any_of(again.outputs.begin(), again.outputs.end(), [&](const dag::BodyPort& made) { return made.global_value == port.global_value; });

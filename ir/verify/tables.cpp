@@ -58,7 +58,7 @@ class Tables {
         }
       }
     }
-    if (!ports_connect()) return false;
+    if (!ports_bound() || !ports_connect()) return false;
     std::map<std::pair<RegionId, std::uint32_t>, Symbol> parts;
     for (const dag::Chunk& chunk : dag_.chunks) {
       const auto [entry, fresh] = parts.try_emplace({chunk.region, chunk.piece}, chunk.name);
@@ -106,6 +106,25 @@ class Tables {
   }
   bool fail(NodeId id, const char* what) {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
+  }
+
+  /// The values that a body does not compute are its inputs, each once. A body that is known by its signature alone says nothing of its values.
+  bool ports_bound() {
+    for (const dag::Body& body : dag_.bodies) {
+      std::vector<bool> bound(body.graph.values().size());
+      const auto no = [&](tensor::ValueId value, const char* why) {
+        return fail("`%" + std::string(facts_.text(body.graph.value(value).name)) + "` of body `" + std::string(facts_.text(body.name)) + "` " + why);
+      };
+      for (const dag::BodyPort& port : body.inputs) {
+        if (bound[port.value.index()]) return no(port.value, "stands twice among its inputs");
+        if (body.graph.value(port.value).def.valid()) return no(port.value, "is an input and computed");
+        bound[port.value.index()] = true;
+      }
+      for (std::size_t v = 0; v < bound.size() && !body.graph.nodes().empty(); ++v) {
+        if (!bound[v] && !body.graph.values()[v].def.valid()) return no(tensor::ValueId::at(v), "is a port that its signature lacks");
+      }
+    }
+    return true;
   }
 
   /// Ports of what is passed on say which value they carry; those of a parameter and of its gradient are one value.

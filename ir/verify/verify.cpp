@@ -25,6 +25,8 @@ bool check_graph(Facts& facts) {
   if (facts.ok()) check_claims(facts);
   if (facts.ok()) check_ports(facts);
   if (facts.ok()) check_recompute(facts);
+  if (facts.ok()) check_homes(facts);
+  if (facts.ok()) check_bodies(facts);
   return facts.ok();
 }
 

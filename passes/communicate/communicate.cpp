@@ -393,6 +393,7 @@ void drop_backward(Dag& dag) {
   const std::vector<BodyId> moved = keep_bodies(dag, used);
   for (Node& node : dag.nodes) node.body = moved[node.body.index()];
   for (dag::Body& body : dag.bodies) keep_all(body.graph);
+  for (Bucket& bucket : dag.buckets) bucket.made = {};
   remove_unread_outputs(dag);
   wire(dag);
 }

@@ -1,5 +1,6 @@
 #include "tests/mutations/text_changes.h"
 
+#include <algorithm>
 #include <regex>
 
 namespace piper::test {
@@ -43,6 +44,15 @@ constexpr Rule kRules[] = {
     {"parameters are cut", "bucket ", R"( gradients (<[^<>]*>) by)", " gradients $1 parameters $1 by"},
     {"parameters are whole", "bucket ", R"( parameters <[^<>]*>( by \w+)( prefetch \d+)?)", "$1"},
     {"parameters alone are cut", "bucket ", R"( state <[^<>]*> gradients <[^<>]*>)", ""},
+    {"a port fewer", "    %", R"(^    %.*,$)", ""},
+    {"the first port fewer", "body ", R"(\(%.*,$)", "("},
+    {"a port twice", "body ", R"(\((%.*,)$)", "($1 $1"},
+    {"the body of another pass", "chunk ", R"( (R|B|BI|BW|lean) @(\S+)\.(\w+))", " $1 @$2.F"},
+    {"the body of another pass", "chunk ", R"( (F|R|BI|BW|lean) @(\S+)\.(\w+))", " $1 @$2.B"},
+    {"lean, and nothing runs again", "chunk ", R"( (B|BI) (@\S+))", " $1 $2 lean $2"},
+    {"a home twice", "bucket ", R"( on (\w+\[[^\]]*\]))", " on $1, $1"},
+    {"another home", "bucket ", R"(\[(\w+): 0\])", "[$1: 1]"},
+    {"another home", "bucket ", R"(\[(\w+): 1\])", "[$1: 0]"},
     {"another element type", "param ", ": f32", ": f64"},
     {"another element type", "param ", ": f64", ": f32"},
     {"another element type", "input ", ": f32", ": f64"},
@@ -80,7 +90,10 @@ class Changes {
         if (lines_[i].starts_with(rule.line)) replace(rule, find, i);
       }
     }
-    pairs();
+    for (const std::string& axis : axes()) {
+      pairs(axis);
+      buckets(axis);
+    }
     return std::move(changes_);
   }
 
@@ -93,12 +106,32 @@ class Changes {
     }
   }
 
-  /// A message joins no axis.
-  void pairs() {
-    std::string axis;
+  /// Those of the mesh.
+  std::vector<std::string> axes() const {
+    std::vector<std::string> axes;
+    const auto mesh = std::find_if(lines_.begin(), lines_.end(), [](const std::string& line) { return line.starts_with("mesh "); });
+    const std::regex axis(R"((\w+): \d+)");
+    for (std::sregex_iterator match(mesh->begin(), mesh->end(), axis), end; match != end; ++match) axes.push_back((*match)[1]);
+    return axes;
+  }
+
+  /// Gradients and parameters of a bucket that says nothing of them are not laid out over an axis, and those of another over no other.
+  void buckets(const std::string& axis) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      std::smatch found;
-      if (lines_[i].starts_with("mesh ") && std::regex_search(lines_[i], found, std::regex(R"(\((\w+):)"))) axis = found[1];
+      if (!lines_[i].starts_with("bucket ") || lines_[i].find(" on ") == std::string::npos) continue;
+      if (lines_[i].find('<') != std::string::npos) {
+        add("parameters are cut over another axis", i, std::regex_replace(lines_[i], std::regex(R"(parameters <\w+: flat>)"), "parameters <" + axis + ": flat>"));
+        continue;
+      }
+      const std::size_t rest = lines_[i].find_last_of(']') + 1;
+      add("made as summands", i, lines_[i].substr(0, rest) + " made <" + axis + ": +>" + lines_[i].substr(rest));
+      add("parameters are cut", i, lines_[i].substr(0, rest) + " parameters <" + axis + ": flat> by run" + lines_[i].substr(rest));
+    }
+  }
+
+  /// A message joins no axis.
+  void pairs(const std::string& axis) {
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::size_t stream = lines_[i].find(" stream ");
       if (lines_[i].starts_with("communicator ") && lines_[i].find(" pair (") != std::string::npos) {
         add("joins an axis", i, lines_[i].substr(0, stream) + " over " + axis + lines_[i].substr(stream));

@@ -17,8 +17,8 @@ input target: f64[batch: 8*, dim: 2] loc("model.pipe":1:1-1:9)
 loss mlp.loss.0: 16 loc("model.pipe":5:1-5:9)
 chunk stage0 of stage[0] F @stage0.F loc("model.pipe":2:1-2:9)
 chunk stage1 of stage[1] F @stage1.F loc("model.pipe":4:1-4:9)
-bucket stage0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] made <dp: +> loc("model.pipe":2:1-2:9)
-bucket stage1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] made <dp: +> loc("model.pipe":4:1-4:9)
+bucket stage0.0 (layer.0.up, layer.0.down) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+bucket stage1.0 (layer.1.up, layer.1.down) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
 stream compute
 stream act.pp0.to.pp1
 stream sum.pp1

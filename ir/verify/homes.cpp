@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <set>
+
+#include "ir/verify/facts.h"
+
+namespace piper::verify {
+
+namespace {
+
+/// Where the state of buckets lies: on the devices of the work that reads or trains it, over axes along which these have several devices. Frozen buckets and
+/// those of forward-only programs have no update that would show it.
+class Homes {
+ public:
+  explicit Homes(Facts& facts) : facts_(facts), dag_(facts.dag), bucket_of_(dag_.params.size(), kNone), used_(dag_.buckets.size()) {
+    for (std::uint32_t b = 0; b < dag_.buckets.size(); ++b) {
+      for (const tensor::ParamId param : dag_.buckets[b].params) bucket_of_[param.index()] = b;
+    }
+  }
+
+  void check() {
+    if (dag_.level < Level::placed) return;  // placement is under way
+    for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) layouts(dag_.buckets[b]);
+    if (!facts_.ok()) return;
+    find_users();
+    for (std::size_t b = 0; b < dag_.buckets.size() && !facts_.enough(); ++b) homes(b);
+  }
+
+ private:
+  template <typename... Args>
+  void wrong(Code code, const dag::Bucket& bucket, MessagePattern<std::type_identity_t<Args>...> pattern, const Args&... args) {
+    facts_.sink.report(code, bucket.loc, pattern, args...);
+  }
+
+  void layouts(const dag::Bucket& bucket) {
+    if (dag_.forward_only && !bucket.made.repeats()) return wrong(Code::wrong_layout, bucket, "bucket `{}` says how its gradients are made, and a forward-only program makes none", facts_.text(bucket.name));
+    for (const LayoutId layout : {bucket.made, bucket.state, bucket.gradients, bucket.parameters}) {
+      for (const Layout::Axis& axis : dag_.context->layouts[layout].axes) {
+        const std::size_t at = dag_.mesh.find(axis.name);
+        const auto several = [&](DeviceSetId home) { return at < dag_.mesh.axes.size() && dag_.mesh.axes[at].size > 1 && (dag_.device_sets[home].whole_axes() >> at & 1) != 0; };
+        const auto one = std::find_if_not(bucket.homes.begin(), bucket.homes.end(), several);
+        if (one == bucket.homes.end()) continue;
+        return wrong(Code::wrong_layout, bucket, "bucket `{}` is laid out over `{}`, along which its home `{}` has one device", facts_.text(bucket.name), facts_.text(axis.name), facts_.text(*one));
+      }
+    }
+  }
+
+  /// Instances of a chunk touch the same parameters, so each body is looked at once per device set; one that chunks share is named after the parameters of one of them.
+  void find_users() {
+    std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;  // body, chunk, devices
+    std::vector<std::pair<DeviceSetId, dag::ChunkId>> last(dag_.bodies.size());
+    for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
+      if (!runs_body(facts_.kind[i])) continue;
+      const Node& node = dag_.nodes[i];
+      const std::pair now(node.devices, node.chunk);
+      if (!node.devices.valid() || last[node.body.index()] == now) continue;
+      last[node.body.index()] = now;
+      if (seen.emplace(node.body.value(), node.chunk.value(), node.devices.value()).second) touch(NodeId::at(i), node);
+    }
+  }
+
+  void touch(NodeId id, const Node& node) {
+    const dag::Body& body = dag_.bodies[node.body.index()];
+    const bool shared = facts_.shared_body[node.body.index()];
+    const auto use = [&](std::uint32_t bucket) {
+      if (bucket != kNone) used_[bucket].insert(node.devices);
+    };
+    for (const Input& input : dag_.inputs_of(node)) {
+      if (body.inputs[input.port].kind != PortKind::param) continue;
+      use(shared && input.source.node.valid() ? facts_.node(input.source.node).subject.bucket().value() : bucket_of_[body.inputs[input.port].param.index()]);
+    }
+    for (std::uint32_t k = 0; k < body.outputs.size(); ++k) {
+      if (body.outputs[k].kind != PortKind::grad || dag_.forward_only) continue;
+      const std::uint32_t to = shared && !facts_.added_to.empty() ? facts_.added_to[facts_.output({id, k})] : body.outputs[k].param.value();
+      if (to != kNone) use(bucket_of_[to]);
+    }
+  }
+
+  /// A forward-only program keeps parameters where training updates them, read there or not.
+  void homes(std::size_t b) {
+    const dag::Bucket& bucket = dag_.buckets[b];
+    const std::set<DeviceSetId> homes(bucket.homes.begin(), bucket.homes.end());
+    if (homes.size() < bucket.homes.size()) return wrong(Code::wrong_update, bucket, "bucket `{}` names one of its homes twice", facts_.text(bucket.name));
+    for (const DeviceSetId used : used_[b]) {
+      if (!homes.contains(used)) return wrong(Code::wrong_update, bucket, "work on `{}` uses parameters of bucket `{}`, which has no home there", facts_.text(used), facts_.text(bucket.name));
+    }
+    for (const DeviceSetId home : homes) {
+      if (!dag_.forward_only && !used_[b].contains(home)) return wrong(Code::wrong_update, bucket, "nothing uses the parameters of bucket `{}` on its home `{}`", facts_.text(bucket.name), facts_.text(home));
+    }
+  }
+
+  Facts& facts_;
+  const Dag& dag_;
+  std::vector<std::uint32_t> bucket_of_;        // per parameter
+  std::vector<std::set<DeviceSetId>> used_;     // per bucket: where work reads its parameters or makes gradients of them
+};
+
+}  // namespace
+
+void check_homes(Facts& facts) { Homes(facts).check(); }
+
+}  // namespace piper::verify
