@@ -38,7 +38,7 @@ struct Options {
 std::optional<dag::Dag> compile(tensor::Graph& model, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
 /// Takes a legal DAG of any level further, one that was read from text among them; `strategy` has its mesh, device sets and settings, and the directives of
-/// which the passes to come make something. False, and at least one error in `sink`, when they cannot be applied.
+/// which the passes to come make something. The result is verified. False, and at least one error in `sink`, when they cannot be applied.
 bool advance(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink, const Options& options);
 
 /// One rewrite of those that make a planned DAG of a built one, by its name (`split`, `communicate`), on a DAG as the one before it leaves it: for tests of a pass. The orders of `strategy` are

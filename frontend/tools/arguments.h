@@ -24,7 +24,7 @@ struct Arguments {
   std::vector<lower::Override> overrides;       // -D name=value, in order
   std::string format;                           // --format; empty: the command's own
   std::string output;                           // -o
-  std::string level = "planned";                // show dag --level
+  std::string level;                            // show dag --level; empty: planned, or that of the file
   std::string cost, rates, costs_file, machine;  // --cost, --rates, --costs, --machine
   std::string kept_weights, kept_forward;       // --w, --keep
   std::string print_after;                      // --print-after

@@ -179,7 +179,12 @@ std::string peaks_without(Session& session, const Session::Subject& subject, con
 int show_pir(Session& session, const Kind& kind, const views::SimulationCosts& costs) {
   const Arguments& arguments = session.arguments();
   const dag::Dag& dag = *session.compilation().pir();
-  if (kind.name == "dag") {
+  const dag::Level asked = arguments.level.empty() ? dag.level : needed_level(kind, arguments);
+  if (kind.name == "dag" && asked != dag.level) {
+    session.sink()
+        .report(Code::level_too_low, SourceRange(), "`--level {}` asks for another level than that of the file, `{}`", dag::level_name(asked), dag::level_name(dag.level))
+        .hint("give the .pipe file, which is compiled to any level");
+  } else if (kind.name == "dag") {
     session.write(show_dag(session, dag, session.compilation().pir_directives()));
   } else if (kind.name == "graph") {
     session.sink().report(Code::unknown_subject, SourceRange(), "a .pir file has no graph of the whole model: this needs a .pipe file or a schedule of the standard library");

@@ -6,6 +6,7 @@
 #include "ir/dag/bucket_layout.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/value_layout.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace piper::dag {
 
@@ -26,11 +27,31 @@ std::optional<NodeKind> parse_kind(std::string_view name) {
   return std::nullopt;
 }
 
-/// Types of outputs that no body or parameter declares; few, since they depend on extents alone.
-struct Dag::DerivedTypes {
-  explicit DerivedTypes(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")), element(context.symbol("element")) {}
+/// What follows from nodes and is asked of each of them again.
+struct Dag::Derived {
+  explicit Derived(Context& context) : scalar(context.symbol("scalar")), param(context.symbol("param")), element(context.symbol("element")) {}
   Symbol scalar, param, element;  // interned before several threads look at the DAG
-  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;
+  std::map<std::tuple<NodeKind, Subject, std::int64_t>, tensor::Type> types;  // of outputs that no body or parameter declares; few, since they depend on extents alone
+
+  /// Of the loads of one input for one instance on one device set.
+  struct LoadLayouts {
+    LayoutId first;
+    bool differ = false;
+  };
+  using LoadKey = std::pair<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>>;
+  llvm::DenseMap<LoadKey, LoadLayouts> load_layouts;
+
+  static LoadKey key_of(const Node& load) {
+    const auto both = [](auto high, auto low) { return std::uint64_t{static_cast<std::uint32_t>(high)} << 32 | static_cast<std::uint32_t>(low); };
+    static_assert(kMaxSplitDims == 4);
+    const auto& at = load.instance.at;
+    return {both(load.subject.input().value(), load.devices.value()), {both(at[0], at[1]), both(at[2], at[3])}};
+  }
+
+  bool loads_differ(const Node& load) const {
+    const auto found = load_layouts.find(key_of(load));
+    return found != load_layouts.end() && found->second.differ;
+  }
 
   /// One device's block of the parameters of a bucket, or of what adds up.
   const tensor::Type& block(const Dag& dag, Subject subject, bool sums) {
@@ -60,7 +81,7 @@ std::int64_t num_squares(const Bucket& bucket) { return bucket.cut() ? 1 : stati
 
 }  // namespace
 
-Dag::Dag(Context& context) : context(&context), derived_types_(std::make_unique<DerivedTypes>(context)) {}
+Dag::Dag(Context& context) : context(&context), derived_(std::make_unique<Derived>(context)) {}
 Dag::Dag(Dag&&) = default;
 Dag& Dag::operator=(Dag&&) = default;
 Dag::~Dag() = default;
@@ -70,9 +91,19 @@ NodeId Dag::add(const Node& node, std::span<const Input> inputs) {
   nodes.push_back(node);
   nodes.back().first_input = 0;
   nodes.back().num_inputs = 0;
+  if (node.kind == NodeKind::load) note_load(node);
   set_inputs(id, inputs);
   return id;
 }
+
+void Dag::note_load(const Node& load) {
+  const auto [entry, fresh] = derived_->load_layouts.try_emplace(Derived::key_of(load));
+  Derived::LoadLayouts& known = entry->second;
+  if (fresh) known.first = load.layout;
+  known.differ = known.differ || known.first != load.layout;
+}
+
+void Dag::forget_loads() { derived_->load_layouts.clear(); }
 
 void Dag::set_inputs(NodeId id, std::span<const Input> inputs) {
   Node& node = nodes[id.index()];
@@ -153,7 +184,7 @@ const tensor::Type& Dag::output_type(Port port) const {
       }
       case NodeKind::load: {
         const std::int64_t parts = samples_divisor(node);
-        const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, node.subject, parts});
+        const auto [entry, fresh] = derived_->types.try_emplace({node.kind, node.subject, parts});
         if (fresh) {
           entry->second = input_types[node.subject.input().index()];
           for (tensor::Dim& dim : entry->second.dims) {
@@ -166,8 +197,8 @@ const tensor::Type& Dag::output_type(Port port) const {
       case NodeKind::norm: {
         const bool norm = node.kind == NodeKind::norm;
         const std::int64_t extent = norm ? 2 : num_squares(buckets[node.subject.bucket().index()]);
-        const auto [entry, fresh] = derived_types_->types.try_emplace({node.kind, Subject(), extent});
-        if (fresh) entry->second = {tensor::DType::f64, {{norm ? derived_types_->scalar : derived_types_->param, extent, false}}};
+        const auto [entry, fresh] = derived_->types.try_emplace({node.kind, Subject(), extent});
+        if (fresh) entry->second = {tensor::DType::f64, {{norm ? derived_->scalar : derived_->param, extent, false}}};
         return entry->second;
       }
       case NodeKind::count: {
@@ -176,8 +207,8 @@ const tensor::Type& Dag::output_type(Port port) const {
       }
       case NodeKind::update:
       case NodeKind::gather:
-        if (is_optimizer_state(node, port.index)) return derived_types_->state(*this, node.subject);
-        if (leaves_block(node)) return derived_types_->block(*this, node.subject, false);
+        if (is_optimizer_state(node, port.index)) return derived_->state(*this, node.subject);
+        if (leaves_block(node)) return derived_->block(*this, node.subject, false);
         return param_types[buckets[node.subject.bucket().index()].params[port.index].index()];
       case NodeKind::recv:
         next = source_of(nodes[comms[node.comm.index()].members.front().index()], port.index);
@@ -201,14 +232,14 @@ const tensor::Type& Dag::output_type(Port port) const {
         next = source_of(adding_member(node), port.index);
         break;
       case NodeKind::reduce_scatter:
-        if (leaves_block(node)) return derived_types_->block(*this, node.subject, true);
+        if (leaves_block(node)) return derived_->block(*this, node.subject, true);
         next = source_of(node, port.index);
         break;
       case NodeKind::send:
       case NodeKind::offload:
       case NodeKind::fetch:
       case NodeKind::report:
-        if (node.subject.bucket().valid()) return derived_types_->state(*this, node.subject);
+        if (node.subject.bucket().valid()) return derived_->state(*this, node.subject);
         next = source_of(node, port.index);
         break;
     }
@@ -238,6 +269,11 @@ void append_devices(std::string& text, const Dag& dag, DeviceSetId devices) {
   text += place_name(dag.device_sets[devices], dag.mesh, dag.context->symbols);
 }
 
+/// `.dp`: the axes that cut a value.
+void append_axes(std::string& text, const Dag& dag, LayoutId layout) {
+  for (const Layout::Axis& axis : dag.context->layouts[layout].axes) text += "." + std::string(dag.context->text(axis.name));
+}
+
 /// `.dp`: the squares of buckets that are cut over other axes are added up apart.
 void append_axes(std::string& text, const Dag& dag, CommId comm) {
   for (std::size_t i = 0; comm.valid() && i < dag.mesh.axes.size(); ++i) {
@@ -262,6 +298,7 @@ std::string Dag::name(NodeId id) const {
       text += subject_name(node.subject);
       append_instance(text, *this, node.instance);
       append_devices(text, *this, node.devices);
+      if (derived_->loads_differ(node)) append_axes(text, *this, node.layout);
       break;
     case NodeKind::count:
       text = "count.";

@@ -190,6 +190,10 @@ struct Dag {
   /// `tokens`, `gpt.loss.0`, `stage0.0`, `norm`; nothing of nothing.
   std::string_view subject_name(Subject subject) const;
   NodeId add(const Node& node, std::span<const Input> inputs);
+  /// Of a load that came into the table otherwise than by `add`: names say what cuts loads that differ in nothing else.
+  void note_load(const Node& load);
+  /// The loads were taken out of the table.
+  void forget_loads();
   /// Replaces the inputs of a node: they move to the end of the pool.
   void set_inputs(NodeId node, std::span<const Input> inputs);
   /// The type of an output: of one device's part. Outputs of an all_gather stand member by member, each member's inputs in order.
@@ -224,7 +228,8 @@ struct Dag {
   }
   /// `F.stage2.mb3`, `B.stage0.mb1.copy1` (dimensions in the order of `dims`), `update.stage0.0`, `report.gpt.loss.0`, `count.gpt.loss.0`, `all_reduce.stage0.0`, `gather.stage0.0`;
   /// `send.F.stage0.mb1.pp1` and `recv.F.stage0.mb1.pp1`: the pass, chunk and instance that made the values and the destination;
-  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed). Nodes of one bucket at several homes, counts, and collectives of losses and
+  /// `load.tokens.mb3.pp0`, `norm.pp0` (no devices below level placed); where regions on one device set read an input in several layouts the axes that cut it follow:
+  /// `load.tokens.mb3.pp0` and `load.tokens.mb3.pp0.dp`. Nodes of one bucket at several homes, counts, and collectives of losses and
   /// norms, have their device set appended (`all_reduce.gpt.loss.0.pp1`, `all_gather.norm.pp0`). Collectives of one round of a bucket are called after the work that
   /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
   /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
@@ -233,8 +238,8 @@ struct Dag {
   std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }
 
  private:
-  struct DerivedTypes;
-  std::unique_ptr<DerivedTypes> derived_types_;
+  struct Derived;
+  std::unique_ptr<Derived> derived_;
 };
 
 }  // namespace piper::dag

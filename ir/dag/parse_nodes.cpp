@@ -76,6 +76,7 @@ class NodesParser {
     }
     node.loc = reader_.location();
     dag_.nodes.push_back(node);
+    if (node.kind == NodeKind::load) dag_.note_load(node);
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
     peers_of_.push_back(peers);
     outputs_.push_back(outputs);
@@ -222,7 +223,7 @@ class NodesParser {
       peers.any = true;
     }
     peers.count = static_cast<std::uint32_t>(peers_.size()) - peers.first;
-    if (reader_.accept("at")) peers.loc = reader_.location();
+    if (peers.any && reader_.accept("at")) peers.loc = reader_.location();
     return peers;
   }
 

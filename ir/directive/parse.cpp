@@ -10,6 +10,8 @@ namespace piper::directive {
 namespace {
 
 constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "offload", "freeze"};
+static_assert(std::size(kKinds) == std::variant_size_v<Directive>, "a kind of directive has no text");
 /// Deeper steps are refused, so that no text overflows the stack.
 constexpr int kMaxDepth = 200;
 
@@ -28,15 +30,11 @@ Part parse_part(TextReader& reader) {
   return Part::none;
 }
 
-/// A word that can begin a coordinate: not one that continues a directive.
+/// A word that can begin a coordinate: not one that continues a directive, or begins the next one.
 bool at_coordinate(const TextReader& reader) {
   const TextReader::Token& token = reader.peek();
   if (token.kind == TextReader::Kind::string) return true;
-  if (token.kind != TextReader::Kind::name) return false;
-  for (const std::string_view word : {"into", "in", "on", "over", "with", "else"}) {
-    if (token.text == word) return false;
-  }
-  return true;
+  return token.kind == TextReader::Kind::name && !is_directive_word(token.text);
 }
 
 /// Coordinates, each given to `add(name, rest)` to read its indices, and the part behind them. `model` stands for no coordinate.
@@ -302,9 +300,6 @@ Optimizer parse_optimizer(TextReader& reader) {
   return optimizer;
 }
 
-constexpr std::string_view kKinds[] = {"partition", "split", "place", "replicate", "stream", "order", "require", "recompute", "offload", "freeze"};
-static_assert(std::size(kKinds) == std::variant_size_v<Directive>, "a kind of directive has no text");
-
 Partition parse_partition(TextReader& reader) {
   Partition partition;
   partition.region = parse_selector(reader);
@@ -430,6 +425,11 @@ NamedExtent parse_extent(TextReader& reader) {
   reader.expect(":");
   extent.extent = small(reader, "an extent", 1);
   return extent;
+}
+
+bool is_directive_word(std::string_view word) {
+  constexpr std::string_view kContinue[] = {"into", "in", "on", "over", "with", "else"};
+  return std::find(std::begin(kContinue), std::end(kContinue), word) != std::end(kContinue) || std::find(std::begin(kKinds), std::end(kKinds), word) != std::end(kKinds);
 }
 
 bool at_directive(const TextReader& reader) {

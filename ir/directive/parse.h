@@ -6,6 +6,8 @@
 
 namespace piper::directive {
 
+/// Whether the word begins a directive or continues one, so that a region of that name stands in quotes.
+bool is_directive_word(std::string_view word);
 /// Whether the token at the reader begins a directive.
 bool at_directive(const TextReader& reader);
 Directive parse_directive(TextReader& reader, const Mesh& mesh, DeviceSetTable& device_sets);

@@ -1,5 +1,6 @@
 #include "ir/directive/print.h"
 
+#include "ir/directive/parse.h"
 #include "ir/directive/text_reader.h"
 
 namespace piper::directive {
@@ -14,9 +15,7 @@ void print_coordinate(llvm::raw_ostream& os, std::string_view name, bool rest) {
     os << ".rest";
     return;
   }
-  bool reserved = parse_pass(name).has_value();
-  for (const std::string_view word : {"model", "into", "in", "on", "over", "with", "else"}) reserved = reserved || name == word;
-  if (reserved) {
+  if (parse_pass(name) || name == "model" || is_directive_word(name)) {
     print_string(os, name);
   } else {
     print_name(os, name);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/tensor/infer.h"
+
 namespace piper::directive {
 
 namespace {
@@ -270,6 +272,7 @@ tensor::Type TextReader::type() {
     }
     elements *= dim.extent;
     type.dims.push_back(dim);
+    if (type.dims.size() > tensor::kMostDims) fail(Code::number_out_of_range, where, "this type has more than `{}` dimensions", tensor::kMostDims);
     if (!at("]")) expect(",");
   }
   expect("]");

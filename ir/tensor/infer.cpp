@@ -22,6 +22,7 @@ Type without(const Type& type, std::span<const Symbol> dims) {
 }
 
 std::string check_type(const Type& type, const SymbolTable& symbols) {
+  if (type.dims.size() > kMostDims) return "a type has " + std::to_string(type.dims.size()) + " dimensions, and at most " + std::to_string(kMostDims) + " may stand in one";
   for (std::size_t i = 0; i < type.dims.size(); ++i) {
     const Dim& dim = type.dims[i];
     const std::string name = "`" + std::string(symbols.text(dim.name)) + "`";

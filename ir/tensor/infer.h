@@ -71,8 +71,10 @@ class ShapeRule {
 
 /// A value with more is refused: sizes in bytes and offsets stay far below 2^63.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+/// Dimensions are found by their names, one after the other.
+inline constexpr std::size_t kMostDims = 256;
 
-/// Why `type` can be no value's type (a repeated name, an extent below 1, more elements than can be counted), or empty.
+/// Why `type` can be no value's type (a repeated name, an extent below 1, too many dimensions, more elements than can be counted), or empty.
 std::string check_type(const Type& type, const SymbolTable& symbols);
 
 /// `type` without the dimensions `dims`.

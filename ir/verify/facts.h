@@ -111,6 +111,8 @@ std::int64_t shares_of(const Dag& dag, const dag::Bucket& bucket);
 
 /// Ids inside their tables, so that every later check may index freely. False: nothing else can be checked.
 bool check_tables(Facts& facts);
+/// Nothing is said that a later level says.
+void check_levels(Facts& facts);
 /// Settings of the train, and what the header says of elements, samples and masks.
 void check_header(Facts& facts);
 /// Edges: acyclic, one source per port, classes, types, values and instances. Fills `origin`.
@@ -146,6 +148,8 @@ AxisMask summed_over(const Dag& dag, const Node& node, std::uint32_t output);
 /// Devices; no edge between device sets; matched communication.
 void check_placement(Facts& facts);
 void check_order(Facts& facts);
+/// Devices that follow the global order, one communication at a time, come to its end.
+void check_issue_order(Facts& facts);
 /// The bounds on measures that the header requires, of a plan in which all else is right.
 void check_measures(const Facts& facts);
 /// Claims of ranks and the overlap groups of their orders.

@@ -486,10 +486,10 @@ class Edges {
     same_layout(id, edge, body_of(node).graph.value(port.value).layout, origin);
   }
 
-  /// Nothing stands between that would turn one into the other.
+  /// Nothing stands between that would turn one into the other. Below level placed two chunks may be asked for in different ways, on axes that their devices turn out not to have.
   void same_layout(NodeId id, const Input& edge, LayoutId read, Port origin) {
-    if (dag_.level < Level::placed) return;
     const Node& maker = facts_.node(origin.node);
+    if (dag_.level < Level::placed && (!runs_body(maker.kind) || maker.chunk != facts_.node(id).chunk)) return;
     const LayoutId made = runs_body(maker.kind) ? body_of(maker).graph.value(body_of(maker).outputs[origin.index].value).layout : maker.layout;
     if (made == read) return;
     const auto text = [&](LayoutId layout) { return layout.repeats() ? std::string("whole") : tensor::layout_text(*dag_.context, layout); };

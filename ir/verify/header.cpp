@@ -23,6 +23,7 @@ class Header {
     if (settings_.data && settings_.held_out && settings_.data->batch != settings_.held_out->batch) {
       wrong(settings_.held_out->loc, "`held_out` has a batch of `{}`, and `data` one of `{}`: the program is the same", settings_.held_out->batch, settings_.data->batch);
     }
+    starts();
     elements();
     masks();
   }
@@ -38,14 +39,24 @@ class Header {
 
   void complete() {
     if (settings_.steps_given && settings_.steps < 1) wrong({}, "train `{}` runs no step: `steps` is at least 1", settings_.train);
-    for (const tensor::Param& param : dag_.params) {
-      if (std::isfinite(param.init.scale) && (param.init.scale >= 0 || param.init.kind == tensor::Init::Kind::constant)) continue;
-      wrong(param.loc, "parameter `{}` begins with `{}`; that must be finite, and of `normal` and `uniform` at least 0", facts_.text(param.name), param.init.scale);
-    }
     const bool reads = !dag_.inputs.empty();
     if (!dag_.forward_only && !settings_.optimizer) wrong({}, "train `{}` says no `optim`", settings_.train);
     if (reads && !dag_.forward_only && !settings_.data) wrong({}, "train `{}` reads inputs and says no `data`", settings_.train);
     if (reads && dag_.forward_only && !settings_.held_out && !settings_.data) wrong({}, "train `{}` reads inputs and says no `held_out`", settings_.train);
+  }
+
+  /// What parameters begin with.
+  void starts() {
+    for (const tensor::Param& param : dag_.params) {
+      // The number of those that have one value alone is that value.
+      const bool zeros = param.init.kind == tensor::Init::Kind::zeros, ones = param.init.kind == tensor::Init::Kind::ones;
+      if ((zeros || ones) && param.init.scale != (ones ? 1 : 0)) {
+        wrong(param.loc, "parameter `{}` begins with `{}` that are `{}`", facts_.text(param.name), ones ? "ones" : "zeros", param.init.scale);
+        continue;
+      }
+      if (std::isfinite(param.init.scale) && (param.init.scale >= 0 || param.init.kind == tensor::Init::Kind::constant)) continue;
+      wrong(param.loc, "parameter `{}` begins with `{}`; that must be finite, and of `normal` and `uniform` at least 0", facts_.text(param.name), param.init.scale);
+    }
   }
 
   /// Whether `value` lies in [low, high]; NaN lies nowhere.

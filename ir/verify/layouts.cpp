@@ -37,6 +37,7 @@ void check_held(Facts& facts, const dag::Bucket& bucket) {
     if (!each.repeats() && each != cut) return no("is cut over axes that differ between its state, gradients and parameters");
   }
   if (!all(cut, AxisShare::flat())) return no("is cut into something else than blocks");
+  if (bucket.prefetch > 0 && bucket.parameters.repeats()) return no("is gathered ahead, and its parameters are whole");
   const auto& axes = facts.dag.context->layouts[cut].axes;
   if (!std::is_sorted(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return facts.dag.mesh.find(a.name) < facts.dag.mesh.find(b.name); })) {
     return no("is cut over axes in another order than that of the mesh");
@@ -119,10 +120,10 @@ class Layouts {
     }
   }
 
-  /// A load brings part of the samples, and all of them where nothing is placed yet.
+  /// A load brings part of the samples.
   void loaded(NodeId id) {
     const Node& node = facts_.node(id);
-    if (!node.subject.input().valid() || dag_.level < Level::placed) return wrong(node.loc, "`{}` says a layout, which loads say from level `placed` on", facts_.name(id));
+    if (!node.subject.input().valid()) return wrong(node.loc, "`{}` says a layout, which loads alone say", facts_.name(id));
     const tensor::Dim* const dim = samples(dag_.input_types[node.subject.input().index()]);
     std::size_t innermost = 0;
     for (const Layout::Axis& axis : dag_.context->layouts[node.layout].axes) {

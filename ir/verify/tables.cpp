@@ -299,6 +299,8 @@ class Tables {
 
 bool check_tables(Facts& facts) {
   if (!Tables(facts).check()) return false;
+  check_levels(facts);
+  if (!facts.ok()) return false;
   check_bucket_layouts(facts);
   return facts.ok();
 }

@@ -22,6 +22,7 @@ bool check_graph(Facts& facts) {
   if (facts.ok()) check_counts(facts);
   if (facts.dag.level >= Level::placed) check_placement(facts);
   if (facts.dag.level >= Level::ordered && facts.ok()) check_order(facts);
+  if (facts.dag.level == Level::ordered && facts.ok()) check_issue_order(facts);  // of a plan its own actions say more
   if (facts.ok()) check_claims(facts);
   if (facts.ok()) check_ports(facts);
   if (facts.ok()) check_recompute(facts);

@@ -9,7 +9,7 @@
 //                   per home, every loss one report
 //   placed          devices on every node
 //   communicating   no edge crosses devices; halves name each other; gradients and norms are reduced exactly once over exactly their copies
-//   ordered         streams; one global order that agrees with the edges
+//   ordered         streams; one global order that agrees with the edges, and in which devices that run one communication at a time make progress
 //   planned         per role: all actions; progress; windows; races, values and accumulation over two steps, from offsets alone
 
 #include "ir/dag/plan.h"

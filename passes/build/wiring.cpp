@@ -51,6 +51,7 @@ void remove_surroundings(Dag& dag) {
     node.first_input = first;
   }
   std::erase_if(dag.nodes, [](const Node& node) { return !runs_body(node.kind); });
+  dag.forget_loads();
   dag.edges = std::move(edges);
   dag.comms.clear();
 }

@@ -1,6 +1,7 @@
 #include "passes/transform/replicate.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "ir/dag/piece_text.h"
@@ -33,7 +34,9 @@ class Replicator {
 
  private:
   bool apply(const Replicate& replicate);
+  bool check_layouts(AxisMask single) const;
   bool check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const;
+  AxisMask asked_of(ChunkId chunk) const;
   bool set_cuts();
   bool check_cut(const Chunk& chunk, AxisMask cut);
   bool check_edges() const;
@@ -136,13 +139,33 @@ bool Replicator::check_cut(const Chunk& chunk, AxisMask cut) {
   return samples_are_independent(dag_, chunk, "replicated", loc, sink_);
 }
 
-/// A text that is taken further says layouts; they are those of its lines.
+/// The axes over which its lines replicate a chunk.
+AxisMask Replicator::asked_of(ChunkId chunk) const {
+  AxisMask asked = 0;
+  const std::size_t axes = dag_.mesh.axes.size();
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (chosen_[chunk.index() * axes + a].directive != nullptr) asked |= AxisMask{1} << a;
+  }
+  return asked;
+}
+
+/// A text that is taken further says layouts; they are those of its lines, in the bodies of all passes. `single`: axes of one device.
+bool Replicator::check_layouts(AxisMask single) const {
+  llvm::DenseSet<std::uint64_t> checked;
+  for (const Node& node : dag_.nodes) {
+    if (!runs_body(node.kind) || !checked.insert(std::uint64_t{node.chunk.value()} << 32 | node.body.value()).second) continue;
+    if (!check_layouts(dag_.chunks[node.chunk.index()], dag_.bodies[node.body.index()], asked_of(node.chunk) & ~single)) return false;
+  }
+  return true;
+}
+
 bool Replicator::check_layouts(const Chunk& chunk, const Body& body, AxisMask asked) const {
   for (const tensor::Value& value : body.graph.values()) {
     const tensor::Dim* const samples = value.type.samples();
     if (samples == nullptr) continue;
-    const AxisMask cut = mask_of(dag_.context->layouts[value.layout], AxisShare::cut(samples->name), dag_.mesh);
-    if (cut == asked) continue;
+    const Layout& layout = dag_.context->layouts[value.layout];
+    const AxisMask cut = mask_of(layout, AxisShare::cut(samples->name), dag_.mesh);
+    if (cut == asked && layout.axes.size() == static_cast<std::size_t>(std::popcount(cut))) continue;
     sink_.report(Code::layouts_differ, chunk.loc, "the layouts of `{}` divide its samples over {}, and its lines over {}", region_text(dag_, chunk), axes_text(cut), axes_text(asked))
         .hint("replicate what was replicated when its layouts were derived");
     return false;
@@ -152,18 +175,14 @@ bool Replicator::check_layouts(const Chunk& chunk, const Body& body, AxisMask as
 
 bool Replicator::set_cuts() {
   const std::size_t axes = dag_.mesh.axes.size();
-  std::vector<AxisMask> asked(dag_.chunks.size(), 0);
-  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) {
-    for (std::size_t a = 0; a < axes; ++a) {
-      if (chosen_[c * axes + a].directive != nullptr) asked[c] |= AxisMask{1} << a;
-    }
-  }
+  std::vector<AxisMask> asked;
+  for (std::size_t c = 0; c < dag_.chunks.size(); ++c) asked.push_back(asked_of(ChunkId::at(c)));
   AxisMask single = 0;  // an axis of one device divides nothing
   for (std::size_t a = 0; a < axes; ++a) {
     if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
   }
   llvm::DenseSet<std::uint64_t> checked;
-  bool good = true;
+  bool good = check_layouts(single);
   std::uint64_t last = ~0ull;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind)) continue;
@@ -173,7 +192,6 @@ bool Replicator::set_cuts() {
     const std::uint64_t key = std::uint64_t{node.chunk.value()} << 32 | node.devices.value();
     if (key == last || !checked.insert(key).second) continue;
     last = key;
-    good = good && check_layouts(dag_.chunks[node.chunk.index()], dag_.bodies[node.body.index()], asked[node.chunk.index()] & ~single);
     for (std::size_t a = 0; a < axes; ++a) {
       if ((fits >> a & 1) != 0) effective_.insert(chosen_[node.chunk.index() * axes + a].directive);
     }

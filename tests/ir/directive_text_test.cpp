@@ -30,6 +30,9 @@ directives {
   replicate stage[0] over dp with zero: 0
   stream grads: model .reduce, stage[0] .send with window: 4, priority: high
   stream p2p: F model .recv
+  recompute stage[0]
+  freeze stage[1], "split"[0] "order"[1]
+  offload "model" "in"[0] with window: 2
   require bubble <= 0.25 else "too idle" loc("t.pipe":5:1-5:6)
   require peak_memory < 8589934592
   order {
@@ -60,7 +63,7 @@ TEST(DirectiveText, EveryKindReadsBack) {
   std::vector<directive::Directive> directives;
   const std::optional<dag::Dag> dag = dag::parse(file, context, sink, &directives);
   ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
-  EXPECT_EQ(directives.size(), 14u);
+  EXPECT_EQ(directives.size(), 17u);
   EXPECT_EQ(dag->settings.seed, 9223372036854775807u);
   EXPECT_EQ(print(*dag, directives), kText);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "ir/dag/parse.h"
 #include "ir/dag/print.h"
@@ -23,6 +24,31 @@ std::string plan_of(const std::string& text, Context& context, DiagnosticSink& s
   directive::Strategy strategy{.mesh = dag->mesh, .device_sets = dag->device_sets, .directives = std::move(directives), .settings = dag->settings, .missing = {}};
   return passes::advance(*dag, strategy, sink, {}) ? dag::print(*dag) : "";
 }
+
+/// Loads of one input, microbatch and device set that differ in their layout alone.
+constexpr const char* kTwoLayouts = R"(model m(width: int) {
+    input x: tensor[batch, dim: 4], y: i64[batch]
+    loss left(x, y, width)
+    loss right(x, y, width)
+}
+model left(x: tensor[batch, dim], y: i64[batch], width: int) -> tensor[batch] {
+    weight w[dim, class: 3] = normal(0.3)
+    return cross_entropy(x @ w, y)
+}
+model right(x: tensor[batch, dim], y: i64[batch], width: int) -> tensor[batch] {
+    weight w[dim, class: 3] = normal(0.3)
+    return cross_entropy(x @ w, y)
+}
+mesh c(dp: 2)
+train net = m(width: 4) on c {
+    data: synthetic(batch: 8, classes: 3)
+    optim: adamw(lr: 1e-2, clip: 0.5)
+    steps: 3
+    dtype: f64
+    split batch into mb: 2
+    replicate left over dp
+}
+)";
 
 void for_each_program(llvm::function_ref<void(Context&, RandomProgram&, DiagnosticSink&)> look_at) {
   for_each_case(40, [&](Random& random) {
@@ -47,24 +73,69 @@ std::string surroundings_first(const std::string& text) {
   return text.substr(0, first) + others + work + text.substr(end);
 }
 
-TEST(Levels, TextGoesOnToTheSamePlan) {
+void expect_the_same_plan_from_text(Context& context, RandomProgram& program, DiagnosticSink& sink) {
   using dag::Level;
-  for_each_program([](Context& context, RandomProgram& program, DiagnosticSink& sink) {
-    const auto planned = passes::compile(program.model, program.strategy, sink, {});
-    ASSERT_TRUE(planned) << render_text(sink.sorted(), context.locations.files());
-    const std::string wanted = dag::print(*planned);
-    for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating, Level::ordered}) {
-      SCOPED_TRACE(level_name(level));
-      passes::Options options;
-      options.stop_at = level;
-      const auto dag = passes::compile(program.model, program.strategy, sink, options);
-      ASSERT_TRUE(dag);
-      const std::string text = dag::print(*dag, program.strategy.directives);
-      ASSERT_EQ(plan_of(text, context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
-      if (level >= Level::communicating) continue;  // what surrounds the work is not made anew, and the order of lines decides between equals
-      ASSERT_EQ(plan_of(surroundings_first(text), context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
+  const auto planned = passes::compile(program.model, program.strategy, sink, {});
+  ASSERT_TRUE(planned) << render_text(sink.sorted(), context.locations.files());
+  const std::string wanted = dag::print(*planned);
+  for (const Level level : {Level::built, Level::split, Level::placed, Level::communicating, Level::ordered, Level::planned}) {
+    SCOPED_TRACE(level_name(level));
+    passes::Options options;
+    options.stop_at = level;
+    const auto dag = passes::compile(program.model, program.strategy, sink, options);
+    ASSERT_TRUE(dag);
+    const std::string text = dag::print(*dag, program.strategy.directives);
+    ASSERT_EQ(plan_of(text, context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
+    if (level >= Level::communicating) continue;  // what surrounds the work is not made anew, and the order of lines decides between equals
+    ASSERT_EQ(plan_of(surroundings_first(text), context, sink), wanted) << text << render_text(sink.sorted(), context.locations.files());
+  }
+}
+
+TEST(Levels, TextGoesOnToTheSamePlan) { for_each_program(expect_the_same_plan_from_text); }
+
+TEST(Levels, LoadsThatDifferInLayoutAloneHaveNamesOfTheirOwn) {
+  Context context;
+  RandomProgram program = read_program(context, kTwoLayouts);
+  DiagnosticSink sink(context.locations);
+  expect_the_same_plan_from_text(context, program, sink);
+  const auto planned = passes::compile(program.model, program.strategy, sink, {});
+  ASSERT_TRUE(planned);
+  std::set<std::string> names;
+  for (std::size_t n = 0; n < planned->nodes.size(); ++n) EXPECT_TRUE(names.insert(planned->name(dag::NodeId::at(n))).second);
+  EXPECT_TRUE(names.contains("load.x.mb0.c") && names.contains("load.x.mb0.c.dp"));
+}
+
+/// The text with other layouts of samples in one body; it begins at `begin`.
+std::string laid_out(const std::string& text, std::size_t begin, const std::string& layout) {
+  const std::string of_samples = "<dp: batch>";
+  std::string changed = text;
+  for (std::size_t at = begin; (at = changed.find(of_samples, at)) < changed.find("\n}", begin);) changed.replace(at, of_samples.size(), layout);
+  return changed;
+}
+
+TEST(Levels, BodiesLaidOutUnlikeTheLinesAreRefused) {
+  Context context;
+  RandomProgram program = read_program(context, kTwoLayouts);
+  DiagnosticSink sink(context.locations);
+  std::size_t refused = 0;
+  for (const dag::Level level : {dag::Level::built, dag::Level::split}) {
+    passes::Options options;
+    options.stop_at = level;
+    const auto dag = passes::compile(program.model, program.strategy, sink, options);
+    ASSERT_TRUE(dag) << render_text(sink.sorted(), context.locations.files());
+    const std::string text = dag::print(*dag, program.strategy.directives);
+    for (std::size_t body = text.find("\nbody @"); body != std::string::npos; body = text.find("\nbody @", body + 1)) {
+      for (const char* layout : {"", "<dp: +>"}) {
+        const std::string changed = laid_out(text, body, layout);
+        if (changed == text) continue;
+        DiagnosticSink told(context.locations);
+        EXPECT_EQ(plan_of(changed, context, told), "") << changed;
+        EXPECT_TRUE(told.has_errors());
+        ++refused;
+      }
     }
-  });
+  }
+  EXPECT_GE(refused, 8u);
 }
 
 /// What reaches a chunk is what its ports say, through messages and copies; its extents are those of the box that each device holds.

@@ -53,6 +53,8 @@ constexpr Rule kRules[] = {
     {"a home twice", "bucket ", R"( on (\w+\[[^\]]*\]))", " on $1, $1"},
     {"another home", "bucket ", R"(\[(\w+): 0\])", "[$1: 1]"},
     {"another home", "bucket ", R"(\[(\w+): 1\])", "[$1: 0]"},
+    {"gathered ahead and whole", "bucket ", R"(^((?!.* parameters <).*?)( offloaded)?$)", "$1 prefetch 5$2"},
+    {"begins with something", "param ", R"( = (zeros|ones)\([^)]*\))", " = $1(3)"},
     {"another element type", "param ", ": f32", ": f64"},
     {"another element type", "param ", ": f64", ": f32"},
     {"another element type", "input ", ": f32", ": f64"},
@@ -94,6 +96,9 @@ class Changes {
       pairs(axis);
       buckets(axis);
     }
+    pairs();
+    early();
+    bodies();
     return std::move(changes_);
   }
 
@@ -136,6 +141,40 @@ class Changes {
       if (lines_[i].starts_with("communicator ") && lines_[i].find(" pair (") != std::string::npos) {
         add("joins an axis", i, lines_[i].substr(0, stream) + " over " + axis + lines_[i].substr(stream));
       }
+    }
+  }
+
+  /// Nodes have devices from level `placed` on, and an order from level `ordered` on.
+  void early() {
+    const auto at = [&](std::string_view level) { return lines_[0] == "pir 1 " + std::string(level); };
+    if (!at("built") && !at("split") && !at("placed") && !at("communicating")) return;
+    std::string mesh, first;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      std::smatch found;
+      if (std::regex_search(lines_[i], found, std::regex(R"(^mesh (\w+))"))) mesh = found[1];
+      if (!std::regex_search(lines_[i], found, std::regex(R"(^  ([\w.]+) = (\w+) )")) || lines_[i].find(" : ") != std::string::npos) continue;
+      if (first.empty()) first = found[1];
+      const std::size_t end = std::min(lines_[i].find(" loc("), lines_[i].size());
+      const auto with = [&](const std::string& what) { return std::string(lines_[i]).insert(end, what); };
+      if (at("built") || at("split")) add("on devices", i, with(" on " + mesh + "[]"));
+      if (found[1] != first) add("after another", i, with(" after " + first));
+    }
+  }
+
+  /// All that one body holds in parts it holds whole, while the other passes of its chunk do not.
+  void bodies() {
+    const std::regex layout("<\\w+: [^<>]*>");
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (!lines_[i].starts_with("body @")) continue;
+      TextChange change{"held whole: " + lines_[i], {}};
+      bool inside = true, any = false;
+      for (std::size_t k = 0; k < lines_.size(); ++k) {
+        const std::string line = k >= i && inside ? std::regex_replace(lines_[k], layout, "") : lines_[k];
+        any = any || line != lines_[k];
+        inside = inside && (k < i || lines_[k] != "}");
+        change.text += line + '\n';
+      }
+      if (any) changes_.push_back(std::move(change));
     }
   }
 
