@@ -96,7 +96,6 @@ class Changes {
       pairs(axis);
       buckets(axis);
     }
-    pairs();
     early();
     bodies();
     return std::move(changes_);
