@@ -12,6 +12,12 @@
 
 #define PIPER_DEVICE_ABI_VERSION 3u
 
+/* Where libraries of CUDA want their workspaces and pieces of them to begin. Buffers lie at multiples of 64: the plan has so many bytes more, and the call begins at the next multiple. */
+#define PIPER_WORKSPACE_ALIGNMENT 256u
+/* Workspaces of LibTorch's flash attention are planned for GPUs of up to so many multiprocessors, by whose number it splits its work. Data centre GPUs up to B300 have no more (H100
+ * and H200: 132, B200: 148). */
+#define PIPER_MOST_PROCESSORS 160
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,7 +1,8 @@
 #pragma once
 // Functions of a library that is opened at run time.
 //
-//   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);   // null: loader_error() says why
+//   std::string reason;
+//   void* const library = open_shared_library("/opt/cuda/lib/libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL, reason);   // null: `... is cut off: 100000 bytes of 106672304`
 //   LibraryFunctions functions(library);
 //   functions.get(init, "cuInit");
 //   functions.missing();
@@ -17,6 +18,14 @@ inline std::string loader_error() {
   const char* const said = dlerror();
   return said != nullptr ? said : "no reason given";
 }
+
+/// Why the file, or a library that the loader opens with it, is no whole one: `/opt/torch/lib/libc10.so` is cut off: 100000 bytes of 1335544. Empty where all are whole, and where there
+/// is none to read: that is for dlopen to say.
+std::string broken_library(const std::string& path);
+
+/// dlopen, for names and for paths. A path whose file is cut off, or that of a library it needs, is refused: the loader maps it, and the process dies of SIGBUS at the first page that is not there. Null, and the reason,
+/// which names the file.
+void* open_shared_library(const std::string& path, int flags, std::string& reason);
 
 class LibraryFunctions {
  public:

@@ -18,8 +18,8 @@ std::int64_t flash_width(const PiperAttend& call) { return rounded(call.width, c
 /// Pieces handed out one behind the other, the first of them at an address that is a multiple of 64 only.
 class Pieces {
  public:
-  void add(std::int64_t bytes) { bytes_ += static_cast<std::uint64_t>(rounded(bytes, kAttentionAlignment)); }
-  std::uint64_t bytes() const { return bytes_ + kAttentionAlignment; }
+  void add(std::int64_t bytes) { bytes_ += static_cast<std::uint64_t>(rounded(bytes, PIPER_WORKSPACE_ALIGNMENT)); }
+  std::uint64_t bytes() const { return bytes_ + PIPER_WORKSPACE_ALIGNMENT; }
 
  private:
   std::uint64_t bytes_ = 0;
@@ -63,7 +63,7 @@ std::int64_t most_key_parts(const PiperAttend& call) {
   const std::int64_t key_block = call.width <= 64 ? 256 : call.width <= 128 ? 128 : 64, key_blocks = quotient(call.keys, key_block);
   const std::int64_t blocks = call.batch * call.heads * quotient(call.seq, 64);
   std::int64_t most = 1;
-  for (std::int64_t processors = 1; processors <= kMostProcessors && key_blocks > 1; ++processors) most = std::max(most, key_parts(blocks, 2 * processors, key_blocks));
+  for (std::int64_t processors = 1; processors <= PIPER_MOST_PROCESSORS && key_blocks > 1; ++processors) most = std::max(most, key_parts(blocks, 2 * processors, key_blocks));
   return most;
 }
 
@@ -85,7 +85,7 @@ std::uint64_t flash_grad_workspace(const PiperAttend& call) {
   const std::int64_t rows = rounded(call.seq, 128) * call.batch * call.heads;
   Pieces pieces;
   pieces.add(rows * kFloat);
-  pieces.add(quotient(kMostProcessors, call.batch * call.heads) * rows * flash_width(call) * kFloat);
+  pieces.add(quotient(PIPER_MOST_PROCESSORS, call.batch * call.heads) * rows * flash_width(call) * kFloat);
   for (int each = 0; call.heads != call.kv_heads && each < 2; ++each) pieces.add(call.batch * call.keys * call.heads * call.width * kHalf);
   return pieces.bytes();
 }

@@ -1,21 +1,17 @@
 #pragma once
 // Whose code computes an attention call on a GPU, and how much memory it takes beside its operands and results: known from shapes and type alone.
 //
-// The sizes are what LibTorch 2.11 allocates in a call, for GPUs of up to kMostProcessors multiprocessors: both flash kernels split their work by that number. What a call
-// allocates is handed out of the plan in the same order (runtime/cuda/torch_attention.h), each piece at a multiple of kAttentionAlignment; results lie in their own buffers.
+// The sizes are what LibTorch 2.11 allocates in a call, for GPUs of up to PIPER_MOST_PROCESSORS multiprocessors: both flash kernels split their work by that number. What a call
+// allocates is handed out of the plan in the same order (runtime/cuda/torch_attention.h), each piece at a multiple of PIPER_WORKSPACE_ALIGNMENT; results lie in their own buffers.
 //
 //   call.form = attention_form(call);
 //   attention_workspace(call, false);   // 0 where it is a kernel of ours
 
 #include <cstdint>
 
-#include "runtime/abi.h"
+#include "runtime/device_abi.h"
 
 namespace piper::backend::cuda {
-
-/// Data centre GPUs up to B300 have no more (H100 and H200: 132, B200: 148). On a GPU with more a call may ask for more than planned, and its step fails.
-inline constexpr std::int64_t kMostProcessors = 160;
-inline constexpr std::uint64_t kAttentionAlignment = 256;
 
 /// bf16: flash, f32: efficient, where LibTorch's kernels take the shape; f64, and other shapes: a kernel of ours.
 PiperAttendForm attention_form(const PiperAttend& call);

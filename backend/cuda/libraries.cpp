@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "runtime/shared_library.h"
+
 namespace piper::backend::cuda {
 
 namespace fs = std::filesystem;
@@ -34,11 +36,6 @@ Function function_of(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-std::string last_error() {
-  const char* error = dlerror();
-  return error != nullptr ? error : "unknown";
-}
-
 /// 13010 of NCCL or cuBLASLt's 130100: major, minor, patch in decimal places.
 std::string spelled(std::size_t version, std::size_t major, std::size_t minor) {
   return std::to_string(version / major) + "." + std::to_string(version % major / minor) + "." + std::to_string(version % minor);
@@ -64,6 +61,13 @@ std::string torch_version(const fs::path& folder) {
   return {};
 }
 
+/// Of what is found: empty where piper can use it.
+std::string torch_refusal(const std::string& file, const std::string& version) {
+  if (std::string broken = runtime::broken_library(file); !broken.empty()) return broken;
+  if (version.substr(0, version.find('+')) == kTorchVersion) return {};
+  return "`" + file + "` is of PyTorch " + (version.empty() ? "no version that its folder tells" : version) + ", and piper needs " + kTorchVersion;
+}
+
 }  // namespace
 
 std::vector<std::string> cuda_folders(const Environment& environment) {
@@ -85,11 +89,8 @@ void* open_library(const Environment& environment, const std::string& name, cons
   const std::string chosen = variable(environment, "PIPER_CUDA_PATH");
   reason = "there is no `" + name + "`" + (chosen.empty() ? "" : " in `" + chosen + "`");
   const auto opened = [&](const std::string& from) -> void* {
-    void* const library = dlopen(from.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) {
-      reason = "`" + from + "` cannot be opened: " + last_error();
-      return nullptr;
-    }
+    void* const library = runtime::open_shared_library(from, RTLD_NOW | RTLD_GLOBAL, reason);
+    if (library == nullptr) return nullptr;
     if (const char* missing = lacks ? lacks(library) : nullptr) {
       reason = "`" + from + "` has no `" + missing + "`";
       return nullptr;
@@ -118,7 +119,7 @@ Devices find_devices() {
   devices.driver.install = "install the driver of the GPU; in a container, start it with the GPU";
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    devices.driver.reason = last_error();
+    devices.driver.reason = runtime::loader_error();
     return devices;
   }
   const auto init = function_of<int (*)(unsigned)>(library, "cuInit");
@@ -164,16 +165,16 @@ Devices find_devices() {
 Found find_torch_cuda(const Environment& environment) {
   Found torch;
   torch.name = "LibTorch for CUDA";
-  torch.install = "`pip install torch==2.11.0`; PIPER_TORCH_PATH names its folder `torch`";
+  torch.install = std::string("`pip install torch==") + kTorchVersion + "`; PIPER_TORCH_PATH names its folder `torch`";
   const std::string chosen = variable(environment, "PIPER_TORCH_PATH"), root = chosen.empty() ? std::string(PIPER_CUDA_WHEELS) : chosen;
   torch.reason = "there is no `libtorch_cuda.so` in `" + root + "`" + (chosen.empty() ? ", and PIPER_TORCH_PATH names no folder" : ", which PIPER_TORCH_PATH names, nor in `lib` or `torch/lib` below");
   for (const char* below : {"", "/lib", "/torch/lib"}) {
     const fs::path folder = root + below;
     const std::vector<fs::path> files = files_named(folder.string(), "libtorch_cuda.so");
     if (files.empty()) continue;
-    torch.path = files.front().string();
     torch.version = torch_version(folder.parent_path());
-    torch.reason.clear();
+    torch.reason = torch_refusal(files.front().string(), torch.version);
+    if (torch.reason.empty()) torch.path = files.front().string();
     break;
   }
   return torch;

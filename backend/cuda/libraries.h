@@ -10,6 +10,9 @@
 
 namespace piper::backend::cuda {
 
+/// Of LibTorch: attention.h counts what it allocates, and the plugin is built with it.
+inline constexpr const char* kTorchVersion = "2.11.0";
+
 using Environment = std::map<std::string, std::string>;
 
 /// Folders that may have libraries of CUDA, best first. `PIPER_CUDA_PATH` and `PIPER_TORCH_PATH`, where one is set, are the only places of theirs.
@@ -38,7 +41,7 @@ struct Devices {
 
 /// The driver and what it lists. Starts the driver where there is one.
 Devices find_devices();
-/// LibTorch for CUDA; it is not opened.
+/// LibTorch for CUDA; it is not opened. One that is cut off or of another version is not found, and the reason says so.
 Found find_torch_cuda(const Environment& environment);
 /// NVRTC, cuBLASLt, NCCL and LibTorch for CUDA.
 std::vector<Found> find_libraries(const Environment& environment);

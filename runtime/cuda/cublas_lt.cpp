@@ -1,7 +1,5 @@
 #include "runtime/cuda/cublas_lt.h"
 
-#include <dlfcn.h>
-
 #include "runtime/shared_library.h"
 
 namespace piper::runtime::cuda {
@@ -84,11 +82,8 @@ struct CublasLt::Plan {
 };
 
 std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& reason) {
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    reason = loader_error();
-    return nullptr;
-  }
+  void* const library = open_shared_library(path, RTLD_NOW | RTLD_LOCAL, reason);
+  if (library == nullptr) return nullptr;
   std::unique_ptr<CublasLt> made(new CublasLt);
   made->functions_ = std::make_unique<Functions>();
   if (const char* missing = made->functions_->find(library)) {

@@ -31,6 +31,8 @@ class Driver {
 
   /// `NVIDIA H200 (sm_90)`.
   virtual std::string device_name() const = 0;
+  /// Multiprocessors of the GPU.
+  virtual int processors() const = 0;
   /// `CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered`.
   virtual std::string text_of(Status status) const = 0;
 
@@ -62,8 +64,8 @@ class Driver {
   virtual Status write(Stream stream, std::uint32_t* to, std::uint32_t value) = 0;
   /// `arguments`: a pointer to each; what they point to is read before the call returns.
   virtual Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) = 0;
-  /// c = a b, or c += a b.
-  virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) = 0;
+  /// c = a b, or c += a b. The workspace begins at a multiple of PIPER_WORKSPACE_ALIGNMENT and has no less than `plan_product` was told.
+  virtual Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) = 0;
 
   /// LibTorch's, as call.form says; it allocates nothing but in the workspace.
   virtual Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) = 0;

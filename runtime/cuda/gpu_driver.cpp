@@ -18,6 +18,7 @@ constexpr unsigned kMapped = 3;         // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOST
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr unsigned kWithoutTimes = 2;   // CU_EVENT_DISABLE_TIMING
 constexpr int kOfThisThread = 1;        // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr int kProcessors = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 struct CudaFunctions {
@@ -68,6 +69,7 @@ class GpuDriver final : public Driver {
     cuda_.cuDeviceGetName(text, sizeof text - 1, device_);
     cuda_.cuDeviceGetAttribute(&major, kMajor, device_);
     cuda_.cuDeviceGetAttribute(&minor, kMinor, device_);
+    cuda_.cuDeviceGetAttribute(&processors_, kProcessors, device_);
     name_ = std::string(text) + " (sm_" + std::to_string(major) + std::to_string(minor) + ")";
     status = cuda_.cuDevicePrimaryCtxRetain(&context_, device_);
     if (status != kSuccess) {
@@ -82,6 +84,7 @@ class GpuDriver final : public Driver {
   bool open_products(const std::string& path, std::string& reason) { return (products_ = CublasLt::open(path, reason)) != nullptr; }
 
   std::string device_name() const override { return name_; }
+  int processors() const override { return processors_; }
   std::string text_of(Status status) const override {
     if (status == kAttentionRefused || status == kAttentionOverrun) return torch_->error();
     if (status >= kProductStatus) return "cublasStatus_t " + std::to_string(status - kProductStatus);
@@ -140,7 +143,7 @@ class GpuDriver final : public Driver {
   Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
     return cuda_.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream, const_cast<void**>(arguments), nullptr);
   }
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override {
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t) override {
     return product_status(products_->multiply(product, a, b, c, workspace, stream));
   }
 
@@ -191,7 +194,7 @@ class GpuDriver final : public Driver {
   }
 
   const CudaFunctions cuda_;
-  int device_ = 0;
+  int device_ = 0, processors_ = 0;
   void* context_ = nullptr;
   int least_priority_ = 0, greatest_priority_ = 0;
   std::string name_;

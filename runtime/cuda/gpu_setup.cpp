@@ -189,7 +189,7 @@ class SetUp {
       for (const ScannedProduct& product : scan->products) {
         Product& made = gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.adds))];
         if (made != nullptr) continue;
-        if (!gpu_.done(driver_.plan_product(product.call, product.adds, product.workspace, &made), "cublasLtMatmulAlgoGetHeuristic")) return false;
+        if (!gpu_.done(driver_.plan_product(product.call, product.adds, product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made), "cublasLtMatmulAlgoGetHeuristic")) return false;
       }
     }
     return true;
@@ -198,6 +198,12 @@ class SetUp {
   /// What is missing is told before anything is allocated.
   std::optional<Failure> open_attention() {
     if (std::none_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->torch_attention; })) return std::nullopt;
+    if (driver_.processors() > PIPER_MOST_PROCESSORS && std::any_of(scans_.begin(), scans_.end(), [](const auto& each) { return each.second->flash_attention; })) {
+      return Failure{.code = kCudaMissing,
+                     .message = driver_.device_name() + " has `" + std::to_string(driver_.processors()) + "` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `" +
+                                std::to_string(PIPER_MOST_PROCESSORS) + "`",
+                     .hint = "`PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
+    }
     std::string reason;
     if (driver_.open_attention(reason)) return std::nullopt;
     return Failure{.code = kCudaMissing,

@@ -103,9 +103,10 @@ const char* name_of(NcclKind kind) {
 }
 
 std::unique_ptr<Nccl> open_nccl(const std::string& path, Failure& failure) {
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string reason;
+  void* const library = open_shared_library(path, RTLD_NOW | RTLD_LOCAL, reason);
   if (library == nullptr) {
-    failure = {.code = kCudaMissing, .message = "NCCL, which several processes need, cannot be opened: " + loader_error(), .hint = "`piper doctor` lists what was found and what to install"};
+    failure = {.code = kCudaMissing, .message = "NCCL, which several processes need, is not here: " + reason, .hint = "`piper doctor` lists what was found and what to install"};
     return nullptr;
   }
   NcclFunctions functions;

@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include "runtime/cuda/torch_attention.h"
 #include "runtime/shared_library.h"
 
@@ -10,11 +8,8 @@ const TorchAttention* open_torch_attention(const TorchChoice& choice, std::strin
     reason = choice.no_library;
     return nullptr;
   }
-  void* const plugin = dlopen(choice.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (plugin == nullptr) {
-    reason = "`" + choice.plugin + "` cannot be opened: " + loader_error();
-    return nullptr;
-  }
+  void* const plugin = open_shared_library(choice.plugin, RTLD_NOW | RTLD_LOCAL, reason);
+  if (plugin == nullptr) return nullptr;
   using Entry = const TorchAttention* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(plugin, kTorchAttentionEntry));
   const TorchAttention* const torch = entry != nullptr ? entry() : nullptr;

@@ -37,6 +37,7 @@ struct Scanner {
   }
   int product(const PiperGemm& call, bool adds, std::uint64_t workspace) {
     if (call.dtype == PIPER_I64 || dtype_name(call.dtype) == nullptr) return refuse("a matrix product has an unknown dtype");
+    if (workspace < PIPER_WORKSPACE_ALIGNMENT) return refuse("a matrix product has no workspace");
     for (const ScannedProduct& known : scan.products) {
       if (known.adds == adds && fields(known.call) == fields(call)) return 0;
     }
@@ -45,6 +46,7 @@ struct Scanner {
   }
   int attention(const PiperAttend& call) {
     scan.torch_attention |= call.form != PIPER_ATTEND_OWN;
+    scan.flash_attention |= call.form == PIPER_ATTEND_FLASH;
     return 0;
   }
   int load(std::uint32_t input, std::uint64_t samples) {

@@ -21,7 +21,7 @@ struct ScannedAction {
 struct ScannedProduct {
   PiperGemm call{};
   bool adds = false;
-  std::uint64_t workspace = 0;  // bytes that the plan has for each of its calls: the same, since it follows from the shape
+  std::uint64_t workspace = 0;  // bytes that the plan has for each of its calls: the same, since it follows from the shape; the first of them may be skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT
 };
 /// What tells products apart.
 inline auto fields(const PiperGemm& call) { return std::tie(call.batch, call.m, call.n, call.k, call.transpose_a, call.transpose_b, call.dtype); }
@@ -42,6 +42,7 @@ struct RoleScan {
   std::vector<std::vector<std::uint8_t>> awaited;  // per queue and position: whether an action waits for its end
   std::vector<ScannedProduct> products;            // distinct
   bool torch_attention = false;                    // some attention is LibTorch's
+  bool flash_attention = false;                    // of bf16
   std::vector<ScannedReport> reports;              // as a step makes them
   std::vector<ScannedCheck> checks;
   std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, in pieces of 64

@@ -11,7 +11,6 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
-#include <dlfcn.h>
 #include <torch/headeronly/version.h>
 
 #include <exception>
@@ -21,6 +20,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/device/planned_memory.h"
+#include "runtime/device_abi.h"
 #include "runtime/shared_library.h"
 
 struct CUstream_st;
@@ -85,8 +85,9 @@ const char* open(const char* library, const char* version, int chosen) {
   if (said.substr(0, said.find('+')) != kVersion) {
     return refuse(file + " is of PyTorch " + (said.empty() ? "no version that its folder tells" : said) + ", and piper is built for " + std::string(kVersion));
   }
-  void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return refuse(file + " cannot be opened: " + loader_error());
+  std::string reason;
+  void* const handle = open_shared_library(library, RTLD_NOW | RTLD_LOCAL, reason);
+  if (handle == nullptr) return refuse(reason);
   Allocator (*create)(Taking, Keeping) = nullptr;
   void (*change)(const Allocator&) = nullptr;
   LibraryFunctions functions(handle);
@@ -141,8 +142,7 @@ std::int64_t mask_of(const PiperAttend& call) {
 
 template <typename Body>
 int on_stream(void* stream, void* workspace, std::uint64_t bytes, const Body& body) {
-  constexpr std::uint64_t kAlignment = 256;
-  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = bytes, .alignment = kAlignment};
+  PlannedMemory memory{.next = static_cast<unsigned char*>(workspace), .left = bytes, .alignment = PIPER_WORKSPACE_ALIGNMENT};
   try {
     const c10::InferenceMode inference;
     // A stream that LibTorch did not make has its address for a number.

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,7 +39,7 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
   const std::string path = torch_plugin_path(options_);
   const auto unavailable = [&](const std::string& reason) {
     failure = {.code = kPluginUnavailable,
-               .message = "cannot open `" + path + "`: " + reason,
+               .message = reason,
                .hint = "name its folder in `PIPER_PLUGINS`, or run without LibTorch, slowly, with `PIPER_MATH=builtin`"};
     return nullptr;
   };
@@ -52,17 +51,14 @@ const LibraryCalls* LibrarySwitch::get(Failure& failure) {
                .hint = "change to a folder that is there, and start it again"};
     return nullptr;
   }
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    std::string reason = loader_error();
-    if (reason.starts_with(path + ": ")) reason.erase(0, path.size() + 2);
-    return unavailable(reason);
-  }
+  std::string reason;
+  void* const library = open_shared_library(path, RTLD_NOW | RTLD_LOCAL, reason);
+  if (!library) return unavailable(reason);
   using Entry = const LibraryCalls* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, kLibraryEntry));
-  if (!entry) return unavailable("it has no entry `" + std::string(kLibraryEntry) + "`");
+  if (!entry) return unavailable("`" + path + "` has no entry `" + std::string(kLibraryEntry) + "`");
   const LibraryCalls* calls = entry();
-  if (calls->abi_version != PIPER_ABI_VERSION) return unavailable("it was built for another version");
+  if (calls->abi_version != PIPER_ABI_VERSION) return unavailable("`" + path + "` was built for another version");
   if (calls->choose(options_.math) != 0) {
     failure = {.code = kBadOption,
                .message = "the environment variable `PIPER_MATH` is `onednn`, which wants a processor with AVX-512",

@@ -17,13 +17,14 @@ Failure unreachable(const Launch& launch, const char* reason) {
 
 AgentStore open_agent_store(const Options& options, double seconds, Failure& failure) {
   const std::string path = torch_plugin_path(options);
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string reason = "`" + path + "` was built for another version";
+  void* const library = open_shared_library(path, RTLD_NOW | RTLD_LOCAL, reason);
   using Entry = const AgentStoreCalls* (*)();
   const auto entry = library == nullptr ? nullptr : reinterpret_cast<Entry>(dlsym(library, kAgentStoreEntry));
   const AgentStoreCalls* const calls = entry == nullptr ? nullptr : entry();
   if (calls == nullptr || calls->abi_version != PIPER_ABI_VERSION) {
     failure = {.code = kPluginUnavailable,
-               .message = "torchrun's store is reached by LibTorch, and `" + path + "` cannot be opened" + (library == nullptr ? ": " + loader_error() : ""),
+               .message = "torchrun's store is reached by LibTorch, and " + reason,
                .hint = "name its folder in `PIPER_PLUGINS`, or set MASTER_PORT to another port and unset TORCHELASTIC_USE_AGENT_STORE"};
     return {};
   }

@@ -73,8 +73,8 @@ struct MeetingPoint::Parts {
     if (!leaves_at) leaves_at = Clock::now() + kLeaveWithin;
     const bool open = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && !guest->left; });
     const bool unsent = std::any_of(guests.begin(), guests.end(), [](const auto& guest) { return guest->joined && guest->connection.sends(); });
-    // Who comes late to what has failed already shall learn why, too.
-    const bool waits = failed && !all_here && hellos < launch.world;
+    // Who comes late to what has failed already shall learn why, too, but nobody is waited for longer than all may take to come.
+    const bool waits = failed && !all_here && hellos < launch.world && Clock::now() < until;
     if (!open && !unsent && !waits) return true;
     // Without a failure the others are still at work, and may find one.
     return (failed || !all_here) && Clock::now() >= *leaves_at;

@@ -323,9 +323,10 @@ Status HostDriver::launch(Stream stream, Function handle, std::uint64_t blocks, 
   return cuda::kSuccess;
 }
 
-Status HostDriver::multiply(Stream stream, Product handle, const void* a, const void* b, void* c, void* workspace) {
+Status HostDriver::multiply(Stream stream, Product handle, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
   if (const Status refused = refusal("cublasLtMatmul")) return refused;
   const auto* const product = real<HostProduct>(handle);
+  if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0 || workspace_bytes < product->workspace) return kInvalidValue;
   return enqueue(stream, {.kind = HostCall::Kind::multiply}, [=] {
     spoil(workspace, product->workspace);
     runtime::LibraryReport report;

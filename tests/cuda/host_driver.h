@@ -29,6 +29,7 @@ struct HostCall {
 struct HostOptions {
   std::uint64_t seed = 1;
   std::uint64_t memory = std::uint64_t{1} << 32;
+  int processors = 132;
   std::string refused = {};           // the function of CUDA whose call number `refused_call` gives `refused_status`
   std::uint64_t refused_call = 0;
   runtime::cuda::Status refused_status = 1;
@@ -60,6 +61,7 @@ class HostDriver final : public runtime::cuda::Driver {
   ~HostDriver() override;
 
   std::string device_name() const override { return "the host's stand-in for a GPU"; }
+  int processors() const override { return options_.processors; }
   std::string text_of(Status status) const override;
   Status free_bytes(std::uint64_t* bytes) override;
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
@@ -75,7 +77,7 @@ class HostDriver final : public runtime::cuda::Driver {
   Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
   Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override;
   Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override;
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
   Status begin_capture(Stream stream) override;
   Status end_capture(Stream stream, Graph* made) override;
   Status launch_graph(Stream stream, Graph graph) override;

@@ -81,6 +81,22 @@ TEST(CudaTrain, WithoutLibTorchForCudaItSaysWhatIsMissing) {
   EXPECT_NE(neither.err.find("P6013"), std::string::npos) << neither.err;
 }
 
+/// Flash attention splits its work by the number of multiprocessors, and the plan has workspaces for so many; other attention does not ask.
+TEST(CudaTrain, AGpuWithMoreProcessorsThanFlashIsPlannedForIsToldBeforeTheFirstStep) {
+  const std::string narrow = std::string(kAttention).replace(std::string(kAttention).find("    steps:"), 0, "    dtype: bf16\n");
+  HostOptions host;
+  host.processors = 161;
+  const Ended ended = train_on_cuda(host, {}, {}, narrow);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("error P6014: the host's stand-in for a GPU has `161` multiprocessors, and workspaces of flash attention are planned for GPUs of up to `160`"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("PIPER_CUDA_ATTENTION=own"), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.out.find("step 1"), std::string::npos) << ended.out;
+  EXPECT_EQ(train_on_cuda(host, {}, {{"PIPER_CUDA_ATTENTION", "own"}}, narrow).code, 0);
+  EXPECT_EQ(train_on_cuda(host, {}, {}, kAttention).code, 0);
+  host.processors = 160;
+  EXPECT_EQ(train_on_cuda(host, {}, {}, narrow).code, 0);
+}
+
 TEST(CudaTrain, AttentionThatWantsMoreThanPlannedFailsItsStep) {
   HostOptions host;
   host.attention_wants = 4096;

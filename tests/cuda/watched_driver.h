@@ -32,6 +32,7 @@ class WatchedDriver final : public runtime::cuda::Driver {
   ~WatchedDriver() override;
 
   std::string device_name() const override { return driver_->device_name(); }
+  int processors() const override { return driver_->processors(); }
   std::string text_of(Status status) const override { return driver_->text_of(status); }
   Status free_bytes(std::uint64_t* bytes) override;
   Status allocate(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate(bytes, to)); }
@@ -49,7 +50,9 @@ class WatchedDriver final : public runtime::cuda::Driver {
   Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override {
     return driver_->launch(stream, function, blocks, threads, arguments);
   }
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override { return driver_->multiply(stream, product, a, b, c, workspace); }
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override {
+    return driver_->multiply(stream, product, a, b, c, workspace, workspace_bytes);
+  }
   Status begin_capture(Stream stream) override { return driver_->begin_capture(stream); }
   Status end_capture(Stream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
   Status launch_graph(Stream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }

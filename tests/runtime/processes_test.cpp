@@ -204,7 +204,8 @@ TEST(ProcessGroup, WhoHasNotComeIsNamed) {
     if (rank >= 2) launch.port = 9;  // where nobody is
   }, 1);
   EXPECT_EQ(told, 2);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(15));
+  // That second is all the waiting: nothing is added for those who come late.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
 }
 
 TEST(ProcessGroup, WhatIsNoMeetingPlace) {

@@ -29,7 +29,7 @@ OWN = {
     "frontend/parse/": ("embedded/", "frontend/", "grammar_generated/", "ir/"),
     "frontend/": ("embedded/", "frontend/", "ir/"),
     "passes/": ("ir/", "passes/"),
-    "backend/": ("backend/", "embedded/", "ir/", "runtime/abi.h", "runtime/device_abi.h", "runtime/kernel_math.h"),
+    "backend/": ("backend/", "embedded/", "ir/", "runtime/abi.h", "runtime/device_abi.h", "runtime/kernel_math.h", "runtime/shared_library.h"),
     "runtime/": ("runtime/",),
     "ir/": ("embedded/", "ir/"),
     "tests/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/", "tests/"),

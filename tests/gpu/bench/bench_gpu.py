@@ -45,6 +45,8 @@ def arguments():
 def doctor(piper):
     """What `piper doctor` finds: the name of the device and what is missing."""
     told = json.loads(subprocess.run([piper, "doctor", "--format", "json"], check=True, capture_output=True, text=True).stdout)
+    if not isinstance(told, dict) or not all(isinstance(told.get(key), list) for key in ("libraries", "gpus")):
+        raise ValueError("it lists no libraries and GPUs")
     missing = [f"{each['name']}: {each['reason']}" for each in told["libraries"] if each["name"] in NEEDED and not each["found"]]
     if not missing and not told["gpus"]:
         missing.append("the driver lists no GPU")
@@ -82,15 +84,19 @@ def main():
     piper = str(pathlib.Path(args.piper).resolve())
     try:
         device, driver, missing = doctor(piper)
-    except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        print(f"bench-gpu: `{args.piper} doctor` does not run: {error}", file=sys.stderr)
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError, TypeError) as error:
+        print(f"bench-gpu: `{args.piper} doctor` does not say what is here: {type(error).__name__}: {error}", file=sys.stderr)
         return USAGE
     if args.device == "cuda" and missing:
         print(f"bench-gpu: nothing was measured, this machine lacks {'; '.join(missing)}", file=sys.stderr)
         return NO_GPU
     name = device if args.device == "cuda" else "the CPU"
     out = pathlib.Path(args.out).resolve()
-    (out / "logs").mkdir(parents=True, exist_ok=True)
+    try:
+        (out / "logs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"bench-gpu: `{args.out}` cannot be made a folder for results: {error.strerror}", file=sys.stderr)
+        return USAGE
     machine = Machine(piper=piper, python=args.python, out=out, device=args.device, tiny=args.tiny, name=name)
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     print(f"{name}{', CUDA ' + driver.removeprefix('CUDA ') if args.device == 'cuda' else ''}, {date}{', tiny: figures mean nothing' if args.tiny else ''}", flush=True)

@@ -60,6 +60,43 @@ class Bench(unittest.TestCase):
             told = json.loads((out / "bench.json").read_text(encoding="utf-8"))
             self.assertEqual([part["reason"] for part in told["parts"]], ["the limit of all parts is spent"] * 2)
 
+    def test_no_folder_for_results_is_wrong_usage(self):
+        with tempfile.TemporaryDirectory() as folder:
+            taken = pathlib.Path(folder) / "taken"
+            taken.write_text("", encoding="utf-8")
+            for out in (taken, taken / "below", "/proc/bench"):
+                with self.subTest(out=str(out)):
+                    ended = bench(out, "--device", "cpu", "--tiny", "--parts", "launches")
+                    self.assertEqual(ended.returncode, 2, ended.stdout + ended.stderr)
+                    self.assertIn("cannot be made a folder for results", ended.stderr)
+                    self.assertNotIn("Traceback", ended.stderr)
+
+    def test_a_doctor_that_lists_nothing_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            doctor = pathlib.Path(folder) / "piper"
+            for told in ("{}", "[]", "3", "no JSON", '{"libraries": [3], "gpus": []}', '{"libraries": [{}], "gpus": [{}]}', '{"libraries": [], "gpus": [{}]}'):
+                with self.subTest(told=told):
+                    doctor.write_text(f"#!/bin/sh\necho '{told}'\n", encoding="utf-8")
+                    doctor.chmod(0o755)
+                    ended = bench(folder, "--piper", str(doctor))
+                    self.assertEqual(ended.returncode, 2, ended.stdout + ended.stderr)
+                    self.assertIn("does not say what is here", ended.stderr)
+                    self.assertNotIn("Traceback", ended.stderr)
+
+    def test_the_bundle_without_pytorch_names_no_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            programs = pathlib.Path(folder) / "bin"
+            programs.mkdir()
+            for name in ("piper", "python3"):  # this python3 has no PyTorch
+                (programs / name).write_text("#!/bin/sh\n", encoding="utf-8")
+                (programs / name).chmod(0o755)
+            script = f'. {HERE.parent / "bundle_env.sh"}; echo "torch=${{PIPER_TORCH_PATH-unset}} libraries=${{LD_LIBRARY_PATH-unset}}"'
+            environment = {"PATH": f"{programs}:/usr/bin:/bin"}
+            for shell in (["sh", "-c"], ["sh", "-uc"]):
+                ended = subprocess.run([*shell, script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+                self.assertIn("torch=unset libraries=unset", ended.stdout, ended.stdout + ended.stderr)
+                self.assertIn("LibTorch in no place", ended.stdout)
+
     def test_what_is_missing_is_told(self):
         with tempfile.TemporaryDirectory() as folder:
             ended = bench(folder, "--parts", "launches", "--limit", "1")
