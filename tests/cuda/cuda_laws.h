@@ -50,6 +50,28 @@ train small = gpt(layers: 2, dim: 8, heads: 2, vocab: 11) on cluster {
 }
 )";
 
+/// Two stages, four microbatches, and targets of which some do not count.
+inline constexpr const char* kMasked = R"(use std.schedules.gpipe
+model net(layers: int) {
+    input x: tensor[batch, dim], targets: i64[batch]
+    weight head[dim, classes: 3] = normal(0.3)
+    var h = x
+    for l in 0..layers { h = layer(h) }
+    loss cross_entropy(h @ head, targets, ignore: 2)
+}
+model layer(x: tensor[batch, dim]) -> tensor[batch, dim] {
+    weight w[dim] = normal(0.4)
+    return tanh(x * w)
+}
+mesh cluster(pp: 2)
+train small = net(layers: 2) on cluster {
+    data:  synthetic(batch: 16, dim: 3, classes: 3)
+    optim: adamw(lr: 1e-2)
+    steps: 3
+    gpipe(pp, 4)
+}
+)";
+
 /// Six layers that draw random numbers, on two stages and two replicas; `lines` say what else.
 std::string noisy_source(const std::string& lines);
 inline constexpr std::pair<const char*, const char*> kNoisyLines[] = {

@@ -43,6 +43,7 @@ class CudaRun : public testing::Test {
       for (const auto& [name, lines] : kNoisyLines) lines_.push_back(plan(name, noisy_source(lines), dtype));
     }
     attention_ = plan("attention", kAttention, tensor::DType::f32);
+    masked_ = plan("masked loss", kMasked);
     images_ = {build_host_image(*kernels_, folder_->path()), build_own_host_image(folder_->path())};
   }
   static void TearDownTestSuite() {
@@ -50,6 +51,7 @@ class CudaRun : public testing::Test {
     lines_.clear();
     mlp_ = {};
     attention_ = {};
+    masked_ = {};
     kernels_.reset();
     folder_.reset();
   }
@@ -76,7 +78,7 @@ class CudaRun : public testing::Test {
   static inline std::unique_ptr<TemporaryFolder> folder_;
   static inline std::unique_ptr<backend::cuda::KernelSet> kernels_;
   static inline std::vector<std::string> images_;
-  static inline Planned mlp_, attention_;
+  static inline Planned mlp_, attention_, masked_;
   static inline std::vector<Planned> library_, lines_;
 };
 
@@ -99,6 +101,29 @@ TEST_F(CudaRun, OneRankHasTheBitsOfTheInterpreter) {
   EXPECT_EQ(first_bit_difference(made, oracle), "");
   EXPECT_EQ(made.held_out, oracle.held_out);
   EXPECT_EQ(made.norms, oracle.norms);
+}
+
+/// What counts is added up over the microbatches of a rank: each of them has another number of targets that do.
+TEST_F(CudaRun, AMaskedLossOverMicrobatchesHasTheBitsOfTheInterpreter) {
+  const LawRun oracle = interpreted(masked_), made = run(masked_);
+  ASSERT_EQ(made.losses.size(), static_cast<std::size_t>(kLawSteps));
+  EXPECT_EQ(first_bit_difference(made, oracle), "");
+  EXPECT_EQ(made.held_out, oracle.held_out);
+}
+
+/// Each of the ranks on one device has room for its arena, all together have not: told before anything is allocated.
+TEST_F(CudaRun, ArenasThatFitOnlyOneByOne) {
+  const auto job = lines_.front().law->program->make_job(options());
+  ASSERT_TRUE(job);
+  const PiperJob& tables = job->tables();
+  std::uint64_t sum = 0;
+  for (std::uint32_t r = 0; r < tables.num_ranks; ++r) sum += tables.ranks[r].program->arena_bytes;
+  HostOptions host;
+  host.memory = sum - 1;
+  runtime::Failure failure;
+  EXPECT_FALSE(on_host(images_, host)(*job, {}, failure));
+  EXPECT_EQ(failure.code, runtime::kCudaOutOfMemory);
+  EXPECT_TRUE(failure.message.starts_with("4 arenas of `")) << failure.message;
 }
 
 /// Without attention, whose sums the runtime's kernels add in another order than the CPU's loops, every bit is that of the interpreter: messages add in the same order, random
