@@ -149,10 +149,16 @@ class Along {
     return operand(1);
   }
 
+  /// Whether the register is read where its own element lies in memory, whatever the column: an element of another column then lies that many places on. What a guard
+  /// or an index decides is decided for the column of the loop, and so is not known for another.
+  static bool lies_in_its_row(const Statement& s) {
+    return s.code == Code::load && !s.row && s.access.guard.strides.empty() && s.operands[0] < 0 && s.access.index < 0;
+  }
+
   /// The element of `x` at the target: read at its place where one loop walks a row in memory, else summed out of the row.
   Id picked(Id target) {
     const Statement& s = lowering_.kernel_.statements[static_cast<std::size_t>(x_)];
-    const bool one_axis = !node_.attrs.ignore && item_.columns.size() == 1 && s.code == Code::load && !s.row && lowering_.kernel_.columns.size() == 1;
+    const bool one_axis = !node_.attrs.ignore && item_.columns.size() == 1 && lies_in_its_row(s) && lowering_.kernel_.columns.size() == 1;
     if (!one_axis) return row_sum("picked", select("at_target", target, x_));
     Statement pick = s;
     pick.access.index = target;

@@ -28,24 +28,6 @@ OpCase with_dtype(OpCase op_case, DType dtype) {
 
 double bound_of(DType dtype) { return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-5 : 0x1p-7; }  // of bf16 one unit in the last place: what is rounded differs in f32
 
-/// Whether dropout keeps element `i` of a value of this type, as kernels key it.
-DropoutMask keeps_as_kernels(const Type& type, double rate, std::string name) {
-  return [=](Symbol, std::size_t i) {
-    std::uint64_t element = 0, sample = 0, element_stride = 1, sample_stride = 1;
-    for (std::size_t d = type.dims.size(); d-- > 0;) {
-      const auto extent = static_cast<std::uint64_t>(type.dims[d].extent);
-      auto& number = type.dims[d].sampled ? sample : element;
-      auto& stride = type.dims[d].sampled ? sample_stride : element_stride;
-      number += i % extent * stride;
-      stride *= extent;
-      i /= extent;
-    }
-    const auto first = KernelRuns::kFirstSample + KernelRuns::kShare * KernelRuns::kSamples;
-    const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep, first + sample, piper_name_hash(name.data(), name.size()));
-    return piper_dropout(1.0, rate, key, element) != 0;
-  };
-}
-
 class KernelOps : public testing::TestWithParam<backend::Target> {};
 
 TEST_P(KernelOps, EveryOp) {

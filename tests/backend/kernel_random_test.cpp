@@ -24,7 +24,7 @@ using tensor::ValueId;
 class RandomGraph {
  public:
   RandomGraph(Context& context, Random& random, DType dtype) : context_(context), random_(random), dtype_(dtype), graph_(context), build_(graph_) {
-    const std::vector<std::int64_t> extents = {1, 2, 3, 5, 16, 17, 35};
+    const std::vector<std::int64_t> extents = {1, 2, 3, 5, 7, 13, 16, 17, 31, 33, 35, 64, 67};
     for (const char* name : {"batch", "seq", "dim", "heads"}) {
       dims_.push_back({context.symbol(name), name == std::string("heads") ? 2 : random.pick(extents), name == std::string("batch")});
     }

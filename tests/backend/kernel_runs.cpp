@@ -10,6 +10,7 @@
 #include "backend/dtypes.h"
 #include "backend/kernel/emit_bodies.h"
 #include "backend/kernel/evaluate.h"
+#include "runtime/kernel_math.h"
 #include "tests/backend/device_bodies.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -370,6 +371,23 @@ void KernelRuns::check(const std::string& flags) {
   ASSERT_NE(library, nullptr) << dlerror();
   compare_all(generated(library));
   dlclose(library);
+}
+
+DropoutMask keeps_as_kernels(const tensor::Type& type, double rate, std::string name) {
+  return [=](Symbol, std::size_t i) {
+    std::uint64_t element = 0, sample = 0, element_stride = 1, sample_stride = 1;
+    for (std::size_t d = type.dims.size(); d-- > 0;) {
+      const auto extent = static_cast<std::uint64_t>(type.dims[d].extent);
+      auto& number = type.dims[d].sampled ? sample : element;
+      auto& stride = type.dims[d].sampled ? sample_stride : element_stride;
+      number += i % extent * stride;
+      stride *= extent;
+      i /= extent;
+    }
+    const auto first = KernelRuns::kFirstSample + KernelRuns::kShare * KernelRuns::kSamples;
+    const auto key = piper_stream_key(KernelRuns::kSeed, PIPER_RANDOM_DROPOUT, KernelRuns::kStep, first + sample, piper_name_hash(name.data(), name.size()));
+    return piper_dropout(1.0, rate, key, element) != 0;
+  };
 }
 
 }  // namespace piper::test

@@ -66,4 +66,7 @@ class KernelRuns {
   std::vector<Case> cases_;
 };
 
+/// Whether dropout keeps an element of a value of this type, as kernels key it.
+DropoutMask keeps_as_kernels(const tensor::Type& type, double rate, std::string name);
+
 }  // namespace piper::test
