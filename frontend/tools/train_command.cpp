@@ -208,7 +208,11 @@ int run_train(Console& console, const Arguments& arguments) {
   const auto options = runtime_options(session);
   if (!options) return session.finish();
   RunProcesses processes;
-  if (on_cuda) processes = meet_processes(session, *subject, *options);
+  if (on_cuda) {
+    processes = meet_processes(session, *subject, *options);
+  } else {
+    report_lone_processes(session);
+  }
   if (processes.failed || !texts_are_ready(session, *subject)) return session.finish();
   const auto cuda = on_cuda ? open_cuda(session, processes.group.get()) : nullptr;
   if (on_cuda && !cuda) return session.finish();
