@@ -1,7 +1,9 @@
 #include "backend/cuda/print_program.h"
 
 #include <algorithm>
+#include <set>
 
+#include "backend/cuda/attention.h"
 #include "backend/dtypes.h"
 #include "ir/dag/plan.h"
 #include "ir/diagnostics/counted.h"
@@ -19,6 +21,12 @@ std::string line(std::string call, const std::string& text) {
 }
 
 std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }
+
+/// `2 x 64 x 4 x 16 over 64 x 2 causal f32`: samples, queries, heads and their width; keys and their heads.
+std::string attention_shape(const PiperAttend& a) {
+  return std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + " over " + std::to_string(a.keys) + " x " +
+         std::to_string(a.kv_heads) + (a.value_width == a.width ? "" : " x " + std::to_string(a.value_width)) + (a.causal != 0 ? " causal " : " ") + dtype_text(a.dtype);
+}
 
 class CallPrinter {
  public:
@@ -115,10 +123,8 @@ class CallPrinter {
       return;
     }
     const PiperAttend& a = call.attend;
-    const std::string shape = std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + " over " + std::to_string(a.keys) + " x " +
-                              std::to_string(a.kv_heads) + (a.value_width == a.width ? "" : " x " + std::to_string(a.value_width)) + (a.causal != 0 ? " causal " : " ");
     static constexpr const char* kForms[] = {"kernel of piper", "LibTorch, flash", "LibTorch, efficient"};
-    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", shape + dtype_text(a.dtype) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
+    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", attention_shape(a) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
   }
 
   /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone. Padding is cleared
@@ -185,6 +191,20 @@ std::string print_calls(const DeviceProgram& program, const std::vector<KernelBo
   std::string text = CallPrinter(program, bodies, kernels, steps, members).run();
   // Calls without a text behind them end with their name.
   for (std::size_t at = text.find(" \n"); at != std::string::npos; at = text.find(" \n", at == 0 ? 0 : at - 1)) text.erase(at, 1);
+  return text;
+}
+
+std::string own_attention_text(const std::vector<KernelBody>& bodies) {
+  std::set<std::string> lines;
+  for (const KernelBody& body : bodies) {
+    for (const auto& step : body.steps) {
+      const auto* const call = std::get_if<LibraryCall>(&step);
+      if (call == nullptr || call->kind != PIPER_CALL_ATTEND || call->attend.form != PIPER_ATTEND_OWN) continue;
+      lines.insert("attention " + attention_shape(call->attend) + " is the slow kernel of piper, not LibTorch's: " + attention_refusal(call->attend) + "\n");
+    }
+  }
+  std::string text;
+  for (const std::string& each : lines) text += each;
   return text;
 }
 

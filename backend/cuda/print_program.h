@@ -27,6 +27,9 @@ std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag, const
 std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
                         const std::vector<std::uint32_t>& members);
 
+/// One line per shape of attention that LibTorch's kernels do not take, with the reason.
+std::string own_attention_text(const std::vector<KernelBody>& bodies);
+
 /// `rank 3: communicator 0 of ranks 1 -> 3, communicator 1 of ranks 2, 3`: one line per rank.
 std::string print_communicators(const dag::Dag& dag, const ProgramSet& programs);
 

@@ -124,7 +124,7 @@ bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder
   }
   const std::string text = table(cuda.kernels, shown ? &*shown : nullptr) + (shown ? "registers, shared memory and spills: of sm_90a, in bytes but for registers\n" : reason);
   if (!write("kernels.txt", text, false)) return false;
-  session.words() << text;
+  session.words() << text << backend::cuda::own_attention_text(cuda.programs.bodies);
   if (session.arguments().format == "json") {
     std::string out;
     llvm::raw_string_ostream(out) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"files", std::move(files)}, {"cuda_kernels", json_table(cuda.kernels, shown ? &*shown : nullptr)}});
