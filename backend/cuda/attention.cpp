@@ -25,17 +25,25 @@ class Pieces {
   std::uint64_t bytes_ = 0;
 };
 
-bool flash_takes(const PiperAttend& call) {
-  constexpr std::int64_t kWidest = 256;
+constexpr std::int64_t kWidest = 256;
+
+/// Why the kernels do not take it, or null.
+const char* flash_refusal(const PiperAttend& call) {
+  if (call.width != call.value_width) return "values have another width than keys";
+  if (call.width % 8 != 0) return "the width is no multiple of 8";
+  if (call.width > kWidest) return "heads are wider than 256";
   // One query for several heads of one key head is rearranged by copies; that is a case of inference.
-  return call.width == call.value_width && call.width % 8 == 0 && call.width <= kWidest && (call.seq > 1 || call.heads == call.kv_heads);
+  return call.seq > 1 || call.heads == call.kv_heads ? nullptr : "one query has several heads per key head";
 }
 
-bool efficient_takes(const PiperAttend& call) {
-  constexpr std::int64_t kWidest = 256, kLogSumBlock = 32, kAlignment = 4, kMostBatches = 65535;
+const char* efficient_refusal(const PiperAttend& call) {
+  constexpr std::int64_t kLogSumBlock = 32, kAlignment = 4, kMostBatches = 65535;
+  if (call.heads != call.kv_heads) return "in f32 each head needs its own key head";
   // It pads each row of log-sums to whole blocks, and the plan's are dense.
-  return call.heads == call.kv_heads && call.seq % kLogSumBlock == 0 && call.width % kAlignment == 0 && call.value_width % kAlignment == 0 &&
-         std::max(call.width, call.value_width) <= kWidest && call.batch <= kMostBatches && call.heads <= kMostBatches;
+  if (call.seq % kLogSumBlock != 0) return "in f32 the number of queries has to be a multiple of 32";
+  if (call.width % kAlignment != 0 || call.value_width % kAlignment != 0) return "the width is no multiple of 4";
+  if (std::max(call.width, call.value_width) > kWidest) return "heads are wider than 256";
+  return call.batch <= kMostBatches && call.heads <= kMostBatches ? nullptr : "there are more than 65535 samples or heads";
 }
 
 /// Into how many parts the forward flash kernels cut the keys on a GPU of so many places for blocks (num_splits_heuristic of flash_api.cpp): the fewest that have 85 % of the best
@@ -117,15 +125,19 @@ std::uint64_t efficient_grad_workspace(const PiperAttend& call) {
 
 }  // namespace
 
-PiperAttendForm attention_form(const PiperAttend& call) {
+const char* attention_refusal(const PiperAttend& call) {
   // A causal query that sees no key has no weights; LibTorch's log-sum is then another number than ours.
-  if (call.causal != 0 && call.keys < call.seq) return PIPER_ATTEND_OWN;
+  if (call.causal != 0 && call.keys < call.seq) return "causal queries outnumber the keys";
   // LibTorch counts positions and strides of a tensor in 32 bits in places.
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMost) return PIPER_ATTEND_OWN;
-  if (call.dtype == PIPER_BF16 && flash_takes(call)) return PIPER_ATTEND_FLASH;
-  if (call.dtype == PIPER_F32 && efficient_takes(call)) return PIPER_ATTEND_EFFICIENT;
-  return PIPER_ATTEND_OWN;
+  if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMost) return "an operand has more than 2147483647 elements";
+  if (call.dtype == PIPER_BF16) return flash_refusal(call);
+  return call.dtype == PIPER_F32 ? efficient_refusal(call) : "elements are neither bf16 nor f32";
+}
+
+PiperAttendForm attention_form(const PiperAttend& call) {
+  if (attention_refusal(call) != nullptr) return PIPER_ATTEND_OWN;
+  return call.dtype == PIPER_BF16 ? PIPER_ATTEND_FLASH : PIPER_ATTEND_EFFICIENT;
 }
 
 std::uint64_t attention_workspace(const PiperAttend& call, bool gradient) {

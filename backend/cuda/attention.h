@@ -15,6 +15,8 @@ namespace piper::backend::cuda {
 
 /// bf16: flash, f32: efficient, where LibTorch's kernels take the shape; f64, and other shapes: a kernel of ours.
 PiperAttendForm attention_form(const PiperAttend& call);
+/// Why LibTorch's kernels do not take the call, `the width is no multiple of 8`; null where they do.
+const char* attention_refusal(const PiperAttend& call);
 /// Of a call that has its form. `gradient`: of its attend_grad.
 std::uint64_t attention_workspace(const PiperAttend& call, bool gradient);
 

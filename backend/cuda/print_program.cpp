@@ -1,7 +1,9 @@
 #include "backend/cuda/print_program.h"
 
 #include <algorithm>
+#include <set>
 
+#include "backend/cuda/attention.h"
 #include "backend/dtypes.h"
 #include "ir/dag/plan.h"
 #include "ir/diagnostics/counted.h"
@@ -20,10 +22,17 @@ std::string line(std::string call, const std::string& text) {
 
 std::string dtype_text(std::uint32_t abi) { return std::string(tensor::dtype_name(row_of(abi).dtype)); }
 
+/// `2 x 64 x 4 x 16 over 64 x 2 causal f32`: samples, queries, heads and their width; keys and their heads.
+std::string attention_shape(const PiperAttend& a) {
+  return std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + " over " + std::to_string(a.keys) + " x " +
+         std::to_string(a.kv_heads) + (a.value_width == a.width ? "" : " x " + std::to_string(a.value_width)) + (a.causal != 0 ? " causal " : " ") + dtype_text(a.dtype);
+}
+
 class CallPrinter {
  public:
-  CallPrinter(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps)
-      : program_(program), bodies_(bodies), kernels_(kernels), steps_(steps) {}
+  CallPrinter(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
+              const std::vector<std::uint32_t>& members)
+      : program_(program), bodies_(bodies), kernels_(kernels), steps_(steps), members_(members) {}
 
   std::string run() {
     out_ = "enqueue " + program_.role + ": " + counted(program_.instructions.size(), "action") + " on " + counted(program_.streams.size(), "stream") + "\n";
@@ -114,9 +123,8 @@ class CallPrinter {
       return;
     }
     const PiperAttend& a = call.attend;
-    const std::string shape = std::to_string(a.batch) + " x " + std::to_string(a.seq) + " x " + std::to_string(a.heads) + " x " + std::to_string(a.width) + (a.causal != 0 ? " causal " : " ");
     static constexpr const char* kForms[] = {"kernel of piper", "LibTorch, flash", "LibTorch, efficient"};
-    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", shape + dtype_text(a.dtype) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
+    out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", attention_shape(a) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
   }
 
   /// One NCCL call per piece; several pieces of one message are a group, and so are parts of unequal length, which NCCL gathers by broadcasts alone. Padding is cleared
@@ -135,11 +143,12 @@ class CallPrinter {
     }
     const bool copies = comm.op == PIPER_OFFLOAD || comm.op == PIPER_FETCH;
     const bool group = moved > 1 && !copies;
+    const bool in_blocks = comm.op == PIPER_REDUCE_SCATTER || comm.op == PIPER_GATHER;
     if (group) out_ += line("ncclGroupStart", "");
     for (std::uint32_t p = 0; p < comm.num_parts; ++p) {
       const PiperPart& part = program_.parts[comm.first_part + p];
       if (part.flags & PIPER_CLEARS) continue;
-      std::string text = number(part.elements) + " " + dtype_text(part.dtype);
+      std::string text = number(in_blocks ? part.elements / members_[comm.communicator] : part.elements) + " " + dtype_text(part.dtype);
       const bool adds_nothing = part.in == PIPER_NO_OFFSET && (comm.op == PIPER_ALL_REDUCE || comm.op == PIPER_REDUCE_SCATTER);
       if (adds_nothing) out_ += line("memset", number(part.out) + ": this member adds nothing");
       if (part.in != PIPER_NO_OFFSET) text += " from " + number(part.in);
@@ -160,15 +169,42 @@ class CallPrinter {
   const std::vector<KernelBody>& bodies_;
   const KernelSet& kernels_;
   const std::vector<std::vector<BodyStep>>& steps_;
+  const std::vector<std::uint32_t>& members_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps) {
-  std::string text = CallPrinter(program, bodies, kernels, steps).run();
+std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag, const ProgramSet& programs) {
+  CommunicatorIds ids(dag, 0);
+  std::vector<std::vector<std::uint32_t>> counts(programs.roles.size());
+  for (std::uint64_t rank = 0; rank < dag.mesh.devices(); ++rank) {
+    const std::size_t role = role_of(programs, coordinates_of(dag.mesh, rank));
+    if (!counts[role].empty() || programs.roles[role].communicators.empty()) continue;
+    for (const PiperCommunicator& each : RankTables(dag, programs.roles[role], ids, rank).communicators) counts[role].push_back(each.num_members);
+  }
+  return counts;
+}
+
+std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
+                        const std::vector<std::uint32_t>& members) {
+  std::string text = CallPrinter(program, bodies, kernels, steps, members).run();
   // Calls without a text behind them end with their name.
   for (std::size_t at = text.find(" \n"); at != std::string::npos; at = text.find(" \n", at == 0 ? 0 : at - 1)) text.erase(at, 1);
+  return text;
+}
+
+std::string own_attention_text(const std::vector<KernelBody>& bodies) {
+  std::set<std::string> lines;
+  for (const KernelBody& body : bodies) {
+    for (const auto& step : body.steps) {
+      const auto* const call = std::get_if<LibraryCall>(&step);
+      if (call == nullptr || call->kind != PIPER_CALL_ATTEND || call->attend.form != PIPER_ATTEND_OWN) continue;
+      lines.insert("attention " + attention_shape(call->attend) + " is the slow kernel of piper, not LibTorch's: " + attention_refusal(call->attend) + "\n");
+    }
+  }
+  std::string text;
+  for (const std::string& each : lines) text += each;
   return text;
 }
 

@@ -8,8 +8,11 @@
 //       cublasLt    c[512][256] = a[512][64] b[64][256] f32: (add 9216, up 4096) -> contract 12288
 //     p2p 0  Send.stage0.mb1  gpt.pipe:20:5  after compute 3
 //       ncclSend    2048 f32 from 9216, communicator 0
+//
+// Elements of a communication are the count that the call is given, as NCCL_DEBUG=INFO prints it: of ncclReduceScatter and ncclAllGather one member's block.
 
 #include <string>
+#include <vector>
 
 #include "backend/cuda/kernel_set.h"
 #include "backend/device_program/device_program.h"
@@ -17,8 +20,15 @@
 
 namespace piper::backend::cuda {
 
-/// `steps`: per body, what KernelSet::add gave.
-std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps);
+/// Per role, how many members each of its communicators has.
+std::vector<std::vector<std::uint32_t>> member_counts(const dag::Dag& dag, const ProgramSet& programs);
+
+/// `steps`: per body, what KernelSet::add gave. `members`: of the role.
+std::string print_calls(const DeviceProgram& program, const std::vector<KernelBody>& bodies, const KernelSet& kernels, const std::vector<std::vector<BodyStep>>& steps,
+                        const std::vector<std::uint32_t>& members);
+
+/// One line per shape of attention that LibTorch's kernels do not take, with the reason.
+std::string own_attention_text(const std::vector<KernelBody>& bodies);
 
 /// `rank 3: communicator 0 of ranks 1 -> 3, communicator 1 of ranks 2, 3`: one line per rank.
 std::string print_communicators(const dag::Dag& dag, const ProgramSet& programs);

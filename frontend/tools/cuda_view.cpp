@@ -23,10 +23,13 @@ constexpr const char* kArchitectures[] = {"sm_80", "sm_90a", "sm_100"};
 struct CudaPrograms {
   CudaPrograms(const dag::Dag& dag, backend::Target target) : programs(backend::make_programs(dag, target)) {
     for (const backend::KernelBody& body : programs.bodies) steps.push_back(kernels.add(body));
+    members = backend::cuda::member_counts(dag, programs);
   }
+  std::string calls(std::size_t role) const { return backend::cuda::print_calls(programs.roles[role], programs.bodies, kernels, steps, members[role]); }
   backend::ProgramSet programs;
   KernelSet kernels;
-  std::vector<std::vector<BodyStep>> steps;  // per body
+  std::vector<std::vector<BodyStep>> steps;        // per body
+  std::vector<std::vector<std::uint32_t>> members;  // per role, of its communicators
 };
 
 std::string right(const std::string& text, std::size_t columns) { return std::string(columns > text.size() ? columns - text.size() : 0, ' ') + text; }
@@ -74,7 +77,7 @@ llvm::json::Array json_table(const KernelSet& kernels, const Compiled* compiled)
 std::string cuda_program_text(const dag::Dag& dag, backend::Target target) {
   const CudaPrograms cuda(dag, target);
   std::string text;
-  for (const backend::DeviceProgram& role : cuda.programs.roles) text += backend::cuda::print_calls(role, cuda.programs.bodies, cuda.kernels, cuda.steps) + "\n";
+  for (std::size_t role = 0; role < cuda.programs.roles.size(); ++role) text += cuda.calls(role) + "\n";
   return text + backend::cuda::print_communicators(dag, cuda.programs);
 }
 
@@ -94,9 +97,10 @@ bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder
     if (!write(std::string(header.path), std::string(header.text), false)) return false;
   }
   if (!write("kernels.cu", cuda.kernels.source(), true)) return false;
-  for (const backend::DeviceProgram& role : cuda.programs.roles) {
+  for (std::size_t r = 0; r < cuda.programs.roles.size(); ++r) {
+    const backend::DeviceProgram& role = cuda.programs.roles[r];
     if (!write(role.role + ".cpp", backend::cuda::emit_enqueue(role, cuda.programs.bodies, cuda.kernels, cuda.steps), true)) return false;
-    if (!write(role.role + ".calls.txt", backend::cuda::print_calls(role, cuda.programs.bodies, cuda.kernels, cuda.steps), true)) return false;
+    if (!write(role.role + ".calls.txt", cuda.calls(r), true)) return false;
   }
   if (!write("communicators.txt", backend::cuda::print_communicators(dag, cuda.programs), true)) return false;
 
@@ -120,7 +124,7 @@ bool build_cuda(Session& session, const dag::Dag& dag, const std::string& folder
   }
   const std::string text = table(cuda.kernels, shown ? &*shown : nullptr) + (shown ? "registers, shared memory and spills: of sm_90a, in bytes but for registers\n" : reason);
   if (!write("kernels.txt", text, false)) return false;
-  session.words() << text;
+  session.words() << text << backend::cuda::own_attention_text(cuda.programs.bodies);
   if (session.arguments().format == "json") {
     std::string out;
     llvm::raw_string_ostream(out) << llvm::json::Value(llvm::json::Object{{"schema", 1}, {"files", std::move(files)}, {"cuda_kernels", json_table(cuda.kernels, shown ? &*shown : nullptr)}});

@@ -17,6 +17,16 @@ const char* needs_one_process(const Arguments& arguments) {
 
 }  // namespace
 
+void report_lone_processes(Session& session) {
+  const runtime::LaunchRead read = runtime::read_launch(session.console().environment);
+  if (!read.failure && (!read.launch || read.launch->world == 1)) return;
+  session.sink()
+      .report(Code::unknown_variable, SourceRange(), "{}, but each process trains all ranks by itself: without `--device cuda` this changes nothing",
+              read.launch ? read.launch->by + (read.launch->by.find(' ') == std::string::npos ? " starts " : " say that there are ") + counted(read.launch->world, "process", "processes")
+                          : std::string("a launcher's variables are set"))
+      .hint("`--device cuda` gives each process a rank; on CPUs start one process, whose threads run all ranks");
+}
+
 RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options) {
   const runtime::LaunchRead read = runtime::read_launch(session.console().environment);
   if (read.failure) {

@@ -18,4 +18,7 @@ struct RunProcesses {
 /// Meets the others, where the environment speaks of any; refuses what does not fit the program and the command line.
 RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options);
 
+/// Warns where the environment speaks of several processes, which without `--device cuda` know nothing of each other.
+void report_lone_processes(Session& session);
+
 }  // namespace piper::tools

@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "backend/cuda/print_program.h"
 #include "frontend/pictures/timeline_json.h"
 #include "frontend/pictures/timeline_page.h"
 #include "frontend/tools/commands.h"
@@ -43,6 +44,7 @@ void print_start(std::ostream& words, const Session::Subject& subject, const Tra
   words << "train " << subject.name << ": " << count_text(parameters) << (parameters == 1 ? " parameter on " : " parameters on ")
         << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << passes::bytes_text(peak) << " at most, "
               << (made.job->generated() ? "generated code" : "interpreted") << (made.device.empty() ? "" : ", on " + made.device) << "\n";
+  if (!made.device.empty()) words << backend::cuda::own_attention_text(made.job->training().bodies);
   words.flush();
 }
 
@@ -208,7 +210,11 @@ int run_train(Console& console, const Arguments& arguments) {
   const auto options = runtime_options(session);
   if (!options) return session.finish();
   RunProcesses processes;
-  if (on_cuda) processes = meet_processes(session, *subject, *options);
+  if (on_cuda) {
+    processes = meet_processes(session, *subject, *options);
+  } else {
+    report_lone_processes(session);
+  }
   if (processes.failed || !texts_are_ready(session, *subject)) return session.finish();
   const auto cuda = on_cuda ? open_cuda(session, processes.group.get()) : nullptr;
   if (on_cuda && !cuda) return session.finish();

@@ -46,6 +46,18 @@ TEST(Attention, FormsFollowFromShapeAndType) {
   EXPECT_FALSE(efficient({65536, 32, 32, 1, 1, 4, 4, true})) << "more batches than a grid has";
 }
 
+TEST(Attention, WhatLibTorchRefusesHasAReason) {
+  const auto reason = [](const Shape& s, std::uint32_t dtype) {
+    const char* const told = backend::cuda::attention_refusal(call_of(s, dtype));
+    return std::string(told == nullptr ? "" : told);
+  };
+  EXPECT_EQ(reason({2, 64, 64, 8, 8, 64, 64, true}, PIPER_F32), "");
+  EXPECT_EQ(reason({2, 64, 64, 8, 2, 64, 64, true}, PIPER_BF16), "");
+  EXPECT_EQ(reason({2, 64, 64, 8, 2, 64, 64, true}, PIPER_F32), "in f32 each head needs its own key head");
+  EXPECT_EQ(reason({2, 64, 64, 8, 8, 12, 12, true}, PIPER_BF16), "the width is no multiple of 8");
+  EXPECT_EQ(reason({2, 64, 64, 8, 8, 64, 64, true}, PIPER_F64), "elements are neither bf16 nor f32");
+}
+
 struct Planned {
   Shape shape;
   std::uint32_t dtype;

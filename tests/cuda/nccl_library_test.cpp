@@ -111,7 +111,7 @@ std::uint32_t largest_sum(const PiperJob& tables) {
   return most;
 }
 
-/// A call of NCCL as one line: `COMMUNICATOR ncclSend 64 f64`. Elements are those of the call.
+/// A call of NCCL as one line: `COMMUNICATOR ncclSend 64 f64`, with the count that is printed and the one that NCCL was given.
 using Calls = std::vector<std::string>;
 
 /// What `show program` prints that a rank calls in a step.
@@ -122,7 +122,9 @@ Calls planned_calls(const backend::Job& job, std::size_t rank) {
   backend::cuda::KernelSet known = job.kernels();
   std::vector<std::vector<backend::cuda::BodyStep>> steps;
   for (const backend::KernelBody& body : set.bodies) steps.push_back(known.add(body));
-  std::istringstream text(backend::cuda::print_calls(*role, set.bodies, known, steps));
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t c = 0; c < role->communicators.size(); ++c) members.push_back(tables.communicators[c].num_members);
+  std::istringstream text(backend::cuda::print_calls(*role, set.bodies, known, steps, members));
   Calls calls;
   for (std::string line; std::getline(text, line);) {
     std::istringstream words(line);
@@ -131,7 +133,6 @@ Calls planned_calls(const backend::Job& job, std::size_t rank) {
     if (!(words >> call) || !call.starts_with("nccl") || !(words >> count >> dtype)) continue;
     const std::size_t at = line.rfind("communicator ");
     const PiperCommunicator& communicator = tables.communicators[std::stoul(line.substr(at + 13))];
-    if (call == "ncclReduceScatter" || call == "ncclAllGather") count /= communicator.num_members;
     calls.push_back(std::to_string(communicator.id) + " " + call + " " + std::to_string(count) + " " + dtype);
   }
   return calls;
