@@ -393,5 +393,23 @@ TEST_F(CudaRun, CallsAreThoseOfThePlan) {
   }
 }
 
+/// What all these runs stand on: the driver of the tests wants of a product's workspace what cuBLAS does.
+TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
+  HostDriver driver({});
+  runtime::cuda::Stream stream = nullptr;
+  runtime::cuda::Product product = nullptr;
+  unsigned char* memory = nullptr;
+  constexpr std::uint64_t kBytes = 4096;
+  ASSERT_EQ(driver.create_stream(false, &stream), runtime::cuda::kSuccess);
+  ASSERT_EQ(driver.allocate(3 * kBytes, &memory), runtime::cuda::kSuccess);
+  ASSERT_EQ(driver.plan_product({.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32}, false, kBytes, &product), runtime::cuda::kSuccess);
+  unsigned char* const matrices = memory + 2 * kBytes;
+  const auto multiply = [&](std::uint64_t past, std::uint64_t bytes) { return driver.multiply(stream, product, matrices, matrices + 4, matrices + 8, memory + past, bytes); };
+  EXPECT_EQ(multiply(0, kBytes), runtime::cuda::kSuccess);
+  EXPECT_EQ(multiply(256, kBytes), runtime::cuda::kSuccess);
+  EXPECT_NE(multiply(64, kBytes), runtime::cuda::kSuccess);
+  EXPECT_NE(multiply(0, kBytes - 1), runtime::cuda::kSuccess);
+}
+
 }  // namespace
 }  // namespace piper::test
