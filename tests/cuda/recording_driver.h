@@ -1,0 +1,145 @@
+#pragma once
+// A driver that runs no kernel: it writes down what it is asked for as a trace, which hazards.h checks: operations on streams with the bytes that they read and write, events, graphs.
+//
+// Guarantees: the trace has the order of the calls. Copies and fills are done at once, so the tables that kernels read their pointers from are there; everything else that memory holds is zero or
+// what was copied. A kernel of a program touches all of each buffer that it is given (`operands_of`), one of the runtime's own what its arguments say, a library call the shapes of its call and all of
+// its workspace. What lies outside of the memory that was handed out fails the test.
+//
+//   const KernelOperands operands = operands_of(*job);
+//   Trace trace;
+//   RecordingDriver driver(operands, trace);
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/device_program/job.h"
+#include "runtime/cuda/driver.h"
+
+namespace piper::test {
+
+/// An argument of a kernel. Without bytes it is no pointer.
+struct KernelOperand {
+  std::uint64_t bytes = 0;
+  bool writes = false;
+};
+using KernelOperands = std::map<std::string, std::vector<KernelOperand>>;
+/// Of the kernels of a job's programs, by name.
+KernelOperands operands_of(const backend::Job& job);
+
+struct MemoryAccess {
+  std::uint64_t begin = 0, end = 0;
+  bool writes = false;
+};
+
+struct TraceCall {
+  enum class Kind : std::uint8_t {
+    work,       // touches accesses [first_access, end_access)
+    record,     // `of`: the event
+    wait,       // `of`: the event
+    host_wait,  // `of`: the event
+    graph,      // a launch; `of`: Trace::graphs
+  } kind = Kind::work;
+  std::uint32_t stream = 0, of = 0;
+  std::uint32_t first_access = 0, end_access = 0;
+  const char* what = "";           // `copy`, `fused_gelu`
+  std::uint32_t action = 0;        // actions of the stream that have ended before, since it was made or since the capture began
+};
+
+struct TracedGraph {
+  std::uint32_t origin = 0;        // the stream
+  std::vector<TraceCall> calls;
+};
+
+struct Trace {
+  std::vector<TraceCall> calls;
+  std::vector<TracedGraph> graphs;
+  std::vector<MemoryAccess> accesses;
+  std::uint32_t num_streams = 0, num_events = 0;
+  std::deque<std::string> names;   // of kernels
+};
+
+class RecordingDriver final : public runtime::cuda::Driver {
+ public:
+  using Status = runtime::cuda::Status;
+  using Stream = runtime::cuda::Stream;
+  using Event = runtime::cuda::Event;
+  using Module = runtime::cuda::Module;
+  using Function = runtime::cuda::Function;
+  using Product = runtime::cuda::Product;
+  using Graph = runtime::cuda::Graph;
+
+  RecordingDriver(const KernelOperands& operands, Trace& trace) : operands_(operands), trace_(trace) {}
+
+  std::string device_name() const override { return "a device that runs nothing"; }
+  std::string text_of(Status status) const override { return "status " + std::to_string(status); }
+  Status free_bytes(std::uint64_t* bytes) override;
+  Status allocate(std::uint64_t bytes, unsigned char** to) override;
+  Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
+  Status create_stream(bool high_priority, Stream* made) override;
+  Status create_event(Event* made) override;
+  Status create_timer(Event* made) override { return create_event(made); }
+  Status record(Event event, Stream stream) override;
+  Status wait(Stream stream, Event event) override;
+  Status query(Event event) override;
+  Status elapsed(Event from, Event to, double* seconds) override;
+  Status copy(Stream stream, void* to, const void* from, std::uint64_t bytes) override;
+  Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
+  Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override;
+  Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override;
+  Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
+  Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
+                     void* workspace, std::uint64_t workspace_bytes) override;
+  Status begin_capture(Stream stream) override;
+  Status end_capture(Stream stream, Graph* made) override;
+  Status launch_graph(Stream stream, Graph graph) override;
+  Status load(const std::string& image, Module* made) override;
+  Status find(Module module, const char* name, Function* found) override;
+  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override;
+  bool open_attention(std::string&) override { return true; }
+
+ private:
+  struct RecordedFunction {
+    const std::string* name = nullptr;
+    const std::vector<KernelOperand>* operands = nullptr;  // null: one of the runtime's own
+  };
+  struct RecordedProduct {
+    PiperGemm call{};
+    std::uint64_t workspace = 0;
+  };
+
+  void reads(const void* at, std::uint64_t bytes) { touches(at, bytes, false); }
+  void writes(const void* at, std::uint64_t bytes) { touches(at, bytes, true); }
+  void touches(const void* at, std::uint64_t bytes, bool writes);
+  /// What the runtime's own kernels touch.
+  void own_kernel(const std::string& name, const void* const* arguments);
+  void attention(const PiperAttend& call, const void* q, const void* k, const void* v);
+  /// A call on a stream that touches nothing, or what was said with `reads` and `writes` since the last one.
+  Status put(TraceCall::Kind kind, std::uint32_t stream, std::uint32_t of, const char* what);
+  Status work(Stream stream, const char* what) { return put(TraceCall::Kind::work, number(stream), 0, what); }
+
+  /// Handles are numbers from 1.
+  template <typename Handle>
+  static Handle handle(std::size_t number) {
+    return reinterpret_cast<Handle>(number + 1);
+  }
+  template <typename Handle>
+  static std::uint32_t number(Handle handle) {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(handle) - 1);
+  }
+
+  const KernelOperands& operands_;
+  Trace& trace_;
+  std::map<std::uint64_t, std::uint64_t> ranges_;  // of memory: begin, end
+  std::vector<std::unique_ptr<unsigned char[]>> memory_;
+  std::vector<RecordedFunction> functions_;
+  std::vector<RecordedProduct> products_;
+  std::vector<std::uint32_t> actions_;             // per stream
+  std::uint32_t first_access_ = 0;                 // of the next call
+  bool capturing_ = false;
+};
+
+}  // namespace piper::test
