@@ -388,7 +388,7 @@ Kernel Lowering::run() {
   collapse(kernel_);
   std::vector<RangeCheck> checks;
   for (const RangeCheck& check : kernel_.checks) {
-    const bool known = std::any_of(checks.begin(), checks.end(), [&](const RangeCheck& c) { return c.buffer == check.buffer && c.bound == check.bound; });
+    const bool known = std::any_of(checks.begin(), checks.end(), [&](const RangeCheck& c) { return c.buffer == check.buffer && c.bound == check.bound && c.ignore == check.ignore; });
     if (!known) checks.push_back(check);
   }
   kernel_.checks = std::move(checks);

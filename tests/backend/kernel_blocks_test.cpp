@@ -5,7 +5,9 @@
 
 #include <set>
 
+#include "backend/cuda/kernel_set.h"
 #include "backend/cuda/launch.h"
+#include "backend/cuda/print_kernel.h"
 #include "runtime/kernel_math.h"
 #include "tests/backend/kernel_runs.h"
 #include "tests/support/op_cases.h"
@@ -91,7 +93,8 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
   Blocks b;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
     const auto rows = [&](std::int64_t n, std::int64_t columns) { return b.type({{"row", n}, {"column", columns}}, dtype); };
-    for (const std::int64_t columns : {1, 7, 48, 200, 515, 4096}) {
+    // The longest are as long as rows that are cut, but their columns need the whole row.
+    for (const std::int64_t columns : {1, 7, 48, 200, 515, 4096, 32768}) {
       b.add("softmax", {rows(3, columns)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::softmax, {x[0]}, b.along({"column"}))}; });
     }
     // dx and the sum over rows of dy x: the inverse of the norm is handed over, the sum is in parts.
@@ -131,6 +134,15 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
       attrs.shape = b.type({{"class", 5}}, tensor::wide(dtype));
       return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
     });
+    // Pieces of memory that begin, or rows that lie, beside what one thread could read at once.
+    for (const auto& [columns, from] : {std::pair<std::int64_t, std::int64_t>{128, 3}, {67, 0}, {67, 3}}) {
+      b.add("slice", {rows(4, columns), rows(4, 64)}, 0, [&, from = from](auto& g, const auto& x) {
+        Attrs attrs = b.along({"column"});
+        attrs.from = from;
+        attrs.extent = 64;
+        return std::vector{b.op(g, Op::mul, {b.op(g, Op::slice, {x[0]}, attrs), x[1]})};
+      });
+    }
     for (const std::int64_t n : {1, 1001, 4100}) {
       b.add("elements", {b.type({{"element", n}}, dtype)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::gelu, {x[0]})}; });
     }
@@ -145,6 +157,57 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
   EXPECT_EQ(b.vectors, (std::set<std::int32_t>{1, 2, 4, 8}));
   EXPECT_GT(b.most_blocks, 8);
   b.runs.check("-O1 -march=native");
+}
+
+// Positions of 32 bits reach no further than 2^31: neither through a nest, nor through a buffer of which a small nest reads some places.
+TEST(KernelBlocks, PositionsAreAsWideAsNestsAndBuffers) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 22, kSmall = 64, kColumns = 1024;
+  struct Wide {
+    const char* what;
+    std::int64_t rows, places;  // places: of a lookup of rows; 0: all elements
+    bool is_wide;
+  };
+  for (const Wide& each : {Wide{"small nest", kSmall, 0, false}, {"large nest", kLarge, 0, true}, {"small buffer", kSmall, 8, false}, {"large buffer", kLarge, 8, true}}) {
+    SCOPED_TRACE(each.what);
+    Blocks b;
+    tensor::Graph graph(b.context);
+    const ValueId x = graph.add_leaf(b.type({{"row", each.rows}, {"column", kColumns}}), b.context.symbol("x"));
+    ValueId result;
+    if (each.places > 0) {
+      const ValueId places = graph.add_leaf(b.type({{"place", each.places}}, DType::i64), b.context.symbol("places"));
+      result = b.op(graph, Op::lookup, {x, places});
+    } else {
+      result = b.op(graph, Op::gelu, {x});
+    }
+    const dag::Body body = make_body(graph, {result}, "wide");
+    const backend::KernelBody kernels = backend::build_kernels(body, Target::cuda);
+    ASSERT_EQ(kernels.steps.size(), 1u);
+    const std::string text = backend::cuda::print_kernel(std::get<backend::Kernel>(kernels.steps[0]), kernels, "wide", false);
+    EXPECT_EQ(text.find("(int64_t)blockIdx.x") != std::string::npos, each.is_wide) << text;
+    EXPECT_EQ(text.find("(int32_t)blockIdx.x") != std::string::npos, !each.is_wide) << text;
+  }
+}
+
+// Two losses look at the same targets: what one of them leaves out the other may not.
+TEST(KernelBlocks, ChecksOfOneBuffer) {
+  using Ignore = std::optional<std::int32_t>;
+  for (const auto& [first, second, checks] : {std::tuple<Ignore, Ignore, int>{{}, {}, 1}, {2, 2, 1}, {{}, 2, 2}, {1, 2, 2}}) {
+    Blocks b;
+    tensor::Graph graph(b.context);
+    const ValueId x = graph.add_leaf(b.type({{"row", 4}, {"column", 9}}), b.context.symbol("x"));
+    const ValueId targets = graph.add_leaf(b.type({{"row", 4}}, DType::i64), b.context.symbol("targets"));
+    std::vector<ValueId> losses;
+    for (const Ignore& ignore : {first, second}) {
+      Attrs attrs = b.along({"column"});
+      attrs.ignore = ignore;
+      losses.push_back(b.op(graph, Op::cross_entropy, {x, targets}, attrs));
+    }
+    const dag::Body body = make_body(graph, losses, "checks");
+    backend::cuda::KernelSet kernels;
+    const auto steps = kernels.add(backend::build_kernels(body, Target::cuda));
+    const auto is_check = [](const backend::cuda::BodyStep& step) { return step.kind == backend::cuda::BodyStep::Kind::check; };
+    EXPECT_EQ(std::count_if(steps.begin(), steps.end(), is_check), checks) << first.value_or(-1) << " " << second.value_or(-1);
+  }
 }
 
 // A parameter that is used twice in a chunk has two gradients, which lie in the same memory: no kernel may add to both.

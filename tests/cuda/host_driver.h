@@ -93,6 +93,9 @@ class HostDriver final : public runtime::cuda::Driver {
   /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of.
   Status enqueue_meeting(Stream stream, std::function<HostTries()> begin);
 
+  /// Whether these bytes lie in one allocation of the device.
+  bool holds(const void* at, std::uint64_t bytes) const;
+
  private:
   struct HostStream;
   struct HostEvent;
@@ -117,6 +120,7 @@ class HostDriver final : public runtime::cuda::Driver {
   HostOptions options_;
   std::uint64_t random_;
   std::uint64_t allocated_ = 0;
+  std::map<const unsigned char*, std::uint64_t> allocations_;  // of the device: where they begin, and their bytes
   std::uint64_t time_ = 0;            // microseconds: everything takes one
   Status failed_ = runtime::cuda::kSuccess;  // the device's
   std::map<std::string, std::uint64_t> counts_;  // of calls, by function
