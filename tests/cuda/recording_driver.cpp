@@ -223,14 +223,14 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
   if (of_keys) writes(at(8), elements.v * size);
 }
 
-Status RecordingDriver::multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) {
+Status RecordingDriver::multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) {
   const RecordedProduct& planned = products_[number(product)];
   const auto elements = [&](std::int64_t rows, std::int64_t columns) { return static_cast<std::uint64_t>(planned.call.batch * rows * columns); };
   const std::uint64_t size = runtime::element_bytes(planned.call.dtype);
   reads(a, elements(planned.call.m, planned.call.k) * size);
   reads(b, elements(planned.call.k, planned.call.n) * size);
   writes(c, elements(planned.call.m, planned.call.n) * sum_bytes(planned.call.dtype));
-  writes(workspace, planned.workspace);
+  writes(workspace, workspace_bytes);
   return work(stream, "product");
 }
 

@@ -74,6 +74,7 @@ class RecordingDriver final : public runtime::cuda::Driver {
   RecordingDriver(const KernelOperands& operands, Trace& trace) : operands_(operands), trace_(trace) {}
 
   std::string device_name() const override { return "a device that runs nothing"; }
+  int processors() const override { return 132; }
   std::string text_of(Status status) const override { return "status " + std::to_string(status); }
   Status free_bytes(std::uint64_t* bytes) override;
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
@@ -89,7 +90,7 @@ class RecordingDriver final : public runtime::cuda::Driver {
   Status fill(Stream stream, void* to, unsigned char byte, std::uint64_t bytes) override;
   Status write(Stream stream, std::uint32_t* to, std::uint32_t value) override;
   Status launch(Stream stream, Function function, std::uint64_t blocks, std::uint32_t threads, const void* const* arguments) override;
-  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace) override;
+  Status multiply(Stream stream, Product product, const void* a, const void* b, void* c, void* workspace, std::uint64_t workspace_bytes) override;
   Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;

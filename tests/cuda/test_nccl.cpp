@@ -209,6 +209,13 @@ std::string sum_of(const std::vector<std::string>& given, std::uint32_t dtype) {
   return sum;
 }
 
+/// Whether all that a call reads and writes was allocated.
+bool lies_on_device(const HostDriver& driver, std::uint32_t members, std::uint32_t self, const cuda::NcclCall& call) {
+  const std::uint64_t block = call.count * runtime::element_bytes(call.dtype), whole = block * members;
+  const bool reads = gives(call, self), writes = call.kind != NcclKind::send;
+  return (!reads || driver.holds(call.from, call.kind == NcclKind::reduce_scatter ? whole : block)) && (!writes || driver.holds(call.to, call.kind == NcclKind::all_gather ? whole : block));
+}
+
 /// Whether what two members say of a call fits.
 bool fit(const Head& a, std::uint32_t of_a, const Head& b, std::uint32_t of_b) {
   const auto send = static_cast<std::uint32_t>(NcclKind::send), receive = static_cast<std::uint32_t>(NcclKind::receive);
@@ -228,6 +235,7 @@ HostTries TestNccl::begin(Member& member, const std::vector<NcclCall>& calls) {
   if (communications_ == options_.killed_at) kill(getpid(), SIGKILL);
   std::string said;
   for (const NcclCall& call : calls) {
+    if (!lies_on_device(driver_, member.members, member.self, call)) member.refuse(std::string(cuda::name_of(call.kind)) + " of " + std::to_string(call.count) + " reaches beyond an allocation");
     const std::uint64_t size = runtime::element_bytes(call.dtype);
     const std::uint64_t bytes = !gives(call, member.self) ? 0 : size * call.count * (call.kind == NcclKind::reduce_scatter ? member.members : 1);
     const Head head{static_cast<std::uint32_t>(call.kind), call.dtype, call.peer, call.count, bytes};
