@@ -200,7 +200,9 @@ std::string own_attention_text(const std::vector<KernelBody>& bodies) {
     for (const auto& step : body.steps) {
       const auto* const call = std::get_if<LibraryCall>(&step);
       if (call == nullptr || call->kind != PIPER_CALL_ATTEND || call->attend.form != PIPER_ATTEND_OWN) continue;
-      lines.insert("attention " + attention_shape(call->attend) + " is the slow kernel of piper, not LibTorch's: " + attention_refusal(call->attend) + "\n");
+      const char* const refusal = attention_refusal(call->attend);
+      if (refusal == nullptr) continue;  // asked for
+      lines.insert("attention " + attention_shape(call->attend) + " is the slow kernel of piper, not LibTorch's: " + refusal + "\n");
     }
   }
   std::string text;
