@@ -124,6 +124,7 @@ class CallPrinter {
     }
     const PiperAttend& a = call.attend;
     static constexpr const char* kForms[] = {"kernel of piper", "LibTorch, flash", "LibTorch, efficient"};
+    static_assert(std::size(kForms) == PIPER_ATTEND_EFFICIENT + 1);
     out_ += line(call.kind == PIPER_CALL_ATTEND ? "attention" : "attention'", attention_shape(a) + ", " + kForms[a.form] + workspace + ": (" + operands + ") -> (" + results + ")");
   }
 

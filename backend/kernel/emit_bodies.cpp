@@ -125,6 +125,7 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   const PiperAttend& a = call.attend;
   char fields[440];
   static constexpr const char* kForms[] = {"PIPER_ATTEND_OWN", "PIPER_ATTEND_FLASH", "PIPER_ATTEND_EFFICIENT"};
+  static_assert(std::size(kForms) == PIPER_ATTEND_EFFICIENT + 1);
   std::snprintf(fields, sizeof fields,
                 "{.batch = %lld, .seq = %lld, .keys = %lld, .heads = %lld, .kv_heads = %lld, .width = %lld, .value_width = %lld, .scale = %.17g, .causal = %u, .dtype = %s, .form = %s}",
                 static_cast<long long>(a.batch), static_cast<long long>(a.seq), static_cast<long long>(a.keys), static_cast<long long>(a.heads),

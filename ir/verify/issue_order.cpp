@@ -6,13 +6,6 @@ namespace piper::verify {
 
 namespace {
 
-bool share_a_device(const DeviceSet& a, const DeviceSet& b) {
-  for (std::size_t axis = 0; axis < a.at.size(); ++axis) {
-    if (a.at[axis] != b.at[axis] && a.at[axis] != DeviceSet::kWhole && b.at[axis] != DeviceSet::kWhole) return false;
-  }
-  return true;
-}
-
 /// Each device does its work in the global order, and its communications, one of which happens when all its members have come to it. A plan of the order can do no
 /// more, so that what waits for itself here hangs there.
 class IssueOrder {
@@ -72,7 +65,7 @@ class IssueOrder {
     std::vector<std::vector<std::uint32_t>> meeting(sets);  // per device set those that share a device with it
     for (std::size_t a = 0; a < sets; ++a) {
       for (std::size_t b = 0; b < sets; ++b) {
-        if (share_a_device(dag_.device_sets[DeviceSetId::at(a)], dag_.device_sets[DeviceSetId::at(b)])) meeting[a].push_back(static_cast<std::uint32_t>(b));
+        if (dag_.device_sets[DeviceSetId::at(a)].intersects(dag_.device_sets[DeviceSetId::at(b)])) meeting[a].push_back(static_cast<std::uint32_t>(b));
       }
     }
     std::vector<NodeId> last[] = {std::vector<NodeId>(sets), std::vector<NodeId>(sets)};  // work, communication

@@ -4,6 +4,7 @@
 // Each rank has an arena, a stream per queue, and host memory for so many steps as may be under way. A queue's progress is a word in host memory that the device writes after every
 // action: when the device fails it says which action it was at.
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -104,7 +105,7 @@ struct Finding {
 /// Kernels of the runtime's own.
 struct OwnKernels {
   Function advance = nullptr, check = nullptr, count = nullptr;
-  std::map<std::uint32_t, Function> sums, attend, attend_dq, attend_dkv;  // by PiperDType
+  std::array<Function, PIPER_BF16 + 1> sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
 };
 
 struct Gpu {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "backend/cuda/kernel_set.h"
-#include "runtime/cuda/driver.h"
 #include "tests/cuda/host_grid.h"
+#include "tests/cuda/test_driver.h"
 
 namespace piper::test {
 
@@ -47,16 +47,8 @@ struct HostOptions {
 enum class HostProgress : std::uint8_t { none, some, done };
 using HostTries = std::function<HostProgress()>;
 
-class HostDriver final : public runtime::cuda::Driver {
+class HostDriver final : public TestDriver {
  public:
-  using Status = runtime::cuda::Status;
-  using Stream = runtime::cuda::Stream;
-  using Event = runtime::cuda::Event;
-  using Module = runtime::cuda::Module;
-  using Function = runtime::cuda::Function;
-  using Product = runtime::cuda::Product;
-  using Graph = runtime::cuda::Graph;
-
   explicit HostDriver(HostOptions options);
   ~HostDriver() override;
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "backend/device_program/job.h"
-#include "runtime/cuda/driver.h"
+#include "tests/cuda/test_driver.h"
 
 namespace piper::test {
 
@@ -61,16 +61,8 @@ struct Trace {
   std::deque<std::string> names;   // of kernels
 };
 
-class RecordingDriver final : public runtime::cuda::Driver {
+class RecordingDriver final : public TestDriver {
  public:
-  using Status = runtime::cuda::Status;
-  using Stream = runtime::cuda::Stream;
-  using Event = runtime::cuda::Event;
-  using Module = runtime::cuda::Module;
-  using Function = runtime::cuda::Function;
-  using Product = runtime::cuda::Product;
-  using Graph = runtime::cuda::Graph;
-
   RecordingDriver(const KernelOperands& operands, Trace& trace) : operands_(operands), trace_(trace) {}
 
   std::string device_name() const override { return "a device that runs nothing"; }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/cuda/driver.h"
+#include "tests/cuda/test_driver.h"
 
 namespace piper::test {
 
@@ -18,16 +18,8 @@ struct Watch {
   runtime::cuda::Driver* driver = nullptr;       // the one behind, while it lives
 };
 
-class WatchedDriver final : public runtime::cuda::Driver {
+class WatchedDriver final : public TestDriver {
  public:
-  using Status = runtime::cuda::Status;
-  using Stream = runtime::cuda::Stream;
-  using Event = runtime::cuda::Event;
-  using Module = runtime::cuda::Module;
-  using Function = runtime::cuda::Function;
-  using Product = runtime::cuda::Product;
-  using Graph = runtime::cuda::Graph;
-
   WatchedDriver(std::unique_ptr<runtime::cuda::Driver> driver, Watch& watch);
   ~WatchedDriver() override;
 

@@ -1,0 +1,19 @@
+#pragma once
+// A driver of the tests: the types of one, under short names for it and those who hold it.
+
+#include "runtime/cuda/driver.h"
+
+namespace piper::test {
+
+class TestDriver : public runtime::cuda::Driver {
+ public:
+  using Status = runtime::cuda::Status;
+  using Stream = runtime::cuda::Stream;
+  using Event = runtime::cuda::Event;
+  using Module = runtime::cuda::Module;
+  using Function = runtime::cuda::Function;
+  using Product = runtime::cuda::Product;
+  using Graph = runtime::cuda::Graph;
+};
+
+}  // namespace piper::test
