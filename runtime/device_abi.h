@@ -10,7 +10,7 @@
  */
 #include "runtime/abi.h"
 
-#define PIPER_DEVICE_ABI_VERSION 3u
+#define PIPER_DEVICE_ABI_VERSION 4u
 
 /* Where libraries of CUDA want their workspaces and pieces of them to begin. Buffers lie at multiples of 64: the plan has so many bytes more, and the call begins at the next multiple. */
 #define PIPER_WORKSPACE_ALIGNMENT 256u
@@ -21,6 +21,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What becomes of the sums of a matrix product. Products of bf16 are added up in f32: c is of f32, and of bf16 where the sums are rounded, once. */
+typedef enum PiperGemmEnd { PIPER_GEMM_WRITES = 0, PIPER_GEMM_ADDS = 1, PIPER_GEMM_ROUNDS = 2 } PiperGemmEnd;
 
 /* One number of bf16 in memory, of runtime/kernel_math.h: here only pointed to. */
 struct piper_bf16;
@@ -48,7 +51,8 @@ struct PiperDevice {
   int (*check)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperCheck* check, const int64_t* values);
   /* How many of `elements` numbers at each of `from` are not `ignore`, as a double. */
   int (*count)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const uint64_t* from, uint32_t num_from, uint64_t elements, int64_t ignore, uint64_t to);
-  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t accumulate,
+  /* `end`: a PiperGemmEnd. */
+  int (*gemm)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, uint32_t end,
               void* workspace, uint64_t workspace_bytes);
   int (*attend)(PiperDevice* device, PiperRank* rank, uint32_t queue, uint32_t action, const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse,
                 void* workspace, uint64_t workspace_bytes);

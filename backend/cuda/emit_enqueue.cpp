@@ -100,7 +100,7 @@ class Emission {
     for (const BufferIndex index : call.operands) arguments += ", " + name(index);
     for (const BufferIndex index : call.results) arguments += ", " + name(index);
     if (call.kind == PIPER_CALL_GEMM) {
-      arguments += call.accumulates ? ", 1" : body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0]) : ", 0";
+      arguments += call.accumulates ? ", PIPER_GEMM_ADDS" : call.rounds ? ", PIPER_GEMM_ROUNDS" : body.buffers[call.results[0]].accumulates ? ", " + adds(call.results[0]) : ", PIPER_GEMM_WRITES";
     }
     if (call.workspace_bytes > 0) {
       const KernelBuffer& workspace = body.buffers[call.workspace];

@@ -119,7 +119,7 @@ class CallPrinter {
         return name + batch + "[" + std::to_string(transposed ? columns : rows) + "][" + std::to_string(transposed ? rows : columns) + "]" + (transposed ? "^T" : "");
       };
       out_ += line("cublasLt", matrix("c", g.m, g.n, false) + (call.accumulates || adds(call.results[0]) ? " += " : " = ") + matrix("a", g.m, g.k, g.transpose_a != 0) + " " +
-                                   matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) + workspace + ": (" + operands + ") -> " + results);
+                                   matrix("b", g.k, g.n, g.transpose_b != 0) + " " + dtype_text(g.dtype) + (call.rounds ? " rounded" : "") + workspace + ": (" + operands + ") -> " + results);
       return;
     }
     const PiperAttend& a = call.attend;

@@ -119,7 +119,7 @@ int InterpretedEnqueue::run_body(PiperDevice* device, PiperRank* rank, std::uint
         const std::uint64_t bytes = call.workspace_bytes;
         void* const workspace = bytes > 0 ? address(call.workspace) : nullptr;
         if (call.kind == PIPER_CALL_GEMM) {
-          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], call.accumulates ? 1 : adds(call.results[0]), workspace, bytes);
+          failed = device->gemm(device, rank, each.stream, action, &call.gemm, at[0], at[1], at[2], call.accumulates ? PIPER_GEMM_ADDS : call.rounds ? PIPER_GEMM_ROUNDS : static_cast<PiperGemmEnd>(adds(call.results[0])), workspace, bytes);
           break;
         }
         failed = call.kind == PIPER_CALL_ATTEND

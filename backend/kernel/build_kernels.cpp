@@ -25,7 +25,7 @@ namespace {
 class Builder {
  public:
   Builder(const dag::Body& body, Target target, const std::vector<int>& in_place)
-      : body_(body), graph_(body.graph), target_(target), in_place_(in_place), axes_(body.graph), fusion_(fuse(body, axes_)) {}
+      : body_(body), graph_(body.graph), target_(target), in_place_(in_place), axes_(body.graph), fusion_(fuse(body, axes_, target)) {}
 
   KernelBody run() {
     out_.name = std::string(graph_.context().text(body_.name));
@@ -35,7 +35,7 @@ class Builder {
     find_needed();
     for (const FusedStep& step : fusion_.steps) {
       if (step.call >= 0) {
-        out_.steps.emplace_back(library_call(graph_.node(fusion_.calls[static_cast<std::size_t>(step.call)].node)));
+        out_.steps.emplace_back(library_call(fusion_.calls[static_cast<std::size_t>(step.call)]));
       } else {
         for (Kernel& kernel : kernels(step)) out_.steps.emplace_back(std::move(kernel));
       }
@@ -49,7 +49,7 @@ class Builder {
   void find_needed();
   void place_scratch();
   std::vector<Kernel> kernels(const FusedStep& step);
-  LibraryCall library_call(const Node& node);
+  LibraryCall library_call(const LibraryNode& made);
   void plan_workspace(LibraryCall& call, std::uint64_t bytes);
   BufferIndex buffer_of(ValueId memory);
   BufferIndex scratch(DType dtype, std::int64_t elements, std::string_view name, std::string type);
@@ -161,13 +161,15 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
   return kernels;
 }
 
-LibraryCall Builder::library_call(const Node& node) {
+LibraryCall Builder::library_call(const LibraryNode& made) {
+  const Node& node = graph_.node(made.node);
   LibraryCall call;
-  call.value = text(graph_.result(node));
+  call.rounds = made.rounded.valid();
+  call.value = text(call.rounds ? made.rounded : graph_.result(node));
   call.accumulates = node.op == Op::contract_add;
   for (ValueId operand : graph_.operands(node)) call.operands.push_back(buffer_of(axes_.memory(operand)));
   if (call.accumulates) call.operands.pop_back();  // what it adds to lies in its result
-  for (std::size_t r = 0; r < node.num_results; ++r) call.results.push_back(buffer_of(graph_.result(node, r)));
+  for (std::size_t r = 0; r < node.num_results; ++r) call.results.push_back(buffer_of(call.rounds ? made.rounded : graph_.result(node, r)));
   const auto product = [](std::span<const tensor::Dim> dims) {
     return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, [](std::int64_t n, const tensor::Dim& dim) { return n * dim.extent; });
   };

@@ -45,6 +45,7 @@ class Machine {
     return buffer.accumulates && call_.accumulate[buffer.port] != 0;
   }
   int library(const LibraryCall& call);
+  int rounded_product(const LibraryCall& call);
   int kernel(const Kernel& kernel);
   int check(const Kernel& kernel);
   void clear(const Kernel& kernel);
@@ -114,6 +115,7 @@ int Machine::library(const LibraryCall& call) {
   const auto out = [&](std::size_t i) { return memory(call.results[i]); };
   switch (call.kind) {
     case PIPER_CALL_GEMM:
+      if (call.rounds) return rounded_product(call);
       return api->gemm(call_.rank, call_.action, &call.gemm, in(0), in(1), out(0), call.accumulates || adds(call.results[0]) ? 1 : 0);
     case PIPER_CALL_ATTEND: case PIPER_CALL_ATTEND_GRAD: break;
   }
@@ -124,6 +126,16 @@ int Machine::library(const LibraryCall& call) {
   unsigned char* const workspace = own ? own.get() : memory(call.workspace);
   if (call.kind == PIPER_CALL_ATTEND) return api->attend(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), out(0), out(1), workspace, bytes);
   return api->attend_grad(call_.rank, call_.action, &call.attend, in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2), workspace, bytes);
+}
+
+/// Libraries of CPUs do not round: here their sums lie beside the result first.
+int Machine::rounded_product(const LibraryCall& call) {
+  const auto elements = static_cast<std::size_t>(body_.buffers[call.results[0]].elements);
+  const std::unique_ptr<float[]> sums(new float[elements]);
+  if (const int failed = call_.api->gemm(call_.rank, call_.action, &call.gemm, memory(call.operands[0]), memory(call.operands[1]), sums.get(), 0)) return failed;
+  auto* const to = reinterpret_cast<piper_bf16*>(memory(call.results[0]));
+  for (std::size_t i = 0; i < elements; ++i) to[i] = sums[i];
+  return 0;
 }
 
 int Machine::check(const Kernel& kernel) {

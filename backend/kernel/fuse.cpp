@@ -11,7 +11,6 @@
 
 namespace piper::backend {
 
-using tensor::CodeClass;
 using tensor::NodeId;
 using tensor::ValueId;
 
@@ -61,8 +60,6 @@ class Groups {
   void move_before(const std::vector<int>& moved, int group);
   void unlink(int group);
   void link_before(int group, int next);
-  /// The calls of an operation.
-  void add_calls_of(NodeId node, std::vector<int>& deps) const;
   void place_item(int item);
   void order();
 
@@ -259,12 +256,6 @@ bool Groups::try_merge(int a, int b, bool sharing) {
   return true;
 }
 
-void Groups::add_calls_of(NodeId node, std::vector<int>& deps) const {
-  // Calls stand in graph order.
-  const auto first = std::lower_bound(out_.calls.begin(), out_.calls.end(), node, [](const LibraryNode& call, NodeId of) { return call.node < of; });
-  for (auto call = first; call != out_.calls.end() && call->node == node; ++call) deps.push_back(group_of_call_[static_cast<std::size_t>(call - out_.calls.begin())]);
-}
-
 void Groups::place_item(int number) {
   const Item& item = out_.items[static_cast<std::size_t>(number)];
   std::vector<int> deps, candidates;
@@ -273,12 +264,6 @@ void Groups::place_item(int number) {
     candidates.push_back(deps.back());
   }
   for (int maker : item.memory) deps.push_back(group_of_item_[static_cast<std::size_t>(maker)]);
-  for (ValueId value : item.reads) {
-    const ValueId memory = axes_.memory(value);
-    const NodeId def = body_.graph.value(memory).def;
-    if (!def.valid() || tensor::info(body_.graph.node(def).op).code_class != CodeClass::library) continue;
-    add_calls_of(def, deps);
-  }
   for (int call : item.calls) deps.push_back(group_of_call_[static_cast<std::size_t>(call)]);
 
   int group = open(std::move(deps));
@@ -364,9 +349,9 @@ void Groups::run() {
 
 }  // namespace
 
-Fusion fuse(const dag::Body& body, const Axes& axes) {
+Fusion fuse(const dag::Body& body, const Axes& axes, Target target) {
   Fusion out;
-  find_items(body, axes, out);
+  find_items(body, axes, target, out);
   Groups(body, axes, out).run();
   return out;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/kernel/axes.h"
+#include "backend/target.h"
 #include "ir/dag/body.h"
 
 namespace piper::backend {
@@ -34,7 +35,7 @@ struct Item {
   Space summed;             // sum
   std::vector<int> registers;  // items whose results it can read as registers
   std::vector<int> memory;     // items whose results it reads from memory
-  std::vector<int> calls;      // calls whose results it reads from memory at other places than its own
+  std::vector<int> calls;      // calls whose results it reads
   std::vector<tensor::ValueId> reads;  // sources of its operands, constants left out
 };
 
@@ -42,6 +43,7 @@ struct LibraryNode {
   tensor::NodeId node;
   std::vector<int> items;  // makers of its operands
   std::vector<int> calls;
+  tensor::ValueId rounded;  // what it gives instead of its own result, which nothing else than this cast to bf16 reads; or invalid
 };
 
 /// A step: a loop nest of items (in graph order), or a library call.
@@ -60,6 +62,6 @@ struct Fusion {
   std::vector<tensor::ValueId> into;  // per value: the one in whose memory it is made, as only the product that it is added to by reads it; or invalid
 };
 
-Fusion fuse(const dag::Body& body, const Axes& axes);
+Fusion fuse(const dag::Body& body, const Axes& axes, Target target);
 
 }  // namespace piper::backend

@@ -15,12 +15,14 @@ namespace {
 /// Which values need items or calls, which memory they are made in, and the items themselves.
 class Items {
  public:
-  Items(const dag::Body& body, const Axes& axes, Fusion& out) : body_(body), graph_(body.graph), axes_(axes), out_(out) {}
+  Items(const dag::Body& body, const Axes& axes, Target target, Fusion& out) : body_(body), graph_(body.graph), axes_(axes), target_(target), out_(out) {}
   void run();
 
  private:
   void find_live();
   void find_homes();
+  void find_addends(const std::vector<int>& uses, const std::vector<int>& ports);
+  void find_rounded(const std::vector<int>& uses, const std::vector<int>& ports);
   void add_node(NodeId id);
   void add_call(NodeId id);
   /// Whether an op reads operand `i` at other places than its own element, so that it must lie in memory.
@@ -43,8 +45,10 @@ class Items {
   const dag::Body& body_;
   const tensor::Graph& graph_;
   const Axes& axes_;
+  const Target target_;
   Fusion& out_;
   std::vector<bool> live_;         // nodes
+  std::vector<ValueId> rounded_;   // nodes: the cast whose result a product gives, or invalid; empty: none
   std::vector<bool> copied_;       // values: views and constants that must lie in memory
   std::vector<int> item_of_, call_of_;  // per value: its maker
   std::vector<int> copies_;        // ports that are written by a copy
@@ -101,15 +105,8 @@ void Items::find_homes() {
     }
   }
 
-  // What a product is added to is made where the sum will be, if it is a product that nothing else reads (each reader of a value's own memory counts twice).
-  out_.into.assign(count, ValueId());
-  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
-    const Node& node = graph_.nodes()[i];
-    if (!live_[i] || node.op != Op::contract_add) continue;
-    const ValueId addend = axes_.memory(graph_.operands(node)[2]);
-    const bool product = !leaf(addend) && (op_of(addend) == Op::contract || op_of(addend) == Op::contract_add);
-    if (product && uses[addend.index()] == 2 && ports[addend.index()] == 0) out_.into[addend.index()] = graph_.result(node);
-  }
+  find_addends(uses, ports);
+  if (target_ != Target::cpu) find_rounded(uses, ports);
 
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const Node& node = graph_.nodes()[i];
@@ -128,6 +125,34 @@ void Items::find_homes() {
   }
 }
 
+/// What a product is added to is made where the sum will be, if it is a product that nothing else reads (each reader of a value's own memory counts twice).
+void Items::find_addends(const std::vector<int>& uses, const std::vector<int>& ports) {
+  out_.into.assign(graph_.values().size(), ValueId());
+  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (!live_[i] || node.op != Op::contract_add) continue;
+    const ValueId addend = axes_.memory(graph_.operands(node)[2]);
+    const bool product = !leaf(addend) && (op_of(addend) == Op::contract || op_of(addend) == Op::contract_add);
+    if (product && uses[addend.index()] == 2 && ports[addend.index()] == 0) out_.into[addend.index()] = graph_.result(node);
+  }
+}
+
+/// A product of bf16 that only a cast reads gives what the cast would: the library rounds its sums as it writes them. It cannot where it adds to what is there.
+void Items::find_rounded(const std::vector<int>& uses, const std::vector<int>& ports) {
+  rounded_.assign(graph_.nodes().size(), ValueId());
+  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    const Node& cast = graph_.nodes()[i];
+    if (!live_[i] || cast.op != Op::cast || graph_.type(graph_.result(cast)).dtype != tensor::DType::bf16) continue;
+    const ValueId product = axes_.memory(graph_.operands(cast)[0]), result = graph_.result(cast);
+    const int home = out_.home[result.index()];
+    if (leaf(product) || op_of(product) != Op::contract || uses[product.index()] != 2 || ports[product.index()] != 0) continue;
+    if (graph_.type(graph_.operands(graph_.node(graph_.value(product).def))[0]).dtype != tensor::DType::bf16) continue;
+    if (home >= 0 && body_.outputs[static_cast<std::size_t>(home)].kind == dag::PortKind::grad) continue;
+    rounded_[graph_.value(product).def.index()] = result;
+    live_[i] = false;
+  }
+}
+
 void Items::read(Item& item, ValueId operand) {
   if (axes_.constant(operand)) return;
   const ValueId source = axes_.source(operand);
@@ -135,6 +160,7 @@ void Items::read(Item& item, ValueId operand) {
   if (leaf(source)) return;
   if (const ValueId memory = axes_.memory(source); memory != source) return read_memory(item, memory);
   if (const int maker = item_of_[source.index()]; maker >= 0) item.registers.push_back(maker);
+  if (const int maker = call_of_[source.index()]; maker >= 0) item.calls.push_back(maker);
 }
 
 void Items::read_memory(Item& item, ValueId operand) {
@@ -146,7 +172,7 @@ void Items::read_memory(Item& item, ValueId operand) {
 
 void Items::add_call(NodeId id) {
   const Node& node = graph_.node(id);
-  LibraryNode call{id, {}, {}};
+  LibraryNode call{id, {}, {}, rounded_.empty() ? ValueId() : rounded_[id.index()]};
   auto operands = graph_.operands(node);
   if (node.op == Op::contract_add && !out_.into[axes_.memory(operands[2]).index()].valid()) {
     call.items.push_back(static_cast<int>(out_.items.size()));
@@ -159,7 +185,7 @@ void Items::add_call(NodeId id) {
     if (const int maker = call_of_[memory.index()]; maker >= 0) call.calls.push_back(maker);
   }
   const int number = static_cast<int>(out_.calls.size());
-  for (std::size_t r = 0; r < node.num_results; ++r) call_of_[graph_.result(node, r).index()] = number;
+  for (std::size_t r = 0; r < node.num_results; ++r) call_of_[(call.rounded.valid() ? call.rounded : graph_.result(node, r)).index()] = number;
   out_.calls.push_back(std::move(call));
 }
 
@@ -264,6 +290,6 @@ void Items::run() {
 
 }  // namespace
 
-void find_items(const dag::Body& body, const Axes& axes, Fusion& out) { Items(body, axes, out).run(); }
+void find_items(const dag::Body& body, const Axes& axes, Target target, Fusion& out) { Items(body, axes, target, out).run(); }
 
 }  // namespace piper::backend

@@ -8,6 +8,6 @@
 namespace piper::backend {
 
 /// Fills `items`, `calls` and `home`.
-void find_items(const dag::Body& body, const Axes& axes, Fusion& out);
+void find_items(const dag::Body& body, const Axes& axes, Target target, Fusion& out);
 
 }  // namespace piper::backend

@@ -149,7 +149,7 @@ struct Kernel {
   std::string part;                   // of a nest that was divided: `sum`, `join`, `scatter`; empty: all of it, or what the others do not do
 };
 
-/// One call through PiperApi. gemm: operands {a, b}, results {c}, which it adds to where it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
+/// One call of a library. gemm: operands {a, b}, results {c}, which it adds to where it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
 struct LibraryCall {
   PiperLibraryKind kind = PIPER_CALL_GEMM;
   PiperGemm gemm{};
@@ -158,6 +158,7 @@ struct LibraryCall {
   BufferIndex workspace = 0;  // where it has bytes
   std::uint64_t workspace_bytes = 0;
   bool accumulates = false;   // gemm: adds to what an earlier step wrote, whatever the call of the body says
+  bool rounds = false;        // gemm of bf16: c is of bf16, the sums rounded once; on GPUs alone, and then `accumulates` nothing
   std::string value;          // what it defines
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cublas_lt.h"
 
+#include "runtime/device_abi.h"
 #include "runtime/shared_library.h"
 
 namespace piper::runtime::cuda {
@@ -103,12 +104,11 @@ CublasLt::~CublasLt() {
   if (handle_ != nullptr) functions_->destroy(handle_);
 }
 
-int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) {
+int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
   const Functions& lt = *functions_;
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
   plan.f64 = call.dtype == PIPER_F64;
-  plan.adds = adds;
-  // Products of bf16 are added up in f32 and stay so.
+  plan.adds = end == PIPER_GEMM_ADDS;
   const int sums = plan.f64 ? kReal64 : kReal32, operands = call.dtype == PIPER_BF16 ? kBrain16 : sums;
   int status = lt.create_call(&plan.call, plan.f64 ? kCompute64 : kCompute32, sums);
   const auto then = [&](auto&& next) {
@@ -124,7 +124,7 @@ int CublasLt::plan(const PiperGemm& call, bool adds, std::uint64_t workspace, Pr
   // b is stored [k][n], or [n][k]: n x k in columns, or its transpose. Likewise a.
   layout(&plan.a, operands, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
   layout(&plan.b, operands, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
-  layout(&plan.c, sums, call.n, call.m);
+  layout(&plan.c, end == PIPER_GEMM_ROUNDS ? kBrain16 : sums, call.n, call.m);
   if (call.transpose_b != 0) then([&] { return lt.set_call(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
   if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
   void* preference = nullptr;

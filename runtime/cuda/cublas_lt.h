@@ -20,8 +20,8 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  /// The algorithm that cuBLASLt thinks best of those that need no more workspace, without split sums: those would round in between, and need scratch that grows. A cublasStatus_t.
-  int plan(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made);
+  /// `end`: a PiperGemmEnd. The algorithm that cuBLASLt thinks best of those that need no more workspace, without split sums: those would round in between, and need scratch that grows. A cublasStatus_t.
+  int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made);
   int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;
 
  private:

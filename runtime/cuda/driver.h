@@ -87,8 +87,8 @@ class Driver {
   virtual Status load(const std::string& image, Module* made) = 0;
   /// The function of that name; not found is a status, too.
   virtual Status find(Module module, const char* name, Function* found) = 0;
-  /// Chooses how such products are computed, for good: an algorithm that needs at most `workspace` bytes.
-  virtual Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) = 0;
+  /// Chooses how such products are computed, for good: an algorithm that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
+  virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) = 0;
   /// For calls whose form is LibTorch's. False with what is missing, and where it was looked for.
   virtual bool open_attention(std::string& reason) = 0;
 };

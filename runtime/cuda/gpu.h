@@ -116,7 +116,7 @@ struct Gpu {
   Options options;
   std::vector<std::unique_ptr<GpuRank>> ranks;
   OwnKernels kernels;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, Product> products;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, Product> products;
   std::map<std::pair<const PiperEnqueue*, std::size_t>, std::unique_ptr<RoleScan>> scans;  // by role and phase
   StepGraphs graphs[2];            // by Phase
   StepTimes times;

@@ -71,13 +71,13 @@ int call_count(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32
   return 0;
 }
 
-int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t accumulate,
+int call_gemm(PiperDevice* device, PiperRank*, std::uint32_t queue, std::uint32_t action, const PiperGemm* call, const void* a, const void* b, void* c, std::uint32_t end,
               void* workspace, std::uint64_t workspace_bytes) {
   GpuRank& rank = of(device);
   Gpu& gpu = *rank.gpu;
   std::size_t bytes = workspace_bytes;
   std::align(PIPER_WORKSPACE_ALIGNMENT, 0, workspace, bytes);
-  const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(accumulate != 0)));
+  const Product product = gpu.products.at(std::tuple_cat(fields(*call), std::tuple(end)));
   const auto multiply = [&] { return gpu.done(gpu.driver->multiply(stream_of(rank, queue), product, a, b, c, workspace, bytes), "cublasLtMatmul", &rank, action); };
   return gpu.times.in_call(rank, queue, action, StepTimes::Call::product, multiply) ? 0 : 1;
 }

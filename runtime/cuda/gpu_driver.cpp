@@ -178,7 +178,7 @@ class GpuDriver final : public Driver {
     *found = static_cast<Function>(function);
     return status;
   }
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override { return product_status(products_->plan(call, adds, workspace, made)); }
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return product_status(products_->plan(call, end, workspace, made)); }
   bool open_attention(std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, reason)) != nullptr; }
 
  private:

@@ -187,9 +187,9 @@ class SetUp {
   bool plan_products() {
     for (const auto& [key, scan] : scans_) {
       for (const ScannedProduct& product : scan->products) {
-        Product& made = gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.adds))];
+        Product& made = gpu_.products[std::tuple_cat(fields(product.call), std::tuple(product.end))];
         if (made != nullptr) continue;
-        if (!gpu_.done(driver_.plan_product(product.call, product.adds, product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made), "cublasLtMatmulAlgoGetHeuristic")) return false;
+        if (!gpu_.done(driver_.plan_product(product.call, product.end, product.workspace - PIPER_WORKSPACE_ALIGNMENT, &made), "cublasLtMatmulAlgoGetHeuristic")) return false;
       }
     }
     return true;

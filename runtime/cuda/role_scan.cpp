@@ -35,13 +35,14 @@ struct Scanner {
     }
     return 0;
   }
-  int product(const PiperGemm& call, bool adds, std::uint64_t workspace) {
+  int product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace) {
     if (call.dtype == PIPER_I64 || dtype_name(call.dtype) == nullptr) return refuse("a matrix product has an unknown dtype");
+    if (end > PIPER_GEMM_ROUNDS || (end == PIPER_GEMM_ROUNDS && call.dtype != PIPER_BF16)) return refuse("a matrix product has an unknown end");
     if (workspace < PIPER_WORKSPACE_ALIGNMENT) return refuse("a matrix product has no workspace");
     for (const ScannedProduct& known : scan.products) {
-      if (known.adds == adds && fields(known.call) == fields(call)) return 0;
+      if (known.end == end && fields(known.call) == fields(call)) return 0;
     }
-    scan.products.push_back({call, adds, workspace});
+    scan.products.push_back({call, end, workspace});
     return 0;
   }
   int attention(const PiperAttend& call) {
@@ -80,8 +81,8 @@ PiperDevice scanning_device(Scanner& scanner) {
     return 0;
   };
   device.count = [](PiperDevice*, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*, std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) { return 0; };
-  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call, const void*, const void*, void*, std::uint32_t accumulate, void*, std::uint64_t bytes) {
-    return Scanner::of(d).product(*call, accumulate != 0, bytes);
+  device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* call, const void*, const void*, void*, std::uint32_t end, void*, std::uint64_t bytes) {
+    return Scanner::of(d).product(*call, end, bytes);
   };
   device.attend = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperAttend* call, const void*, const void*, const void*, void*, void*, void*, std::uint64_t) {
     return Scanner::of(d).attention(*call);

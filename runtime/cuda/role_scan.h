@@ -20,7 +20,7 @@ struct ScannedAction {
 
 struct ScannedProduct {
   PiperGemm call{};
-  bool adds = false;
+  std::uint32_t end = PIPER_GEMM_WRITES;
   std::uint64_t workspace = 0;  // bytes that the plan has for each of its calls: the same, since it follows from the shape; the first of them may be skipped to begin at a multiple of PIPER_WORKSPACE_ALIGNMENT
 };
 /// What tells products apart.

@@ -294,6 +294,10 @@ ValueId RandomGraph::library() {
     attrs.dims = {dim};
     const ValueId made = op(Op::contract, {op(Op::tanh, {a}), op(Op::tanh, {b})}, attrs);
     if (!made.valid()) continue;
+    if (dtype_ == DType::bf16 && random_.chance(0.5)) {
+      if (random_.chance(0.3)) values_.push_back(made);
+      return give(build_.cast(made, dtype_));
+    }
     if (random_.chance(0.5)) return made;
     // Added to what else has its type, or to a product, which often nothing else reads.
     const auto factors = graph_.operands(graph_.node(graph_.value(made).def));

@@ -10,6 +10,7 @@
 #include "backend/cuda/print_program.h"
 #include "backend/interpret/interpret_enqueue.h"
 #include "runtime/device_abi.h"
+#include "runtime/dtypes.h"
 #include "tests/cuda/programs.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -50,13 +51,14 @@ struct Recorder {
     device.count = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const std::uint64_t*, std::uint32_t, std::uint64_t, std::int64_t, std::uint64_t) {
       return of(d).put("count");
     };
-    device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* g, const void* a, const void* b, void* c, std::uint32_t,
+    device.gemm = [](PiperDevice* d, PiperRank*, std::uint32_t, std::uint32_t, const PiperGemm* g, const void* a, const void* b, void* c, std::uint32_t end,
                      void* workspace, std::uint64_t workspace_bytes) {
-      const std::uint64_t bytes = g->dtype == PIPER_F64 ? 8 : 4, batch = static_cast<std::uint64_t>(g->batch) * bytes;
+      const std::uint64_t bytes = piper::runtime::element_bytes(g->dtype), batch = static_cast<std::uint64_t>(g->batch);
+      const std::uint64_t of_sums = g->dtype == PIPER_BF16 && end != PIPER_GEMM_ROUNDS ? 4 : bytes;
       return of(d)
-          .inside(a, batch * static_cast<std::uint64_t>(g->m * g->k))
-          .inside(b, batch * static_cast<std::uint64_t>(g->k * g->n))
-          .inside(c, batch * static_cast<std::uint64_t>(g->m * g->n))
+          .inside(a, bytes * batch * static_cast<std::uint64_t>(g->m * g->k))
+          .inside(b, bytes * batch * static_cast<std::uint64_t>(g->k * g->n))
+          .inside(c, of_sums * batch * static_cast<std::uint64_t>(g->m * g->n))
           .inside(workspace, workspace_bytes)
           .put("gemm");
     };

@@ -10,6 +10,7 @@
 
 #include "backend/cuda/attention.h"
 #include "runtime/device/library_calls.h"
+#include "runtime/kernel_math.h"
 #include "tests/support/process.h"
 
 namespace piper::test {
@@ -90,7 +91,7 @@ struct HostDriver::HostFunction {
 };
 struct HostDriver::HostProduct {
   PiperGemm call{};
-  bool adds = false;
+  std::uint32_t end = PIPER_GEMM_WRITES;
   std::uint64_t workspace = 0;
 };
 
@@ -339,7 +340,10 @@ Status HostDriver::multiply(Stream stream, Product handle, const void* a, const 
   return enqueue(stream, {.kind = HostCall::Kind::multiply}, [=] {
     spoil(workspace, product->workspace);
     runtime::LibraryReport report;
-    EXPECT_EQ(runtime::builtin_library_calls().gemm(&product->call, a, b, c, product->adds ? 1 : 0, &report), runtime::kLibraryDone);
+    const bool rounds = product->end == PIPER_GEMM_ROUNDS;
+    std::vector<float> sums(rounds ? static_cast<std::size_t>(product->call.batch * product->call.m * product->call.n) : 0);
+    EXPECT_EQ(runtime::builtin_library_calls().gemm(&product->call, a, b, rounds ? sums.data() : c, product->end == PIPER_GEMM_ADDS ? 1 : 0, &report), runtime::kLibraryDone);
+    std::copy(sums.begin(), sums.end(), static_cast<piper_bf16*>(c));
   });
 }
 
@@ -475,10 +479,10 @@ Status HostDriver::find(Module handle, const char* name, Function* found) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) {
+Status HostDriver::plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
   if (const Status refused = refusal("cublasLtMatmulAlgoGetHeuristic")) return refused;
   auto& product = products_.emplace_back(std::make_unique<HostProduct>());
-  *product = {call, adds, workspace};
+  *product = {call, end, workspace};
   *made = reinterpret_cast<Product>(product.get());
   return cuda::kSuccess;
 }

@@ -76,7 +76,7 @@ class HostDriver final : public TestDriver {
   /// The image is the path of an object.
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override;
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
   bool open_attention(std::string& reason) override;
   Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,

@@ -229,7 +229,7 @@ Status RecordingDriver::multiply(Stream stream, Product product, const void* a, 
   const std::uint64_t size = runtime::element_bytes(planned.call.dtype);
   reads(a, elements(planned.call.m, planned.call.k) * size);
   reads(b, elements(planned.call.k, planned.call.n) * size);
-  writes(c, elements(planned.call.m, planned.call.n) * sum_bytes(planned.call.dtype));
+  writes(c, elements(planned.call.m, planned.call.n) * (planned.end == PIPER_GEMM_ROUNDS ? size : sum_bytes(planned.call.dtype)));
   writes(workspace, workspace_bytes);
   return work(stream, "product");
 }
@@ -294,8 +294,8 @@ Status RecordingDriver::find(Module, const char* name, Function* found) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::plan_product(const PiperGemm& call, bool, std::uint64_t workspace, Product* made) {
-  products_.push_back({call, workspace});
+Status RecordingDriver::plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
+  products_.push_back({call, end, workspace});
   *made = handle<Product>(products_.size() - 1);
   return cuda::kSuccess;
 }

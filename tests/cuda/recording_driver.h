@@ -91,7 +91,7 @@ class RecordingDriver final : public TestDriver {
   Status launch_graph(Stream stream, Graph graph) override;
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override;
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
   bool open_attention(std::string&) override { return true; }
 
  private:
@@ -101,6 +101,7 @@ class RecordingDriver final : public TestDriver {
   };
   struct RecordedProduct {
     PiperGemm call{};
+    std::uint32_t end = PIPER_GEMM_WRITES;
     std::uint64_t workspace = 0;
   };
 

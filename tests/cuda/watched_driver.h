@@ -51,7 +51,7 @@ class WatchedDriver final : public TestDriver {
   void abandon() override { driver_->abandon(); }
   Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
   Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
-  Status plan_product(const PiperGemm& call, bool adds, std::uint64_t workspace, Product* made) override { return count(driver_->plan_product(call, adds, workspace, made)); }
+  Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return count(driver_->plan_product(call, end, workspace, made)); }
   bool open_attention(std::string& reason) override { return driver_->open_attention(reason); }
   Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override {
     return driver_->attend(stream, call, q, k, v, out, lse, workspace, workspace_bytes);
