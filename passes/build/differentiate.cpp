@@ -57,7 +57,7 @@ class Differentiator {
     NodeId use;
   };
   std::vector<std::vector<Contribution>> contributions_;
-  std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times
+  std::vector<NodeId> sums_;                         // the `add` nodes of adjoints of values used several times, all in the region that makes them
   std::vector<std::vector<std::uint32_t>> losses_;   // per forward node: losses whose sum it makes
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 };
@@ -160,7 +160,8 @@ ValueId Differentiator::total(ValueId value) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const ValueId operands[] = {sum, part(i)};
     sum = append(Op::add, operands, {}, pass_of(value), graph_.value(value).def, value);
-    sums_.push_back(graph_.value(sum).def);
+    const bool here = std::all_of(parts.begin(), parts.end(), [&](const Contribution& each) { return graph_.node(each.use).region == graph_.node(def).region; });
+    if (here) sums_.push_back(graph_.value(sum).def);
   }
   std::vector<Contribution>().swap(parts);
   return sum;
@@ -286,7 +287,8 @@ bool Differentiator::visit(NodeId forward) {
 }
 
 /// A sum whose readers are all BW, in its own region, is BW: a region fed by integers alone then has an empty BI. Longer chains stay BI,
-/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW.
+/// because a partition may cut between their ops, and a stage's BI must not wait for another's BW; and sums of what is used in other regions,
+/// because they may be made there (pieces.h).
 void Differentiator::move_sums() {
   std::vector<Node>& nodes = graph_.mutable_nodes();
   std::vector<bool> moves(nodes.size(), false);

@@ -2,7 +2,7 @@
 // Pieces: cuts the operations of a model into maximal convex pieces with one innermost selected region each.
 //
 // Guarantees: every forward operation that a loss needs is in exactly one piece, its backward operations are in the same one (but sums of adjoints
-// stand where their terms are made); the pieces of the
+// stand where the value is read, if that is one piece, or where their terms are made); the pieces of the
 // forward graph have a topological order, and they are numbered in one; a region gives several pieces only where one would wait for
 // itself through others. Operations that no loss needs are in none.
 //

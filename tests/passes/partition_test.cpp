@@ -118,6 +118,51 @@ TEST(Partition, OrderOfTheLinesDoesNotMatter) {
             partitioned(gpt, [](StrategyBuilder& b) { b.partition("stage", 3).partition("half", 2, {}, {{"stage", 0}}); }));
 }
 
+/// No piece reads more adjoints of others than there are pieces that read its values.
+testing::AssertionResult adjoints_leave_once(const Graph& model, const passes::Pieces& pieces) {
+  std::vector<std::set<std::pair<tensor::ValueId, std::uint32_t>>> given(pieces.pieces.size());
+  std::vector<std::set<tensor::ValueId>> taken(pieces.pieces.size());
+  for (std::size_t n = 0; n < model.nodes().size(); ++n) {
+    const bool forward = model.nodes()[n].pass == Pass::F;
+    for (const tensor::ValueId value : model.operands(model.nodes()[n])) {
+      const tensor::NodeId def = model.value(value).def;
+      if (!def.valid() || pieces.piece_of[def.index()] == pieces.piece_of[n]) continue;
+      if (forward) given[pieces.piece_of[def.index()]].insert({value, pieces.piece_of[n]});
+      if (!forward && model.node(def).pass != Pass::F) taken[pieces.piece_of[n]].insert(value);
+    }
+  }
+  for (std::size_t p = 0; p < taken.size(); ++p) {
+    if (taken[p].size() > given[p].size()) return testing::AssertionFailure() << "piece " << p << " reads " << taken[p].size() << " adjoints of " << given[p].size() << " readings";
+  }
+  return testing::AssertionSuccess();
+}
+
+/// A row of layers, of which each adds to what it read: the adjoint of every layer's result has two terms, and one of them comes from the layer behind the next.
+TEST(Pieces, AdjointsOfLayersLeaveTheLayerThatReadsThem) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  Graph model = mlp_chain(context, {.layers = 4});
+  ASSERT_TRUE(passes::differentiate(model, sink));
+  const Symbol layer = context.symbol("layer");
+  const passes::Pieces pieces = passes::cut_pieces(model, std::span(&layer, 1));
+  ASSERT_GE(pieces.pieces.size(), 4u);
+  EXPECT_TRUE(adjoints_leave_once(model, pieces));
+}
+
+/// What reads integers alone has no adjoint to hand on: its BI is empty, by itself or with what follows it.
+TEST(Pieces, APieceFedByIntegersHasAnEmptyInputPass) {
+  Context context;
+  DiagnosticSink sink(context.locations);
+  Graph model = small_gpt(context, {.layers = 2});
+  ASSERT_TRUE(passes::differentiate(model, sink));
+  const std::vector<Symbol> selected = {context.symbol("embed"), context.symbol("block")};
+  const passes::Pieces pieces = passes::cut_pieces(model, selected);
+  const passes::Pieces::Piece& embed = pieces.pieces.front();
+  ASSERT_TRUE(pieces.regions.coordinate(embed.region, selected[0]));
+  EXPECT_FALSE(embed.backward.empty());
+  for (const tensor::NodeId node : embed.backward) EXPECT_EQ(model.node(node).pass, Pass::BW);
+}
+
 TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
   for_each_case(60, [](Random& random) {
     Context context;
@@ -156,6 +201,7 @@ TEST(Pieces, AreConvexCompleteAndNumberedInOrder) {
         EXPECT_TRUE(node.pass == Pass::F ? from <= piece : from >= piece);
       }
     }
+    EXPECT_TRUE(adjoints_leave_once(model, pieces));
     if (selected.empty()) {
       EXPECT_EQ(pieces.pieces.size(), 1u);
     }

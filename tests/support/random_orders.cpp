@@ -331,7 +331,7 @@ class OrderDrawer {
     position_.assign(order.size(), 0);
     for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
     std::sort(operations_.begin(), operations_.end(), [&](const Operation& a, const Operation& b) { return position_[a.vertex] < position_[b.vertex]; });
-    if (options_.named && random_.chance(0.5)) name_gathers();
+    if (options_.named && random_.chance(0.9)) name_gathers();
     return true;
   }
 

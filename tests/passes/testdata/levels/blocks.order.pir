@@ -70,18 +70,15 @@ body @stage0.layer0.F(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
 body @stage0.layer0.B(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
     %layer.0.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
     %layer.0.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
-    %d.layer.0.add.contract: data f64[batch: 2*, dim: 2]<dp: batch>,
+    %d.layer.0.add.add: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
     -> (%d.layer.0.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.0.up as layer.0.up,
     %d.layer.0.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.0.down as layer.0.down) {
   %x = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.0.contract = port f64[batch: 2*, hidden: 3]<dp: batch>
   %layer.0.gelu = port f64[batch: 2*, hidden: 3]<dp: batch>
-  %d.sub.mul = port f64[batch: 2*, dim: 2]<dp: batch>
-  %d.layer.0.add.contract = port f64[batch: 2*, dim: 2]<dp: batch>
+  %d.layer.0.add.add = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.0.down = port f64[hidden: 3, dim: 2]
-  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":2:1-2:9)
   %d.layer.0.gelu.contract = contract(%d.layer.0.add.add, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":2:1-2:9)
   %d.layer.0.down.contract = contract(%layer.0.gelu, %d.layer.0.add.add) {dims: [batch]} : f64[hidden: 3, dim: 2]<dp: +> @BW loc("model.pipe":2:1-2:9)
   %d.layer.0.contract.gelu_grad = gelu_grad(%layer.0.contract, %d.layer.0.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":2:1-2:9)
@@ -107,7 +104,7 @@ body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2]<dp: batch>,
     %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
     %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
-    -> (%d.layer.0.add.contract: data f64[batch: 2*, dim: 2]<dp: batch>,
+    -> (%d.layer.0.add.add: data f64[batch: 2*, dim: 2]<dp: batch>,
     %d.layer.1.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.1.up as layer.1.up,
     %d.layer.1.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.1.down as layer.1.down) {
   %layer.0.add = port f64[batch: 2*, dim: 2]<dp: batch>
@@ -121,6 +118,7 @@ body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2]<dp: batch>,
   %d.layer.1.contract.gelu_grad = gelu_grad(%layer.1.contract, %d.layer.1.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":4:1-4:9)
   %d.layer.0.add.contract = contract(%d.layer.1.contract.gelu_grad, %layer.1.up) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":4:1-4:9)
   %d.layer.1.up.contract = contract(%layer.0.add, %d.layer.1.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3]<dp: +> @BW loc("model.pipe":4:1-4:9)
+  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":2:1-2:9)
 }
 body @stage1.F(%target: data f64[batch: 2*, dim: 2]<dp: batch> input target,
     %layer.1.add: data f64[batch: 2*, dim: 2]<dp: batch>)
@@ -154,25 +152,21 @@ graph {
   load.target.mb0.pp1 = load target [mb: 0] on cluster[pp: 1] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
   F.stage1.mb0 = F stage1 [mb: 0] @stage1.F (load.target.mb0.pp1, F.stage1.layer1.mb0:2) on cluster[pp: 1] stream compute after F.stage1.layer1.mb0 loc("sample.pipe":16:1-16:9)
   B.stage1.mb0 = B stage1 [mb: 0] @stage1.B (F.stage1.mb0) on cluster[pp: 1] stream compute after F.stage1.mb0 loc("sample.pipe":17:1-17:9)
-  send.B.stage1.mb0.pp0 = send B stage1 [mb: 0] (B.stage1.mb0) to recv.B.stage1.mb0.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("model.pipe":5:1-5:9)
-  recv.B.stage1.mb0.pp0 = recv B stage0.layer0 [mb: 0] from send.B.stage1.mb0.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("model.pipe":5:1-5:9)
   B.stage1.layer1.mb0 = B stage1.layer1 [mb: 0] @stage1.layer1.B (recv.F.stage0.layer0.mb0.pp1, F.stage1.layer1.mb0, F.stage1.layer1.mb0:1, B.stage1.mb0, gather.stage1.layer1.0, gather.stage1.layer1.0:1) on cluster[pp: 1] stream compute after B.stage1.mb0 loc("sample.pipe":17:1-17:9)
   send.B.stage1.layer1.mb0.pp0 = send B stage1.layer1 [mb: 0] (B.stage1.layer1.mb0) to recv.B.stage1.layer1.mb0.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
   recv.B.stage1.layer1.mb0.pp0 = recv B stage0.layer0 [mb: 0] from send.B.stage1.layer1.mb0.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
   F.stage1.layer1.mb1 = F stage1.layer1 [mb: 1] @stage1.layer1.F (recv.F.stage0.layer0.mb1.pp1, gather.stage1.layer1.0, gather.stage1.layer1.0:1) on cluster[pp: 1] stream compute after B.stage1.layer1.mb0 loc("sample.pipe":18:1-18:9)
-  B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.pp0, F.stage0.layer0.mb0, F.stage0.layer0.mb0:1, recv.B.stage1.mb0.pp0, recv.B.stage1.layer1.mb0.pp0, gather.stage0.layer0.0:1) on cluster[pp: 0] stream compute after F.stage0.layer0.mb1 loc("sample.pipe":13:1-13:9)
+  B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.pp0, F.stage0.layer0.mb0, F.stage0.layer0.mb0:1, recv.B.stage1.layer1.mb0.pp0, gather.stage0.layer0.0:1) on cluster[pp: 0] stream compute after F.stage0.layer0.mb1 loc("sample.pipe":13:1-13:9)
   load.target.mb1.pp1 = load target [mb: 1] on cluster[pp: 1] <dp: batch> stream compute loc("model.pipe":1:1-1:9)
   F.stage1.mb1 = F stage1 [mb: 1] @stage1.F (load.target.mb1.pp1, F.stage1.layer1.mb1:2) on cluster[pp: 1] stream compute after F.stage1.layer1.mb1 loc("sample.pipe":18:1-18:9)
   all_reduce.mlp.loss.0.pp1 = all_reduce loss mlp.loss.0 (F.stage1.mb0:1, F.stage1.mb1:1) over dp on cluster[pp: 1] stream sum.pp1 loc("model.pipe":5:1-5:9)
   B.stage1.mb1 = B stage1 [mb: 1] @stage1.B (F.stage1.mb1) on cluster[pp: 1] stream compute after F.stage1.mb1 loc("sample.pipe":19:1-19:9)
-  send.B.stage1.mb1.pp0 = send B stage1 [mb: 1] (B.stage1.mb1) to recv.B.stage1.mb1.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("model.pipe":5:1-5:9)
-  recv.B.stage1.mb1.pp0 = recv B stage0.layer0 [mb: 1] from send.B.stage1.mb1.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("model.pipe":5:1-5:9)
   B.stage1.layer1.mb1 = B stage1.layer1 [mb: 1] @stage1.layer1.B (recv.F.stage0.layer0.mb1.pp1, F.stage1.layer1.mb1, F.stage1.layer1.mb1:1, B.stage1.mb1, gather.stage1.layer1.0, gather.stage1.layer1.0:1) on cluster[pp: 1] stream compute after B.stage1.mb1 loc("sample.pipe":19:1-19:9)
   send.B.stage1.layer1.mb1.pp0 = send B stage1.layer1 [mb: 1] (B.stage1.layer1.mb1) to recv.B.stage1.layer1.mb1.pp0 on cluster[pp: 1] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
   recv.B.stage1.layer1.mb1.pp0 = recv B stage0.layer0 [mb: 1] from send.B.stage1.layer1.mb1.pp0 on cluster[pp: 0] stream grad.pp1.to.pp0 loc("model.pipe":4:1-4:9)
   reduce_scatter.stage1.layer1.0 = reduce_scatter bucket stage1.layer1.0 (grad B.stage1.layer1.mb0:1 + B.stage1.layer1.mb1:1, grad B.stage1.layer1.mb0:2 + B.stage1.layer1.mb1:2) over dp on cluster[pp: 1] stream reduce.pp1 loc("model.pipe":4:1-4:9)
   report.mlp.loss.0 = report loss mlp.loss.0 (all_reduce.mlp.loss.0.pp1, all_reduce.mlp.loss.0.pp1:1) on cluster[pp: 1] stream compute loc("model.pipe":5:1-5:9)
-  B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.pp0, F.stage0.layer0.mb1, F.stage0.layer0.mb1:1, recv.B.stage1.mb1.pp0, recv.B.stage1.layer1.mb1.pp0, gather.stage0.layer0.0:1) on cluster[pp: 0] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":14:1-14:9)
+  B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.pp0, F.stage0.layer0.mb1, F.stage0.layer0.mb1:1, recv.B.stage1.layer1.mb1.pp0, gather.stage0.layer0.0:1) on cluster[pp: 0] stream compute after B.stage0.layer0.mb0 loc("sample.pipe":14:1-14:9)
   sum_squares.stage1.layer1.0 = sum_squares bucket stage1.layer1.0 (grad reduce_scatter.stage1.layer1.0) on cluster[pp: 1] stream compute loc("model.pipe":4:1-4:9)
   update.stage1.layer1.0 = update bucket stage1.layer1.0 (grad reduce_scatter.stage1.layer1.0) on cluster[pp: 1] stream compute loc("model.pipe":4:1-4:9)
   all_reduce.norm.dp.pp1 = all_reduce (sum_squares.stage1.layer1.0) over dp on cluster[pp: 1] stream sum.pp1 loc("sample.pipe":3:1-3:9)

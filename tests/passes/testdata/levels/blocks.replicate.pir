@@ -58,18 +58,15 @@ body @stage0.layer0.F(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
 body @stage0.layer0.B(%x: data f64[batch: 2*, dim: 2]<dp: batch> input x,
     %layer.0.contract: saved f64[batch: 2*, hidden: 3]<dp: batch>,
     %layer.0.gelu: saved f64[batch: 2*, hidden: 3]<dp: batch>,
-    %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
-    %d.layer.0.add.contract: data f64[batch: 2*, dim: 2]<dp: batch>,
+    %d.layer.0.add.add: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.0.down: param f64[hidden: 3, dim: 2] param layer.0.down)
     -> (%d.layer.0.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.0.up as layer.0.up,
     %d.layer.0.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.0.down as layer.0.down) {
   %x = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.0.contract = port f64[batch: 2*, hidden: 3]<dp: batch>
   %layer.0.gelu = port f64[batch: 2*, hidden: 3]<dp: batch>
-  %d.sub.mul = port f64[batch: 2*, dim: 2]<dp: batch>
-  %d.layer.0.add.contract = port f64[batch: 2*, dim: 2]<dp: batch>
+  %d.layer.0.add.add = port f64[batch: 2*, dim: 2]<dp: batch>
   %layer.0.down = port f64[hidden: 3, dim: 2]
-  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":2:1-2:9)
   %d.layer.0.gelu.contract = contract(%d.layer.0.add.add, %layer.0.down) {dims: [dim]} : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":2:1-2:9)
   %d.layer.0.down.contract = contract(%layer.0.gelu, %d.layer.0.add.add) {dims: [batch]} : f64[hidden: 3, dim: 2]<dp: +> @BW loc("model.pipe":2:1-2:9)
   %d.layer.0.contract.gelu_grad = gelu_grad(%layer.0.contract, %d.layer.0.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":2:1-2:9)
@@ -95,7 +92,7 @@ body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2]<dp: batch>,
     %d.sub.mul: data f64[batch: 2*, dim: 2]<dp: batch>,
     %layer.1.up: param f64[dim: 2, hidden: 3] param layer.1.up,
     %layer.1.down: param f64[hidden: 3, dim: 2] param layer.1.down)
-    -> (%d.layer.0.add.contract: data f64[batch: 2*, dim: 2]<dp: batch>,
+    -> (%d.layer.0.add.add: data f64[batch: 2*, dim: 2]<dp: batch>,
     %d.layer.1.up.contract: grad f64[dim: 2, hidden: 3]<dp: +> param layer.1.up as layer.1.up,
     %d.layer.1.down.contract: grad f64[hidden: 3, dim: 2]<dp: +> param layer.1.down as layer.1.down) {
   %layer.0.add = port f64[batch: 2*, dim: 2]<dp: batch>
@@ -109,6 +106,7 @@ body @stage1.layer1.B(%layer.0.add: saved f64[batch: 2*, dim: 2]<dp: batch>,
   %d.layer.1.contract.gelu_grad = gelu_grad(%layer.1.contract, %d.layer.1.gelu.contract) : f64[batch: 2*, hidden: 3]<dp: batch> @BI loc("model.pipe":4:1-4:9)
   %d.layer.0.add.contract = contract(%d.layer.1.contract.gelu_grad, %layer.1.up) {dims: [hidden]} : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":4:1-4:9)
   %d.layer.1.up.contract = contract(%layer.0.add, %d.layer.1.contract.gelu_grad) {dims: [batch]} : f64[dim: 2, hidden: 3]<dp: +> @BW loc("model.pipe":4:1-4:9)
+  %d.layer.0.add.add = add(%d.sub.mul, %d.layer.0.add.contract) : f64[batch: 2*, dim: 2]<dp: batch> @BI loc("model.pipe":2:1-2:9)
 }
 body @stage1.F(%target: data f64[batch: 2*, dim: 2]<dp: batch> input target,
     %layer.1.add: data f64[batch: 2*, dim: 2]<dp: batch>)
@@ -129,9 +127,9 @@ body @stage1.B(%sub: saved f64[batch: 2*, dim: 2]<dp: batch>)
 }
 graph {
   F.stage0.layer0.mb0 = F stage0.layer0 [mb: 0] @stage0.layer0.F (load.x.mb0.pp0, param update.stage0.layer0.0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
-  B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.pp0, F.stage0.layer0.mb0, F.stage0.layer0.mb0:1, B.stage1.mb0, B.stage1.layer1.mb0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  B.stage0.layer0.mb0 = B stage0.layer0 [mb: 0] @stage0.layer0.B (load.x.mb0.pp0, F.stage0.layer0.mb0, F.stage0.layer0.mb0:1, B.stage1.layer1.mb0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   F.stage0.layer0.mb1 = F stage0.layer0 [mb: 1] @stage0.layer0.F (load.x.mb1.pp0, param update.stage0.layer0.0, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
-  B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.pp0, F.stage0.layer0.mb1, F.stage0.layer0.mb1:1, B.stage1.mb1, B.stage1.layer1.mb1, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
+  B.stage0.layer0.mb1 = B stage0.layer0 [mb: 1] @stage0.layer0.B (load.x.mb1.pp0, F.stage0.layer0.mb1, F.stage0.layer0.mb1:1, B.stage1.layer1.mb1, param update.stage0.layer0.0:1) on cluster[pp: 0] loc("model.pipe":2:1-2:9)
   F.stage1.layer1.mb0 = F stage1.layer1 [mb: 0] @stage1.layer1.F (F.stage0.layer0.mb0:2, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
   B.stage1.layer1.mb0 = B stage1.layer1 [mb: 0] @stage1.layer1.B (F.stage0.layer0.mb0:2, F.stage1.layer1.mb0, F.stage1.layer1.mb0:1, B.stage1.mb0, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
   F.stage1.layer1.mb1 = F stage1.layer1 [mb: 1] @stage1.layer1.F (F.stage0.layer0.mb1:2, param update.stage1.layer1.0, param update.stage1.layer1.0:1) on cluster[pp: 1] loc("model.pipe":4:1-4:9)
