@@ -56,11 +56,13 @@ ReadResult MemoryFileSystem::read(std::string_view path, std::uint64_t limit) co
 std::optional<FileId> open(std::string_view path, SourceRange named_at, const FileSystem& file_system, SourceTable& files,
                            DiagnosticSink& sink) {
   if (std::optional<FileId> known = files.find(path); known && files.has_text(*known)) return known;
-  ReadResult read = file_system.read(path, kMaxFileSize);
+  const bool is_dag = path.ends_with(".pir");
+  const std::uint64_t most = is_dag ? kMaxDagSize : kMaxFileSize;
+  ReadResult read = file_system.read(path, most);
   if (read.text) return files.add(std::string(path), std::move(*read.text));
   if (read.too_large > 0) {
-    sink.report(Code::file_too_large, named_at, "`{}` has more than {} MiB", path, kMaxFileSize >> 20)
-        .hint("a program is a text of a few hundred lines; is this its data?");
+    auto&& builder = sink.report(Code::file_too_large, named_at, "`{}` has more than {} MiB", path, most >> 20);
+    if (!is_dag) builder.hint("a program is a text of a few hundred lines; is this its data?");
   } else {
     auto&& builder = sink.report(Code::unreadable_file, named_at, "cannot read `{}`: {}", path, read.error);
     if (named_at.valid()) builder.hint("`use a.b` reads `a/b.pipe` beside this file; names of the standard library begin with `std`");

@@ -57,8 +57,8 @@ class MemoryFileSystem : public FileSystem {
   std::map<std::string, std::string, std::less<>> files_;
 };
 
-/// The largest source file in bytes; offsets have 32 bits, and programs are far smaller.
-constexpr std::uint64_t kMaxFileSize = 16u << 20;
+/// The largest source file in bytes; programs are far smaller. Texts of DAGs have a line per operation and device, and offsets 32 bits.
+constexpr std::uint64_t kMaxFileSize = 16u << 20, kMaxDagSize = std::uint64_t{2} << 30;
 
 /// The file of that path, read when `files` does not have it yet. `named_at` is where the path was written (invalid:
 /// command line). Reports P1001 and P1003.

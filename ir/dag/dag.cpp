@@ -129,7 +129,7 @@ std::int64_t Dag::samples_divisor(const Node& node) const {
 }
 
 std::size_t Dag::trained_buckets() const {
-  return static_cast<std::size_t>(std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return frozen(bucket); }) - buckets.begin());
+  return static_cast<std::size_t>(std::partition_point(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return !frozen(bucket); }) - buckets.begin());
 }
 
 AxisMask Dag::reduced_over(const Bucket& bucket) const { return mask_of(context->layouts[bucket.made], AxisShare::partial(), mesh); }

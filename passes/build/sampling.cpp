@@ -49,10 +49,10 @@ bool samples_are_independent(const Dag& dag, const Chunk& chunk, std::string_vie
   for (const tensor::Node& node : body.graph.nodes()) {
     types.clear();
     for (const tensor::ValueId operand : body.graph.operands(node)) types.push_back(body.graph.type(operand));
-    const bool is_loss = std::any_of(body.outputs.begin(), body.outputs.end(), [&](const BodyPort& port) {
+    const auto is_loss = [&] { return std::any_of(body.outputs.begin(), body.outputs.end(), [&](const BodyPort& port) {
       return port.kind == PortKind::loss_sum && port.value == body.graph.result(node);
-    });
-    const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (!is_loss && tensor::sums_samples(node.op, types, node.attrs));
+    }); };
+    const bool coupled = !tensor::is_samplewise(node.op, types, node.attrs) || (tensor::sums_samples(node.op, types, node.attrs) && !is_loss());
     if (!coupled) continue;
     sink.report(Code::coupled_operation, loc, "`{}` cannot be {}: in its operation {} the samples of the batch depend on each other",
                 region_text(dag, chunk), how, tensor::in_words(node.op))

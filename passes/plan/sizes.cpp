@@ -39,6 +39,15 @@ void measure_ports(const Dag& dag, Sizes& sizes) {
           measure(input.source.node, input.source.index);
         }
       }
+    } else if (gathers_members(node.kind)) {  // member by member, each member's inputs in order: to ask per output would look for its member each time
+      for (const NodeId member : dag.comms[node.comm.index()].members) {
+        std::uint32_t next = 0;
+        for (const Input& input : dag.inputs_of(dag.node(member))) {
+          if (input.port < next) continue;  // the terms of one input are of one type
+          next = input.port + 1;
+          measure(input.source.node, input.source.index);
+        }
+      }
     } else {
       for (std::uint32_t port = 0; port < node.num_outputs; ++port) measure(NodeId::at(i), port);
     }

@@ -26,10 +26,12 @@ TEST(Source, WhatCannotBeReadIsReportedWhereItWasNamed) {
   source::MemoryFileSystem memory;
   memory.add("large.pipe", std::string(source::kMaxFileSize + 1, ' '));
   memory.add("largest.pipe", std::string(source::kMaxFileSize, ' '));
+  memory.add("large.pir", std::string(source::kMaxFileSize + 1, ' '));  // a DAG is larger than its program
   FileId main = table.files().add("main.pipe", "use missing");
   EXPECT_FALSE(source::open("missing.pipe", {main, 4, 11}, memory, table.files(), sink).has_value());
   EXPECT_FALSE(source::open("large.pipe", {}, memory, table.files(), sink).has_value());
   EXPECT_TRUE(source::open("largest.pipe", {}, memory, table.files(), sink).has_value());
+  EXPECT_TRUE(source::open("large.pir", {}, memory, table.files(), sink).has_value());
   std::vector<Diagnostic> list = sink.sorted();
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].code, Code::file_too_large);
