@@ -110,6 +110,8 @@ class ThisMachine final : public CudaMachine {
 std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* group) {
   auto device = std::make_unique<CudaDevice>();
   device->group = group;
+  const Arguments& arguments = session.arguments();
+  device->asked = arguments.reference ? "--reference" : !arguments.trace.empty() || !arguments.profile.empty() ? "--trace or --profile" : "neither --reference nor --trace nor --profile";
   device->machine = session.console().cuda;
   if (device->machine == nullptr) {
     device->own = std::make_unique<ThisMachine>(session.console().environment);
@@ -136,28 +138,29 @@ std::unique_ptr<CudaDevice> open_cuda(Session& session, runtime::ProcessGroup* g
 namespace {
 
 /// What has to be the same in all processes, each with a name for who reads that it is not.
-std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job) {
+std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, const std::string& asked) {
   std::string programs, held_out;
   for (std::uint32_t r = 0; r < job.num_ranks; ++r) {
     programs += std::string(job.ranks[r].program->hash) + "\n";
     if (job.ranks[r].evaluation != nullptr) held_out += std::string(job.ranks[r].evaluation->hash) + "\n";
   }
   const auto short_digest = [](const std::string& text) { return text.empty() ? "none" : backend::digest(text).substr(0, 12); };
-  return {{"programs", short_digest(programs)},
+  return {{"options", asked},
+          {"programs", short_digest(programs)},
           {"programs for held-out data", short_digest(held_out)},
           {"first step", std::to_string(job.first_step)},
           {"steps", std::to_string(job.steps)},
           {"seed", std::to_string(job.seed)}};
 }
 
-}  // namespace
-
-std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
+/// The same without a word to the other processes.
+std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
   if (!device.driver && !(device.driver = device.machine->open(device.gpu(), failure))) return nullptr;
+  if (device.group != nullptr && !device.nccl && !(device.nccl = device.machine->open_nccl(failure))) return nullptr;
   runtime::cuda::GpuProcesses processes;
   std::size_t first = 0;
   if (device.group != nullptr) {
-    if (auto differs = device.group->agree(facts_of(job.tables()))) {
+    if (auto differs = device.group->agree(facts_of(job.tables(), device.asked))) {
       failure = std::move(*differs);
       return nullptr;
     }
@@ -172,7 +175,13 @@ std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const 
     programs.training.push_back(job.enqueue(rank, false));
     if (job.evaluation() != nullptr) programs.evaluation.push_back(job.enqueue(rank, true));
   }
-  auto made = runtime::cuda::create_cuda_executor(tables, programs, std::move(device.driver), options, failure, std::move(processes));
+  return runtime::cuda::create_cuda_executor(tables, programs, std::move(device.driver), options, failure, std::move(processes));
+}
+
+}  // namespace
+
+std::unique_ptr<runtime::Executor> make_cuda_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
+  auto made = make_own_executor(device, job, tables, options, failure);
   // Whoever waits for this one learns why it does not come.
   if (!made && device.group != nullptr && !(options.stopped && options.stopped())) device.group->fail(failure);
   return made;

@@ -32,8 +32,9 @@ struct CudaDevice {
   CudaMachine* machine = nullptr;
   std::unique_ptr<runtime::cuda::Driver> driver;  // until an executor has it; the next one opens another
   std::string name;
+  std::string asked = {};                         // what the command line asks of all processes together
   runtime::ProcessGroup* group = nullptr;         // null: all ranks run on this GPU
-  std::unique_ptr<runtime::cuda::Nccl> nccl;      // with a group, until an executor has it
+  std::unique_ptr<runtime::cuda::Nccl> nccl;      // with a group, until an executor has it; the next one opens it again
 
   /// On its machine.
   std::uint32_t gpu() const { return group != nullptr ? group->launch().local_rank : 0; }

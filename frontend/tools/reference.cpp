@@ -60,7 +60,8 @@ struct Comparison {
   int steps = 0;
   Differences differences = {};
   bool parameters = true;  // were compared
-  bool whole() const { return steps == kReferenceSteps; }
+  bool began = false;      // its steps: of several processes all know how it ended
+  bool whole() const { return steps == kReferenceSteps && ended != runtime::Ended::failed; }
 };
 
 /// What came out of a step.
@@ -68,6 +69,19 @@ struct StepLosses {
   double loss = 0;
   std::vector<std::vector<double>> sums;
 };
+
+/// Of several processes the first compares and tells; the others run their ranks of what it compares.
+bool compares(const CudaDevice* cuda) { return cuda == nullptr || cuda->rank() == 0; }
+
+/// Whether the next step begins: of several processes all begin it together, so that nobody waits on its device while the first one runs the other side; and one that was interrupted, or has failed,
+/// stops all.
+runtime::Ended goes_on(Session& session, LocId train, CudaDevice* cuda, const runtime::Interrupt& interrupt) {
+  if (cuda == nullptr || cuda->group == nullptr) return interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::finished;
+  const std::optional<bool> stops = cuda->group->any(interrupt.requested());
+  if (stops) return *stops ? runtime::Ended::stopped : runtime::Ended::finished;
+  report_failure(session, *cuda->group->failure(), train);
+  return runtime::Ended::failed;
+}
 
 /// One step of an executor.
 runtime::Ended run_step(Session& session, TrainJob& train, StepLosses& losses) {
@@ -97,30 +111,38 @@ void freeze_alike(const Session::Subject& program, Session::Subject& single) {
 /// The job of one side was not made: it was stopped, or there is a diagnostic.
 Comparison without_job(const runtime::Interrupt& interrupt) { return {.ended = interrupt.requested() ? runtime::Ended::stopped : runtime::Ended::failed}; }
 
-/// Both step by step: losses, gradients and, where they are asked for, parameters.
-Comparison side_by_side(Session& session, TrainJob& a, TrainJob& b, bool parameters, const runtime::Interrupt& interrupt) {
+/// Gradients and, where they are asked for, parameters after a step. Without `b` those of `a` are read for the process that compares.
+void compare_parameters(TrainJob& a, TrainJob* b, int step, Comparison& to) {
+  for (const std::string& name : a.executor->parameter_names()) {
+    for (const runtime::Part part : {runtime::Part::gradient, runtime::Part::values}) {
+      if (part == runtime::Part::values && !to.parameters) continue;
+      const auto of_a = a.executor->read_parameter(name, part);
+      if (b == nullptr) continue;
+      const auto of_b = b->executor->read_parameter(name, part);
+      if (part == runtime::Part::gradient && !of_a && !of_b) continue;  // it is frozen
+      const double difference = of_a && of_b ? relative(of_a->values, of_b->values) : std::numeric_limits<double>::infinity();
+      (part == runtime::Part::gradient ? to.differences.gradient : to.differences.parameter).take(difference, name, step);
+    }
+  }
+}
+
+/// Both step by step: losses, gradients and, where they are asked for, parameters. `b`: null where another process compares.
+Comparison side_by_side(Session& session, TrainJob& a, TrainJob* b, bool parameters, const runtime::Interrupt& interrupt, CudaDevice* cuda) {
   const runtime::EndsRun ends(interrupt, *a.executor);
   Comparison comparison;
   comparison.parameters = parameters;
+  comparison.began = true;
+  const LocId train = a.training.settings.loc;
   for (int& step = comparison.steps; step < kReferenceSteps; ++step) {
     StepLosses loss_a, loss_b;
-    comparison.ended = run_step(session, a, loss_a);
-    if (comparison.ended == runtime::Ended::finished) comparison.ended = run_step(session, b, loss_b);
+    comparison.ended = goes_on(session, train, cuda, interrupt);
+    if (comparison.ended == runtime::Ended::finished) comparison.ended = run_step(session, a, loss_a);
+    if (comparison.ended == runtime::Ended::finished && b != nullptr) comparison.ended = run_step(session, *b, loss_b);
     if (comparison.ended != runtime::Ended::finished) return comparison;
-    Differences& differences = comparison.differences;
-    differences.loss.take(std::fabs(loss_a.loss - loss_b.loss) / std::max(std::fabs(loss_b.loss), 1.0), "loss", step);
-    for (const std::string& name : a.executor->parameter_names()) {
-      for (const runtime::Part part : {runtime::Part::gradient, runtime::Part::values}) {
-        if (part == runtime::Part::values && !parameters) continue;
-        const auto of_a = a.executor->read_parameter(name, part);
-        const auto of_b = b.executor->read_parameter(name, part);
-        if (part == runtime::Part::gradient && !of_a && !of_b) continue;  // it is frozen
-        const double difference = of_a && of_b ? relative(of_a->values, of_b->values) : std::numeric_limits<double>::infinity();
-        (part == runtime::Part::gradient ? differences.gradient : differences.parameter).take(difference, name, step);
-      }
-    }
+    comparison.differences.loss.take(std::fabs(loss_a.loss - loss_b.loss) / std::max(std::fabs(loss_b.loss), 1.0), "loss", step);
+    compare_parameters(a, b, step, comparison);
   }
-  if (interrupt.requested()) comparison.ended = runtime::Ended::stopped;  // in the last step: the next comparison shall not begin
+  comparison.ended = goes_on(session, train, cuda, interrupt);  // after the last step: the next comparison may not begin
   return comparison;
 }
 
@@ -136,8 +158,8 @@ Comparison against_unsplit(Session& session, const Session::Subject& subject, te
   use_one_device(session, *single);
   const auto a = make_train_job(session, *program, false, options, session.arguments().out_folder, &interrupt, cuda);
   freeze_alike(*program, *single);
-  const auto b = a ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
-  return b ? side_by_side(session, *a, *b, dtype == tensor::DType::f64, interrupt) : without_job(interrupt);
+  const auto b = a && compares(cuda) ? make_train_job(session, *single, false, options, {}, &interrupt) : nullptr;
+  return a && (b || !compares(cuda)) ? side_by_side(session, *a, b.get(), dtype == tensor::DType::f64, interrupt, cuda) : without_job(interrupt);
 }
 
 /// The same program on a GPU and on the CPU, in its own element type.
@@ -145,8 +167,8 @@ Comparison against_cpu(Session& session, Session::Subject& subject, const runtim
   auto same = session.relower(subject, subject.lowered.strategy.settings.dtype);
   if (!same) return {};
   const auto a = make_train_job(session, subject, false, options, session.arguments().out_folder, &interrupt, &cuda);
-  const auto b = a ? make_train_job(session, *same, false, options, {}, &interrupt) : nullptr;
-  return b ? side_by_side(session, *a, *b, parameters, interrupt) : without_job(interrupt);
+  const auto b = a && compares(&cuda) ? make_train_job(session, *same, false, options, {}, &interrupt) : nullptr;
+  return a && (b || !compares(&cuda)) ? side_by_side(session, *a, b.get(), parameters, interrupt, &cuda) : without_job(interrupt);
 }
 
 Comparison against_sequential(Session& session, Session::Subject& subject, const runtime::Options& options, const runtime::Interrupt& interrupt) {
@@ -237,6 +259,7 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
   bool within = true;
   llvm::json::Array comparisons;
   const auto tell = [&](const Comparison& comparison, const char* against, const std::string& type, const std::string& title, double bound) {
+    if (!compares(cuda)) return;
     if (comparison.whole()) {
       within = print(session, title, comparison, bound) && within;
       comparisons.push_back(json_of(against, type, comparison, bound));
@@ -261,7 +284,8 @@ int compare_with_one_device(Session& session, Session::Subject& subject, const r
   }
   if (!within) session.sink().report(Code::reference_differs, subject.lowered.strategy.settings.loc, "the program does not compute what the one-device step computes");
   const bool interrupted = last.ended == runtime::Ended::stopped;
-  if (session.arguments().format == "json" && !session.sink().has_errors()) {
+  if (cuda != nullptr && cuda->group != nullptr && last.began && last.ended != runtime::Ended::failed) cuda->group->leave();
+  if (compares(cuda) && session.arguments().format == "json" && !session.sink().has_errors()) {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(
         llvm::json::Object{{"schema", 1}, {"train", subject.name}, {"reference", std::move(comparisons)}, {"interrupted", interrupted}});

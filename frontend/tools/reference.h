@@ -11,6 +11,7 @@ namespace piper::tools {
 /// the larger of its norm and 1; then three steps in the train's own type against the one-device run with the same microbatches and order of additions,
 /// bit-equal. On a GPU the second comparison is with the same program on the CPU, whose products and attention add in another order: loss and gradients within kReferenceBoundF32 in f32
 /// and kReferenceBoundNarrow in bf16, all within kReferenceBound in f64. Prints the largest differences; gives the exit code, 1 beyond a bound. Ctrl-C ends it between two steps or before them, as it ends a run.
+/// Of several processes all call it; the first one runs the other side, compares and prints.
 int compare_with_one_device(Session& session, Session::Subject& subject, const runtime::Options& options, CudaDevice* cuda);
 
 inline constexpr double kReferenceBound = 1e-10, kReferenceBoundF32 = 1e-3;

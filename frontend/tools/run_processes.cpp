@@ -6,17 +6,6 @@
 
 namespace piper::tools {
 
-namespace {
-
-/// Options of the command line that look at all ranks at once.
-const char* needs_one_process(const Arguments& arguments) {
-  if (arguments.reference) return "--reference";
-  if (!arguments.trace.empty()) return "--trace";
-  return arguments.profile.empty() ? nullptr : "--profile";
-}
-
-}  // namespace
-
 void report_lone_processes(Session& session) {
   const runtime::LaunchRead read = runtime::read_launch(session.console().environment);
   if (!read.failure && (!read.launch || read.launch->world == 1)) return;
@@ -41,12 +30,6 @@ RunProcesses meet_processes(Session& session, const Session::Subject& subject, c
         .report(Code::bad_launch, mesh.loc, "{} {} {}, but the mesh has {}", read.launch->by, read.launch->by.find(' ') == std::string::npos ? "starts" : "say that there are",
                 counted(read.launch->world, "process", "processes"), counted(devices, "device"))
         .hint("start {}, one for each; without `RANK` and `WORLD_SIZE` one process runs all ranks on one GPU", counted(devices, "process", "processes"));
-    return {.failed = true};
-  }
-  if (const char* option = needs_one_process(session.arguments())) {
-    session.sink()
-        .report(Code::bad_launch, mesh.loc, "`{}` looks at all ranks, and this process runs one of {}", option, devices)
-        .hint("unset `RANK` and `WORLD_SIZE`: then one process runs all of them on one GPU");
     return {.failed = true};
   }
   runtime::Failure failure;

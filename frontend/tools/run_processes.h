@@ -15,7 +15,7 @@ struct RunProcesses {
   std::unique_ptr<runtime::ProcessGroup> group = {};    // null: this process has all ranks
 };
 
-/// Meets the others, where the environment speaks of any; refuses what does not fit the program and the command line.
+/// Meets the others, where the environment speaks of any; refuses what does not fit the program.
 RunProcesses meet_processes(Session& session, const Session::Subject& subject, const runtime::Options& options);
 
 /// Warns where the environment speaks of several processes, which without `--device cuda` know nothing of each other.

@@ -226,7 +226,7 @@ int run_train(Console& console, const Arguments& arguments) {
   }
   // Told before minutes of training, not after them.
   for (const std::string& path : {arguments.trace, arguments.profile}) {
-    if (!path.empty() && !session.write_file(path, "")) return session.finish();
+    if (!path.empty() && (cuda == nullptr || cuda->rank() == 0) && !session.write_file(path, "")) return session.finish();
   }
   return arguments.reference ? compare_with_one_device(session, *subject, *options, cuda.get()) : run_steps(session, *subject, *options, cuda.get());
 }

@@ -6,6 +6,7 @@
 #include <new>
 #include <thread>
 
+#include "runtime/cuda/align_times.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/loopback.h"
 #include "runtime/cuda/nccl_exchange.h"
@@ -53,7 +54,10 @@ std::vector<Piece> in_one_order(const Gpu& gpu, Phase phase) {
 struct Others {
   ProcessGroup& group;
   StepNumbers numbers;
-  std::uint64_t steps_before = 0;  // of all runs before
+  const PiperJob& whole;                      // the ranks of all processes
+  std::uint64_t steps_before = 0;             // of all runs before
+  std::vector<RecordedRank> recorded = {};    // on rank 0: of all
+  std::uint32_t rank() const { return group.launch().rank; }
 };
 
 /// One call of run: enqueues steps and takes in those that have ended.
@@ -67,6 +71,8 @@ class CudaRun {
   }
 
   std::uint64_t ended() const { return ended_; }
+  /// The last step that was asked for has run, between timers.
+  bool has_recorded() const { return records_ && ended_ == steps_ && steps_ > 0; }
 
   void run() {
     begin();
@@ -80,8 +86,8 @@ class CudaRun {
     if (!good() && others_ != nullptr) others_->group.fail(*gpu_.failure);
     finish();
     while (good() && told_ < ended_) tell(true);
+    if (good() && has_recorded()) gpu_.times.read();
     if (!good() && others_ != nullptr) others_->group.fail(*gpu_.failure);
-    if (good() && records_ && ended_ == steps_ && steps_ > 0) gpu_.times.read();
   }
 
  private:
@@ -299,7 +305,7 @@ class CudaExecutor final : public Executor {
   std::optional<Failure> open(const GpuPrograms& programs, const ExecutorOptions& options, GpuProcesses processes) {
     Failure failure;
     if (processes.group != nullptr) {
-      others_.emplace(Others{*processes.group, StepNumbers(gpu_.job, *processes.group)});
+      others_.emplace(Others{*processes.group, StepNumbers(gpu_.job, *processes.group), *processes.whole});
       gpu_.exchange = std::make_unique<NcclExchange>(gpu_, *processes.group, std::move(processes.nccl), *processes.whole);
     } else {
       gpu_.exchange = std::make_unique<Loopback>(gpu_);
@@ -335,6 +341,7 @@ class CudaExecutor final : public Executor {
       run.run();
       result.steps = run.ended();
       if (others_) others_->steps_before += result.steps;
+      if (others_ && !gpu_.failure && run.has_recorded()) collect_recorded();
     } catch (const std::bad_alloc&) {
       gpu_.failure = Failure{.code = kOutOfMemory, .message = "no memory for the tables of the run"};
     }
@@ -352,14 +359,11 @@ class CudaExecutor final : public Executor {
   std::uint64_t next_step() const override { return next_step_; }
   std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const override {
     std::vector<unsigned char> bytes;
-    return collect_parameter(job_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
-      if (on_host) return gpu_.ranks[rank]->host + offset;
-      bytes.resize(count);
-      return gpu_.download(*gpu_.ranks[rank], bytes.data(), gpu_.ranks[rank]->arena + offset, count) ? bytes.data() : nullptr;
-    });
+    if (others_) return read_with_others(name, part, bytes);
+    return collect_parameter(all_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t count) { return read_own(rank, on_host, offset, count, bytes); });
   }
-  std::vector<std::string> parameter_names() const override { return counted_parameters(job_ranks()); }
-  std::vector<RecordedRank> recorded() const override { return gpu_.times.recorded(); }
+  std::vector<std::string> parameter_names() const override { return counted_parameters(all_ranks()); }
+  std::vector<RecordedRank> recorded() const override { return others_ ? others_->recorded : gpu_.times.recorded(); }
   std::vector<Failure> warnings() const override { return gpu_.warnings; }
   std::vector<std::uint64_t> arena_bytes() const override {
     std::vector<std::uint64_t> list;
@@ -374,7 +378,66 @@ class CudaExecutor final : public Executor {
   bool skip_destructors() const override { return gpu_.failure && gpu_.failure->code == kStalled; }
 
  private:
-  std::span<const PiperJobRank> job_ranks() const { return {gpu_.job.ranks, gpu_.job.num_ranks}; }
+  /// Those of other processes, too.
+  std::span<const PiperJobRank> all_ranks() const {
+    const PiperJob& job = others_ ? others_->whole : gpu_.job;
+    return {job.ranks, job.num_ranks};
+  }
+
+  /// Of a local rank; null after a failure.
+  const unsigned char* read_own(std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t count, std::vector<unsigned char>& bytes) const {
+    if (on_host) return gpu_.ranks[rank]->host + offset;
+    bytes.resize(count);
+    return gpu_.download(*gpu_.ranks[rank], bytes.data(), gpu_.ranks[rank]->arena + offset, count) ? bytes.data() : nullptr;
+  }
+
+  /// All processes go through the same pieces in the same order: who has one sends it, rank 0 takes it, and to the others it is nothing.
+  std::optional<ParameterValues> read_with_others(std::string_view name, Part part, std::vector<unsigned char>& bytes) const {
+    ProcessGroup& group = others_->group;
+    auto values = collect_parameter(all_ranks(), name, part, [&](std::size_t rank, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
+      bytes.assign(count, 0);
+      if (rank == others_->rank()) {
+        const unsigned char* const own = read_own(0, on_host, offset, count, bytes);
+        if (own == nullptr) group.fail(*gpu_.failure);
+        if (own != nullptr && rank != 0) group.send_bytes({reinterpret_cast<const char*>(own), count});
+        return own;
+      }
+      if (others_->rank() != 0) return bytes.data();
+      const auto told = group.receive_bytes(static_cast<std::uint32_t>(rank));
+      if (!told || told->size() != count) return nullptr;
+      std::memcpy(bytes.data(), told->data(), count);
+      return bytes.data();
+    });
+    return others_->rank() == 0 ? std::move(values) : std::nullopt;
+  }
+
+  /// Brings what each process has recorded to rank 0, and its times to one start.
+  void collect_recorded() {
+    const std::vector<RecordedRank>& own = gpu_.times.recorded();
+    const std::vector<RecordedAction>& actions = own.front().actions;
+    if (others_->rank() != 0) {
+      others_->group.send_bytes({reinterpret_cast<const char*>(actions.data()), actions.size() * sizeof(RecordedAction)});
+      return;
+    }
+    std::vector<RecordedRank> all = own;
+    for (const PiperJobRank& rank : all_ranks().subspan(1)) {
+      const auto told = others_->group.receive_bytes(rank.rank);
+      if (!told) {
+        gpu_.failure = failure_of_others(gpu_, *others_->group.failure());
+        return;
+      }
+      RecordedRank& made = all.emplace_back(RecordedRank{rank.rank, std::vector<RecordedAction>(told->size() / sizeof(RecordedAction))});
+      std::memcpy(made.actions.data(), told->data(), made.actions.size() * sizeof(RecordedAction));
+    }
+    Meetings meetings;
+    if (auto failure = find_meetings(all_ranks(), Phase::training, meetings)) {
+      gpu_.failure = std::move(*failure);
+      return;
+    }
+    align_times(meetings, all);
+    others_->recorded = std::move(all);
+  }
+
   std::uint64_t touched(GpuRank& rank) const {
     std::vector<unsigned char> bytes(rank.arena_bytes);
     if (!gpu_.download(rank, bytes.data(), rank.arena, bytes.size())) return 0;

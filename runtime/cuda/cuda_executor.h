@@ -24,7 +24,8 @@ struct GpuPrograms {
   std::vector<const PiperEnqueue*> training, evaluation;
 };
 
-/// The processes of which this is one: the job has its rank alone, `whole` those of all. On rank 0 the numbers of a step are those of all ranks; elsewhere those that are not known are no numbers.
+/// The processes of which this is one: the job has its rank alone, `whole` those of all. On rank 0 the numbers of a step are those of all ranks; elsewhere those that are not known are no numbers. What was
+/// recorded and parameters are read on rank 0 alone, for which all processes read the same parameters in the same order.
 struct GpuProcesses {
   ProcessGroup* group = nullptr;       // null: the job has all ranks
   std::unique_ptr<Nccl> nccl = {};

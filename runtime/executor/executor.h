@@ -127,7 +127,7 @@ class Executor {
   /// Training steps that ended, the job's first step included.
   virtual std::uint64_t next_step() const = 0;
 
-  /// A tensor of a parameter, from its counted home; nothing when no local rank has it (or no such slot).
+  /// A tensor of a parameter, from its counted home; nothing when no rank has it (or no such slot), or it cannot be read.
   virtual std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const = 0;
   /// Names of all parameters with a counted home here, sorted.
   virtual std::vector<std::string> parameter_names() const = 0;

@@ -22,7 +22,7 @@ enum class FrameKind : std::uint8_t {
   fail,     // its failure
   stop,     // it would like to end
   begun,    // the answer to hold: how many steps it has begun
-  report,   // a step's numbers, for rank 0
+  report,   // a step's numbers, or a piece of bytes, for rank 0
   bye,      // it has run all; how many steps it had begun
   // to a process
   heard,    // the answer to hello: who rank 0 is

@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kLook(100);
 constexpr std::chrono::seconds kCauseWithin(2);   // after what may follow from another's failure
 constexpr std::chrono::seconds kHeardWithin(12);  // longer than those at the meeting place wait for a hello
 constexpr std::chrono::seconds kAfter(5);         // the one who says who is missing is the first to give up
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;      // of what is larger than a frame may be
+constexpr std::uint64_t kPieces = std::uint64_t{1} << 63;      // numbers of reports from here on are those of pieces
 
 Clock::duration span(double seconds) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)); }
 
@@ -48,6 +50,9 @@ struct ProcessGroup::Parts {
   std::string first_process;            // who rank 0 is
   std::map<std::string, std::string> values;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> reports;
+  std::map<std::uint32_t, std::uint64_t> received;  // pieces, by rank
+  std::uint64_t sent = 0;                           // pieces
+  std::uint64_t agreements = 0, questions = 0;
   bool heard = false, all_here = false, ends = false, left = false, holds = false, asked_to_stop = false;
   std::uint64_t begun = 0;
   std::optional<std::uint64_t> stop_at;
@@ -62,6 +67,9 @@ struct ProcessGroup::Parts {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(wakes, &one, sizeof one);  // it looks by itself, too
   }
+
+  /// A key as it goes over the wire.
+  std::string whole_key(const std::string& key) const { return std::to_string(agreements) + "." + key; }
 
   void keep_failure(Failure failure) {
     if (!failed) failed = std::move(failure);
@@ -247,33 +255,47 @@ ProcessGroup::~ProcessGroup() {
 
 const Launch& ProcessGroup::launch() const { return parts_->launch; }
 
-void ProcessGroup::set(const std::string& key, const std::string& value) { parts_->send(FrameKind::set, Body().add(key).add(value).bytes()); }
+void ProcessGroup::set(const std::string& key, const std::string& value) {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->send_locked(FrameKind::set, Body().add(parts_->whole_key(key)).add(value).bytes());
+}
 
 std::optional<std::string> ProcessGroup::get(const std::string& key) {
   Parts& parts = *parts_;
   std::unique_lock lock(parts.mutex);
-  if (!parts.values.contains(key)) parts.send_locked(FrameKind::get, Body().add(key).bytes());
-  parts.wait_until(lock, Clock::time_point::max(), {}, [&] { return parts.values.contains(key); });
+  const std::string whole = parts.whole_key(key);
+  if (!parts.values.contains(whole)) parts.send_locked(FrameKind::get, Body().add(whole).bytes());
+  parts.wait_until(lock, Clock::time_point::max(), {}, [&] { return parts.values.contains(whole); });
   if (parts.failed) return std::nullopt;
-  return parts.values[key];
+  return parts.values[whole];
 }
 
-bool ProcessGroup::all_say(const std::string& word) {
+std::optional<bool> ProcessGroup::any(bool says) {
   const Launch& launch = parts_->launch;
-  set(word + "." + std::to_string(launch.rank), "");
-  if (launch.rank == 0) {
+  const std::string word = "any." + std::to_string(parts_->questions++), own = says ? "yes" : "no";
+  if (launch.rank != 0) {
+    set(word + "." + std::to_string(launch.rank), own);
+  } else {
+    bool found = says;
     for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
-      if (!get(word + "." + std::to_string(rank))) return false;
+      const auto said = get(word + "." + std::to_string(rank));
+      if (!said) return std::nullopt;
+      found |= *said == "yes";
     }
-    set(word, "");
+    set(word, found ? "yes" : "no");
   }
-  return get(word).has_value();
+  const auto answer = get(word);
+  return answer ? std::optional(*answer == "yes") : std::nullopt;
 }
 
 std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::string, std::string>>& facts) {
   const Launch& launch = parts_->launch;
+  {
+    const std::lock_guard lock(parts_->mutex);
+    ++parts_->agreements;
+  }
   // Who came late would find nobody where the others have ended over a difference already.
-  if (!all_say("here")) return failure();
+  if (!any(false)) return failure();
   for (const auto& [name, value] : facts) {
     const std::string key = "fact." + name;
     if (launch.rank == 0) {
@@ -289,7 +311,7 @@ std::optional<Failure> ProcessGroup::agree(const std::vector<std::pair<std::stri
     fail(differs);
     return differs;
   }
-  return all_say("agreed") ? std::nullopt : failure();
+  return any(false) ? std::nullopt : failure();
 }
 
 std::optional<Failure> ProcessGroup::failure() const {
@@ -334,6 +356,32 @@ std::optional<std::string> ProcessGroup::take_report(std::uint32_t from, std::ui
   const std::lock_guard lock(parts_->mutex);
   auto node = parts_->reports.extract({from, number});
   return node ? std::optional(std::move(node.mapped())) : std::nullopt;
+}
+
+void ProcessGroup::send_bytes(std::string_view bytes) {
+  const std::lock_guard lock(parts_->mutex);
+  do {
+    const std::string_view piece = bytes.substr(0, kPieceBytes);
+    bytes.remove_prefix(piece.size());
+    parts_->send_locked(FrameKind::report, Body().add(kPieces + parts_->sent++).add(Body().add(std::uint64_t{bytes.size()}).add(piece).bytes()).bytes());
+  } while (!bytes.empty());
+}
+
+std::optional<std::string> ProcessGroup::receive_bytes(std::uint32_t from) {
+  std::unique_lock lock(parts_->mutex);
+  std::uint64_t& received = parts_->received[from];
+  std::string bytes;
+  for (std::uint64_t left = 1; left > 0;) {
+    const std::pair key(from, kPieces + received);
+    parts_->wait_until(lock, Clock::time_point::max(), {}, [&] { return parts_->reports.contains(key); });
+    if (parts_->failed) return std::nullopt;
+    const auto node = parts_->reports.extract(key);
+    ++received;
+    BodyReader read(node.mapped());
+    left = read.number();
+    bytes += read.text();
+  }
+  return bytes;
 }
 
 void ProcessGroup::leave() {

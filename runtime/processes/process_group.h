@@ -8,6 +8,7 @@
 //   if (auto differs = group->agree({{"programs", hash}, {"steps", "100"}})) ...;
 //   group->set("id.3", bytes);
 //   auto id = group->get("id.3");                 // nothing: group->failure() says why
+//   group->send_bytes(values);                    // and on rank 0: group->receive_bytes(1)
 //   while (group->begin_step() == ProcessGroup::Begin::yes) ...;
 //   group->leave();                               // all went well
 
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,11 +46,14 @@ class ProcessGroup {
 
   const Launch& launch() const;
 
+  /// Keys are those since the last `agree`: what the jobs of a run tell each other is apart.
   void set(const std::string& key, const std::string& value);
   /// Waits until somebody has set it; nothing when the run has failed.
   std::optional<std::string> get(const std::string& key);
-  /// Compares facts, each with its name, with those of rank 0: kProgramsDiffer, or a failure of the run. Called once by all, which wait for each other.
+  /// Compares facts, each with its name, with those of rank 0: kProgramsDiffer, or a failure of the run. Called by all, which wait for each other.
   std::optional<Failure> agree(const std::vector<std::pair<std::string, std::string>>& facts);
+  /// Whether one of all says so; nothing when the run has failed. Called by all, which wait for each other.
+  std::optional<bool> any(bool says);
 
   /// The first failure of all processes; tells them of one.
   std::optional<Failure> failure() const;
@@ -69,13 +74,15 @@ class ProcessGroup {
   /// Those with that number from one rank, if they have come.
   std::optional<std::string> take_report(std::uint32_t from, std::uint64_t number);
 
+  // ---- any number of bytes, from each process to rank 0, in the order in which they are sent
+  void send_bytes(std::string_view bytes);
+  /// Waits for the next; nothing when the run has failed.
+  std::optional<std::string> receive_bytes(std::uint32_t from);
+
   /// This process has done its part.
   void leave();
 
  private:
-  /// Waits until all have said it; false when the run has failed.
-  bool all_say(const std::string& word);
-
   struct Parts;
   explicit ProcessGroup(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -205,6 +206,11 @@ Status HostDriver::enqueue(Stream handle, HostCall call, std::function<void()> r
   return cuda::kSuccess;
 }
 
+void HostDriver::tick() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  time_ = std::max(time_ + 1, static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
+}
+
 bool HostDriver::step() {
   if (failed_ != cuda::kSuccess) return false;
   std::vector<HostStream*> ready;
@@ -223,12 +229,12 @@ bool HostDriver::step() {
       const HostProgress progress = next.tries();
       if (progress == HostProgress::none) continue;
       if (progress == HostProgress::done) stream.work.pop_front();
-      ++time_;
+      tick();
       return true;
     }
     const Work work = std::move(next);
     stream.work.pop_front();
-    ++time_;
+    tick();
     if (work.run) work.run();
     return true;
   }
@@ -291,7 +297,7 @@ Status HostDriver::elapsed(Event from, Event to, double* seconds) {
   if (const Status refused = refusal("cuEventElapsedTime")) return refused;
   const auto *const first = real<HostEvent>(from), *const last = real<HostEvent>(to);
   if (first->recorded == 0 || last->recorded == 0 || first->completed < first->recorded || last->completed < last->recorded) return kInvalidValue;
-  *seconds = 1e-6 * (static_cast<double>(last->time) - static_cast<double>(first->time));
+  *seconds = 1e-9 * (static_cast<double>(last->time) - static_cast<double>(first->time));
   return cuda::kSuccess;
 }
 

@@ -107,13 +107,14 @@ class HostDriver final : public TestDriver {
   HostProgress run(GraphRun& run);
   /// Runs what stands first on a stream that can; false where none can.
   bool step();
+  void tick();
   std::uint64_t draw();
 
   HostOptions options_;
   std::uint64_t random_;
   std::uint64_t allocated_ = 0;
   std::map<const unsigned char*, std::uint64_t> allocations_;  // of the device: where they begin, and their bytes
-  std::uint64_t time_ = 0;            // microseconds: everything takes one
+  std::uint64_t time_ = 0;            // nanoseconds: everything takes one at least
   Status failed_ = runtime::cuda::kSuccess;  // the device's
   std::map<std::string, std::uint64_t> counts_;  // of calls, by function
   std::vector<std::unique_ptr<unsigned char[]>> memory_;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "frontend/tools/driver.h"
+#include "llvm/Support/JSON.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/forked.h"
 #include "tests/laws/library_cases.h"
@@ -117,6 +118,91 @@ TEST(Nccl, RankZeroPrints) {
   EXPECT_EQ(ended[1].out + ended[1].err, "");
 }
 
+/// What a comparison says below its title.
+std::string differences_of(const std::string& out, const std::string& title) {
+  const std::size_t at = out.find(title);
+  return at == std::string::npos ? "" : out.substr(out.find('\n', at), out.find("\n3 steps", at) - out.find('\n', at));
+}
+
+/// Rank 0 compares losses, gradients and parameters of all processes: between two of them to the last bit what one GPU has.
+TEST(Nccl, RankZeroComparesWithOneDevice) {
+  const std::string text = program(1);
+  const Ended alone = train_alone(text, {"--reference"});
+  ASSERT_EQ(alone.code, 0) << alone.out << alone.err;
+  const std::vector<Ended> ended = train_forked(text, 2, [](std::uint32_t, OfRank& of) { of.words = {"--reference"}; });
+  for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.out << each.err;
+  for (const char* title : {"3 steps in f64 against the unsplit step on one device (bound 1.0e-10", "3 steps in f32 on the host's stand-in for a GPU"}) {
+    EXPECT_EQ(differences_of(ended[0].out, title), differences_of(alone.out, title)) << ended[0].out;
+    EXPECT_NE(differences_of(ended[0].out, title), "") << ended[0].out;
+  }
+  EXPECT_EQ(ended[1].out + ended[1].err, "");
+  // Parameters that lie in shares, in another type than their sums, and on the host; what is kept of them twice.
+  const std::string shared = program(2, "replicate model over dp with bucket: 256, zero: 3, prefetch: 1\n    offload model with what: optimizer");
+  std::string narrow = shared;
+  narrow.insert(narrow.find("    steps:"), "    dtype:    bf16\n");
+  for (const std::string& each : {shared, narrow}) {
+    ASSERT_EQ(train_alone(each, {"--reference"}).code, 0);
+    const auto of_four = train_forked(each, 4, [](std::uint32_t, OfRank& of) { of.words = {"--reference", "--format", "json"}; });
+    for (const Ended& process : of_four) EXPECT_EQ(process.code, 0) << process.out << process.err;
+    EXPECT_NE(of_four[0].out.find("\"against\":\"cpu\""), std::string::npos) << of_four[0].out;
+    EXPECT_EQ(of_four[1].out + of_four[2].out + of_four[3].out, "");
+  }
+}
+
+/// Begin and end of what was measured, by rank and name.
+using Times = std::map<std::pair<std::string, std::string>, std::pair<double, double>>;
+
+Times times_of(const std::string& trace) {
+  auto value = llvm::json::parse(trace);
+  if (!value) {
+    ADD_FAILURE() << llvm::toString(value.takeError());
+    return {};
+  }
+  constexpr std::string_view kMeasured = "tiny, measured: ";
+  std::map<std::int64_t, std::string> ranks;
+  Times times;
+  for (const llvm::json::Value& each : *value->getAsObject()->getArray("traceEvents")) {
+    const llvm::json::Object& event = *each.getAsObject();
+    const std::int64_t process = *event.getInteger("pid");
+    if (*event.getString("name") == "process_name") ranks[process] = event.getObject("args")->getString("name")->str();
+    if (*event.getString("ph") != "X" || !ranks[process].starts_with(kMeasured)) continue;
+    const double begin = *event.getNumber("ts");
+    times[{ranks[process].substr(kMeasured.size()), event.getString("name")->str()}] = {begin, begin + *event.getNumber("dur")};
+  }
+  return times;
+}
+
+/// Of pairs of neighbours: what one receives the other has sent before.
+void expect_in_order(const std::string& trace, const std::vector<std::pair<std::string, std::string>>& neighbours) {
+  Times times = times_of(trace);
+  for (const auto& [first, second] : neighbours) {
+    for (const std::string mb : {"mb0", "mb1"}) {
+      const std::string forward = "F.stage0." + mb + ".pp1", backward = "B.stage1." + mb + ".pp0";
+      for (const auto& [from, to, message] : {std::tuple{first, second, forward}, {second, first, backward}}) {
+        const auto sent = times.find({from, "send." + message}), received = times.find({to, "recv." + message});
+        ASSERT_TRUE(sent != times.end() && received != times.end()) << message;
+        EXPECT_LE(sent->second.first, received->second.second + 1) << message;  // microseconds
+      }
+    }
+  }
+}
+
+TEST(Nccl, RankZeroWritesTheLastStepOfAll) {
+  const TemporaryFolder folder;
+  const std::string text = program(2, "replicate model over dp"), trace = (folder.path() / "trace.json").string(), costs = (folder.path() / "costs.json").string();
+  ASSERT_EQ(train_alone(text).code, 0);
+  const auto ended = train_forked(text, 4, [&](std::uint32_t rank, OfRank& of) {
+    of.words = {"--trace", rank == 0 ? trace : "/nowhere/trace.json", "--profile", rank == 0 ? costs : "/nowhere/costs.json"};
+    // Nobody begins a step with another.
+    if (rank == 2) of.host.at_launch = [] { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
+  });
+  for (const Ended& each : ended) ASSERT_EQ(each.code, 0) << each.out << each.err;
+  for (const char* rank : {"rank 0 (pp0)", "rank 1 (pp0)", "rank 2 (pp1)", "rank 3 (pp1)"}) EXPECT_NE(line_with(ended[0].out, rank), "") << ended[0].out;
+  EXPECT_EQ(ended[1].out + ended[2].err + ended[3].out, "");
+  EXPECT_NE(read_text(costs).value_or("").find("\"bodies\""), std::string::npos);
+  expect_in_order(read_text(trace).value_or(""), {{"rank 0 (pp0)", "rank 2 (pp1)"}, {"rank 1 (pp0)", "rank 3 (pp1)"}});
+}
+
 TEST(Nccl, LaunchersSayTheSameInOtherWords) {
   const std::string text = program(1);
   const Ended alone = train_alone(text);
@@ -165,6 +251,33 @@ TEST_F(NcclEnds, AProcessThatIsKilled) {
     all_say(ended, {"P6023", "rank " + std::to_string(killed), "is gone"});
     EXPECT_NE(err.find("tiny.pipe:"), std::string::npos) << err;
     EXPECT_NE(err.find("rank " + std::to_string(1 - killed) + ", step "), std::string::npos) << err;
+  }
+}
+
+/// In the second step that is compared; those who wait for rank 0, which computes the other side, learn it, too.
+TEST_F(NcclEnds, AProcessThatIsKilledInAComparison) {
+  for (const std::uint32_t killed : {0u, 1u}) {
+    const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
+      of.words = {"--reference"};
+      if (rank == killed) of.nccl.killed_at = 15;
+    });
+    EXPECT_EQ(ended[killed].code, -SIGKILL) << ended[killed].out;
+    all_say(ended, {"P6023", "rank " + std::to_string(killed), "is gone"});
+    EXPECT_EQ(ended[0].out.find("largest difference"), std::string::npos) << ended[0].out;
+  }
+}
+
+TEST_F(NcclEnds, AnInterruptedComparisonStopsAll) {
+  for (const std::uint32_t interrupted : {0u, 1u}) {
+    const auto ended = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
+      of.words = {"--reference"};
+      if (rank == interrupted) of.host.at_launch = [n = 0]() mutable {
+        if (++n == 30) raise(SIGTERM);
+      };
+    });
+    for (const Ended& each : ended) EXPECT_EQ(each.code, tools::kInterrupted) << each.out << each.err;
+    EXPECT_NE(ended[0].out.find("stopped after step "), std::string::npos) << ended[0].out;
+    EXPECT_EQ(ended[1].out + ended[1].err, "");
   }
 }
 
@@ -225,6 +338,15 @@ TEST_F(NcclEnds, ProgramsThatDiffer) {
     if (rank == 1) of.words = {"--steps", "5"};
   });
   all_say(steps, {"P6022", "rank 1 has other steps than rank 0: `5` and `6`"});
+  // One would wait for what the other does not send.
+  for (const char* option : {"--reference", "--trace"}) {
+    const TemporaryFolder folder;
+    const auto options = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
+      if (rank == 0) of.words = {option};
+      if (rank == 0 && std::string(option) == "--trace") of.words.push_back((folder.path() / "t.json").string());
+    });
+    all_say(options, {"P6022", std::string("rank 1 has other options than rank 0: `neither --reference nor --trace nor --profile` and `") + option});
+  }
   std::string other = kText;
   other.replace(other.find("hidden: 6"), 9, "hidden: 8");
   const auto programs = train_forked(kText, 2, [&](std::uint32_t rank, OfRank& of) {
@@ -258,10 +380,9 @@ TEST_F(NcclEnds, ProcessesThatDoNotMeet) {
 }
 
 TEST_F(NcclEnds, EnvironmentsThatSayNothingSensible) {
-  const auto told = [&](std::map<std::string, std::string> environment, const std::string& what, std::vector<std::string> words = {}) {
+  const auto told = [&](std::map<std::string, std::string> environment, const std::string& what) {
     HostMachine machine;
-    words.insert(words.end(), {"--device", "cuda"});
-    const Ended ended = train(kText, &machine, words, std::move(environment));
+    const Ended ended = train(kText, &machine, {"--device", "cuda"}, std::move(environment));
     EXPECT_EQ(ended.code, tools::kDiagnostics) << what;
     EXPECT_NE(ended.err.find("P6020"), std::string::npos) << ended.err;
     EXPECT_NE(ended.err.find(what), std::string::npos) << ended.err;
@@ -282,8 +403,6 @@ TEST_F(NcclEnds, EnvironmentsThatSayNothingSensible) {
   told(with("MASTER_ADDR", ""), "`MASTER_ADDR` is not set");
   told(with("MASTER_PORT", "70000"), "the environment variable `MASTER_PORT` is `70000`");
   told(with("OMPI_COMM_WORLD_RANK", "1"), "mpirun says `1`");
-  told(with("RANK", "0"), "`--reference` looks at all ranks", {"--reference"});
-  told(with("RANK", "0"), "`--trace` looks at all ranks", {"--trace", "t.json"});
 }
 
 // ---- the library, and the double of it

@@ -59,7 +59,8 @@ class TestNccl final : public runtime::cuda::Nccl {
   std::vector<std::unique_ptr<Member>> members_;
   int groups_ = 0;  // that are open
   std::vector<std::tuple<Member*, runtime::cuda::Stream, NcclCall>> gathered_;
-  std::uint64_t ids_ = 0, communications_ = 0;
+  static inline std::uint64_t ids_ = 0;  // a process may open NCCL again
+  std::uint64_t communications_ = 0;
 };
 
 }  // namespace piper::test

@@ -102,6 +102,11 @@ TEST(ProcessGroup, SetsGetsAndAgrees) {
     group->set("of " + std::to_string(rank), std::to_string(rank) + large);
     EXPECT_EQ(group->get("of " + std::to_string((rank + 1) % 3)), std::to_string((rank + 1) % 3) + large);
     EXPECT_FALSE(group->agree({{"steps", "100"}, {"seed", "7"}}));
+    // Another job of the run, with keys of its own.
+    group->set("of " + std::to_string(rank), "first");
+    EXPECT_FALSE(group->agree({{"steps", "3"}, {"seed", "7"}}));
+    if (rank == 1) group->set("of 1", "second");
+    EXPECT_EQ(group->get("of 1"), "second");
     group->leave();
   });
 }
@@ -177,6 +182,46 @@ TEST(ProcessGroup, ReportsReachRankZero) {
     }
     group->leave();
   });
+}
+
+TEST(ProcessGroup, BytesReachRankZeroWholeAndInOrder) {
+  const std::string large(20 << 20, 'y');
+  with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure) {
+    ASSERT_TRUE(group) << failure.message;
+    const std::string own = std::to_string(rank);
+    if (rank != 0) {
+      for (const std::string& each : {own + large, std::string(), own}) group->send_bytes(each);
+    }
+    for (const std::uint32_t from : {2u, 1u}) {
+      if (rank != 0) continue;
+      EXPECT_TRUE(group->receive_bytes(from) == std::to_string(from) + large);
+      EXPECT_EQ(group->receive_bytes(from), "");
+      EXPECT_EQ(group->receive_bytes(from), std::to_string(from));
+    }
+    EXPECT_EQ(group->any(false), false);
+    EXPECT_EQ(group->any(rank == 2), true);
+    EXPECT_EQ(group->any(rank == 0), true);
+    EXPECT_EQ(group->any(false), false);
+    group->leave();
+  });
+}
+
+/// Rank 0 waits for bytes, the others for an answer of all.
+TEST(ProcessGroup, WhoIsGoneIsNotWaitedFor) {
+  for (const std::uint32_t gone : {0u, 2u}) {
+    with_ranks(3, [&](std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure&) {
+      ASSERT_TRUE(group);
+      const auto failed = group->agree({});
+      EXPECT_TRUE(!failed || rank != gone);
+      if (rank == gone) return;
+      if (rank == 0) {
+        EXPECT_FALSE(group->receive_bytes(gone));
+      } else {
+        EXPECT_FALSE(group->any(false));
+      }
+      EXPECT_EQ(group->failure()->code, kProcessLost);
+    });
+  }
 }
 
 TEST(ProcessGroup, WhoDoesNotFitIsToldAndSoAreTheOthers) {

@@ -1,0 +1,121 @@
+#include "runtime/cuda/align_times.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace piper::runtime::cuda {
+
+namespace {
+
+/// Signed nanoseconds.
+using Nanoseconds = std::int64_t;
+constexpr Nanoseconds kUnbounded = std::numeric_limits<Nanoseconds>::max();
+
+/// The start of rank `second` lies at most so far behind that of rank `first`.
+using Bounds = std::map<std::pair<std::size_t, std::size_t>, Nanoseconds>;
+
+bool gives(const MeetingMember& member) {
+  const PiperCommAction& action = *member.operation.action;
+  for (std::uint32_t part = 0; part < action.num_parts; ++part) {
+    const PiperPart& each = member.operation.parts[part];
+    if (each.elements > 0 && (each.flags & PIPER_CLEARS) == 0 && contributes(member.operation, part)) return true;
+  }
+  return false;
+}
+
+/// A send may end before anybody receives.
+bool receives(const MeetingMember& member) { return member.operation.action->op != PIPER_SEND; }
+
+/// A member's communication as it ran.
+struct Attendance {
+  std::size_t rank = 0;
+  bool gives = false, receives = false;
+  Nanoseconds begin = 0, end = 0;
+};
+
+/// By meeting.
+std::vector<std::vector<Attendance>> attendances(const Meetings& meetings, const std::vector<RecordedRank>& recorded) {
+  std::vector<std::vector<Attendance>> attended(meetings.list.size());
+  for (std::size_t rank = 0; rank < recorded.size(); ++rank) {
+    for (const RecordedAction& action : recorded[rank].actions) {
+      const auto& queues = meetings.at[rank];
+      if (action.stream >= queues.size() || action.position >= queues[action.stream].size()) continue;
+      const std::uint32_t meeting = queues[action.stream][action.position];
+      const auto& members = meetings.list[meeting];
+      const auto member = std::find_if(members.begin(), members.end(), [&](const MeetingMember& each) { return each.rank == rank; });
+      attended[meeting].push_back({rank, gives(*member), receives(*member), static_cast<Nanoseconds>(action.begin_ns), static_cast<Nanoseconds>(action.end_ns)});
+    }
+  }
+  return attended;
+}
+
+/// `together`: also by ends of those in which all give and receive.
+Bounds bounds_of(const std::vector<std::vector<Attendance>>& attended, bool together) {
+  Bounds bounds;
+  for (const std::vector<Attendance>& meeting : attended) {
+    const bool by_ends = together && std::all_of(meeting.begin(), meeting.end(), [](const Attendance& each) { return each.gives && each.receives; });
+    Nanoseconds shortest = kUnbounded;
+    for (const Attendance& each : meeting) shortest = std::min(shortest, each.end - each.begin);
+    for (const Attendance& from : meeting) {
+      if (!from.gives) continue;
+      for (const Attendance& to : meeting) {
+        if (to.rank == from.rank || !to.receives) continue;
+        // start of to + end of to >= start of from + begin of from
+        const Nanoseconds most = to.end - (by_ends ? from.end - shortest : from.begin);
+        const auto [known, fresh] = bounds.try_emplace({to.rank, from.rank}, most);
+        if (!fresh) known->second = std::min(known->second, most);
+      }
+    }
+  }
+  return bounds;
+}
+
+/// The most that each rank's start lies behind that of the first; with `turned` the most that the first lies behind each. False where bounds contradict each other.
+bool farthest(const Bounds& bounds, std::size_t ranks, bool turned, std::vector<Nanoseconds>& most) {
+  most.assign(ranks, kUnbounded);
+  most[0] = 0;
+  bool changed = true;
+  for (std::size_t round = 0; changed && round <= ranks; ++round) {
+    changed = false;
+    for (const auto& [pair, bound] : bounds) {
+      const auto [from, to] = turned ? std::pair(pair.second, pair.first) : pair;
+      if (most[from] == kUnbounded || most[from] + bound >= most[to]) continue;
+      most[to] = most[from] + bound;
+      changed = true;
+    }
+  }
+  return !changed;
+}
+
+}  // namespace
+
+void align_times(const Meetings& meetings, std::vector<RecordedRank>& recorded) {
+  const std::vector<std::vector<Attendance>> attended = attendances(meetings, recorded);
+  std::vector<Nanoseconds> behind, before;
+  for (const bool together : {true, false}) {
+    const Bounds bounds = bounds_of(attended, together);
+    const bool agree = farthest(bounds, recorded.size(), false, behind);
+    if (farthest(bounds, recorded.size(), true, before) && agree) break;
+  }
+  std::vector<Nanoseconds> starts(recorded.size(), 0);
+  for (std::size_t rank = 1; rank < recorded.size(); ++rank) {
+    if (behind[rank] != kUnbounded && before[rank] != kUnbounded) {
+      starts[rank] = (behind[rank] - before[rank]) / 2;
+    } else if (behind[rank] != kUnbounded) {
+      starts[rank] = behind[rank];
+    } else if (before[rank] != kUnbounded) {
+      starts[rank] = -before[rank];
+    }
+  }
+  const Nanoseconds first = *std::min_element(starts.begin(), starts.end());
+  for (std::size_t rank = 0; rank < recorded.size(); ++rank) {
+    for (RecordedAction& action : recorded[rank].actions) {
+      action.begin_ns += static_cast<std::uint64_t>(starts[rank] - first);
+      action.end_ns += static_cast<std::uint64_t>(starts[rank] - first);
+    }
+  }
+}
+
+}  // namespace piper::runtime::cuda
