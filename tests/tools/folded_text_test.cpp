@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/temporary_folder.h"
 #include "tests/tools/transcript.h"
@@ -47,7 +50,7 @@ TEST(FoldedText, BlocksThatDifferInNamesStandOnce) {
   %layer.0.w = weight f32[dim: 8] "layer.0.w" ones
   %layer.0.mul = mul(%x, %layer.0.w) : f32[dim: 8] @F region layer[0]
   %layer.0.gelu = gelu(%layer.0.mul) : f32[dim: 8] @F region layer[0]
-  ... the 3 lines from `%layer.0.w` on stand 2 times more, the last time from `%layer.2.w` on
+  ... the 3 lines from `%layer.0.w` on stand 2 times more, the last time from `%layer.2.w` on, where `%x` is `%layer.1.gelu`
 }
 )");
 }
@@ -67,10 +70,111 @@ TEST(FoldedText, WhatDiffersStays) {
 TEST(FoldedText, RunsKeepToTheirBraces) {
   const std::string text = "rank a {\n  F[0]\n}\nrank b {\n  F[0]\n}\nrank c {\n  F[0]\n}\n";
   EXPECT_EQ(views::folded("rank p[0] {\n  F s[0]\n  B s[0]\n}\nrank p[1] {\n  F s[1]\n  B s[1]\n}\nend\n"),
-            "rank p[0] {\n  F s[0]\n  B s[0]\n}\n... the 4 lines from `rank p[0] {` on stand once more, from `rank p[1] {` on\nend\n");
+            "rank p[0] {\n  F s[0]\n  B s[0]\n}\n... the 4 lines from `rank p[0] {` on stand once more, from `rank p[1] {` on, where `s[0]` is `s[1]`\nend\n");
   EXPECT_EQ(views::folded(text), text);
   EXPECT_EQ(views::folded(""), "");
   EXPECT_EQ(views::folded("  F m[0]\n  F m[1]\n  F m[2]\n  F m[3]\n"), "  F m[0]\n  ... 3 more like it, the last `F m[3]`\n");
+}
+
+std::string layers(const std::vector<std::string>& lines, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count * lines.size(); ++i) {
+    std::string line = lines[i % lines.size()] + "\n";
+    const std::size_t layer = i / lines.size();
+    for (const auto& [mark, number] : {std::pair('L', layer + 1), std::pair('K', layer), std::pair('M', 9 - layer)}) {
+      for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark)) line.replace(at, 1, std::to_string(number));
+    }
+    text += line;
+  }
+  return text;
+}
+
+TEST(FoldedText, SaysWhatDoesNotFollowFromTheNames) {
+  const auto tail = [](const std::string& text) { return text.substr(text.rfind("...")); };
+  const std::string before = "  %x = input f32[]\n  %a.0.y = input f32[]\n";
+  const auto folded = [&](const std::vector<std::string>& lines) { return tail(views::folded(before + layers(lines, 4))); };
+  const std::string run = "... the 2 lines from `%a.1.w` on stand 3 times more, the last time from `%a.4.w` on";
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%a.K.y, %a.L.w) : f32[]"}), run + "\n");
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%a.0.y, %a.L.w) : f32[]"}), run + ", where `%a.0.y` stays\n");
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[]"}), run + "\n");
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region s[K]"}), run + ", where `s[0]` is `s[3]`\n");
+  EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region s[M].a[L]"}), run + ", where `s[9]` is `s[6]`\n");
+    EXPECT_EQ(folded({"  %a.L.w = weight f32[]", "  %a.L.y = mul(%x, %a.L.w) : f32[] @F region a[7].a[L]"}), run + ", where `a[7]` stays\n");
+}
+
+TEST(FoldedText, RunsEndWhereAStageDoes) {
+  std::string text;
+  for (int i = 0; i < 9; ++i) text += "  F s[" + std::to_string(i / 4) + "].a[" + std::to_string(i) + "]\n";
+  EXPECT_EQ(views::folded(text), "  F s[0].a[0]\n  ... 3 more like it, the last `F s[0].a[3]`\n  ... the 4 lines from `F s[0].a[0]` on stand once more, from `F s[1].a[4]` on\n  F s[2].a[8]\n");
+}
+
+TEST(FoldedText, ListsOfLongLinesAreShort) {
+  std::string line = "  F.s0 = F s0 @s0.F (load.x, param gather.s0.0";
+  for (std::size_t i = 1; i < 60; ++i) line += ", param gather.s0.0:" + std::to_string(i);
+  EXPECT_EQ(views::folded(line + ") on m[p: 0]\n"), "  F.s0 = F s0 @s0.F (load.x, param gather.s0.0, param gather.s0.0:1, ... 58 more like it, the last `param gather.s0.0:59`) on m[p: 0]\n");
+  std::string words = "  bucket (", lines = "  bucket (\n";
+  for (const char* c = "abcdefghijklmnopqrstuvwxyz"; *c != 0; ++c) {
+    const std::string item(30, *c);
+    words += (words.back() == '(' ? "" : ", ") + item;
+    lines += "      " + item + "\n";
+  }
+  EXPECT_EQ(views::folded(words + ") end\n"), lines + "  ) end\n");
+}
+
+// Where buffers lie follows from no rule, and is said to.
+TEST(FoldedText, PlacesOfBuffersMayDiffer) {
+  const std::string first = "  buffer %F:0 = state at 0 bytes 4\n", more = "  buffer %F:1 = state at 4 bytes 4\n  buffer %F:2 = state at 8 bytes 4\n";
+  EXPECT_EQ(views::folded(first + more + "  buffer %F:3 = state at 12 bytes 4\n"), first + "  ... 3 more like it, the last `buffer %F:3`, where `at 0` is `at 12`\n");
+  EXPECT_EQ(views::folded(first + more + "  buffer %F:3 = state at 64 bytes 4\n"), first + "  ... 3 more like it, the last `buffer %F:3`, each at places of its own\n");
+}
+
+const char* const kWays = R"(
+param way = 0
+model net() {
+    input x: tensor[batch, dim: 8], y: tensor[batch, dim]
+    var h = x
+    var old = x
+    for l in 0..8 {
+        let before = h
+        h = layer(h, if way == 1 and l == 6 then 0.3 else 0.1, if way == 2 and l == 4 then 0.0 else 1.0, if way == 3 then old else x, if way == 4 and l == 5 then 24 else 16)
+        if way == 5 { h = h + old }
+        if way == 6 and l == 4 { h = h + x }
+        if way == 7 and l == 4 { h = relu(h) }
+        if way != 8 or l != 3 { old = before }
+    }
+    loss mean_squared(h, y)
+}
+model layer(x: tensor[batch, dim], p: float, gains: float, old: tensor[batch, dim], width: int) -> tensor[batch, dim] {
+    weight up[dim, hidden: width], down[hidden, dim] = normal(p)
+    weight gain[dim] = constant(gains)
+    return old + gelu((rms_norm(x) * gain) @ up) @ down
+}
+mesh m(p: 2)
+train t = net() on m {
+    data: synthetic(batch: 8)
+    optim: sgd(lr: 0.1)
+    steps: 2
+    partition model into stage: 2 with sizes: if way == 9 then [3, 5] else [4, 4]
+    for s in 0..p { place stage[s] on p[s] }
+    if way == 10 { freeze layer[3] }
+    if way == 11 { recompute layer[2..4] }
+}
+)";
+
+TEST(ShowForReaders, ProgramsThatDifferHaveTextsThatDiffer) {
+  for (const char* kind : {"graph", "dag"}) {
+    std::map<std::string, std::string> seen;  // the way, and the whole text, by the folded text
+    for (int way = 0; way < 12; ++way) {
+      const auto show = [&](const char* format) { return run_tool({"show", kind, "ways.pipe", "-D", "way=" + std::to_string(way), "--format", format}, {{"ways.pipe", kWays}}); };
+      const ToolResult text = show("text");
+      ASSERT_EQ(text.exit_code, 0) << way << text.err;
+      std::string whole = show("pir").out;
+      for (std::size_t at = whole.find(" loc("); at != std::string::npos; at = whole.find(" loc(")) whole.erase(at, whole.find(')', at) + 1 - at);
+      const auto [found, is_new] = seen.try_emplace(text.out, whole);
+      EXPECT_TRUE(is_new || found->second == whole) << kind << " of way " << way << ":\n" << text.out;
+    }
+    EXPECT_GE(seen.size(), 9u) << kind;
+  }
 }
 
 TEST(ShowForReaders, TwelveLayersAreTwoScreens) {
