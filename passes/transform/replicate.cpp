@@ -182,7 +182,7 @@ bool Replicator::set_cuts() {
     if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
   }
   llvm::DenseSet<std::uint64_t> checked;
-  bool good = check_layouts(single);
+  bool good = true;
   std::uint64_t last = ~0ull;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind)) continue;
@@ -197,6 +197,7 @@ bool Replicator::set_cuts() {
     }
     if (cuts_[n] != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
+  good = good && check_layouts(single);  // samples that depend on each other are divided by no layout, and that is the reason to tell
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
     if (replicate == nullptr || effective_.contains(replicate) || !good) continue;

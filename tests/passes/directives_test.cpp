@@ -20,7 +20,10 @@ struct Refusal {
 tensor::Graph mlp(Context& context) { return mlp_chain(context); }
 tensor::Graph gpt(Context& context) { return small_gpt(context); }
 tensor::Graph tied_towers(Context& context) { return two_towers(context, {.tied = true}); }
-tensor::Graph coupled(Context& context) { return coupled_model(context); }
+template <tensor::Op by>
+tensor::Graph coupled(Context& context) {
+  return coupled_model(context, by);
+}
 tensor::Graph tasks(Context& context) { return two_tasks(context, false); }
 tensor::Graph tied_tasks(Context& context) { return two_tasks(context, true); }
 
@@ -110,8 +113,14 @@ const Refusal kRefusals[] = {
     {"split_named_as_region", Code::split_name_taken, gpt, [](StrategyBuilder& b) { b.split({{"mb", 2}, {"block", 2}}); }},
     {"microbatches_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 3); }},
     {"replicas_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 16).replicate({"dp"}); }},
-    {"coupled_split", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
-    {"coupled_replicate", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_split", Code::coupled_operation, coupled<tensor::Op::softmax>, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
+    {"coupled_replicate", Code::coupled_operation, coupled<tensor::Op::softmax>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_mean_split", Code::coupled_operation, coupled<tensor::Op::sum>, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
+    {"coupled_by_mean", Code::coupled_operation, coupled<tensor::Op::sum>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_contract", Code::coupled_operation, coupled<tensor::Op::contract>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_max", Code::coupled_operation, coupled<tensor::Op::max>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_layer_norm", Code::coupled_operation, coupled<tensor::Op::layer_norm>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_rename", Code::coupled_operation, coupled<tensor::Op::rename>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
     {"backward_both_ways", Code::backward_named_both_ways, mlp,
      [](StrategyBuilder& b) {
        b.line(2, 2).replicate({"dp"}).rank({{"pp", 0}});
