@@ -139,6 +139,7 @@ const Refusal kRefusals[] = {
      [](StrategyBuilder& b) { b.partition("stage", 2).place({{"stage", 0}}, {{"pp", 0}}).place({{"stage", 1}}, {{"pp", 1}, {"dp", 0}}); }},
     {"one_stage_replicated", Code::layouts_differ, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {{"stage", 0}}); }},
     {"unused_axis", Code::repeated_work, mlp, [](StrategyBuilder& b) { b.line(2, 2); }},
+    {"one_task_replicated", Code::repeated_work, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {{"pp", 1}}).replicate({"dp"}, {}, {{"first", 0}}); }},
     {"homes_overlap", Code::homes_overlap, tied_tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
     {"tied_towers_overlap", Code::homes_overlap, tied_towers,
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},
