@@ -121,7 +121,7 @@ TEST(Gathers, Refusals) {
   };
   const std::string finer = "rank r in pp, d in dp", rest = "; F b mb[0..2]; B b mb[0..2]; B a mb[0..2]";
   const auto ahead = [](std::string text, int runs) { return text.replace(text.find("zero: 3"), 7, "zero: 3, prefetch: " + std::to_string(runs)); };
-  const std::string forwards = "F a.gather; F a mb[0..2]; F b.gather; F b mb[0..2]; B b mb[0..2]; ";
+  const std::string forwards = "F a.gather; F a mb[0..2]; F b.gather; F b mb[0..2]; B b.gather; B b mb[0..2]; ";
   for (const RefusedRow& row : {
            RefusedRow{two_units("F a mb[0..2]; F a.gather" + rest), "P3112", "mb[1]`, which reads the parameters that it gathers"},
            RefusedRow{two_units("F a.gather mb[0]; F a mb[0]; F a.gather; F a mb[1]" + rest), "", ""},
