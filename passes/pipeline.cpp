@@ -48,7 +48,7 @@ constexpr Rewrite kRewrites[] = {
     {"communicate", Level::placed, Level::communicating, [](Dag& dag, const auto&, const auto&, auto& sink) { return communicate(dag, sink); }},
     {"order", Level::communicating, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return order(dag, strategy, sink); }},
     // Runs of work follow from its order.
-    {"rounds", Level::ordered, Level::ordered, [](Dag& dag, const auto&, const auto&, auto&) { return make_rounds(dag), true; }},
+    {"rounds", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return make_rounds(dag, strategy, sink); }},
     {"offload", Level::ordered, Level::ordered, [](Dag& dag, const auto& strategy, const auto&, auto& sink) { return offload(dag, strategy, sink); }},
     {"plan", Level::ordered, Level::planned, [](Dag& dag, const auto&, const auto& options, auto& sink) {
        plan(dag, options.workspace_bytes);

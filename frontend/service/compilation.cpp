@@ -7,6 +7,7 @@
 #include "frontend/service/nearest.h"
 #include "frontend/source/source_manager.h"
 #include "ir/dag/parse.h"
+#include "ir/diagnostics/report_again.h"
 #include "ir/verify/verify.h"
 #include "passes/plan/requirements.h"
 
@@ -21,6 +22,12 @@ passes::Options options_of_passes(const CompileOptions& options) {
   made.workspace_bytes = backend::workspace_bytes(options.target);
   made.after = options.after;
   return made;
+}
+
+void check_dag(const dag::Dag& dag, DiagnosticSink& sink) {
+  if (!verify::verify(dag, sink) || dag.level != dag::Level::planned) return;
+  verify::verify_workspaces(dag, backend::workspace_bytes(), sink);
+  passes::check_bubbles(dag, sink);
 }
 
 }  // namespace
@@ -90,16 +97,31 @@ bool Compilation::declares_schedule(FileId file, std::string_view name) {
   });
 }
 
+/// Who wrote the text looks for a line of it: what is wrong is told with those, and with the lines of the program that they name.
+void Compilation::check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink) {
+  DiagnosticSink found(context_.locations);
+  check_dag(dag, found);
+  directive::TextPlaces places;
+  if (found.has_errors()) {
+    DiagnosticSink unread(context_.locations);
+    const std::optional<dag::Dag> placed = dag::parse(file, context_, unread, nullptr, &places);
+    found = DiagnosticSink(context_.locations);
+    check_dag(*placed, found);
+  }
+  for (const Diagnostic& diagnostic : found.sorted()) {
+    DiagnosticBuilder builder = report_again(diagnostic, sink);
+    const auto place = places.find(diagnostic.range);
+    if (place != places.end() && place->second.valid()) builder.related(context_.locations.primary(place->second), "it comes from here");
+  }
+}
+
 bool Compilation::open_pir(const std::string& path, DiagnosticSink& sink) {
   const auto file = source::open(path, {}, files_, context_.locations.files(), sink);
   if (!file) return false;
   std::vector<directive::Directive> directives;
   std::optional<dag::Dag> dag = dag::parse(*file, context_, sink, &directives);
   context_.poll();
-  if (dag && verify::verify(*dag, sink) && dag->level == dag::Level::planned) {
-    verify::verify_workspaces(*dag, backend::workspace_bytes(), sink);
-    passes::check_bubbles(*dag, sink);
-  }
+  if (dag) check_pir(*dag, *file, sink);
   pir_ = std::move(dag);
   pir_directives_ = std::move(directives);
   return pir_ && !sink.has_errors();

@@ -113,6 +113,7 @@ class Compilation {
   std::optional<FileId> open_library(const std::string& name, DiagnosticSink& sink);
   bool declares_schedule(FileId file, std::string_view name);
   bool open_pir(const std::string& path, DiagnosticSink& sink);
+  void check_pir(const dag::Dag& dag, FileId file, DiagnosticSink& sink);
   std::optional<Subject> lower(sema::TrainId train, sema::FunctionId schedule, std::span<const lower::Override> overrides, DiagnosticSink& sink);
   void report_unknown_subject(const std::string& wanted, DiagnosticSink& sink);
   bool has_one_train(DiagnosticSink& sink);

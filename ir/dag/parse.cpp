@@ -19,8 +19,9 @@ AxisMask parse_axes(TextReader& reader, const Mesh& mesh) {
   return mask;
 }
 
-std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, std::vector<directive::Directive>* directives) {
+std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, std::vector<directive::Directive>* directives, directive::TextPlaces* places) {
   TextReader reader(file, context, sink);
+  if (places != nullptr) reader.use_own_places(*places);
   Dag dag(context);
   NodeNames names;
   parse_header(reader, dag, names, directives);

@@ -12,11 +12,12 @@
 
 #include "ir/dag/plan.h"
 #include "ir/diagnostics/diagnostics.h"
+#include "ir/directive/text_reader.h"
 
 namespace piper::dag {
 
-/// `directives`: gets those that the text holds.
-std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, std::vector<directive::Directive>* directives = nullptr);
+/// `directives`: gets those that the text holds. `places`: what is wrong with the DAG is to be told in lines of this text.
+std::optional<Dag> parse(FileId file, Context& context, DiagnosticSink& sink, std::vector<directive::Directive>* directives = nullptr, directive::TextPlaces* places = nullptr);
 /// The text becomes the file `name`.
 std::optional<Dag> parse(std::string_view text, Context& context, DiagnosticSink& sink, std::string_view name = "text.pir");
 

@@ -40,7 +40,7 @@ class HeaderParser {
  private:
   /// A new name in `table`.
   Symbol declare(llvm::StringMap<std::uint32_t>& table, std::size_t index, std::string_view what) {
-    const TextReader::Token where = reader_.peek();
+    const TextReader::Token where = declared_ = reader_.peek();
     const std::string name(reader_.name(what));
     if (!reader_.failed() && !table.try_emplace(name, static_cast<std::uint32_t>(index)).second) {
       reader_.fail(Code::repeated_dag_name, where, "`{}` was declared before", where.text);
@@ -149,7 +149,7 @@ class HeaderParser {
     param.init.scale = reader_.number("a scale");
     reader_.expect(")");
     param.frozen = reader_.accept("frozen");
-    param.loc = reader_.location();
+    param.loc = reader_.location(declared_);
     dag_.params.push_back(param);
   }
 
@@ -158,7 +158,7 @@ class HeaderParser {
     input.name = declare(names_.inputs, dag_.inputs.size(), "an input");
     reader_.expect(":");
     dag_.input_types.push_back(reader_.type());
-    input.loc = reader_.location();
+    input.loc = reader_.location(declared_);
     dag_.inputs.push_back(input);
   }
 
@@ -174,7 +174,7 @@ class HeaderParser {
       mask.targets = tensor::InputId(names_.find(reader_, names_.inputs, "an input"));
       loss.mask = mask;
     }
-    loss.loc = reader_.location();
+    loss.loc = reader_.location(declared_);
     dag_.losses.push_back(loss);
   }
 
@@ -209,7 +209,7 @@ class HeaderParser {
       chunk_bodies_.push_back({reader_.peek(), dag_.chunks.size(), kLean});
       reader_.name("a body");
     }
-    chunk.loc = reader_.location();
+    chunk.loc = reader_.location(declared_);
     dag_.chunks.push_back(chunk);
   }
 
@@ -244,7 +244,7 @@ class HeaderParser {
     }
     layouts(bucket);
     bucket.state_on_host = reader_.accept("offloaded");
-    bucket.loc = reader_.location();
+    bucket.loc = reader_.location(declared_);
     dag_.buckets.push_back(std::move(bucket));
   }
 
@@ -270,7 +270,7 @@ class HeaderParser {
     stream.name = declare(names_.streams, dag_.streams.size(), "a stream");
     stream.high_priority = reader_.accept("high_priority");
     if (reader_.accept("window")) stream.window = static_cast<std::uint32_t>(reader_.integer("a window", 0, kMax32));
-    stream.loc = reader_.location();
+    stream.loc = reader_.location(declared_);
     dag_.streams.push_back(stream);
   }
 
@@ -302,6 +302,7 @@ class HeaderParser {
   NodeNames& names_;
   std::vector<directive::Directive>* directives_;
   std::vector<ChunkBody> chunk_bodies_;
+  TextReader::Token declared_;  // the name that was declared last
   bool has_train_ = false;
   TextReader::Token stages_;  // where they are named
 };

@@ -74,7 +74,7 @@ class NodesParser {
         dag_.temporal.emplace_back(NodeId(names_.reference(reader_, "a node")), id);
       } while (!reader_.failed() && reader_.accept(","));
     }
-    node.loc = reader_.location();
+    node.loc = reader_.location(where);
     dag_.nodes.push_back(node);
     if (node.kind == NodeKind::load) dag_.note_load(node);
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
@@ -234,7 +234,7 @@ class NodesParser {
       Comm comm;
       for (const std::uint32_t member : list(peers_of_[i])) comm.members.emplace_back(member);
       comm.axes = peers_of_[i].axes;
-      comm.loc = peers_of_[i].loc.valid() ? peers_of_[i].loc : dag_.nodes[i].loc;
+      comm.loc = peers_of_[i].loc.valid() && !reader_.uses_own_places() ? peers_of_[i].loc : dag_.nodes[i].loc;
       dag_.nodes[i].comm = CommId::at(dag_.comms.size());
       dag_.comms.push_back(std::move(comm));
     };

@@ -39,6 +39,7 @@ std::size_t end_of_location(std::string_view text, std::size_t begin) {
 
 TextReader::TextReader(FileId file, Context& context, DiagnosticSink& sink)
     : file_(file), context_(context), sink_(sink), text_(context.locations.files().text(file)) {
+  if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;  // a byte order mark, as editors on Windows write it
   lex();
 }
 
@@ -340,6 +341,14 @@ LocId TextReader::location() {
   const LocId loc = entry->second;
   next();
   return loc;
+}
+
+LocId TextReader::location(const Token& declared) {
+  const LocId written = location();
+  if (places_ == nullptr) return written;
+  const SourceRange range{file_, declared.begin, declared.end};
+  places_->emplace(range, written);
+  return context_.locations.intern(range);
 }
 
 void print_name(llvm::raw_ostream& os, std::string_view name) {

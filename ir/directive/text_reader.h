@@ -9,6 +9,7 @@
 //   Symbol dim = reader.symbol("a dimension");
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@
 #include "llvm/Support/raw_ostream.h"
 
 namespace piper::directive {
+
+/// Of what a text declares: where it stands there, and the location in a program that the text gives it.
+using TextPlaces = std::map<SourceRange, LocId>;
 
 class TextReader {
  public:
@@ -58,6 +62,11 @@ class TextReader {
   DeviceSet device_set(const Mesh& mesh);
   /// An optional location; invalid when none stands here.
   LocId location();
+  /// That of what is declared at a token: where the token stands, when the places of the text are wanted.
+  LocId location(const Token& declared);
+  /// Locations of what is declared are its places in this text from here on; `places` gets what the text says of each.
+  void use_own_places(TextPlaces& places) { places_ = &places; }
+  bool uses_own_places() const { return places_ != nullptr; }
 
   /// Reports at a token and stops reading.
   template <typename... Args>
@@ -91,6 +100,7 @@ class TextReader {
   bool failed_ = false;
   std::string unquoted_;
   llvm::StringMap<LocId> locations_;
+  TextPlaces* places_ = nullptr;
 };
 
 /// A name as it stands in the text: quoted when it is not made of letters, digits, `_` and `.`.

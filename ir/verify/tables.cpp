@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "ir/dag/text_names.h"
@@ -29,23 +31,25 @@ class Tables {
       }
     }
     if (const auto& data = dag_.forward_only ? dag_.settings.held_out : dag_.settings.data) {
-      for (const tensor::Type& type : dag_.input_types) {
-        for (const tensor::Dim& dim : type.dims) {
-          if (dim.sampled && dim.extent != data->batch) return fail("an input takes another number of samples than the data has");
+      for (std::size_t i = 0; i < dag_.inputs.size(); ++i) {
+        for (const tensor::Dim& dim : dag_.input_types[i].dims) {
+          if (dim.sampled && dim.extent != data->batch) {
+            return fail("input `" + std::string(facts_.text(dag_.inputs[i].name)) + "` takes `" + std::to_string(dim.extent) + "` samples, and the data has `" + std::to_string(data->batch) + "`", dag_.inputs[i].loc);
+          }
         }
       }
     }
     for (const tensor::Loss& loss : dag_.losses) {
-      if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist");
+      if (loss.mask && !inside(loss.mask->targets, dag_.inputs)) return fail("the mask of a loss reads an input that does not exist", loss.loc);
     }
     for (const dag::Bucket& bucket : dag_.buckets) {
       for (const LayoutId layout : {bucket.made, bucket.state, bucket.gradients, bucket.parameters}) {
-        if (layout.value() >= dag_.context->layouts.size()) return fail("bucket `" + std::string(facts_.text(bucket.name)) + "` has a layout that does not exist");
+        if (layout.value() >= dag_.context->layouts.size()) return fail("bucket `" + std::string(facts_.text(bucket.name)) + "` has a layout that does not exist", bucket.loc);
       }
     }
     for (const dag::Body& body : dag_.bodies) {
       for (const tensor::Value& value : body.graph.values()) {
-        if (value.layout.value() >= dag_.context->layouts.size()) return fail("a value of body `" + std::string(facts_.text(body.name)) + "` has a layout that does not exist");
+        if (value.layout.value() >= dag_.context->layouts.size()) return fail("a value of body `" + std::string(facts_.text(body.name)) + "` has a layout that does not exist", loc_of(body));
       }
       for (const std::vector<dag::BodyPort>* ports : {&body.inputs, &body.outputs}) {
         for (const dag::BodyPort& port : *ports) {
@@ -53,7 +57,7 @@ class Tables {
           const bool param = port.kind != PortKind::param && port.kind != PortKind::grad;
           if (!in_graph || !(param || inside(port.param, dag_.params)) || ((port.kind == PortKind::loss_sum || port.kind == PortKind::count) && !inside(port.loss, dag_.losses)) ||
               (port.input.valid() && !inside(port.input, dag_.inputs))) {
-            return fail("a port of body `" + std::string(facts_.text(body.name)) + "` refers to nothing");
+            return fail("a port of body `" + std::string(facts_.text(body.name)) + "` refers to nothing", loc_of(body));
           }
         }
       }
@@ -66,16 +70,16 @@ class Tables {
         return fail("chunks `" + std::string(facts_.text(entry->second)) + "` and `" + std::string(facts_.text(chunk.name)) + "` are the same part of the model", chunk.loc);
       }
       for (const dag::BodyId body : chunk.bodies) {
-        if (body.valid() && !inside(body, dag_.bodies)) return fail("a chunk refers to a body that does not exist");
+        if (body.valid() && !inside(body, dag_.bodies)) return fail("a chunk refers to a body that does not exist", chunk.loc);
       }
-      if (chunk.lean.valid() && !inside(chunk.lean, dag_.bodies)) return fail("a chunk refers to a body that does not exist");
+      if (chunk.lean.valid() && !inside(chunk.lean, dag_.bodies)) return fail("a chunk refers to a body that does not exist", chunk.loc);
     }
     for (const dag::Bucket& bucket : dag_.buckets) {
       for (const tensor::ParamId param : bucket.params) {
-        if (!inside(param, dag_.params)) return fail("a bucket refers to a parameter that does not exist");
+        if (!inside(param, dag_.params)) return fail("a bucket refers to a parameter that does not exist", bucket.loc);
       }
       for (const DeviceSetId home : bucket.homes) {
-        if (!inside(home, dag_.device_sets)) return fail("a bucket refers to a device set that does not exist");
+        if (!inside(home, dag_.device_sets)) return fail("a bucket refers to a device set that does not exist", bucket.loc);
       }
     }
     const auto exists = [&](NodeId node) { return inside(node, dag_.nodes); };
@@ -108,12 +112,19 @@ class Tables {
     return fail(std::string(kind_name(facts_.node(id).kind)) + " node " + std::to_string(id.value()) + " " + what, facts_.loc(id));
   }
 
-  /// The values that a body does not compute are its inputs, each once. A body that is known by its signature alone says nothing of its values.
+  /// A body has no place of its own: that of the first chunk that names it.
+  LocId loc_of(const dag::Body& body) const {
+    const auto names = [&](dag::BodyId id) { return id.valid() && inside(id, dag_.bodies) && &dag_.bodies[id.index()] == &body; };
+    const auto user = std::find_if(dag_.chunks.begin(), dag_.chunks.end(), [&](const dag::Chunk& chunk) { return names(chunk.lean) || std::any_of(chunk.bodies.begin(), chunk.bodies.end(), names); });
+    return user != dag_.chunks.end() ? user->loc : LocId();
+  }
+
+  /// The values that a body does not compute are its inputs, each once; it gives each thing once. A body that is known by its signature alone says nothing of its values.
   bool ports_bound() {
     for (const dag::Body& body : dag_.bodies) {
       std::vector<bool> bound(body.graph.values().size());
       const auto no = [&](tensor::ValueId value, const char* why) {
-        return fail("`%" + std::string(facts_.text(body.graph.value(value).name)) + "` of body `" + std::string(facts_.text(body.name)) + "` " + why);
+        return fail("`%" + std::string(facts_.text(body.graph.value(value).name)) + "` of body `" + std::string(facts_.text(body.name)) + "` " + why, loc_of(body));
       };
       for (const dag::BodyPort& port : body.inputs) {
         if (bound[port.value.index()]) return no(port.value, "stands twice among its inputs");
@@ -122,6 +133,11 @@ class Tables {
       }
       for (std::size_t v = 0; v < bound.size() && !body.graph.nodes().empty(); ++v) {
         if (!bound[v] && !body.graph.values()[v].def.valid()) return no(tensor::ValueId::at(v), "is a port that its signature lacks");
+      }
+      std::set<std::tuple<PortKind, tensor::ValueId, tensor::LossId>> given;  // one value may be the gradient of several parameters
+      for (const dag::BodyPort& port : body.outputs) {
+        const tensor::ValueId value = port.kind == PortKind::loss_sum ? port.value : port.global_value;
+        if (!given.insert({port.kind, value, port.loss}).second) return no(port.value, "stands twice among its outputs");
       }
     }
     return true;
@@ -135,12 +151,12 @@ class Tables {
         for (const dag::BodyPort& port : *ports) {
           if (port.kind == PortKind::loss_sum || port.kind == PortKind::count) continue;
           const auto where = [&] { return "port `" + std::string(facts_.text(body.graph.value(port.value).name)) + "` of body `" + std::string(facts_.text(body.name)) + "`"; };
-          if (!port.global_value.valid()) return fail(where() + " carries a value that connects to nothing");
+          if (!port.global_value.valid()) return fail(where() + " carries a value that connects to nothing", loc_of(body));
           if (port.kind != PortKind::param && port.kind != PortKind::grad) continue;
           tensor::ValueId& known = value_of[port.param.index()];
           if (!known.valid()) known = port.global_value;
           if (known != port.global_value) {
-            return fail(where() + " carries another value than the other ports of parameter `" + std::string(facts_.text(dag_.params[port.param.index()].name)) + "`");
+            return fail(where() + " carries another value than the other ports of parameter `" + std::string(facts_.text(dag_.params[port.param.index()].name)) + "`", loc_of(body));
           }
         }
       }
@@ -208,7 +224,7 @@ class Tables {
       if (input.port < port) return fail(id, "has inputs that are not ascending by port");
       port = input.port;
       if (!input.source.node.valid()) {
-        if (!sourceless(node, input)) return fail(id, "has an input without a source");
+        if (!sourceless(node, input)) return fail(named(id) + " has an input without a source, and only what is frozen needs none", node.loc);
         continue;
       }
       if (input.source.node.index() >= num_nodes_) return fail(id, "has an input from a node that does not exist");
@@ -216,6 +232,12 @@ class Tables {
     }
     if (node.num_inputs > 0 && port >= node.num_inputs) return fail(id, "has an input port that nothing feeds");
     return true;
+  }
+
+  /// The name of a message is made of its other end, which may be broken.
+  std::string named(NodeId id) const {
+    const NodeKind kind = facts_.node(id).kind;
+    return is_message(kind) ? std::string(kind_name(kind)) + " node " + std::to_string(id.value()) : "`" + facts_.name(id) + "`";
   }
 
   /// A parameter that nothing of the program updates.

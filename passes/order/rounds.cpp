@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "passes/selectors/select.h"
 
 namespace piper::passes {
 
@@ -44,10 +45,10 @@ struct Home {
 
 class Rounds {
  public:
-  explicit Rounds(Dag& dag) : dag_(dag) {}
+  explicit Rounds(Dag& dag) : dag_(dag), gathered_(dag.chunks.size()) {}
 
-  void run() {
-    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [](const Bucket& bucket) { return bucket.in_rounds(); })) return;
+  bool run(const directive::Strategy& strategy, DiagnosticSink& sink) {
+    if (std::none_of(dag_.buckets.begin(), dag_.buckets.end(), [](const Bucket& bucket) { return bucket.in_rounds(); })) return true;
     find_placed();
     find_shares();
     for (const auto& [before, after] : dag_.temporal) named_.insert(after.value());
@@ -59,8 +60,10 @@ class Rounds {
     }
     add_up();
     insert();
+    const bool good = check_prefetch(strategy, sink);
     dag_.placed_gathers.clear();
     if (!dag_.group.empty()) dag_.group.resize(dag_.nodes.size(), Dag::kNoGroup);
+    return good;
   }
 
  private:
@@ -171,7 +174,7 @@ class Rounds {
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  std::vector<Run> runs_of(Home& home) const {
+  std::vector<Run> runs_of(Home& home) {
     std::vector<Run> runs;
     std::map<const Dag::PlacedGather*, std::size_t> of_placed;
     for (Share& share : home.shares) {
@@ -189,6 +192,8 @@ class Rounds {
         }
         if (open == runs.size()) runs.push_back({&share, {}, use.at, use.at, {}, placed});
         runs[open].readers.push_back(use.node);
+        Gathered& gathered = gathered_[dag_.node(use.node).chunk.index()];
+        (runs[open].placed != nullptr ? gathered.placed : gathered.otherwise) = true;
         runs[open].last = use.at;
       }
     }
@@ -222,6 +227,31 @@ class Rounds {
     const auto last = std::max_element(placed.after.begin(), placed.after.end(), [&](NodeId a, NodeId b) { return position_[a.index()] < position_[b.index()]; });
     after_[last->value()].push_back(id);
     for (const NodeId before : placed.after) dag_.temporal.emplace_back(before, id);
+  }
+
+  /// How far ahead a gather stands is said once: by `prefetch`, or by the order that names it. A program without backwards may lack the gathers that `prefetch` is for.
+  bool check_prefetch(const directive::Strategy& strategy, DiagnosticSink& sink) {
+    if (dag_.placed_gathers.empty() || dag_.forward_only) return true;
+    Selection selection(dag_);
+    bool good = true;
+    for (const directive::Directive& line : strategy.directives) {
+      const auto* replicate = std::get_if<directive::Replicate>(&line);
+      if (replicate == nullptr || replicate->prefetch.value_or(0) == 0) continue;
+      Gathered all;
+      for (const directive::Selector& target : replicate->targets) {
+        const std::optional<Selection::Found> found = selection.find(target, sink);
+        for (const ChunkId chunk : found->chunks) {
+          all.placed |= gathered_[chunk.index()].placed;
+          all.otherwise |= gathered_[chunk.index()].otherwise;
+        }
+      }
+      if (!all.placed || all.otherwise) continue;
+      sink.report(Code::nothing_to_prefetch, directive::narrowest(replicate->prefetch_loc, replicate->loc), "`prefetch: {}` says nothing: orders say of every gather where it stands", *replicate->prefetch)
+          .related(dag_.placed_gathers.front().loc, "the first of them is named here")
+          .hint("leave `prefetch` out, or leave gathers to it");
+      good = false;
+    }
+    return good;
   }
 
   // ---- reductions
@@ -306,7 +336,13 @@ class Rounds {
     dag_.order = std::move(order);
   }
 
+  /// What stands in front of the uses of the parameters of a chunk.
+  struct Gathered {
+    bool placed = false, otherwise = false;
+  };
+
   Dag& dag_;
+  std::vector<Gathered> gathered_;                   // by chunk
   std::map<std::vector<std::int32_t>, Home> homes_;  // by device set
   std::vector<std::uint32_t> at_;                    // per node of work on a home's devices: its position among that work
   llvm::DenseMap<std::uint32_t, std::vector<NodeId>> rounds_of_;      // by the reduction of the whole step
@@ -321,6 +357,6 @@ class Rounds {
 
 }  // namespace
 
-void make_rounds(Dag& dag) { Rounds(dag).run(); }
+bool make_rounds(Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink) { return Rounds(dag).run(strategy, sink); }
 
 }  // namespace piper::passes

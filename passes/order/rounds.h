@@ -11,10 +11,11 @@
 //                                                c: one gather, before F.c.mb0
 
 #include "ir/dag/dag.h"
+#include "ir/diagnostics/diagnostics.h"
 
 namespace piper::passes {
 
-/// Of a DAG of level ordered. What is in rounds already stays as it is.
-void make_rounds(dag::Dag& dag);
+/// Of a DAG of level ordered. What is in rounds already stays as it is. False after reporting lines whose `prefetch` says nothing: orders place all that it is about.
+bool make_rounds(dag::Dag& dag, const directive::Strategy& strategy, DiagnosticSink& sink);
 
 }  // namespace piper::passes

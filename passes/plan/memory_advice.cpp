@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "passes/plan/memory_table.h"
 #include "passes/plan/requirements.h"
 #include "passes/selectors/select.h"
 
@@ -126,12 +127,16 @@ class Advice {
   }
 
   std::string text() {
-    const std::optional<std::int64_t> now = peak(strategy_);
+    DiagnosticSink unread(model_.context().locations);
+    const std::optional<Dag> plan = compile(model_, strategy_, unread, options_);
+    if (!plan) return "";
+    const std::int64_t now = peak_memory(*plan).bytes;
+    const std::int64_t enough = now - least_saved(now);
     std::string text = farthest_prefetch();
     bool first = true;
     for (const std::vector<Saving>& kind : savings(model_, strategy_)) {
       const Saving* best = nullptr;
-      std::int64_t least = now.value_or(0);
+      std::int64_t least = enough + 1;
       for (const Saving& saving : kind) {
         const std::optional<std::int64_t> bytes = peak(saving.with);
         if (!bytes || *bytes >= least) continue;
@@ -141,7 +146,7 @@ class Advice {
       if (best == nullptr) continue;
       text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(static_cast<double>(least)) + " with `" + best->line + "`";
     }
-    return text.empty() ? text : text + "; more stages or microbatches make the parts smaller, too";
+    return (text.empty() ? largest_class(*plan) : text) + "; more stages or microbatches make the parts smaller, too";
   }
 
  private:
@@ -150,6 +155,21 @@ class Advice {
     DiagnosticSink unread(model_.context().locations);
     const std::optional<Dag> dag = compile(model_, strategy, unread, options_);
     return dag ? std::optional(peak_memory(*dag).bytes) : std::nullopt;
+  }
+
+  /// What a line has to save to be worth telling: a twentieth of what is missing.
+  std::int64_t least_saved(std::int64_t now) const {
+    double missing = 0;
+    for (const directive::Require& bound : bounds_) missing = std::max(missing, static_cast<double>(now) - bound.bound);
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(missing / 20));
+  }
+
+  /// What takes most of the largest arena, where no line makes it much smaller.
+  static std::string largest_class(const Dag& plan) {
+    const MemoryRow row = memory_table(plan)[peak_memory(plan).role];
+    const auto largest = std::max_element(row.peak.begin(), row.peak.end());
+    const std::string_view name = buffer_class_name(static_cast<BufferClass>(largest - row.peak.begin()));
+    return bytes_text(static_cast<double>(*largest)) + " of it are " + std::string(name) + (row.at.valid() ? ", at `" + plan.name(row.at) + "`" : "");
   }
 
   bool fits(std::uint32_t prefetch) {

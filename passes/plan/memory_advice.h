@@ -7,8 +7,8 @@
 
 namespace piper::passes {
 
-/// `it would be 45.8KiB with `recompute stage`, 42.3KiB with `zero: 3`; …`, after the largest `prefetch` that fits; empty where no line would help. The model was
-/// compiled before.
+/// `it would be 45.8KiB with `recompute stage`, 42.3KiB with `zero: 3`; …`, after the largest `prefetch` that fits. A line that saves less
+/// than a twentieth of what is missing is not told; where there is no other, what takes most memory is. The model was compiled before.
 std::string memory_advice(tensor::Graph& model, const directive::Strategy& strategy, const Options& options);
 
 }  // namespace piper::passes

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 
 #include "ir/dag/piece_text.h"
 #include "ir/layout/box.h"
@@ -43,6 +44,7 @@ class Replicator {
   bool pair_up(DeviceSetId a, DeviceSetId b) const { return whole_[a.index()] == whole_[b.index()]; }
   void report_misfit(NodeId from_id, NodeId to_id) const;
   void warn_of_repeated_work() const;
+  AxisMask repeated_by(std::size_t node) const;
   LayoutId on(LayoutId layout, AxisMask axes) const;
   void divide(tensor::Type& type, LayoutId layout) const;
   void divide(Body& body, AxisMask cut) const;
@@ -182,7 +184,7 @@ bool Replicator::set_cuts() {
     if (dag_.mesh.axes[a].size == 1) single |= AxisMask{1} << a;
   }
   llvm::DenseSet<std::uint64_t> checked;
-  bool good = check_layouts(single);
+  bool good = true;
   std::uint64_t last = ~0ull;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind)) continue;
@@ -197,6 +199,7 @@ bool Replicator::set_cuts() {
     }
     if (cuts_[n] != 0 && good) good = check_cut(dag_.chunks[node.chunk.index()], cuts_[n]);
   }
+  good = good && check_layouts(single);  // samples that depend on each other are divided by no layout, and that is the reason to tell
   for (const directive::Directive& directive : strategy_.directives) {
     const auto* replicate = std::get_if<Replicate>(&directive);
     if (replicate == nullptr || effective_.contains(replicate) || !good) continue;
@@ -255,23 +258,40 @@ void Replicator::report_misfit(NodeId from_id, NodeId to_id) const {
       .hint("replicate both over the same axes");
 }
 
+/// An axis that nothing uses is told once; one that some regions use, for each that does not.
 void Replicator::warn_of_repeated_work() const {
-  AxisMask used = 0;
-  const Node* repeated = nullptr;
-  AxisMask axes_repeated = 0;
+  AxisMask used = 0, repeated = 0;
   for (std::size_t n = 0; n < cuts_.size(); ++n) {
     if (!runs_body(dag_.nodes[n].kind)) continue;
-    const AxisMask whole = whole_[dag_.nodes[n].devices.index()];
-    used |= cuts_[n] | ~whole;
-    if ((whole & ~cuts_[n]) != 0 && repeated == nullptr) repeated = &dag_.nodes[n];
-    axes_repeated |= whole & ~cuts_[n];
+    used |= cuts_[n] | ~whole_[dag_.nodes[n].devices.index()];
+    repeated |= repeated_by(n);
   }
   for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
-    const AxisMask axis = AxisMask{1} << a;
-    if (dag_.mesh.axes[a].size == 1 || (used & axis) != 0 || (axes_repeated & axis) == 0) continue;
+    if ((repeated & ~used & AxisMask{1} << a) == 0) continue;
     sink_.report(Code::repeated_work, dag_.mesh.loc, "nothing uses axis `{}`: its {} devices all do the same work", text(dag_.mesh.axes[a].name), dag_.mesh.axes[a].size)
         .hint("add `replicate model over {}`, place regions on its coordinates, or make the axis 1 long", text(dag_.mesh.axes[a].name));
   }
+  if ((repeated & used) == 0) return;
+  std::set<std::vector<Symbol>> told;  // instances of one region are placed and replicated by one line, nearly always
+  for (std::size_t n = 0; n < cuts_.size(); ++n) {
+    if (!runs_body(dag_.nodes[n].kind) || (repeated_by(n) & used) == 0) continue;
+    const Chunk& chunk = dag_.chunks[dag_.nodes[n].chunk.index()];
+    std::vector<Symbol> path;
+    for (RegionId region = chunk.region; region.valid(); region = dag_.regions.parent(region)) path.push_back(dag_.regions.name(region));
+    if (!told.insert(std::move(path)).second) continue;
+    const std::string axes = axes_text(repeated_by(n) & used);
+    sink_.report(Code::repeated_work, chunk.loc, "`{}` does not use {}: the devices there all do the same work of it", region_text(dag_, chunk), axes)
+        .hint("replicate it over {}, as what stands beside it is, or place it on one coordinate", axes);
+  }
+}
+
+/// The axes along which several devices run a node with the same samples.
+AxisMask Replicator::repeated_by(std::size_t node) const {
+  AxisMask repeated = whole_[dag_.nodes[node].devices.index()] & ~cuts_[node];
+  for (std::size_t a = 0; a < dag_.mesh.axes.size(); ++a) {
+    if (dag_.mesh.axes[a].size == 1) repeated &= ~(AxisMask{1} << a);
+  }
+  return repeated;
 }
 
 // ---- rewrite

@@ -49,6 +49,26 @@ void expect_sane(const std::string& text) {
   EXPECT_EQ(print(*again), printed);
 }
 
+/// Editors on Windows write one; columns do not count it.
+TEST(DagText, AByteOrderMarkIsNoPartOfTheText) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const auto read = [](const std::string& text, std::string& told) {
+    Context context;
+    DiagnosticSink sink(context.locations);
+    const std::optional<dag::Dag> dag = dag::parse(text, context, sink);
+    told = render_text(sink.sorted(), context.locations.files());
+    return dag ? print(*dag) : "";
+  };
+  for (const std::string& text : {legal("planned"), std::string("pir x planned\n")}) {
+    std::string plain, marked;
+    EXPECT_EQ(read(mark + text, marked), read(text, plain));
+    EXPECT_EQ(marked, plain);
+  }
+  std::string told;
+  EXPECT_EQ(read("pir 1 " + mark, told), "");
+  EXPECT_NE(told, "");
+}
+
 TEST(DagTextFuzz, CommunicationsThatNameNobody) {
   for (const char* name : {"planned", "replicated", "held_out"}) {
     const std::string text = legal(name);

@@ -120,6 +120,8 @@ TEST(Gathers, Refusals) {
     const char* message;
   };
   const std::string finer = "rank r in pp, d in dp", rest = "; F b mb[0..2]; B b mb[0..2]; B a mb[0..2]";
+  const auto ahead = [](std::string text, int runs) { return text.replace(text.find("zero: 3"), 7, "zero: 3, prefetch: " + std::to_string(runs)); };
+  const std::string forwards = "F a.gather; F a mb[0..2]; F b.gather; F b mb[0..2]; B b.gather; B b mb[0..2]; ";
   for (const RefusedRow& row : {
            RefusedRow{two_units("F a mb[0..2]; F a.gather" + rest), "P3112", "mb[1]`, which reads the parameters that it gathers"},
            RefusedRow{two_units("F a.gather mb[0]; F a mb[0]; F a.gather; F a mb[1]" + rest), "", ""},
@@ -127,6 +129,9 @@ TEST(Gathers, Refusals) {
            RefusedRow{two_units("if d == 0 { F a.gather }; F a.gather; F a mb[0..2]" + rest, finer), "P3105", "stands twice"},
            RefusedRow{two_units("if d == 0 { F a.gather } else { F a.gather mb[0] }; F a mb[0..2]" + rest, finer), "P3112", "which gather together with it"},
            RefusedRow{two_units("if d == 0 { F a.gather }; F a mb[0..2]" + rest, finer), "", ""},
+           RefusedRow{ahead(two_units(forwards + "B a.gather; B a mb[0..2]"), 2), "P3047", "`prefetch: 2` says nothing"},
+           RefusedRow{ahead(two_units(forwards + "B a.gather; B a mb[0..2]"), 0), "", ""},
+           RefusedRow{ahead(two_units(forwards + "B a mb[0..2]"), 2), "", ""},
        }) {
     SCOPED_TRACE(row.text);
     Context context;

@@ -98,6 +98,7 @@ class Changes {
     }
     early();
     bodies();
+    for (std::size_t i = 0; i < lines_.size(); ++i) doubled(i);
     return std::move(changes_);
   }
 
@@ -174,6 +175,18 @@ class Changes {
         change.text += line + '\n';
       }
       if (any) changes_.push_back(std::move(change));
+    }
+  }
+
+  /// A line twice; of a signature, the port in it. A bound may be required twice, and brackets hold lines.
+  void doubled(std::size_t line) {
+    const std::string& text = lines_[line];
+    if (text.empty() || text.starts_with("//") || text.starts_with("require ") || text.starts_with("}") || text.ends_with("{")) return;
+    std::smatch port;
+    if (std::regex_match(text, port, std::regex(R"((body \S+\(|    -> \(|    )(%.*[^,)])([,)]+))"))) {
+      add("a port twice", line, port[1].str() + port[2].str() + ", " + port[2].str() + port[3].str());
+    } else {
+      add("a line twice", line, text + '\n' + text);
     }
   }
 

@@ -20,7 +20,10 @@ struct Refusal {
 tensor::Graph mlp(Context& context) { return mlp_chain(context); }
 tensor::Graph gpt(Context& context) { return small_gpt(context); }
 tensor::Graph tied_towers(Context& context) { return two_towers(context, {.tied = true}); }
-tensor::Graph coupled(Context& context) { return coupled_model(context); }
+template <tensor::Op by>
+tensor::Graph coupled(Context& context) {
+  return coupled_model(context, by);
+}
 tensor::Graph tasks(Context& context) { return two_tasks(context, false); }
 tensor::Graph tied_tasks(Context& context) { return two_tasks(context, true); }
 
@@ -110,8 +113,14 @@ const Refusal kRefusals[] = {
     {"split_named_as_region", Code::split_name_taken, gpt, [](StrategyBuilder& b) { b.split({{"mb", 2}, {"block", 2}}); }},
     {"microbatches_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 3); }},
     {"replicas_do_not_divide", Code::batch_does_not_divide, mlp, [](StrategyBuilder& b) { b.line(2, 16).replicate({"dp"}); }},
-    {"coupled_split", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
-    {"coupled_replicate", Code::coupled_operation, coupled, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_split", Code::coupled_operation, coupled<tensor::Op::softmax>, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
+    {"coupled_replicate", Code::coupled_operation, coupled<tensor::Op::softmax>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_mean_split", Code::coupled_operation, coupled<tensor::Op::sum>, [](StrategyBuilder& b) { b.split({{"mb", 2}}); }},
+    {"coupled_by_mean", Code::coupled_operation, coupled<tensor::Op::sum>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_contract", Code::coupled_operation, coupled<tensor::Op::contract>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_max", Code::coupled_operation, coupled<tensor::Op::max>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_layer_norm", Code::coupled_operation, coupled<tensor::Op::layer_norm>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
+    {"coupled_by_rename", Code::coupled_operation, coupled<tensor::Op::rename>, [](StrategyBuilder& b) { b.replicate({"dp"}); }},
     {"backward_both_ways", Code::backward_named_both_ways, mlp,
      [](StrategyBuilder& b) {
        b.line(2, 2).replicate({"dp"}).rank({{"pp", 0}});
@@ -130,6 +139,7 @@ const Refusal kRefusals[] = {
      [](StrategyBuilder& b) { b.partition("stage", 2).place({{"stage", 0}}, {{"pp", 0}}).place({{"stage", 1}}, {{"pp", 1}, {"dp", 0}}); }},
     {"one_stage_replicated", Code::layouts_differ, mlp, [](StrategyBuilder& b) { b.line(2, 2).replicate({"dp"}, {}, {{"stage", 0}}); }},
     {"unused_axis", Code::repeated_work, mlp, [](StrategyBuilder& b) { b.line(2, 2); }},
+    {"one_task_replicated", Code::repeated_work, tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {{"pp", 1}}).replicate({"dp"}, {}, {{"first", 0}}); }},
     {"homes_overlap", Code::homes_overlap, tied_tasks, [](StrategyBuilder& b) { b.place({{"first", 0}}, {{"pp", 0}}).place({{"second", 0}}, {}); }},
     {"tied_towers_overlap", Code::homes_overlap, tied_towers,
      [](StrategyBuilder& b) { b.place({{"towers", 0}, {"left", 0}}, {{"pp", 0}}).place({{"towers", 0}, {"right", 0}}, {{"dp", 0}}).place({{"towers", 0}}, {}); }},

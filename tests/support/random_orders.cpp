@@ -243,18 +243,21 @@ class OrderDrawer {
         if (unites_blocks(from.kind) && dag.cuts_parameters(dag.buckets[from.subject.bucket().index()])) reads.insert(vertex_of[graph.unit_of(dag::NodeId::at(i))]);
       }
     }
+    ahead_ = std::any_of(dag.buckets.begin(), dag.buckets.end(), [](const dag::Bucket& bucket) { return bucket.prefetch > 0; });
     for (Operation& operation : operations_) operation.gathers = !operation.region.empty() && reads.contains(operation.vertex);
   }
 
-  /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a region's in a pass from there on.
+  /// Gathers, somewhere before the work that they are for: of single operations, or one of all of a region's in a pass from there on. `prefetch` keeps the first to itself.
   void name_gathers() {
     std::vector<Operation> all;
+    const auto first = std::find_if(operations_.begin(), operations_.end(), [](const Operation& operation) { return operation.gathers; });
+    const std::size_t from = ahead_ ? static_cast<std::size_t>(first - operations_.begin()) + 1 : 0;
     std::set<std::tuple<std::int32_t, Pass, std::string>> whole, some;  // regions of which all is named, or something
     std::set<std::uint32_t> named;                                      // operations
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       const Operation& work = operations_[i + random_.below(std::min<std::size_t>(operations_.size() - i, 6))];
       const std::tuple region(work.rank, work.pass, work.region);
-      if (work.gathers && !work.named && !whole.contains(region) && !named.contains(work.vertex) && random_.chance(0.3)) {
+      if (i >= from && work.gathers && !work.named && !whole.contains(region) && !named.contains(work.vertex) && random_.chance(0.3)) {
         const bool one = some.contains(region) || random_.chance(0.7);
         (one ? some : whole).insert(region);
         named.insert(work.vertex);
@@ -563,6 +566,7 @@ class OrderDrawer {
   std::size_t work_ = 0;                             // the one of them that work is placed on
   std::vector<Claim> claims_;
   std::vector<bool> claimed_;                        // per coordinate of that axis: by some rank
+  bool ahead_ = false;           // a bucket is gathered ahead of its use
   bool again_attached_ = false;  // something runs again that the order does not name
   std::map<std::int32_t, std::vector<Step>> steps_of_rank_;
   std::vector<Operation> operations_;

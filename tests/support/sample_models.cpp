@@ -197,12 +197,22 @@ Graph two_tasks(Context& context, bool tied, std::int64_t batch) {
   return std::move(m.graph);
 }
 
-Graph coupled_model(Context& context, std::int64_t batch) {
+Graph coupled_model(Context& context, Op by) {
   Modeller m(context, "coupled");
   Builder& b = m.build;
-  const ValueId x = b.input("x", m.type(DType::f64, {{"batch", batch}, {"dim", 4}}));
-  const ValueId w = m.weight("w", m.type(DType::f64, {{"dim", 4}, {"out", 3}}), kWide);
-  must(b.loss("coupled.loss.0", must(b.along(Op::softmax, must(b.matmul(x, w)), m.dim("batch")))));
+  const Symbol batch = m.dim("batch");
+  const ValueId x = b.input("x", m.type(DType::f64, {{"batch", 8}, {"dim", 4}}));
+  const ValueId h = must(b.matmul(x, m.weight("w", m.type(DType::f64, {{"dim", 4}, {"out", 3}}), kWide)));
+  const auto mixed = [&]() -> Built {
+    switch (by) {
+      case Op::sum: return b.binary(Op::sub, h, must(b.mean(h, {batch})));
+      case Op::max: return b.binary(Op::sub, h, must(b.max(h, {batch})));
+      case Op::contract: return b.contract(h, must(b.contract(h, must(b.rename(h, {{m.dim("out"), m.dim("other")}})), {batch})), {m.dim("out")});
+      case Op::rename: return b.contract(h, must(b.rename(h, {{batch, m.dim("others")}})), {m.dim("out")});
+      default: return b.along(by, h, batch);
+    }
+  };
+  must(b.loss("coupled.loss.0", must(mixed())));
   return std::move(m.graph);
 }
 

@@ -55,8 +55,8 @@ tensor::Graph two_towers(Context& context, const TowersSize& size = {});
 /// `tasks { first { w, square }, second { w, square } }`: two inputs, two losses, nothing between them; tied: one weight.
 tensor::Graph two_tasks(Context& context, bool tied, std::int64_t batch = 8);
 
-/// A softmax over the batch: its samples depend on each other.
-tensor::Graph coupled_model(Context& context, std::int64_t batch = 8);
+/// Samples that depend on each other by an operation over the batch; `sum`: less their mean, `contract`: times a sum of products over them, `rename`: compared with all others.
+tensor::Graph coupled_model(Context& context, tensor::Op by);
 
 // ---- strategies
 
