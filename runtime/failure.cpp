@@ -14,4 +14,16 @@ Place place_of(const PiperProgram& program, std::uint32_t action) {
   return place_of(info.name ? info.name : "", info.place);
 }
 
+std::string describe(const Failure& failure) {
+  std::string text;
+  if (failure.rank != Failure::kNoRank) text += "rank " + std::to_string(failure.rank) + ", ";
+  if (!failure.place.action.empty()) text += failure.place.action + ", ";
+  if (failure.place.line) {
+    text += failure.place.file + ':' + std::to_string(failure.place.line) + ':' + std::to_string(failure.place.column) + ": ";
+  }
+  text += failure.message;
+  for (const Note& note : failure.notes) text += "; " + note.text;
+  return text;
+}
+
 }  // namespace piper::runtime

@@ -12,7 +12,7 @@
 #include "llvm/Support/JSON.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
-#include "runtime/executor/state.h"
+#include "runtime/device/state.h"
 #include "runtime/launch/interrupt.h"
 
 namespace piper::tools {

@@ -6,10 +6,10 @@
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
+#include "runtime/cpu/device_limit.h"
 #include "runtime/data/file_text.h"
 #include "runtime/data/table.h"
 #include "runtime/device/product_choice.h"
-#include "runtime/executor/device_limit.h"
 #include "runtime/trace/flight.h"
 
 namespace piper::tools {

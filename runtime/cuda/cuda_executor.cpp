@@ -6,16 +6,16 @@
 #include <new>
 #include <thread>
 
-#include "runtime/cuda/align_times.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/loopback.h"
 #include "runtime/cuda/nccl_exchange.h"
-#include "runtime/cuda/step_numbers.h"
+#include "runtime/device/state.h"
 #include "runtime/dtypes.h"
 #include "runtime/executor/check_tables.h"
 #include "runtime/executor/parameters.h"
-#include "runtime/executor/state.h"
+#include "runtime/executor/step_numbers.h"
 #include "runtime/executor/step_reports.h"
+#include "runtime/trace/align_times.h"
 #include "runtime/transport/transport.h"
 
 namespace piper::runtime::cuda {
@@ -321,7 +321,9 @@ class CudaExecutor final : public Executor {
     for (const Phase phase : {Phase::training, Phase::evaluation}) {
       const RoleScan* const scan = gpu_.ranks.front()->programs[static_cast<std::size_t>(phase)].scan;
       if (!others_ || scan == nullptr) continue;
-      if (auto found = others_->numbers.agree(phase, *scan)) return found;
+      std::vector<std::uint32_t> subjects;
+      for (const ScannedReport& report : scan->reports) subjects.push_back(report.subject);
+      if (auto found = others_->numbers.agree(phase, subjects)) return found;
     }
     return std::nullopt;
   }

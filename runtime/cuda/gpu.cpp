@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/executor/idle_time.h"
+#include "runtime/device/idle_time.h"
 
 namespace piper::runtime::cuda {
 

@@ -19,8 +19,8 @@
 #include "runtime/cuda/role_scan.h"
 #include "runtime/cuda/step_times.h"
 #include "runtime/data/step_data.h"
+#include "runtime/device/report_slots.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/report_slots.h"
 #include "runtime/trace/flight.h"
 
 namespace piper::runtime::cuda {

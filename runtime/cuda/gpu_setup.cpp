@@ -4,8 +4,8 @@
 #include <string>
 
 #include "runtime/cuda/gpu.h"
+#include "runtime/device/state.h"
 #include "runtime/dtypes.h"
-#include "runtime/executor/state.h"
 
 namespace piper::runtime::cuda {
 
@@ -89,13 +89,10 @@ class SetUp {
     const auto p = static_cast<std::size_t>(phase);
     const bool evaluation = phase == Phase::evaluation;
     PiperRank& active = rank.ranks[p];
-    active.program = evaluation ? rank.job->evaluation : rank.job->program;
+    active = in_phase(*rank.job, phase);
     if (active.program == nullptr) return std::nullopt;
     active.seed = gpu_.job.seed;
     active.flight = rank.flight.record();
-    active.communicators = evaluation ? rank.job->evaluation_communicators : rank.job->communicators;
-    active.replica = evaluation ? rank.job->evaluation_replica : rank.job->replica;
-    active.rank = rank.job->rank;
     active.runtime = &rank;
     GpuProgram& program = rank.programs[p];
     program.role = (evaluation ? programs_.evaluation : programs_.training)[rank.index];

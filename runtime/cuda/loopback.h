@@ -12,7 +12,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/exchange.h"
-#include "runtime/cuda/meetings.h"
+#include "runtime/transport/meetings.h"
 
 namespace piper::runtime::cuda {
 

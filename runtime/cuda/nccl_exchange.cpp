@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/device/idle_time.h"
 #include "runtime/dtypes.h"
-#include "runtime/executor/idle_time.h"
 
 namespace piper::runtime::cuda {
 

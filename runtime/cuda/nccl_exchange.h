@@ -15,9 +15,9 @@
 
 #include "runtime/cuda/exchange.h"
 #include "runtime/cuda/gpu.h"
-#include "runtime/cuda/meetings.h"
 #include "runtime/cuda/nccl.h"
 #include "runtime/processes/process_group.h"
+#include "runtime/transport/meetings.h"
 
 namespace piper::runtime::cuda {
 

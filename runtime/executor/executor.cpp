@@ -10,12 +10,12 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/cpu/device_limit.h"
+#include "runtime/cpu/progress.h"
+#include "runtime/cpu/run_state.h"
+#include "runtime/device/idle_time.h"
 #include "runtime/executor/check_tables.h"
-#include "runtime/executor/device_limit.h"
-#include "runtime/executor/idle_time.h"
 #include "runtime/executor/parameters.h"
-#include "runtime/executor/progress.h"
-#include "runtime/executor/run_state.h"
 #include "runtime/executor/step_reports.h"
 #include "runtime/trace/stuck.h"
 #include "runtime/transport/local.h"
@@ -73,16 +73,12 @@ std::optional<Failure> prepare_rank(const PiperJob& job, const ExecutorOptions& 
   rank.reports.prepare(job);
   for (const Phase phase : {Phase::training, Phase::evaluation}) {
     PiperRank& out = rank.ranks[static_cast<std::size_t>(phase)];
-    const bool training = phase == Phase::training;
-    out.program = training ? source.program : source.evaluation;
+    out = in_phase(source, phase);
     out.arena = rank.arena.base();
     out.host = rank.host.base();
     out.seed = job.seed;
     out.completed = rank.counters;
     out.flight = rank.flight.record();
-    out.communicators = training ? source.communicators : source.evaluation_communicators;
-    out.replica = training ? source.replica : source.evaluation_replica;
-    out.rank = source.rank;
     out.runtime = &rank;
     out.now_ns = executor_api().now_ns;
   }

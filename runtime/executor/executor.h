@@ -25,6 +25,7 @@
 #include "runtime/abi.h"
 #include "runtime/failure.h"
 #include "runtime/options.h"
+#include "runtime/phase.h"
 #include "runtime/trace/recorder.h"
 
 namespace piper::runtime {
@@ -32,9 +33,6 @@ namespace piper::runtime {
 class Transport;
 class StepData;
 class TextFiles;
-
-/// Which of the two programs of a rank runs. Both share the state part of the arena.
-enum class Phase : std::uint8_t { training, evaluation };
 
 enum class Ended : std::uint8_t {
   finished,  // all steps that were asked for
@@ -99,12 +97,6 @@ struct ExecutorOptions {
   std::function<bool()> stopped = {};      // once it is true `create` gives nothing, and no failure; it is asked on several threads
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
   bool record = false;                     // keep when the actions of the last training step ran, and what they took
-};
-
-/// When the actions of a rank ran in the last step; times count from one point in time for all ranks.
-struct RecordedRank {
-  std::uint32_t rank = 0;
-  std::vector<RecordedAction> actions;  // stream by stream, as they ran
 };
 
 class Executor {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/device/state.h"
 #include "runtime/dtypes.h"
-#include "runtime/executor/state.h"
 
 namespace piper::runtime {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/executor/state.h"
+#include "runtime/device/state.h"
 
 namespace piper::runtime {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/device/report_slots.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/report_slots.h"
 
 namespace piper::runtime {
 

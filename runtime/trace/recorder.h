@@ -22,6 +22,12 @@ struct RecordedAction {
   std::uint64_t least_ns = 0;                      // of all steps, but for the first one where there are more
 };
 
+/// When the actions of a rank ran in the last step; times count from one point in time for all ranks.
+struct RecordedRank {
+  std::uint32_t rank = 0;
+  std::vector<RecordedAction> actions;  // stream by stream, as they ran
+};
+
 class ActionRecorder {
  public:
   enum class Call : std::uint8_t { product, attention };

@@ -11,7 +11,7 @@
 
 #include "backend/cuda/print_program.h"
 #include "runtime/cuda/cuda_executor.h"
-#include "runtime/cuda/meetings.h"
+#include "runtime/transport/meetings.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/forked.h"
 #include "tests/laws/library_cases.h"
@@ -158,8 +158,8 @@ Calls made_calls(const std::string& path, const Calls& planned) {
 
 /// Per rank the meetings of a step in the order in which it enqueues them.
 std::vector<std::vector<std::uint32_t>> issue_orders(const PiperJob& tables, std::vector<std::size_t>& members) {
-  runtime::cuda::Meetings meetings;
-  EXPECT_FALSE(runtime::cuda::find_meetings({tables.ranks, tables.num_ranks}, runtime::Phase::training, meetings));
+  runtime::Meetings meetings;
+  EXPECT_FALSE(runtime::find_meetings({tables.ranks, tables.num_ranks}, runtime::Phase::training, meetings));
   for (const auto& meeting : meetings.list) members.push_back(meeting.size());
   std::vector<std::vector<std::uint32_t>> orders;
   for (std::uint32_t r = 0; r < tables.num_ranks; ++r) {

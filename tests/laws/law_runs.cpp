@@ -12,7 +12,7 @@
 #include "passes/pipeline.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
-#include "runtime/executor/state.h"
+#include "runtime/device/state.h"
 #include "tests/support/run_options.h"
 
 namespace piper::test {

@@ -1,6 +1,6 @@
-#include "runtime/executor/device_limit.h"
+#include "runtime/cpu/device_limit.h"
+#include "runtime/device/idle_time.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/idle_time.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -6,7 +6,8 @@
 #include <iterator>
 #include <vector>
 
-#include "runtime/executor/state.h"
+#include "runtime/cpu/arena.h"
+#include "runtime/device/state.h"
 #include "runtime/kernel_math.h"
 #include "runtime/options.h"
 #include "tests/runtime/sample_jobs.h"

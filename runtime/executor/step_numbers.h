@@ -2,7 +2,7 @@
 // What the ranks of several processes report of a step, brought to rank 0: losses and norms are where the plan has them, and rank 0 keeps and prints them.
 //
 //   StepNumbers numbers(job, group);
-//   numbers.agree(phase, scan);                       // who sends what; all processes
+//   numbers.agree(phase, subjects);                   // who sends what; all processes
 //   numbers.send(number, slots, step);                // when a step has ended here
 //   numbers.take(number, step);                       // rank 0: false while some have not come
 //   numbers.slots();                                  // beside those of its own rank
@@ -12,19 +12,18 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/cuda/role_scan.h"
-#include "runtime/executor/executor.h"
-#include "runtime/executor/report_slots.h"
+#include "runtime/device/report_slots.h"
+#include "runtime/phase.h"
 #include "runtime/processes/process_group.h"
 
-namespace piper::runtime::cuda {
+namespace piper::runtime {
 
 class StepNumbers {
  public:
   StepNumbers(const PiperJob& job, ProcessGroup& group) : job_(job), group_(group) {}
 
   /// Of every loss and of the norm, the lowest rank that reports it is the one that sends. A failure of the run where not all say what they report.
-  std::optional<Failure> agree(Phase phase, const RoleScan& scan);
+  std::optional<Failure> agree(Phase phase, const std::vector<std::uint32_t>& subjects);
 
   /// `step`: of the run; `number`: over all runs.
   void send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots);
@@ -44,4 +43,4 @@ class StepNumbers {
   OfPhase of_[2];
 };
 
-}  // namespace piper::runtime::cuda
+}  // namespace piper::runtime

@@ -1,4 +1,4 @@
-#include "runtime/cuda/step_numbers.h"
+#include "runtime/executor/step_numbers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace piper::runtime::cuda {
+namespace piper::runtime {
 
 namespace {
 
@@ -25,11 +25,9 @@ std::vector<T> unpacked(const std::string& bytes) {
 
 }  // namespace
 
-std::optional<Failure> StepNumbers::agree(Phase phase, const RoleScan& scan) {
+std::optional<Failure> StepNumbers::agree(Phase phase, const std::vector<std::uint32_t>& own) {
   OfPhase& of = of_[static_cast<std::size_t>(phase)];
   const Launch& launch = group_.launch();
-  std::vector<std::uint32_t> own;
-  for (const ScannedReport& report : scan.reports) own.push_back(report.subject);
   if (launch.rank != 0) group_.set(key("reports", phase, launch.rank), packed(own));
   if (launch.rank == 0) {
     std::set<std::uint32_t> known(own.begin(), own.end()), senders;
@@ -93,4 +91,4 @@ bool StepNumbers::take(Phase phase, std::uint64_t number, std::uint64_t step) {
   return all;
 }
 
-}  // namespace piper::runtime::cuda
+}  // namespace piper::runtime

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/executor/run_state.h"
+#include "runtime/cpu/run_state.h"
 
 namespace piper::runtime {
 

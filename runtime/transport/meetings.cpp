@@ -1,10 +1,10 @@
-#include "runtime/cuda/meetings.h"
+#include "runtime/transport/meetings.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 
-namespace piper::runtime::cuda {
+namespace piper::runtime {
 
 namespace {
 
@@ -12,7 +12,7 @@ std::optional<Failure> compare(std::span<const PiperJobRank> ranks, Phase phase,
   const auto mismatch = [&](const MeetingMember& at, const char* error) {
     const PiperJobRank& rank = ranks[at.rank];
     Failure failure{.code = kMessageMismatch, .message = error, .rank = rank.rank};
-    failure.place = place_of(phase == Phase::evaluation ? *rank.evaluation : *rank.program, at.action);
+    failure.place = place_of(*in_phase(rank, phase).program, at.action);
     return failure;
   };
   std::vector<const Operation*> operations;
@@ -31,19 +31,17 @@ std::optional<Failure> compare(std::span<const PiperJobRank> ranks, Phase phase,
 }  // namespace
 
 std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase phase, Meetings& meetings) {
-  const bool evaluation = phase == Phase::evaluation;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;  // communicator and number of the communication on it -> meeting
   meetings.at.resize(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const PiperJobRank& rank = ranks[r];
-    const PiperProgram& program = evaluation ? *rank.evaluation : *rank.program;
-    const PiperCommunicator* const communicators = evaluation ? rank.evaluation_communicators : rank.communicators;
+    const PiperRank rank = in_phase(ranks[r], phase);
+    const PiperProgram& program = *rank.program;
     std::map<std::uint32_t, std::uint32_t> numbers;  // of the next communication, by communicator
     meetings.at[r].resize(program.num_streams);
     for (std::uint32_t s = 0; s < program.num_streams; ++s) {
       for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) {
         const PiperCommAction& action = program.streams[s].comm[i];
-        const PiperCommunicator& communicator = communicators[action.communicator];
+        const PiperCommunicator& communicator = rank.communicators[action.communicator];
         const auto [found, fresh] = known.try_emplace({communicator.id, numbers[communicator.id]++}, static_cast<std::uint32_t>(meetings.list.size()));
         if (fresh) meetings.list.emplace_back(communicator.num_members);
         meetings.at[r][s].push_back(found->second);
@@ -53,7 +51,7 @@ std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase 
         member.action = action.action;
         member.operation.action = &action;
         member.operation.parts = program.parts + action.first_part;
-        member.operation.replica = evaluation ? rank.evaluation_replica : rank.replica;
+        member.operation.replica = rank.replica;
         member.operation.communicator = &communicator;
       }
     }
@@ -64,4 +62,4 @@ std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase 
   return std::nullopt;
 }
 
-}  // namespace piper::runtime::cuda
+}  // namespace piper::runtime

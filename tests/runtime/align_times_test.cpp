@@ -1,6 +1,6 @@
 // Times of processes as times from one start: recorded times that were moved apart come together again, as far as communications say.
 
-#include "runtime/cuda/align_times.h"
+#include "runtime/trace/align_times.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using runtime::RecordedAction;
 using runtime::RecordedRank;
-using runtime::cuda::Meetings;
+using runtime::Meetings;
 
 /// Meetings and when their members were in them; a rank's communications are all on one queue.
 struct Recorded {
@@ -41,7 +41,7 @@ struct Recorded {
       action.op = each.op;
       action.num_parts = 1;
       actions.push_back(action);
-      runtime::cuda::MeetingMember member;
+      runtime::MeetingMember member;
       member.rank = each.rank;
       member.operation.action = &actions.back();
       member.operation.parts = &parts.back();
@@ -69,7 +69,7 @@ struct Recorded {
       }
       before.push_back(ranks[rank].actions.empty() ? 0 : ranks[rank].actions[0].begin_ns);
     }
-    runtime::cuda::align_times(meetings, ranks);
+    runtime::align_times(meetings, ranks);
     std::vector<std::uint64_t> starts;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) starts.push_back(ranks[rank].actions.empty() ? 0 : ranks[rank].actions[0].begin_ns - before[rank]);
     return starts;

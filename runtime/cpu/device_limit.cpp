@@ -1,4 +1,4 @@
-#include "runtime/executor/device_limit.h"
+#include "runtime/cpu/device_limit.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -5,9 +5,9 @@
 #include <new>
 #include <thread>
 
+#include "runtime/cpu/progress.h"
+#include "runtime/cpu/run_state.h"
 #include "runtime/device/library_api.h"
-#include "runtime/executor/progress.h"
-#include "runtime/executor/run_state.h"
 
 namespace piper::runtime {
 namespace {

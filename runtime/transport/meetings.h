@@ -8,10 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "runtime/executor/executor.h"
+#include "runtime/failure.h"
+#include "runtime/phase.h"
 #include "runtime/transport/transport.h"
 
-namespace piper::runtime::cuda {
+namespace piper::runtime {
 
 struct MeetingMember {
   std::size_t rank = 0;                // its place among the ranks of the job
@@ -26,4 +27,4 @@ struct Meetings {
 
 std::optional<Failure> find_meetings(std::span<const PiperJobRank> ranks, Phase phase, Meetings& meetings);
 
-}  // namespace piper::runtime::cuda
+}  // namespace piper::runtime

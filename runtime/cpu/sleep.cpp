@@ -1,4 +1,4 @@
-#include "runtime/executor/sleep.h"
+#include "runtime/cpu/sleep.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

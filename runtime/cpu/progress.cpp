@@ -1,4 +1,4 @@
-#include "runtime/executor/progress.h"
+#include "runtime/cpu/progress.h"
 
 #include <sched.h>
 

@@ -1,45 +1,16 @@
 #pragma once
-// The state of a rank: its arena, the first values of parameters, and the scalars of each step's update.
+// The state of a rank: the first values of parameters, and the scalars of each step's update.
 //
 // Guarantees: the value of an element depends on (seed, parameter name, element) alone, whatever the layout and the dtype (f32 is the
 // rounded f64 value, and bf16 that once more).
 //
-//   Arena arena;
-//   if (!arena.allocate(program->arena_bytes, options)) ...;
-//   arena.touch();
 //   initialise_parameters(*program, seed, job_rank.replica, arena.base(), host.base());
 
 #include <cstdint>
-#include <optional>
 
 #include "runtime/abi.h"
-#include "runtime/options.h"
 
 namespace piper::runtime {
-
-class Arena {
- public:
-  Arena() = default;
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  ~Arena();
-
-  /// Zeroed memory at a 64-byte boundary; with check_memory poisoned instead, its end guarded by a page that cannot be touched.
-  bool allocate(std::uint64_t bytes, const Options& options);
-  /// Makes the system give all of the memory now, which the first writer of each page would otherwise wait for. Bytes stay as they are.
-  void touch();
-  unsigned char* base() const { return base_; }
-  std::uint64_t bytes() const { return bytes_; }
-  /// One past the last byte that no longer has the poison; 0 without check_memory.
-  std::uint64_t touched_bytes() const;
-
- private:
-  void* mapping_ = nullptr;
-  std::uint64_t mapped_ = 0;
-  unsigned char* base_ = nullptr;
-  std::uint64_t bytes_ = 0;
-  bool poisoned_ = false;
-};
 
 /// The elements [first, end) of a parameter that a rank has, and where the first of them lies, in elements from the offset that `PiperParam` says.
 struct Elements {

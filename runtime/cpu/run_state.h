@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "runtime/abi.h"
+#include "runtime/cpu/arena.h"
+#include "runtime/cpu/sleep.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/library_calls.h"
+#include "runtime/device/report_slots.h"
+#include "runtime/device/state.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/report_slots.h"
-#include "runtime/executor/sleep.h"
-#include "runtime/executor/state.h"
 #include "runtime/trace/flight.h"
 #include "runtime/trace/recorder.h"
 #include "runtime/transport/transport.h"

@@ -10,12 +10,12 @@
 
 #include <vector>
 
-#include "runtime/cuda/meetings.h"
-#include "runtime/executor/executor.h"
+#include "runtime/trace/recorder.h"
+#include "runtime/transport/meetings.h"
 
-namespace piper::runtime::cuda {
+namespace piper::runtime {
 
 /// The earliest start of all is 0 afterwards. Nothing lasts longer or shorter than before.
 void align_times(const Meetings& meetings, std::vector<RecordedRank>& recorded);
 
-}  // namespace piper::runtime::cuda
+}  // namespace piper::runtime

@@ -1,6 +1,6 @@
-#include "runtime/executor/run_state.h"
+#include "runtime/cpu/run_state.h"
 
-#include "runtime/executor/progress.h"
+#include "runtime/cpu/progress.h"
 
 namespace piper::runtime {
 
@@ -39,18 +39,6 @@ std::uint32_t action_at(const PiperProgram& program, std::uint32_t stream, std::
   const PiperStream& table = program.streams[stream];
   const std::uint64_t position = (count - 1) % table.num_actions;
   return table.action_of ? table.action_of[position] : table.comm ? table.comm[position].action : kNoAction;
-}
-
-std::string describe(const Failure& failure) {
-  std::string text;
-  if (failure.rank != Failure::kNoRank) text += "rank " + std::to_string(failure.rank) + ", ";
-  if (!failure.place.action.empty()) text += failure.place.action + ", ";
-  if (failure.place.line) {
-    text += failure.place.file + ':' + std::to_string(failure.place.line) + ':' + std::to_string(failure.place.column) + ": ";
-  }
-  text += failure.message;
-  for (const Note& note : failure.notes) text += "; " + note.text;
-  return text;
 }
 
 }  // namespace piper::runtime

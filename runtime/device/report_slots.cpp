@@ -1,4 +1,4 @@
-#include "runtime/executor/report_slots.h"
+#include "runtime/device/report_slots.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "runtime/cuda/align_times.h"
+#include "runtime/trace/align_times.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
 
-namespace piper::runtime::cuda {
+namespace piper::runtime {
 
 namespace {
 
@@ -118,4 +118,4 @@ void align_times(const Meetings& meetings, std::vector<RecordedRank>& recorded) 
   }
 }
 
-}  // namespace piper::runtime::cuda
+}  // namespace piper::runtime
