@@ -4,7 +4,7 @@
 // Guarantees: a job owns everything that its tables point to; the DAGs may be gone. All ranks of one role share one program.
 //
 //   std::unique_ptr<Job> job = make_job(training, evaluation, {.engine = Engine::interpreter}, sink);
-//   Executor::create(job->tables(), {}, failure);
+//   Executor::create(job->tables(), make_cpu_device(), {}, failure);
 
 #include <memory>
 #include <optional>

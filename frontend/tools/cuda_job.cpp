@@ -4,7 +4,7 @@
 #include "backend/jit/object_cache.h"
 #include "frontend/tools/environment.h"
 #include "frontend/tools/train_job.h"
-#include "runtime/cuda/cuda_executor.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/gpu_driver.h"
 #include "runtime/cuda/nccl.h"
 #include "runtime/device/library_calls.h"
@@ -157,7 +157,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const PiperJob& job, c
 std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const backend::Job& job, PiperJob& tables, const runtime::ExecutorOptions& options, Failure& failure) {
   if (!device.driver && !(device.driver = device.machine->open(device.gpu(), failure))) return nullptr;
   if (device.group != nullptr && !device.nccl && !(device.nccl = device.machine->open_nccl(failure))) return nullptr;
-  runtime::cuda::GpuProcesses processes;
+  runtime::Processes processes;
   std::size_t first = 0;
   if (device.group != nullptr) {
     if (auto differs = device.group->agree(facts_of(job.tables(), device.asked))) {
@@ -167,7 +167,7 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
     first = device.rank();
     tables.ranks += first;
     tables.num_ranks = 1;
-    processes = {device.group, std::move(device.nccl), &job.tables()};
+    processes = {device.group, &job.tables()};
   }
   runtime::cuda::GpuPrograms programs;
   if (!device.machine->build(job.kernels(), programs.images, failure)) return nullptr;
@@ -175,7 +175,8 @@ std::unique_ptr<runtime::Executor> make_own_executor(CudaDevice& device, const b
     programs.training.push_back(job.enqueue(rank, false));
     if (job.evaluation() != nullptr) programs.evaluation.push_back(job.enqueue(rank, true));
   }
-  return runtime::cuda::create_cuda_executor(tables, programs, std::move(device.driver), options, failure, std::move(processes));
+  auto made = runtime::cuda::make_cuda_device(std::move(programs), std::move(device.driver), std::move(device.nccl));
+  return runtime::Executor::create(tables, std::move(made), options, failure, processes);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/index_bounds.h"
 #include "ir/verify/verify.h"
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/device_limit.h"
 #include "runtime/data/file_text.h"
 #include "runtime/data/table.h"
@@ -181,7 +182,7 @@ std::unique_ptr<TrainJob> make_train_job(Session& session, Session::Subject& sub
     return nullptr;
   }
   made->tables = made->job->tables();
-  made->executor = cuda != nullptr ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure) : runtime::Executor::create(made->job->tables(), executor_options, failure);
+  made->executor = cuda != nullptr ? make_cuda_executor(*cuda, *made->job, made->tables, executor_options, failure) : runtime::Executor::create(made->job->tables(), runtime::make_cpu_device(), executor_options, failure);
   if (made->executor) return made;
   if (!stopped()) report_failure(session, failure, subject.lowered.strategy.settings.loc);
   return nullptr;

@@ -7,7 +7,9 @@
 
 #include "runtime/cpu/progress.h"
 #include "runtime/cpu/run_state.h"
+#include "runtime/data/step_data.h"
 #include "runtime/device/library_api.h"
+#include "runtime/device/state.h"
 
 namespace piper::runtime {
 namespace {
@@ -150,9 +152,7 @@ void run_steps(LocalRank& self) {
   RunState& run = *self.run;
   PiperRank& rank = self.active();
   const PiperProgram& program = *rank.program;
-  for (std::uint64_t step = 0; run.begin_step(step); ++step) {
-    // A step may begin when its slot for reports is free. Whoever holds it needs nothing of this step, so this wait cannot close a cycle.
-    if (!wait_until(run, self.sleep, [&] { return step < run.consumed.load() + kReportSlots; })) return;
+  for (std::uint64_t step = 0; run.begin_step(self, step); ++step) {
     rank.step = step;
     rank.global_step = run.first_step + step;
     rank.flight->step = rank.global_step;
@@ -193,7 +193,6 @@ void random_delay(const RandomDelays& delays, std::uint32_t rank, std::uint64_t 
 
 void run_device(LocalRank& rank) {
   RunState& run = *rank.run;
-  run.started.wait(0);
   rank.library = nullptr;
   // The wall around generated code: what it calls may throw, and nothing may pass through a thread's end.
   try {

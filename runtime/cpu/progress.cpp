@@ -132,7 +132,7 @@ bool ProgressEngine::advance(Cursor& cursor) {
       cursor.operation.channel = cursor.channel_of[action.communicator];
       cursor.rank->flight.record()->begun[cursor.index] = cursor.step * cursor.stream->num_actions + cursor.position + 1;
       cursor.started = true;
-      if (run_.recorded) cursor.begin_ns = run_.api->now_ns();
+      if (run_.record) cursor.begin_ns = run_.api->now_ns();
       cursor.not_before_ns = 0;
       transport_.start(cursor.operation);
       moved = true;
@@ -155,7 +155,7 @@ bool ProgressEngine::advance(Cursor& cursor) {
 
 void ProgressEngine::end_action(Cursor& cursor) {
   const std::uint64_t count = cursor.step * cursor.stream->num_actions + cursor.position + 1;
-  if (run_.recorded) cursor.rank->recorder.write(cursor.index, cursor.step, cursor.position, cursor.begin_ns, run_.api->now_ns());
+  if (run_.record) cursor.rank->recorder.write(cursor.index, cursor.step, cursor.position, cursor.begin_ns, run_.api->now_ns());
   cursor.started = false;
   cursor.not_before_ns = 0;
   if (++cursor.position == cursor.stream->num_actions) {

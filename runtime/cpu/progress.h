@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cpu/run_state.h"
+#include "runtime/transport/transport.h"
 
 namespace piper::runtime {
 

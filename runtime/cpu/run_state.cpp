@@ -6,8 +6,9 @@ namespace piper::runtime {
 
 PiperRank& LocalRank::active() { return ranks[static_cast<std::size_t>(run->phase)]; }
 
-bool RunState::begin_step(std::uint64_t step) {
-  if (step >= steps) return false;
+bool RunState::begin_step(LocalRank& rank, std::uint64_t step) {
+  // Who allows the step needs nothing of it, so this wait cannot close a cycle.
+  if (!wait_until(*this, rank.sleep, [&] { return step < allowed.load() || over.load(); }) || step >= allowed.load()) return false;
   std::uint64_t word = gate.load();
   while ((word & ~kFrozen) <= step) {
     if (word & kFrozen) return false;
@@ -29,7 +30,7 @@ void RunState::fail(Failure reason) {
 }
 
 void RunState::wake_all() {
-  engine->sleep().wake();
+  if (engine != nullptr) engine->sleep().wake();
   for (LocalRank* rank : ranks) rank->sleep.wake();
   main_sleep.wake();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the threads of a run share. Internal to the executor.
+// What the threads of a run share. Internal to the device.
 
 #include <atomic>
 #include <cstdint>
@@ -9,15 +9,13 @@
 
 #include "runtime/abi.h"
 #include "runtime/cpu/arena.h"
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/sleep.h"
-#include "runtime/data/step_data.h"
+#include "runtime/device/device.h"
 #include "runtime/device/library_calls.h"
 #include "runtime/device/report_slots.h"
-#include "runtime/device/state.h"
-#include "runtime/executor/executor.h"
 #include "runtime/trace/flight.h"
 #include "runtime/trace/recorder.h"
-#include "runtime/transport/transport.h"
 
 namespace piper::runtime {
 
@@ -45,39 +43,36 @@ struct LocalRank {
   PiperRank& active();
 };
 
-/// One call of Executor::run.
-struct RunState {
-  Phase phase = Phase::training;
-  std::uint64_t first_step = 0;
-  std::uint64_t steps = 0;
+/// A run, from its beginning until the next one.
+struct RunState : DeviceRun {
+  explicit RunState(const DeviceRun& asked) : DeviceRun(asked) {}
+
   const PiperJob* job = nullptr;
   const PiperApi* api = nullptr;
-  const StepData* data = nullptr;
   LibrarySwitch* library = nullptr;
   Options options;
   RandomDelays delays;
-  bool recorded = false;  // when actions begin and end
   std::uint32_t spin = 0;
-  ProgressEngine* engine = nullptr;
-  Sleep main_sleep;  // of the thread that called `run`
+  ProgressEngine* engine = nullptr;  // until the run has ended
+  Sleep main_sleep;  // of the thread that waits for the run
 
   /// The largest step count that any rank has begun, and in the top bit that no more are begun: one word, so that all ranks agree on the last step.
   static constexpr std::uint64_t kFrozen = 1ull << 63;
   alignas(64) std::atomic<std::uint64_t> gate{0};
   alignas(64) std::atomic<bool> cancelled{false};
-  alignas(64) std::atomic<std::uint64_t> consumed{0};  // steps whose reports were taken
+  alignas(64) std::atomic<std::uint64_t> allowed{0};  // steps below this may begin
+  std::atomic<bool> over{false};                      // there are no more
   std::atomic<std::uint32_t> devices_running{0};
-  std::atomic<int> started{0};  // all threads are there: until then none begins, for it would take the processor from those that are to come
   std::atomic<bool> devices_done{false};
   std::atomic<bool> engine_done{false};
 
   std::vector<LocalRank*> ranks;
   std::mutex failure_mutex;  // taken only to fail
-  std::optional<Failure> failure;
+  std::optional<Failure> failure;  // the first; there before `cancelled` is true
 
   std::uint64_t begun_steps() const { return gate.load(std::memory_order_acquire) & ~kFrozen; }
-  /// False when step `step` (from 0) is beyond the end of the run.
-  bool begin_step(std::uint64_t step);
+  /// Waits until the rank may begin step `step` (from 0); false where the run ends before it.
+  bool begin_step(LocalRank& rank, std::uint64_t step);
   /// Keeps the first failure, cancels the run and wakes every thread.
   void fail(Failure failure);
   void wake_all();

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/executor/executor.h"
+#include "runtime/failure.h"
+#include "runtime/phase.h"
 
 namespace piper::runtime::cuda {
 

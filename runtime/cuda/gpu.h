@@ -1,5 +1,5 @@
 #pragma once
-// A GPU with the local ranks of a job on it: what a run allocates, and the functions through which the roles enqueue. Internal to the CUDA executor.
+// A GPU with the local ranks of a job on it: what a run allocates, and the functions through which the roles enqueue. Internal to the CUDA device.
 //
 // Each rank has an arena, a stream per queue, and host memory for so many steps as may be under way. A queue's progress is a word in host memory that the device writes after every
 // action: when the device fails it says which action it was at.
@@ -13,14 +13,14 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/cuda/cuda_executor.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/exchange.h"
 #include "runtime/cuda/role_scan.h"
 #include "runtime/cuda/step_times.h"
 #include "runtime/data/step_data.h"
 #include "runtime/device/report_slots.h"
-#include "runtime/executor/executor.h"
+#include "runtime/phase.h"
 #include "runtime/trace/flight.h"
 
 namespace piper::runtime::cuda {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/executor/executor.h"
+#include "runtime/trace/recorder.h"
 
 namespace piper::runtime::cuda {
 

@@ -1,12 +1,11 @@
 #pragma once
-// Runs a PiperJob: the programs of all ranks of this process, one device thread per rank and one progress thread for all communication.
+// Runs a PiperJob on a device: the programs of all ranks of this process, step by step.
 //
-// Guarantees: `run` returns only after every thread it started has ended. A failure on one rank releases all others; the first failure
-// is the one that is reported. A stop ends all ranks at the same step. The step loop allocates nothing and takes no lock.
-// Nothing throws.
+// Guarantees: `run` returns only when nothing of it runs any more. A failure on one rank releases all others; the first failure is the one that is reported. A stop ends all ranks at the same step. Nothing throws.
+// Of several processes each has an executor over its rank: they stop at the same step, all learn of the first failure, and rank 0 has the numbers of a step, recorded times and parameters of all.
 //
 //   Failure failure;
-//   std::unique_ptr<Executor> executor = Executor::create(job, {}, failure);
+//   std::unique_ptr<Executor> executor = Executor::create(job, make_cpu_device(), {}, failure);
 //   if (!executor) return report(failure);
 //   RunResult result = executor->run(Phase::training, 100, [&](const StepRecord& step) { ...; return std::nullopt; });
 //   RunResult held_out = executor->run(Phase::evaluation, executor->evaluation_steps(), ...);
@@ -23,15 +22,12 @@
 #include <vector>
 
 #include "runtime/abi.h"
+#include "runtime/device/device.h"
 #include "runtime/failure.h"
-#include "runtime/options.h"
 #include "runtime/phase.h"
-#include "runtime/trace/recorder.h"
 
 namespace piper::runtime {
 
-class Transport;
-class StepData;
 class TextFiles;
 
 enum class Ended : std::uint8_t {
@@ -61,7 +57,7 @@ struct StepRecord {
   std::uint64_t local_step = 0;   // since this run began
   std::uint64_t steps = 0;        // asked for in this run
   double loss = 0;                // sum of the losses
-  std::span<const double> losses;                       // mean per loss of the job, in its order
+  std::span<const double> losses;                       // mean per loss of the job, in its order; no number where this process does not know it
   std::span<const double> counts;                       // how many elements that is the mean of
   std::span<const std::vector<double>> microbatch_sums; // per loss, as reported
   std::optional<double> gradient_norm;                  // before clipping
@@ -82,67 +78,55 @@ struct ParameterValues {
   std::vector<double> values;  // row-major
 };
 
-/// Perturbs timing in tests: every action and every communication is held up by a random time, a function of the seed.
-struct RandomDelays {
-  std::uint64_t seed = 0;
-  std::uint32_t max_us = 0;  // 0: none
-};
-
-struct ExecutorOptions {
-  Options runtime;
-  std::string out_folder;             // flight records lie here; empty: in files without a name
-  RandomDelays delays;
-  std::shared_ptr<Transport> transport;  // null: local
+struct ExecutorOptions : DeviceOptions {
   std::uint64_t max_evaluation_steps = 0;  // 0: as many as cover the held-out data
-  std::function<bool()> stopped = {};      // once it is true `create` gives nothing, and no failure; it is asked on several threads
   TextFiles* texts = nullptr;              // data that `create` need not read again; null: none
   bool record = false;                     // keep when the actions of the last training step ran, and what they took
 };
 
 class Executor {
  public:
-  /// On the CPU (on CUDA: runtime/cuda/cuda_executor.h). Checks the tables, opens data, allocates and initialises the arenas. The job and all it points to must
-  /// outlive the executor.
-  static std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options, Failure& failure);
-  virtual ~Executor() = default;
+  /// Checks the tables, opens data and the device. The job and all it points to must outlive the executor, and so must a group of processes. Null with the reason in `failure`; null without one when stopped.
+  static std::unique_ptr<Executor> create(const PiperJob& job, std::unique_ptr<Device> device, const ExecutorOptions& options, Failure& failure, const Processes& processes = {});
+  ~Executor();
 
   /// Runs `steps` steps of one phase. Training continues where the run before ended. After a failure nothing can be run any more.
-  virtual RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step) = 0;
-  RunResult run(Phase phase, std::uint64_t steps) { return run(phase, steps, {}); }
+  RunResult run(Phase phase, std::uint64_t steps, const OnStep& on_step = {});
 
   /// Ends the run in progress, and every later one, at a common step boundary. May be called from a signal handler.
   void request_stop() { stop_requested_.store(true); }
   bool stop_requested() const { return stop_requested_.load(); }
 
   /// Steps of evaluation that cover the held-out data once; 0 without held-out data.
-  virtual std::uint64_t evaluation_steps() const = 0;
+  std::uint64_t evaluation_steps() const;
   /// Training steps that ended, the job's first step included.
-  virtual std::uint64_t next_step() const = 0;
+  std::uint64_t next_step() const;
 
-  /// A tensor of a parameter, from its counted home; nothing when no rank has it (or no such slot), or it cannot be read.
-  virtual std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const = 0;
-  /// Names of all parameters with a counted home here, sorted.
-  virtual std::vector<std::string> parameter_names() const = 0;
+  /// A tensor of a parameter, from its counted home; nothing when no rank has it (or no such slot), or it cannot be read. Of several processes all read the same ones in the same order, and rank 0 gets them.
+  std::optional<ParameterValues> read_parameter(std::string_view name, Part part) const;
+  /// Names of all parameters of the job, sorted.
+  std::vector<std::string> parameter_names() const;
 
-  /// The last step of the last run of training, with `ExecutorOptions::record`.
-  virtual std::vector<RecordedRank> recorded() const = 0;
+  /// The last step of the last run of training, with `ExecutorOptions::record`; of several processes on rank 0.
+  const std::vector<RecordedRank>& recorded() const;
 
   /// What runs did otherwise than they might, and why: nothing is wrong with what came out.
-  virtual std::vector<Failure> warnings() const { return {}; }
+  std::vector<Failure> warnings() const;
 
   /// Planned bytes of the arena, per local rank.
-  virtual std::vector<std::uint64_t> arena_bytes() const = 0;
+  std::vector<std::uint64_t> arena_bytes() const;
   /// One past the last byte that a run has written, per local rank; only with Options::check_memory, else zeros.
-  virtual std::vector<std::uint64_t> touched_bytes() const = 0;
+  std::vector<std::uint64_t> touched_bytes() const;
 
   /// True after a run that opened a plugin whose destructors take long and do nothing: flush and leave with `_exit`.
-  virtual bool skip_destructors() const = 0;
-
- protected:
-  Executor() = default;
-  const std::atomic<bool>& stop_flag() const { return stop_requested_; }
+  bool skip_destructors() const;
 
  private:
+  struct Parts;
+  explicit Executor(std::unique_ptr<Parts> parts);
+  RunResult run_steps(Phase phase, std::uint64_t steps, const OnStep& on_step);
+
+  std::unique_ptr<Parts> parts_;
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -10,6 +10,9 @@ namespace piper::runtime {
 
 namespace {
 
+/// In place of a list of subjects.
+const std::string kNotKnown = "?";
+
 std::string key(const char* what, Phase phase, std::uint32_t rank) { return std::string(what) + (phase == Phase::evaluation ? ".held_out." : ".") + std::to_string(rank); }
 
 template <typename T>
@@ -25,15 +28,20 @@ std::vector<T> unpacked(const std::string& bytes) {
 
 }  // namespace
 
-std::optional<Failure> StepNumbers::agree(Phase phase, const std::vector<std::uint32_t>& own) {
+std::optional<Failure> StepNumbers::agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& own) {
   OfPhase& of = of_[static_cast<std::size_t>(phase)];
   const Launch& launch = group_.launch();
-  if (launch.rank != 0) group_.set(key("reports", phase, launch.rank), packed(own));
+  if (launch.rank != 0) group_.set(key("reports", phase, launch.rank), own ? packed(*own) : kNotKnown);
   if (launch.rank == 0) {
-    std::set<std::uint32_t> known(own.begin(), own.end()), senders;
+    std::set<std::uint32_t> known, senders;
+    if (own) known.insert(own->begin(), own->end());
     for (std::uint32_t rank = 1; rank < launch.world; ++rank) {
       const auto told = group_.get(key("reports", phase, rank));
       if (!told) return group_.failure();
+      if (*told == kNotKnown) {
+        senders.insert(rank);
+        continue;
+      }
       for (const std::uint32_t subject : unpacked<std::uint32_t>(*told)) {
         if (known.insert(subject).second) senders.insert(rank);
       }

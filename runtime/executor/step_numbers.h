@@ -22,8 +22,9 @@ class StepNumbers {
  public:
   StepNumbers(const PiperJob& job, ProcessGroup& group) : job_(job), group_(group) {}
 
-  /// Of every loss and of the norm, the lowest rank that reports it is the one that sends. A failure of the run where not all say what they report.
-  std::optional<Failure> agree(Phase phase, const std::vector<std::uint32_t>& subjects);
+  /// Of every loss and of the norm, the lowest rank that reports it is the one that sends; and so does every rank that does not know its subjects before. A failure of the run where not all say what they
+  /// report.
+  std::optional<Failure> agree(Phase phase, const std::optional<std::vector<std::uint32_t>>& subjects);
 
   /// `step`: of the run; `number`: over all runs.
   void send(Phase phase, std::uint64_t number, std::uint64_t step, const ReportSlots& slots);

@@ -4,6 +4,7 @@
 
 #include "backend/device_program/device_program.h"
 #include "passes/pipeline.h"
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
 #include "tests/support/run_options.h"
 
@@ -48,7 +49,7 @@ ProgramRun TestProgram::run(const backend::JobOptions& options, std::uint64_t st
   runtime::ExecutorOptions settings;
   settings.runtime = checked_run();
   runtime::Failure failure;
-  const std::unique_ptr<runtime::Executor> executor = runtime::Executor::create(job->tables(), settings, failure);
+  const std::unique_ptr<runtime::Executor> executor = runtime::Executor::create(job->tables(), runtime::make_cpu_device(), settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
   if (!executor) return result;
   const runtime::RunResult ran = executor->run(runtime::Phase::training, steps, [&](const runtime::StepRecord& step) {

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
 #include "tests/runtime/hand_program.h"
 
@@ -20,7 +21,7 @@ double cpu_seconds() {
 
 void run(benchmark::State& state, const PiperJob& job, double actions_per_step, double messages_per_step) {
   Failure failure;
-  const auto executor = Executor::create(job, {}, failure);
+  const auto executor = Executor::create(job, make_cpu_device(), {}, failure);
   if (!executor) return state.SkipWithError(describe(failure).c_str());
   double cpu = 0;
   for (auto _ : state) {

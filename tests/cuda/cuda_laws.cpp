@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/lower/lower.h"
-#include "runtime/cuda/cuda_executor.h"
+#include "runtime/cuda/cuda_device.h"
 
 namespace piper::test {
 
@@ -24,7 +24,7 @@ decltype(LawRunOptions::executor) executors_on(std::vector<std::string> images, 
       programs.training.push_back(job.enqueue(rank, false));
       if (job.evaluation() != nullptr) programs.evaluation.push_back(job.enqueue(rank, true));
     }
-    return runtime::cuda::create_cuda_executor(job.tables(), programs, make_driver(), settings, failure);
+    return runtime::Executor::create(job.tables(), runtime::cuda::make_cuda_device(std::move(programs), make_driver()), settings, failure);
   };
 }
 

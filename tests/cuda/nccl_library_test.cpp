@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "backend/cuda/print_program.h"
-#include "runtime/cuda/cuda_executor.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/transport/meetings.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/forked.h"
@@ -234,7 +234,7 @@ class NcclLibrary : public testing::Test {
     EXPECT_FALSE(get_through(orders, members));
 
     runtime::Failure failure;
-    const auto alone = runtime::cuda::create_cuda_executor(job.tables(), programs(0, world), std::make_unique<HostDriver>(HostOptions{.seed = seed}), {}, failure);
+    const auto alone = runtime::Executor::create(job.tables(), runtime::cuda::make_cuda_device(programs(0, world), std::make_unique<HostDriver>(HostOptions{.seed = seed})), {}, failure);
     ASSERT_TRUE(alone) << describe(failure);
     std::string wrong;
     const std::vector<double> expected = run_all(*alone, wrong);
@@ -255,7 +255,7 @@ class NcclLibrary : public testing::Test {
       if (group) {
         auto driver = std::make_unique<HostDriver>(HostOptions{.seed = seed + rank});
         auto nccl = std::make_unique<TestNccl>(*driver, TestNcclOptions{.folder = folder.path().string(), .calls = (folder.path() / ("calls." + std::to_string(rank))).string()});
-        executor = runtime::cuda::create_cuda_executor(tables, programs(rank, 1), std::move(driver), with_graphs(graphs), failed, {group.get(), std::move(nccl), &job.tables()});
+        executor = runtime::Executor::create(tables, runtime::cuda::make_cuda_device(programs(rank, 1), std::move(driver), std::move(nccl)), with_graphs(graphs), failed, {group.get(), &job.tables()});
       }
       if (!executor) return Ended{1, "", describe(failed)};
       std::ostringstream numbers;

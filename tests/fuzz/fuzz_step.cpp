@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
 #include "tests/support/run_options.h"
 
@@ -18,7 +19,7 @@ bool run_a_step(const backend::Job& job) {
   runtime::ExecutorOptions settings;
   settings.runtime = checked_run(30);
   runtime::Failure failure;
-  const auto executor = runtime::Executor::create(job.tables(), settings, failure);
+  const auto executor = runtime::Executor::create(job.tables(), runtime::make_cpu_device(), settings, failure);
   if (!executor) {
     EXPECT_FALSE(failure.message.empty());
     return false;

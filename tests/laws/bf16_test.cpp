@@ -70,7 +70,7 @@ std::vector<double> trained(const std::string& text, std::uint64_t steps) {
   settings.runtime = checked_run();
   settings.runtime.math = runtime::Math::builtin;
   runtime::Failure failure;
-  const auto executor = runtime::Executor::create(job->tables(), settings, failure);
+  const auto executor = runtime::Executor::create(job->tables(), runtime::make_cpu_device(), settings, failure);
   EXPECT_TRUE(executor) << failure.message;
   if (!executor) return losses;
   executor->run(runtime::Phase::training, steps, [&](const runtime::StepRecord& record) {

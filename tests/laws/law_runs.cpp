@@ -124,10 +124,8 @@ LawRun LawProgram::run(const LawRunOptions& options) {
   if (!job) return result;
   runtime::ExecutorOptions settings;
   settings.runtime = runtime_options(options.math);
-  settings.delays = options.delays;
-  settings.transport = options.transport;
   runtime::Failure failure;
-  const auto executor = options.executor ? options.executor(*job, settings, failure) : runtime::Executor::create(job->tables(), settings, failure);
+  const auto executor = options.executor ? options.executor(*job, settings, failure) : runtime::Executor::create(job->tables(), runtime::make_cpu_device({options.delays, options.transport}), settings, failure);
   EXPECT_TRUE(executor) << describe(failure);
   if (!executor) return result;
   for (const std::string& name : executor->parameter_names()) {

@@ -18,6 +18,7 @@
 #include "backend/device_program/job.h"
 #include "ir/directive/directive.h"
 #include "ir/tensor/graph.h"
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
 #include "tests/support/random_programs.h"
 

@@ -50,7 +50,7 @@ TEST(Executor, AStartCanBeStopped) {
   ExecutorOptions options;
   options.stopped = [&] { return ++asked > 1; };
   Failure failure;
-  EXPECT_FALSE(Executor::create(job.finish(), options, failure));
+  EXPECT_FALSE(Executor::create(job.finish(), make_cpu_device(), options, failure));
   EXPECT_EQ(failure.message, "");
   EXPECT_EQ(asked, 2) << "it went on";
 }
@@ -94,9 +94,8 @@ TEST(Executor, GivesTheSameUnderEveryTiming) {
     HandJob job(2);
     add_pipeline(job);
     ExecutorOptions options;
-    options.delays = {.seed = seed, .max_us = 150};
     options.runtime.spin = seed % 2 ? 0 : 100;
-    auto executor = create(job.finish(), options);
+    auto executor = create(job.finish(), options, {.delays = {.seed = seed, .max_us = 150}});
     double w = 0.5;
     const std::vector<double> expected = expected_losses(4, w);
     std::vector<double> losses;

@@ -256,7 +256,7 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
     job.finish();
     change(job);
     Failure failure;
-    EXPECT_FALSE(Executor::create(job.tables(), {}, failure));
+    EXPECT_FALSE(Executor::create(job.tables(), make_cpu_device(), {}, failure));
     EXPECT_EQ(failure.code, kBadJob);
     return failure.message;
   };
@@ -279,7 +279,7 @@ TEST(FailingRun, AnArenaThatDoesNotFit) {
   job.finish();
   job.rank(0).tables().arena_bytes = std::uint64_t{1} << 60;
   Failure failure;
-  EXPECT_FALSE(Executor::create(job.tables(), {}, failure));
+  EXPECT_FALSE(Executor::create(job.tables(), make_cpu_device(), {}, failure));
   EXPECT_EQ(failure.code, kOutOfMemory);
 }
 
@@ -289,7 +289,7 @@ TEST(FailingRun, TheFlightRecordCannotBeWritten) {
   ExecutorOptions options;
   options.out_folder = "/nonexistent";
   Failure failure;
-  EXPECT_FALSE(Executor::create(job.finish(), options, failure));
+  EXPECT_FALSE(Executor::create(job.finish(), make_cpu_device(), options, failure));
   EXPECT_EQ(failure.code, kOutputUnwritable);
   EXPECT_EQ(failure.message, "cannot write the flight record `/nonexistent/flight.0`: No such file or directory");
   EXPECT_EQ(failure.rank, 0u);

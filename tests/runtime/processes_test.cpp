@@ -10,6 +10,7 @@
 
 #include "runtime/processes/frames.h"
 #include "runtime/processes/process_group.h"
+#include "tests/runtime/joined_ranks.h"
 
 namespace piper::runtime {
 namespace {
@@ -68,31 +69,6 @@ TEST(ReadLaunch, Alone) {
 
 TEST(ReadLaunch, FirstOfNodes) {
   for (const auto& [nodes, first] : {std::pair{"node7", "node7"}, {"a,b", "a"}, {"n[3-5,9]", "n3"}, {"n[07,09],m", "n07"}, {"n[4]", "n4"}, {"", ""}}) EXPECT_EQ(first_of_nodes(nodes), first);
-}
-
-std::uint16_t free_port() {
-  std::uint16_t port = 0;
-  close(listen_on(port));
-  return port;
-}
-
-Launch of_rank(std::uint32_t rank, std::uint32_t world, std::uint16_t port) { return {.rank = rank, .world = world, .local_rank = rank, .host = "127.0.0.1", .port = port}; }
-
-/// Each rank in a thread of its own; `use` gets its group, or null and why.
-void with_ranks(std::uint32_t world, const std::function<void(std::uint32_t rank, std::unique_ptr<ProcessGroup> group, const Failure& failure)>& use,
-                const std::function<void(std::uint32_t rank, Launch& launch)>& change = {}, double seconds = 20) {
-  const std::uint16_t port = free_port();
-  std::vector<std::thread> threads;
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    threads.emplace_back([&, rank] {
-      Launch launch = of_rank(rank, world, port);
-      if (change) change(rank, launch);
-      Failure failure;
-      auto group = ProcessGroup::join(launch, {.seconds = seconds}, failure);
-      use(rank, std::move(group), failure);
-    });
-  }
-  for (std::thread& each : threads) each.join();
 }
 
 TEST(ProcessGroup, SetsGetsAndAgrees) {

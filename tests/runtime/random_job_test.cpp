@@ -249,11 +249,11 @@ TEST(RandomJobs, EndUnderEveryTimingWithTheValuesOfOneDevice) {
     Builder builder(plan, random, job, expected, wrong);
     builder.build();
     ExecutorOptions options;
-    options.delays = {.seed = random.next(), .max_us = random.chance(0.6) ? 60u : 0u};
+    const RandomDelays delays{.seed = random.next(), .max_us = random.chance(0.6) ? 60u : 0u};
     options.runtime.stall_seconds = 5;
     options.runtime.spin = random.chance(0.5) ? 0 : 50;
     options.runtime.check_memory = random.chance(0.5);
-    auto executor = create(job.finish(), options);
+    auto executor = create(job.finish(), options, {.delays = delays});
     ASSERT_TRUE(executor);
     const RunResult result = executor->run(Phase::training, kSteps);
     ASSERT_EQ(result.ended, Ended::finished) << describe(*result.failure);

@@ -103,9 +103,9 @@ std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_
   return losses;
 }
 
-std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options) {
+std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options, const CpuOptions& cpu) {
   Failure failure;
-  auto executor = Executor::create(job, options, failure);
+  auto executor = Executor::create(job, make_cpu_device(cpu), options, failure);
   EXPECT_TRUE(executor) << describe(failure);
   return executor;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
 #include "tests/runtime/hand_program.h"
 
@@ -19,7 +20,7 @@ void add_pipeline(HandJob& job);
 /// The losses of `steps` steps of that pipeline, computed in one loop; moves w on.
 std::vector<double> expected_losses(std::uint64_t steps, double& w, std::uint64_t first = 0);
 
-/// Expects success.
-std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options = {});
+/// On the CPU; expects success.
+std::unique_ptr<Executor> create(const PiperJob& job, const ExecutorOptions& options = {}, const CpuOptions& cpu = {});
 
 }  // namespace piper::runtime

@@ -39,9 +39,7 @@ TEST(Transport, AllReduceAddsInMemberOrder) {
         return 0;
       });
     }
-    ExecutorOptions options;
-    options.delays = {.seed = seed, .max_us = seed ? 300u : 0u};
-    EXPECT_EQ(create(job.finish(), options)->run(Phase::training, 2).ended, Ended::finished);
+    EXPECT_EQ(create(job.finish(), {}, {.delays = {.seed = seed, .max_us = seed ? 300u : 0u}})->run(Phase::training, 2).ended, Ended::finished);
     EXPECT_EQ(wrong, std::vector<double>(4, 0));
   }
 }
@@ -268,11 +266,9 @@ TEST(Transport, ARecordingIsIndependentOfTiming) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     HandJob job(2);
     add_pipeline(job);
-    ExecutorOptions options;
     const auto recording = std::make_shared<RecordingTransport>(make_local_transport());
-    options.transport = recording;
-    options.delays = {.seed = seed, .max_us = seed ? 100u : 0u};
-    EXPECT_EQ(create(job.finish(), options)->run(Phase::training, 1).ended, Ended::finished);
+    const CpuOptions cpu{.delays = {.seed = seed, .max_us = seed ? 100u : 0u}, .transport = recording};
+    EXPECT_EQ(create(job.finish(), {}, cpu)->run(Phase::training, 1).ended, Ended::finished);
     if (seed == 0) first = recording->lines(0);
     EXPECT_EQ(recording->lines(0), first);
   }

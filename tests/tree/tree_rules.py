@@ -15,6 +15,10 @@ CODE = (".h", ".cpp", ".cc", ".inc", ".def")
 TEXT = CODE + (".py", ".sh", ".cmake", ".pipe", ".g4", ".cu")
 MAX_LINES = 600
 
+# What every part of the runtime may include of it.
+RUNTIME = ("runtime/abi.h", "runtime/device/", "runtime/device_abi.h", "runtime/dtypes.h", "runtime/failure.h", "runtime/kernel_math.h", "runtime/options.h", "runtime/phase.h", "runtime/shared_library.h",
+           "runtime/trace/")
+
 # Folder -> what it may include of ours, as path prefixes. The first prefix that fits a file counts.
 OWN = {
     "frontend/tools/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/"),
@@ -30,6 +34,10 @@ OWN = {
     "frontend/": ("embedded/", "frontend/", "ir/"),
     "passes/": ("ir/", "passes/"),
     "backend/": ("backend/", "embedded/", "ir/", "runtime/abi.h", "runtime/device_abi.h", "runtime/kernel_math.h", "runtime/shared_library.h"),
+    "runtime/cpu/": RUNTIME + ("runtime/cpu/", "runtime/data/", "runtime/transport/"),
+    "runtime/cuda/": RUNTIME + ("runtime/cuda/", "runtime/data/", "runtime/processes/", "runtime/transport/"),
+    "runtime/device/": RUNTIME,
+    "runtime/executor/": RUNTIME + ("runtime/data/", "runtime/executor/", "runtime/processes/", "runtime/transport/"),
     "runtime/": ("runtime/",),
     "ir/": ("embedded/", "ir/"),
     "tests/": ("backend/", "embedded/", "frontend/", "ir/", "passes/", "runtime/", "tests/"),

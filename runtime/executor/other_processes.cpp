@@ -1,0 +1,64 @@
+#include "runtime/executor/other_processes.h"
+
+#include <cstring>
+#include <string>
+
+#include "runtime/executor/parameters.h"
+#include "runtime/trace/align_times.h"
+#include "runtime/transport/meetings.h"
+
+namespace piper::runtime {
+
+std::optional<Failure> OtherProcesses::agree(const Device& device) {
+  for (const Phase phase : {Phase::training, Phase::evaluation}) {
+    if (in_phase(whole_.ranks[0], phase).program == nullptr) continue;
+    if (auto failure = numbers_.agree(phase, device.reported(phase))) return failure;
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> OtherProcesses::collect(std::vector<RecordedRank>& recorded) {
+  const std::vector<RecordedRank> own = std::move(recorded);
+  recorded.clear();
+  if (rank() != 0) {
+    const std::vector<RecordedAction>& actions = own.front().actions;
+    group_.send_bytes({reinterpret_cast<const char*>(actions.data()), actions.size() * sizeof(RecordedAction)});
+    return std::nullopt;
+  }
+  std::vector<RecordedRank> all = own;
+  for (const PiperJobRank& rank : ranks().subspan(1)) {
+    const auto told = group_.receive_bytes(rank.rank);
+    if (!told) return group_.failure();
+    RecordedRank& made = all.emplace_back(RecordedRank{rank.rank, std::vector<RecordedAction>(told->size() / sizeof(RecordedAction))});
+    std::memcpy(made.actions.data(), told->data(), made.actions.size() * sizeof(RecordedAction));
+  }
+  Meetings meetings;
+  if (auto failure = find_meetings(ranks(), Phase::training, meetings)) return failure;
+  align_times(meetings, all);
+  recorded = std::move(all);
+  return std::nullopt;
+}
+
+/// All processes go through the same pieces in the same order: who has one sends it, rank 0 takes it, and to the others it is nothing.
+std::optional<ParameterValues> OtherProcesses::read_parameter(Device& device, std::string_view name, Part part) {
+  std::string bytes;
+  const auto piece = [&](std::size_t of, bool on_host, std::uint64_t offset, std::uint64_t count) -> const unsigned char* {
+    if (of == rank()) {
+      const unsigned char* const own = device.read(0, on_host, offset, count);
+      if (own == nullptr) group_.fail(*device.failure());
+      if (own != nullptr && of != 0) group_.send_bytes({reinterpret_cast<const char*>(own), count});
+      return own;
+    }
+    bytes.assign(count, 0);
+    if (rank() == 0) {
+      auto told = group_.receive_bytes(static_cast<std::uint32_t>(of));
+      if (!told || told->size() != count) return nullptr;
+      bytes = std::move(*told);
+    }
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+  };
+  auto values = collect_parameter(ranks(), name, part, piece);
+  return rank() == 0 ? std::move(values) : std::nullopt;
+}
+
+}  // namespace piper::runtime

@@ -1,0 +1,118 @@
+#include "runtime/executor/step_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace piper::runtime {
+
+namespace {
+
+/// Beside other processes a step that was begun is not taken back: a stop shall not wait for many.
+constexpr std::uint64_t kMostBesideOthers = 2;
+constexpr std::chrono::microseconds kOthersLook(50);
+
+}  // namespace
+
+StepLoop::StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, OtherProcesses* others)
+    : device_(device),
+      run_(run),
+      stop_(stop),
+      on_step_(on_step),
+      others_(others),
+      most_(others != nullptr ? std::min(device.most_steps(), kMostBesideOthers) : device.most_steps()),
+      reports_(job, run.phase, run.first_step, run.steps) {
+  for (std::uint32_t rank = 0; rank < job.num_ranks; ++rank) slots_.push_back(&device.reports(rank));
+  if (others == nullptr) return;
+  for (const auto& slots : others->slots(run.phase)) slots_.push_back(slots.get());
+}
+
+void StepLoop::run() {
+  device_.begin_run(run_);
+  try {
+    while (goes_on()) {
+      begin_steps();
+      if (device_lives() && !tell()) wait();
+    }
+  } catch (const std::bad_alloc&) {
+    device_.fail({.code = kOutOfMemory, .message = "no memory for the tables of the run"});
+  }
+  // Whom this failure concerns need not wait until this device rests.
+  keep_failure();
+  end_run();
+  keep_failure();
+}
+
+bool StepLoop::goes_on() {
+  if (others_ != nullptr && others_->group().failed()) device_.fail(device_.located(*others_->group().failure()));
+  if (!device_lives()) return false;
+  if (others_ == nullptr && !stopped_ && (stop_.load() || failure_)) {
+    stopped_ = true;
+    begun_ = device_.take_back_steps();
+  }
+  return told_ < begun_ || (begun_ < run_.steps && !stopped_);
+}
+
+void StepLoop::begin_steps() {
+  // What a step reports takes the place of what a step long before did.
+  while (begun_ < run_.steps && begun_ - ended_ < most_ && begun_ - told_ < kReportSlots && may_begin()) device_.begin_step(begun_++);
+}
+
+bool StepLoop::may_begin() {
+  if (stopped_ || !device_lives()) return false;
+  if (others_ == nullptr) return true;
+  if (stop_.load()) others_->group().request_stop();
+  const ProcessGroup::Begin begin = others_->group().begin_step();
+  stopped_ = begin == ProcessGroup::Begin::no;
+  return begin == ProcessGroup::Begin::yes;
+}
+
+/// Of the next step that has ended, once all its numbers are here.
+bool StepLoop::tell() {
+  if (told_ == ended_ || (others_ != nullptr && !others_->take(run_.phase, told_))) return false;
+  const StepRecord& record = reports_.take(told_, slots_);
+  ++told_;
+  if (on_step_ && !failure_) call_back(record);
+  return true;
+}
+
+void StepLoop::call_back(const StepRecord& record) {
+  try {
+    failure_ = on_step_(record);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    failure_ = Failure{.code = kBadJob, .message = "the callback of a step was left by an exception"};
+  }
+  // The steps that have begun end, unless they wait for processes that do not go on.
+  if (failure_ && others_ != nullptr) device_.fail(*failure_);
+}
+
+void StepLoop::wait() {
+  if (ended_ < begun_) {
+    const std::uint64_t before = ended_;
+    ended_ = device_.wait(before);
+    for (std::uint64_t step = before; others_ != nullptr && step < ended_; ++step) others_->send(run_.phase, step, *slots_.front());
+    return;
+  }
+  // What is missing comes from other processes, which may wait for what is left of the steps here.
+  if (stopped_ || begun_ == run_.steps) {
+    end_run();
+  } else {
+    device_.look();
+  }
+  std::this_thread::sleep_for(kOthersLook);
+}
+
+void StepLoop::end_run() {
+  if (!std::exchange(rests_, true)) device_.end_run();
+}
+
+void StepLoop::keep_failure() {
+  if (!failure_ && !device_lives()) failure_ = *device_.failure();
+  if (failure_ && others_ != nullptr) others_->group().fail(*failure_);
+}
+
+}  // namespace piper::runtime

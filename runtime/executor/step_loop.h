@@ -1,0 +1,57 @@
+#pragma once
+// The steps of one run, on the thread that asked for them: begins them a few ahead, and tells of those that have ended, in order.
+//
+//   StepLoop loop(job, device, run, stop, on_step, others);
+//   loop.run();
+//   if (loop.failure()) ...;
+//   loop.told();
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/other_processes.h"
+#include "runtime/executor/step_reports.h"
+
+namespace piper::runtime {
+
+class StepLoop {
+ public:
+  /// `others`: null where all ranks are here. `stop`: once it is true no step begins that no rank has come to, of several processes on none of them.
+  StepLoop(const PiperJob& job, Device& device, const DeviceRun& run, const std::atomic<bool>& stop, const OnStep& on_step, OtherProcesses* others);
+
+  /// Until nothing runs any more. Throws std::bad_alloc, and then nothing has begun.
+  void run();
+  /// Steps that have ended on all ranks, each with a call of `on_step` unless it has failed.
+  std::uint64_t told() const { return told_; }
+  const std::optional<Failure>& failure() const { return failure_; }
+
+ private:
+  bool goes_on();
+  bool device_lives() const { return device_.failure() == nullptr; }
+  void begin_steps();
+  bool may_begin();
+  bool tell();
+  void call_back(const StepRecord& record);
+  void wait();
+  void end_run();
+  void keep_failure();
+
+  Device& device_;
+  const DeviceRun run_;
+  const std::atomic<bool>& stop_;
+  const OnStep& on_step_;
+  OtherProcesses* const others_;
+  const std::uint64_t most_;                    // steps that have begun and not ended
+  StepReports reports_;
+  std::vector<const ReportSlots*> slots_;
+  std::uint64_t begun_ = 0, ended_ = 0, told_ = 0;
+  bool stopped_ = false;                        // no step begins any more
+  bool rests_ = false;                          // the device does
+  std::optional<Failure> failure_;              // the first
+};
+
+}  // namespace piper::runtime
