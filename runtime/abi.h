@@ -249,9 +249,18 @@ typedef struct PiperApi {
 } PiperApi;
 #define PIPER_NORM 0xFFFFFFFFu
 
+/* Of an element in the type that operations of `dtype`, a PiperDType, compute in. */
+static inline uint64_t piper_wide_bytes(uint32_t dtype) {
+  switch ((PiperDType)dtype) {
+    case PIPER_F64: case PIPER_I64: return 8;
+    case PIPER_F32: case PIPER_BF16: return 4;
+  }
+  return 0;
+}
+
 /* Bytes of workspace that an attention call may use on a CPU; the plan reserves them. */
 static inline uint64_t piper_attend_workspace(const PiperAttend* call) {
-  const uint64_t element = call->dtype == PIPER_F64 ? 8 : 4;
+  const uint64_t element = piper_wide_bytes(call->dtype);
   const uint64_t q = (uint64_t)(call->batch * call->seq * call->heads);
   const uint64_t k = (uint64_t)(call->batch * call->keys * call->heads);
   const uint64_t scores = call->dtype == PIPER_F64 ? q * (uint64_t)call->keys : 512u * 1024u;

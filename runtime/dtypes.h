@@ -22,6 +22,25 @@ constexpr const char* dtype_name(std::uint32_t dtype) {
   return nullptr;
 }
 
+/// What operations compute in, and what sums are kept in; another number is a fault of this program, as below.
+constexpr PiperDType wide_dtype(std::uint32_t dtype) {
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return PIPER_F64;
+    case PIPER_F32: case PIPER_BF16: return PIPER_F32;
+    case PIPER_I64: return PIPER_I64;
+  }
+  std::abort();
+}
+
+/// Parameters are of such a type.
+constexpr bool is_floating(std::uint32_t dtype) {
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: case PIPER_F32: case PIPER_BF16: return true;
+    case PIPER_I64: return false;
+  }
+  return false;
+}
+
 /// `use` with a zero of that type. The tables of a job are checked before anything of them is read: another number is a fault of this program.
 template <typename Use>
 constexpr decltype(auto) with_element(std::uint32_t dtype, Use&& use) {

@@ -3,22 +3,23 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/alignment.h"
+
 namespace piper::backend::cuda {
 
 namespace {
 
 constexpr std::int64_t kFloat = 4, kHalf = 2;
 
-std::int64_t rounded(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 std::int64_t quotient(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 /// The head dimension that flash kernels compute with.
-std::int64_t flash_width(const PiperAttend& call) { return rounded(call.width, call.width <= 128 ? 32 : 64); }
+std::int64_t flash_width(const PiperAttend& call) { return round_up(call.width, call.width <= 128 ? 32 : 64); }
 
 /// Pieces handed out one behind the other, the first of them at an address that is a multiple of 64 only.
 class Pieces {
  public:
-  void add(std::int64_t bytes) { bytes_ += static_cast<std::uint64_t>(rounded(bytes, PIPER_WORKSPACE_ALIGNMENT)); }
+  void add(std::int64_t bytes) { bytes_ += static_cast<std::uint64_t>(round_up(bytes, PIPER_WORKSPACE_ALIGNMENT)); }
   std::uint64_t bytes() const { return bytes_ + PIPER_WORKSPACE_ALIGNMENT; }
 
  private:
@@ -90,7 +91,7 @@ std::uint64_t flash_workspace(const PiperAttend& call) {
 
 /// mha_bwd: row sums, a part of dq per group of blocks that add to it, so that the order of additions is one; keys' gradients per query head where those share key heads.
 std::uint64_t flash_grad_workspace(const PiperAttend& call) {
-  const std::int64_t rows = rounded(call.seq, 128) * call.batch * call.heads;
+  const std::int64_t rows = round_up(call.seq, 128) * call.batch * call.heads;
   Pieces pieces;
   pieces.add(rows * kFloat);
   pieces.add(quotient(PIPER_MOST_PROCESSORS, call.batch * call.heads) * rows * flash_width(call) * kFloat);
@@ -131,8 +132,12 @@ const char* attention_refusal(const PiperAttend& call) {
   // LibTorch counts positions and strides of a tensor in 32 bits in places.
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (call.batch * std::max(call.seq, call.keys) * call.heads * std::max(call.width, call.value_width) > kMost) return "an operand has more than 2147483647 elements";
-  if (call.dtype == PIPER_BF16) return flash_refusal(call);
-  return call.dtype == PIPER_F32 ? efficient_refusal(call) : "elements are neither bf16 nor f32";
+  switch (static_cast<PiperDType>(call.dtype)) {
+    case PIPER_BF16: return flash_refusal(call);
+    case PIPER_F32: return efficient_refusal(call);
+    case PIPER_F64: case PIPER_I64: break;
+  }
+  return "elements are neither bf16 nor f32";
 }
 
 PiperAttendForm attention_form(const PiperAttend& call) {

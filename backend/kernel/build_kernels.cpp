@@ -11,6 +11,7 @@
 #include "backend/kernel/kernel.h"
 #include "backend/kernel/lower_kernel.h"
 #include "backend/kernel/names.h"
+#include "ir/alignment.h"
 #include "ir/tensor/op_rules.h"
 
 namespace piper::backend {
@@ -229,7 +230,7 @@ void Builder::place_scratch() {
       life.buffer = index;
       life.first = std::min(life.first, s);
       life.last = std::max(life.last, s);
-      life.bytes = (buffer.elements * static_cast<std::int64_t>(tensor::dtype_bytes(buffer.dtype)) + 63) / 64 * 64;
+      life.bytes = aligned(buffer.elements * static_cast<std::int64_t>(tensor::dtype_bytes(buffer.dtype)));
     };
     if (const auto* kernel = std::get_if<Kernel>(&out_.steps[s])) {
       for (const Statement& statement : kernel->statements) {

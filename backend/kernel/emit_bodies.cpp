@@ -114,8 +114,9 @@ std::string describe_call(const LibraryCall& call, CallDescriptions& known) {
   char text[512], name[160];
   if (call.kind == PIPER_CALL_GEMM) {
     const PiperGemm& g = call.gemm;
+    const std::string dtype = g.dtype == PIPER_F32 ? "" : "_" + std::string(tensor::dtype_name(row_of(g.dtype).dtype));
     std::snprintf(name, sizeof name, "gemm_%s%lldx%lldx%lld_%s%s%s", g.batch == 1 ? "" : (std::to_string(g.batch) + "x").c_str(), static_cast<long long>(g.m),
-                  static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", g.dtype == PIPER_F64 ? "_f64" : g.dtype == PIPER_BF16 ? "_bf16" : "");
+                  static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a ? "t" : "n", g.transpose_b ? "t" : "n", dtype.c_str());
     std::snprintf(text, sizeof text, "static const PiperGemm %s = {.batch = %lld, .m = %lld, .n = %lld, .k = %lld, .transpose_a = %u, .transpose_b = %u, .dtype = %s};\n", name,
                   static_cast<long long>(g.batch), static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k), g.transpose_a, g.transpose_b,
                   row_of(g.dtype).abi_name);

@@ -86,6 +86,8 @@ class Machine {
   }
   template <typename T>
   const T* get(std::int32_t operand) const { return reinterpret_cast<const T*>(registers()[operand].own); }
+  /// Of its first operand.
+  DType operand_dtype(const Statement& s) const { return kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype; }
   static std::vector<Register>& pool() {
     static thread_local std::vector<Register> registers;
     return registers;
@@ -286,14 +288,10 @@ void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
     case Code::dropout: return dropout<T>(s, r, n);
     case Code::round: return unary([](T a) { return static_cast<T>(piper_round_bf16(static_cast<float>(a))); });
     case Code::cast:
-      if (kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype == DType::f64) {
-        const double* a = get<double>(s.operands[0]);
+      return with_number(operand_dtype(s), [&](auto zero) {
+        const auto* a = get<decltype(zero)>(s.operands[0]);
         for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
-      } else {
-        const float* a = get<float>(s.operands[0]);
-        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
-      }
-      return;
+      });
     // What `execute` does itself.
     case Code::load: case Code::column: case Code::row_sum: case Code::row_max: case Code::row_first: case Code::store: case Code::store_add: case Code::total: break;
   }
@@ -384,11 +382,10 @@ void Machine::execute(std::size_t i, std::int64_t n) {
     }
     case Code::row_sum: case Code::row_max: case Code::row_first: {
       // The operand's type counts: `first` gives an i64.
-      const DType dtype = kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype;
-      return dtype == DType::f64 ? reduce<double>(s, r, n) : reduce<float>(s, r, n);
+      return with_number(operand_dtype(s), [&](auto zero) { reduce<decltype(zero)>(s, r, n); });
     }
     default:
-      s.dtype == DType::f64 ? compute<double>(s, r, n) : compute<float>(s, r, n);
+      with_number(s.dtype, [&](auto zero) { compute<decltype(zero)>(s, r, n); });
       break;
   }
   if (s.row) spread(s, r);
@@ -400,11 +397,10 @@ void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) 
     for (std::size_t i = begin; i < end; ++i) {
       const Statement& s = kernel.statements[i];
       if (!is_reduction(s.code)) continue;
-      const bool f64 = kernel.statements[static_cast<std::size_t>(s.operands[0])].dtype == DType::f64;
-      f(s, registers()[i], f64);
+      with_number(operand_dtype(s), [&](auto zero) { f(s, registers()[i], zero); });
     }
   };
-  reductions([&](const Statement& s, Register& r, bool f64) { f64 ? begin_reduction<double>(s, r) : begin_reduction<float>(s, r); });
+  reductions([&](const Statement& s, Register& r, auto zero) { begin_reduction<decltype(zero)>(s, r); });
   std::fill(position_.begin() + static_cast<std::ptrdiff_t>(first), position_.end(), 0);
   for (;;) {
     for (std::int64_t j = 0; j < kernel.columns.back(); j += kBlock) {
@@ -417,8 +413,8 @@ void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) 
     if (loop == first) break;
   }
   position_[last] = 0;
-  reductions([&](const Statement& s, Register& r, bool f64) {
-    f64 ? end_reduction<double>(s, r) : end_reduction<float>(s, r);
+  reductions([&](const Statement& s, Register& r, auto zero) {
+    end_reduction<decltype(zero)>(s, r);
     spread(s, r);
   });
 }
@@ -461,7 +457,7 @@ int Machine::kernel(const Kernel& kernel) {
   for (std::size_t i = 0; i < kernel.statements.size(); ++i) {
     const Statement& s = kernel.statements[i];
     if (s.code != Code::total) continue;
-    s.dtype == DType::f64 ? write_total<double>(s, registers()[i]) : write_total<float>(s, registers()[i]);
+    with_number(s.dtype, [&](auto zero) { write_total<decltype(zero)>(s, registers()[i]); });
   }
   return 0;
 }

@@ -10,8 +10,8 @@
 #include "frontend/lsp/names.h"
 #include "frontend/lsp/subjects.h"
 #include "frontend/parse/lexemes.h"
+#include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
-#include "passes/plan/requirements.h"
 
 namespace piper::lsp {
 
@@ -35,7 +35,7 @@ std::string page_of(Code code) {
 std::string with_value(std::string value, std::span<const std::int64_t> bytes = {}) {
   if (value.empty()) return {};
   std::string text = "\nvalue: `" + value + "`";
-  for (const std::int64_t each : bytes) text += ", " + passes::bytes_text(static_cast<double>(each));
+  for (const std::int64_t each : bytes) text += ", " + bytes_text(each);
   return text + "\n";
 }
 

@@ -7,10 +7,10 @@
 #include <unordered_map>
 
 #include "frontend/views/orders_view.h"
+#include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
 #include "ir/tensor/op_rules.h"
 #include "passes/order/orders_table.h"
-#include "passes/plan/requirements.h"
 #include "passes/simulate/operations.h"
 
 namespace piper::lsp {
@@ -124,7 +124,7 @@ std::string measures_text(const Subject& subject, const service::Plan& plan) {
   for (const dag::Role& role : plan.dag.plan->roles) peak = std::max(peak, role.arena_bytes);
   DiagnosticSink unread(plan.dag.context->locations);
   const auto timeline = passes::simulate_operations(plan.dag, {}, unread);
-  return (subject.sizes.empty() ? "" : subject.sizes + ": ") + (timeline ? "bubble " + percent(timeline->bubble_span) + ", " : "") + "peak " + passes::bytes_text(static_cast<double>(peak));
+  return (subject.sizes.empty() ? "" : subject.sizes + ": ") + (timeline ? "bubble " + percent(timeline->bubble_span) + ", " : "") + "peak " + bytes_text(peak);
 }
 
 std::string grid_of(const service::Plan& plan) {

@@ -6,9 +6,9 @@
 #include "frontend/pictures/share_view.h"
 #include "frontend/pictures/svg.h"
 #include "frontend/pictures/text_table.h"
+#include "ir/byte_text.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/plan/requirements.h"
 
 namespace piper::pictures {
 namespace {
@@ -16,7 +16,6 @@ namespace {
 using dag::BufferClass;
 using passes::MemoryRow;
 
-std::string bytes(std::int64_t count) { return passes::bytes_text(static_cast<double>(count)); }
 
 std::vector<std::size_t> used_classes(std::span<const MemoryRow> rows) {
   std::vector<std::size_t> used;
@@ -67,10 +66,10 @@ std::string memory_text(std::span<const MemoryRow> rows, const dag::Dag& dag) {
   table[0].push_back("peak at"), left.push_back(true);
   for (const MemoryRow& row : rows) {
     std::vector<std::string>& line = table.emplace_back();
-    line = {row.role, bytes(row.sum_of_rest()), bytes(row.sum_of_peak())};
-    for (const std::size_t cls : used) line.push_back(row.peak[cls] == 0 ? "" : bytes(row.peak[cls]));
-    line.push_back(bytes(row.arena));
-    if (host) line.push_back(row.host == 0 ? "" : bytes(row.host));
+    line = {row.role, bytes_text(row.sum_of_rest()), bytes_text(row.sum_of_peak())};
+    for (const std::size_t cls : used) line.push_back(row.peak[cls] == 0 ? "" : bytes_text(row.peak[cls]));
+    line.push_back(bytes_text(row.arena));
+    if (host) line.push_back(row.host == 0 ? "" : bytes_text(row.host));
     line.push_back(row.at.valid() ? dag.name(row.at) : "");
   }
   return text_table(table, left) + state_shares_text(dag);
@@ -115,7 +114,7 @@ std::string memory_svg(std::span<const MemoryRow> rows, std::string_view title) 
     const double end = left + static_cast<double>(rows[r].arena) * scale;
     arenas += svg_line(end, y - 1, end, y + 2 * bar, "mark");
     if (bar >= 6 || r % 2 == 0) labels += svg_text(left - 6, y + bar + 3, "class=\"end\"", rows[r].role);
-    if (bar >= 6) labels += svg_text(end + 4, y + bar + 4, "class=\"small\"", bytes(rows[r].sum_of_peak()));
+    if (bar >= 6) labels += svg_text(end + 4, y + bar + 4, "class=\"small\"", bytes_text(rows[r].sum_of_peak()));
   }
   std::string out = svg_head(left + kWidth + 90, kTop + height + 56, title);
   out += svg_text(left, 17, "class=\"title\"", title);

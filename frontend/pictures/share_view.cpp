@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "frontend/pictures/text_table.h"
-#include "passes/plan/requirements.h"
+#include "ir/byte_text.h"
 #include "passes/plan/share_table.h"
 
 namespace piper::pictures {
 namespace {
 
-std::string bytes(std::int64_t count) { return passes::bytes_text(static_cast<double>(count)); }
 
 /// `zero: 3 over dp`, `zero: 0`, `zero: 3 over dp, frozen`, `frozen`.
 template <typename Share>
@@ -38,10 +37,10 @@ std::string state_shares_text(const dag::Dag& dag) {
   std::vector<std::vector<std::string>> table = {{"role", "cut", "k", "psi", "parameters", "planned", "gradients", "planned", "optimizer", "planned"}};
   for (const passes::StateShare& share : shares) {
     std::vector<std::string>& line = table.emplace_back();
-    line = {share.role, cut_text(dag, share), std::to_string(share.members), bytes(share.parameters)};
+    line = {share.role, cut_text(dag, share), std::to_string(share.members), bytes_text(share.parameters)};
     for (std::size_t part = 0; part < share.formula.size(); ++part) {
-      line.push_back(bytes(share.formula[part]));
-      line.push_back(bytes(share.planned[part]));
+      line.push_back(bytes_text(share.formula[part]));
+      line.push_back(bytes_text(share.planned[part]));
     }
   }
   return "\nstate by formula, psi bytes of parameters or a k-th of them; planned state has padding\n" + text_table(table, {true, true});
@@ -52,8 +51,8 @@ std::string traffic_shares_text(const dag::Dag& dag) {
   if (shares.empty()) return "";
   std::vector<std::vector<std::string>> table = {{"cut", "k", "rings", "psi", "reduced", "sums", "planned", "gathered", "gathers", "planned"}};
   for (const passes::TrafficShare& share : shares) {
-    table.push_back({cut_text(dag, share), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), std::to_string(share.rings), bytes(share.parameters), times(share.sums) + " x",
-                     bytes(share.formula[0]), bytes(share.planned[0]), times(share.gathers) + " x", bytes(share.formula[1]), bytes(share.planned[1])});
+    table.push_back({cut_text(dag, share), std::to_string(dag.extent(share.flat != 0 ? share.flat : share.reduce)), std::to_string(share.rings), bytes_text(share.parameters), times(share.sums) + " x",
+                     bytes_text(share.formula[0]), bytes_text(share.planned[0]), times(share.gathers) + " x", bytes_text(share.formula[1]), bytes_text(share.planned[1])});
   }
   return "\nbuckets by formula: a ring of k sends psi (k - 1) to scatter a sum or to gather, twice that to add; sums of blocks over other axes are added; planned bytes have padding\n" + text_table(table, {true});
 }

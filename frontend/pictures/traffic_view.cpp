@@ -8,16 +8,15 @@
 #include "frontend/pictures/share_view.h"
 #include "frontend/pictures/svg.h"
 #include "frontend/pictures/text_table.h"
+#include "ir/byte_text.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/plan/requirements.h"
 
 namespace piper::pictures {
 namespace {
 
 using passes::TrafficRow;
 
-std::string bytes(std::int64_t count) { return passes::bytes_text(static_cast<double>(count)); }
 
 /// `values of F`, `all_reduce of gradients`.
 std::string carries(const TrafficRow& row) {
@@ -38,12 +37,12 @@ std::string traffic_text(std::span<const TrafficRow> rows, const dag::Dag& dag) 
   std::int64_t total = 0;
   std::uint64_t operations = 0;
   for (const TrafficRow& row : rows) {
-    table.push_back({row.communicator, row.stream, carries(row), std::to_string(row.operations), bytes(row.bytes)});
+    table.push_back({row.communicator, row.stream, carries(row), std::to_string(row.operations), bytes_text(row.bytes)});
     operations += row.operations;
     if (!dag::copies_to_or_from_host(row.kind)) total += row.bytes;
   }
   const bool copies = std::any_of(rows.begin(), rows.end(), [](const TrafficRow& row) { return dag::copies_to_or_from_host(row.kind); });
-  table.push_back({"all", "", copies ? "between devices" : "", std::to_string(operations), bytes(total)});
+  table.push_back({"all", "", copies ? "between devices" : "", std::to_string(operations), bytes_text(total)});
   return text_table(table, {true, true, true, false, false}) + traffic_shares_text(dag);
 }
 
@@ -91,7 +90,7 @@ std::string traffic_svg(std::span<const TrafficRow> rows, std::string_view title
     append_rect(path, x, y, std::max(width, 0.5), bar);
     x += width;
     if (i + 1 == rows.size() || rows[i + 1].communicator != bars[at].name) {
-      labels += svg_text(left - 6, y + bar / 2 + 4, "class=\"end\"", bars[at].name) + svg_text(x + 5, y + bar / 2 + 4, "class=\"small\"", bytes(bars[at].bytes));
+      labels += svg_text(left - 6, y + bar / 2 + 4, "class=\"end\"", bars[at].name) + svg_text(x + 5, y + bar / 2 + 4, "class=\"small\"", bytes_text(bars[at].bytes));
     }
   }
   std::string out = svg_head(left + kWidth + 80, kTop + height + 34, title) + svg_text(left, 17, "class=\"title\"", title);

@@ -9,7 +9,7 @@
 #include "frontend/repl/session.h"
 #include "frontend/service/nearest.h"
 #include "frontend/views/orders_view.h"
-#include "passes/plan/requirements.h"
+#include "ir/byte_text.h"
 
 namespace piper::repl {
 namespace {
@@ -65,7 +65,7 @@ double peak_of(const passes::Timeline& timeline, std::size_t rank) {
 }
 
 std::string change_text(const passes::Timeline& a, const passes::Timeline& b) {
-  const auto text_of = [&](double peak) { return a.unit == passes::Timeline::Unit::seconds ? passes::bytes_text(peak) : pictures::time_text(peak, a.unit); };
+  const auto text_of = [&](double peak) { return a.unit == passes::Timeline::Unit::seconds ? bytes_text(peak) : pictures::time_text(peak, a.unit); };
   double most_before = 0, most_after = 0;
   std::string text = "makespan " + pictures::time_text(a.makespan, a.unit) + " -> " + pictures::time_text(b.makespan, b.unit) + ", bubble " + pictures::share_text(a.bubble_span) +
                      " -> " + pictures::share_text(b.bubble_span) + " of the span and " + pictures::share_text(a.bubble_makespan) + " -> " + pictures::share_text(b.bubble_makespan) +

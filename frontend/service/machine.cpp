@@ -4,8 +4,8 @@
 
 #include "frontend/service/nearest.h"
 #include "frontend/source/source_manager.h"
+#include "ir/byte_text.h"
 #include "ir/diagnostics/forward.h"
-#include "passes/plan/requirements.h"
 #include "passes/simulate/device_classes.h"
 
 namespace piper::service {
@@ -94,8 +94,8 @@ void tell_small_devices(const Machine& machine, const dag::Dag& dag, DiagnosticS
     const auto memory = machine.device(classes[i].coordinates).memory;
     const std::int64_t needed = dag.plan->roles[classes[i].role].arena_bytes;
     if (!memory || needed <= *memory) continue;
-    sink.report(Code::device_too_small, SourceRange(), "`{}` needs {}, and its device of the machine `{}` has {}", classes[i].name, passes::bytes_text(static_cast<double>(needed)),
-                machine.name, passes::bytes_text(static_cast<double>(*memory)))
+    sink.report(Code::device_too_small, SourceRange(), "`{}` needs {}, and its device of the machine `{}` has {}", classes[i].name, bytes_text(needed),
+                machine.name, bytes_text(*memory))
         .hint("`piper show memory` lists what lives there; `recompute`, more stages or `replicate ... with zero: 1` need less");
   }
 }

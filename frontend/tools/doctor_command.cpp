@@ -1,5 +1,6 @@
 #include "backend/cuda/libraries.h"
 #include "frontend/tools/commands.h"
+#include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
 
@@ -41,7 +42,7 @@ int run_doctor(Console& console, const Arguments& arguments) {
   console.out << row(devices.driver);
   for (std::size_t i = 0; i < devices.gpus.size(); ++i) {
     const backend::cuda::Gpu& gpu = devices.gpus[i];
-    console.out << "  GPU " << i << "             " << gpu.name << ", " << gpu.capability << ", " << gpu.bytes / (1u << 20) << " MiB";
+    console.out << "  GPU " << i << "             " << gpu.name << ", " << gpu.capability << ", " << bytes_text(gpu.bytes);
     for (std::size_t p = 0; p < gpu.peers.size(); ++p) console.out << (p == 0 ? ", reaches GPU " : ", ") << gpu.peers[p];
     console.out << "\n";
   }

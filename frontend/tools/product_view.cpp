@@ -30,8 +30,8 @@ std::string shape_text(const PiperGemm& call) {
 }
 
 /// Of operands and sums.
-template <typename T, typename Sum = T>
-std::optional<double> rate(const PiperGemm& call, const runtime::LibraryCalls& library) {
+template <typename T, typename Sum>
+std::optional<double> rate_of(const PiperGemm& call, const runtime::LibraryCalls& library) {
   const double elements = static_cast<double>(call.batch) * (static_cast<double>(call.m) * static_cast<double>(call.k) +
                                                              static_cast<double>(call.k) * static_cast<double>(call.n) +
                                                              static_cast<double>(call.m) * static_cast<double>(call.n));
@@ -51,6 +51,16 @@ std::optional<double> rate(const PiperGemm& call, const runtime::LibraryCalls& l
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   return 1e-9 * operations(call) * times / seconds;
+}
+
+std::optional<double> rate(const PiperGemm& call, const runtime::LibraryCalls& library) {
+  switch (static_cast<PiperDType>(call.dtype)) {
+    case PIPER_F64: return rate_of<double, double>(call, library);
+    case PIPER_F32: return rate_of<float, float>(call, library);
+    case PIPER_BF16: return rate_of<piper_bf16, float>(call, library);
+    case PIPER_I64: break;  // of integers there are no products
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -75,7 +85,7 @@ std::vector<ProductRow> products_of(const backend::ProgramSet& programs, runtime
 
 void measure(std::vector<ProductRow>& rows, const runtime::LibraryCalls& library) {
   library.begin_thread(1);
-  for (ProductRow& row : rows) row.gflops = row.call.dtype == PIPER_F64 ? rate<double>(row.call, library) : row.call.dtype == PIPER_BF16 ? rate<piper_bf16, float>(row.call, library) : rate<float>(row.call, library);
+  for (ProductRow& row : rows) row.gflops = rate(row.call, library);
 }
 
 std::string product_table(const std::vector<ProductRow>& rows) {

@@ -12,6 +12,7 @@
 #include "frontend/tools/train_job.h"
 #include "frontend/views/folded_text.h"
 #include "frontend/views/orders_view.h"
+#include "ir/byte_text.h"
 #include "ir/dag/plan.h"
 #include "ir/dag/print.h"
 #include "ir/tensor/graph_text.h"
@@ -146,8 +147,8 @@ std::optional<std::string> made_whole(directive::Directive& directive) {
 /// What the largest arena would be without each line that saves memory; nothing where there is none.
 std::string peaks_without(Session& session, const Session::Subject& subject, const dag::Dag& dag, std::span<const directive::Directive> directives) {
   const auto most = [](const dag::Dag& planned) {
-    const auto largest = std::max_element(planned.plan->roles.begin(), planned.plan->roles.end(), [](const dag::Role& a, const dag::Role& b) { return a.arena_bytes < b.arena_bytes; });
-    return passes::bytes_text(static_cast<double>(largest->arena_bytes)) + " on " + std::string(planned.context->text(largest->name));
+    const passes::Most largest = passes::peak_memory(planned);
+    return bytes_text(largest.bytes) + " on " + std::string(planned.context->text(planned.plan->roles[largest.role].name));
   };
   constexpr std::size_t kMost = 16;  // each is compiled anew
   std::string text;

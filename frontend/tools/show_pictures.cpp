@@ -10,8 +10,8 @@
 #include "frontend/pictures/timeline_svg.h"
 #include "frontend/pictures/timeline_text.h"
 #include "frontend/pictures/traffic_view.h"
+#include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
-#include "passes/plan/requirements.h"
 #include "passes/simulate/operations.h"
 
 namespace piper::tools {
@@ -76,7 +76,7 @@ int show_metrics(Session& session, const std::string& folder) {
     if (file.text) path = folder, read = std::move(file);
   }
   if (!read.text) {
-    const std::string why = read.too_large > 0 ? "it has " + passes::bytes_text(static_cast<double>(read.too_large)) : read.error;
+    const std::string why = read.too_large > 0 ? "it has " + bytes_text(read.too_large) : read.error;
     session.sink().report(Code::metrics_unreadable, SourceRange(), "the metrics `{}` cannot be read: {}", path, why).hint("give `show metrics` the folder that `piper train --out DIR` wrote");
     return session.finish();
   }

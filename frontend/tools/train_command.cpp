@@ -10,6 +10,7 @@
 #include "frontend/tools/reference.h"
 #include "frontend/tools/run_processes.h"
 #include "frontend/tools/train_job.h"
+#include "ir/byte_text.h"
 #include "ir/diagnostics/counted.h"
 #include "llvm/Support/JSON.h"
 #include "passes/plan/requirements.h"
@@ -35,14 +36,14 @@ std::string count_text(double value) {
   return number(value, "%.0f");
 }
 
+std::string largest_arena(const dag::Dag& dag) { return bytes_text(passes::peak_memory(dag).bytes); }
+
 void print_start(std::ostream& words, const Session::Subject& subject, const TrainJob& made) {
   const dag::Dag& dag = made.training;
   double parameters = 0;
   for (const tensor::Type& type : dag.param_types) parameters += static_cast<double>(type.elements());
-  double peak = 0;
-  for (const dag::Role& role : dag.plan->roles) peak = std::max(peak, static_cast<double>(role.arena_bytes));
   words << "train " << subject.name << ": " << count_text(parameters) << (parameters == 1 ? " parameter on " : " parameters on ")
-        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << passes::bytes_text(peak) << " at most, "
+        << counted(dag.mesh.devices(), "device") << ", " << counted(dag.plan->roles.size(), "role") << ", arena " << largest_arena(dag) << " at most, "
               << (made.job->generated() ? "generated code" : "interpreted") << (made.device.empty() ? "" : ", on " + made.device) << "\n";
   if (!made.device.empty()) words << backend::cuda::own_attention_text(made.job->training().bodies);
   words.flush();
@@ -161,6 +162,7 @@ int run_steps(Session& session, Session::Subject& subject, const runtime::Option
   runtime::TrainOptions options;
   if (tells) options.out_folder = session.arguments().out_folder;
   options.columns = console.columns;
+  options.memory = largest_arena(made->training);
   if (tells) options.write = [&](const std::string& text) {
     console.err << text;
     console.err.flush();

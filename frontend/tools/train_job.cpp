@@ -53,7 +53,7 @@ bool read_arrays(Session& session, const tensor::Graph& model, const directive::
     const tensor::Type& type = model.type(input.value);
     std::uint64_t numbers = 1;
     for (const tensor::Dim& dim : type.dims) numbers *= dim.sampled ? 1 : static_cast<std::uint64_t>(dim.extent);
-    inputs.push_back({session.context().text(input.name), numbers, type.dtype == tensor::DType::i64, type.dtype != tensor::DType::f64});
+    inputs.push_back({session.context().text(input.name), numbers, !tensor::is_floating(type.dtype), tensor::wide(type.dtype) == tensor::DType::f32});
   }
   return session.texts().table(data.path, inputs, failure) != nullptr;
 }

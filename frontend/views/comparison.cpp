@@ -5,6 +5,7 @@
 
 #include "frontend/pictures/picture.h"
 #include "frontend/pictures/text_table.h"
+#include "ir/byte_text.h"
 #include "passes/plan/requirements.h"
 
 namespace piper::views {
@@ -37,8 +38,8 @@ constexpr Figure kFigures[] = {
     {"span", "span", [](const Compared& c) { return c.timeline.span; }, [](const Compared& c) { return pictures::time_text(c.timeline.span, c.timeline.unit); }},
     {"makespan", "makespan", [](const Compared& c) { return c.timeline.makespan; }, [](const Compared& c) { return pictures::time_text(c.timeline.makespan, c.timeline.unit); }},
     {"peak", "peak", [](const Compared& c) { return c.peak; }, [](const Compared& c) { return number(c.peak); }},
-    {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); }, [](const Compared& c) { return passes::bytes_text(static_cast<double>(c.bytes)); }},
-    {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); }, [](const Compared& c) { return passes::bytes_text(static_cast<double>(c.traffic)); }},
+    {"memory", "memory", [](const Compared& c) { return static_cast<double>(c.bytes); }, [](const Compared& c) { return bytes_text(c.bytes); }},
+    {"traffic", "traffic", [](const Compared& c) { return static_cast<double>(c.traffic); }, [](const Compared& c) { return bytes_text(c.traffic); }},
     {"lines", "lines", [](const Compared& c) { return static_cast<double>(c.lines); }, [](const Compared& c) { return std::to_string(c.lines); }},
 };
 

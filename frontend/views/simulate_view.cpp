@@ -9,9 +9,9 @@
 
 #include "frontend/pictures/picture.h"
 #include "frontend/pictures/text_table.h"
+#include "ir/byte_text.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "passes/plan/requirements.h"
 
 namespace piper::views {
 namespace {
@@ -63,7 +63,7 @@ std::string ranks_table(const Timeline& timeline) {
     if (!units) add(idle.room);
     add(idle.imbalance);
     if (units) row.push_back(number(rank.peak));
-    if (bytes) row.insert(row.end(), {passes::bytes_text(static_cast<double>(rank.peak_bytes)), passes::bytes_text(static_cast<double>(rank.planned_bytes))});
+    if (bytes) row.insert(row.end(), {bytes_text(rank.peak_bytes), bytes_text(rank.planned_bytes)});
     rows.push_back(std::move(row));
   }
   return pictures::text_table(rows, {true});

@@ -15,14 +15,13 @@ BucketLayout bucket_layout(const Dag& dag, const Bucket& bucket) {
   if (!bucket.params.empty()) layout.parameters = dag.param_types[bucket.params.front().index()].dtype;
   layout.sums = tensor::wide(layout.parameters);
   const auto boundary = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(layout.parameters));  // at one of the wider type, too
-  const auto up_to = [](std::int64_t elements, std::int64_t unit) { return (elements + unit - 1) / unit * unit; };
   for (const tensor::ParamId param : bucket.params) {
     layout.offsets.push_back(layout.elements);
-    layout.elements += up_to(dag.param_types[param.index()].elements(), boundary);
+    layout.elements += round_up(dag.param_types[param.index()].elements(), boundary);
   }
   layout.parts = dag.extent(dag.cut_over(bucket));
   layout.cut = {!bucket.parameters.repeats(), !bucket.gradients.repeats(), !bucket.state.repeats()};
-  layout.elements = up_to(layout.elements, layout.parts * boundary);
+  layout.elements = round_up(layout.elements, layout.parts * boundary);
   layout.slots = dag.frozen(bucket) ? 0 : state_slots(dag.settings, layout.parameters);
   return layout;
 }

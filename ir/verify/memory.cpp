@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/alignment.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
@@ -410,14 +411,14 @@ class RoleMemoryCheck {
     if (cells_[c].writer != kNone) report.related(plan_.loc(cells_[c].writer), "`{}` wrote there last", plan_.name(cells_[c].writer));
   }
 
-  /// Whether a parameter stands there by its bucket: in order, each on a boundary of 64 bytes.
+  /// Whether a parameter stands there by its bucket: in order, each on a boundary.
   bool state_place(const Access& access, std::uint32_t param) const {
     for (const dag::Buffer& buffer : role_->buffers) {
       if (buffer.cls != dag::BufferClass::parameters || !buffer.bucket.valid()) continue;
       std::int64_t at = buffer.offset;
       for (const tensor::ParamId each : dag_.buckets[buffer.bucket.index()].params) {
         if (each.value() == param) return access.base == at;
-        at += (dag_.param_types[each.index()].bytes() + 63) / 64 * 64;
+        at += aligned(dag_.param_types[each.index()].bytes());
       }
     }
     return false;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/alignment.h"
 #include "ir/verify/plan_facts.h"
 
 namespace piper::verify {
@@ -10,10 +11,7 @@ namespace {
 using dag::Buffer;
 using dag::BufferClass;
 
-constexpr std::int64_t kBoundary = 64;
 constexpr std::int64_t kScalarBytes = 64;  // learning rate, corrections and the like, written before each step
-
-std::int64_t rounded(std::int64_t bytes) { return (bytes + kBoundary - 1) / kBoundary * kBoundary; }
 
 class State {
  public:
@@ -38,11 +36,11 @@ class State {
   std::string_view role_name() const { return facts_.text(role_.name); }
   std::string_view bucket_name(std::uint32_t bucket) const { return facts_.text(dag_.buckets[bucket].name); }
 
-  /// Values per parameter that the optimizer keeps; what parameters of 16 bits are rounded from is one of them.
+  /// Values per parameter that the optimizer keeps; what narrow parameters are rounded from is one of them.
   std::int64_t slots(std::uint32_t bucket) const {
     if (!dag_.settings.optimizer) return 0;
     const directive::Optimizer& optimizer = *dag_.settings.optimizer;
-    const std::int64_t masters = parameter_dtype(dag_, dag_.buckets[bucket]) == tensor::DType::bf16 ? 1 : 0;
+    const std::int64_t masters = tensor::is_narrow(parameter_dtype(dag_, dag_.buckets[bucket])) ? 1 : 0;
     switch (optimizer.kind) {
       case directive::Optimizer::Kind::sgd: return masters + (optimizer.momentum != 0 ? 1 : 0);
       case directive::Optimizer::Kind::adamw: return masters + 2;
@@ -173,13 +171,12 @@ std::int64_t parameter_bytes(const Dag& dag, const dag::Bucket& bucket, std::int
 }
 
 std::int64_t gradient_bytes(const Dag& dag, const dag::Bucket& bucket, std::int64_t elements) {
-  const tensor::DType dtype = parameter_dtype(dag, bucket);
-  return elements * static_cast<std::int64_t>(dtype == tensor::DType::bf16 ? 4 : tensor::dtype_bytes(dtype));
+  return elements * static_cast<std::int64_t>(tensor::dtype_bytes(tensor::wide(parameter_dtype(dag, bucket))));
 }
 
 std::int64_t whole_elements(const Dag& dag, tensor::ParamId param) {
   const tensor::Type& type = dag.param_types[param.index()];
-  return rounded(type.bytes()) / static_cast<std::int64_t>(tensor::dtype_bytes(type.dtype));
+  return aligned(type.bytes()) / static_cast<std::int64_t>(tensor::dtype_bytes(type.dtype));
 }
 
 std::int64_t filled_elements(const Dag& dag, const dag::Bucket& bucket) {
@@ -190,8 +187,8 @@ std::int64_t filled_elements(const Dag& dag, const dag::Bucket& bucket) {
 
 std::int64_t bucket_elements(const Dag& dag, const dag::Bucket& bucket) {
   const std::int64_t elements = filled_elements(dag, bucket);
-  const std::int64_t whole = kBoundary / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) * shares_of(dag, bucket);
-  return (elements + whole - 1) / whole * whole;
+  const std::int64_t whole = kAlignment / static_cast<std::int64_t>(tensor::dtype_bytes(parameter_dtype(dag, bucket))) * shares_of(dag, bucket);
+  return round_up(elements, whole);
 }
 
 void check_state(const PlanFacts& plan, const RoleView& view, Reports reports) { State(plan, view, reports).check(); }
@@ -213,8 +210,8 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
       }
       if (is_state(buffer.cls)) continue;
       const bool workspace = buffer.cls == BufferClass::workspace;
-      if (workspace || known == kNone) change[a + 1] -= rounded(buffer.bytes);
-      if (workspace) change[a] += rounded(buffer.bytes);
+      if (workspace || known == kNone) change[a + 1] -= aligned(buffer.bytes);
+      if (workspace) change[a] += aligned(buffer.bytes);
       known = a;
     }
   }
@@ -222,14 +219,14 @@ void check_live_bytes(const PlanFacts& plan, const RoleView& view, Reports repor
   for (std::uint32_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
     std::int64_t& end_of_arena = is_on_host(buffer.cls) ? host_end : end;
-    end_of_arena = std::max(end_of_arena, buffer.offset + rounded(buffer.bytes));
+    end_of_arena = std::max(end_of_arena, buffer.offset + aligned(buffer.bytes));
     if (is_state(buffer.cls)) {
-      if (!is_on_host(buffer.cls)) bytes += rounded(buffer.bytes);
+      if (!is_on_host(buffer.cls)) bytes += aligned(buffer.bytes);
     } else if (seen[b] == kNone) {
       reports.sink.report(Code::wrong_live_bytes, LocId(), "no action of role `{}` names its buffer at `{}` with `{}` bytes", facts.text(role.name), buffer.offset, buffer.bytes);
       return;
     } else if (buffer.cls != BufferClass::workspace && !is_on_host(buffer.cls)) {
-      change[seen[b]] += rounded(buffer.bytes);
+      change[seen[b]] += aligned(buffer.bytes);
     }
   }
   if (role.arena_bytes != end) {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/byte_text.h"
 #include "passes/plan/memory_table.h"
 #include "passes/plan/requirements.h"
 #include "passes/selectors/select.h"
@@ -144,7 +145,7 @@ class Advice {
         best = &saving;
       }
       if (best == nullptr) continue;
-      text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(static_cast<double>(least)) + " with `" + best->line + "`";
+      text += (!std::exchange(first, false) ? ", " : text.empty() ? "it would be " : "; it would be ") + bytes_text(least) + " with `" + best->line + "`";
     }
     return (text.empty() ? largest_class(*plan) : text) + "; more stages or microbatches make the parts smaller, too";
   }
@@ -169,7 +170,7 @@ class Advice {
     const MemoryRow row = memory_table(plan)[peak_memory(plan).role];
     const auto largest = std::max_element(row.peak.begin(), row.peak.end());
     const std::string_view name = buffer_class_name(static_cast<BufferClass>(largest - row.peak.begin()));
-    return bytes_text(static_cast<double>(*largest)) + " of it are " + std::string(name) + (row.at.valid() ? ", at `" + plan.name(row.at) + "`" : "");
+    return bytes_text(*largest) + " of it are " + std::string(name) + (row.at.valid() ? ", at `" + plan.name(row.at) + "`" : "");
   }
 
   bool fits(std::uint32_t prefetch) {

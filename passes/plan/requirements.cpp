@@ -1,10 +1,10 @@
 #include "passes/plan/requirements.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <optional>
 
+#include "ir/byte_text.h"
 #include "passes/plan/traffic_table.h"
 #include "passes/simulate/operations.h"
 
@@ -91,19 +91,6 @@ class Requirements {
 };
 
 }  // namespace
-
-std::string bytes_text(double bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  char text[48];
-  const bool whole = std::floor(bytes) == bytes;
-  std::snprintf(text, sizeof text, whole ? "%.0f%s%s" : "%.1f%s%s", bytes, unit == 0 ? " " : "", kUnits[unit]);
-  return text;
-}
 
 Most peak_memory(const Dag& dag) { return most_of(dag, &Role::arena_bytes); }
 Most host_memory(const Dag& dag) { return most_of(dag, &Role::host_bytes); }

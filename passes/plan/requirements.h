@@ -26,7 +26,4 @@ bool check_requirements(const dag::Dag& dag, DiagnosticSink& sink, const std::fu
 /// Those of a bubble alone, which `ir/verify` leaves to the simulator: for a plan that was read from text.
 bool check_bubbles(const dag::Dag& dag, DiagnosticSink& sink);
 
-/// `7.5GiB`, `640KiB`, `12 bytes`: exact, or to one decimal.
-std::string bytes_text(double bytes);
-
 }  // namespace piper::passes

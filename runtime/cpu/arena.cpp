@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/alignment.h"
+
 namespace piper::runtime {
 namespace {
 
 // All ones: not a number in f64 and f32, -1 in i64, so that a read of what nobody wrote shows.
 constexpr unsigned char kPoison = 0xFF;
 constexpr std::uint64_t kHugePage = 2u << 20;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Arena::~Arena() {
 
 bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::uint64_t body = round_up(std::max<std::uint64_t>(bytes, 64), page);
+  const std::uint64_t body = round_up(std::max(bytes, kAlignment), page);
   if (bytes > (std::uint64_t{1} << 46)) return false;
   // Small arenas lie side by side in one mapping of the kernel: it gives a process only so many.
   const bool huge_pages = options.huge_pages && body >= kHugePage;
@@ -42,7 +42,7 @@ bool Arena::allocate(std::uint64_t bytes, const Options& options) {
   base_ = start;
   if (options.check_memory) {
     // The last byte of the arena is the last one before the guard.
-    base_ = start + (body - round_up(bytes, 64));
+    base_ = start + (body - aligned(bytes));
     std::memset(base_, kPoison, bytes);
     mprotect(start + body, page, PROT_NONE);
     poisoned_ = true;

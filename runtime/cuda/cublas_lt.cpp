@@ -1,5 +1,7 @@
 #include "runtime/cuda/cublas_lt.h"
 
+#include <cstdlib>
+
 #include "runtime/device_abi.h"
 #include "runtime/shared_library.h"
 
@@ -16,6 +18,20 @@ constexpr int kBatchCount = 5, kBatchStride = 6;                   // CUBLASLT_M
 constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
 constexpr std::uint32_t kNoReduction = 0;                          // CUBLASLT_REDUCTION_SCHEME_NONE
 constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
+
+/// Of a product: how its operands lie, and what its sums are kept in.
+struct Numbers {
+  int operands, sums, compute;
+};
+Numbers numbers_of(std::uint32_t dtype) {
+  switch (static_cast<PiperDType>(dtype)) {
+    case PIPER_F64: return {kReal64, kReal64, kCompute64};
+    case PIPER_F32: return {kReal32, kReal32, kCompute32};
+    case PIPER_BF16: return {kBrain16, kReal32, kCompute32};
+    case PIPER_I64: break;  // of integers there are no products
+  }
+  std::abort();
+}
 
 struct Algorithm {
   std::uint64_t data[8];
@@ -107,10 +123,10 @@ CublasLt::~CublasLt() {
 int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) {
   const Functions& lt = *functions_;
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(lt));
-  plan.f64 = call.dtype == PIPER_F64;
+  const Numbers types = numbers_of(call.dtype);
+  plan.f64 = types.sums == kReal64;
   plan.adds = end == PIPER_GEMM_ADDS;
-  const int sums = plan.f64 ? kReal64 : kReal32, operands = call.dtype == PIPER_BF16 ? kBrain16 : sums;
-  int status = lt.create_call(&plan.call, plan.f64 ? kCompute64 : kCompute32, sums);
+  int status = lt.create_call(&plan.call, types.compute, types.sums);
   const auto then = [&](auto&& next) {
     if (status == 0) status = next();
   };
@@ -122,9 +138,9 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
     then([&] { return lt.set_layout(*to, kBatchStride, &stride, sizeof stride); });
   };
   // b is stored [k][n], or [n][k]: n x k in columns, or its transpose. Likewise a.
-  layout(&plan.a, operands, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
-  layout(&plan.b, operands, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
-  layout(&plan.c, end == PIPER_GEMM_ROUNDS ? kBrain16 : sums, call.n, call.m);
+  layout(&plan.a, types.operands, call.transpose_b != 0 ? call.k : call.n, call.transpose_b != 0 ? call.n : call.k);
+  layout(&plan.b, types.operands, call.transpose_a != 0 ? call.m : call.k, call.transpose_a != 0 ? call.k : call.m);
+  layout(&plan.c, end == PIPER_GEMM_ROUNDS ? types.operands : types.sums, call.n, call.m);
   if (call.transpose_b != 0) then([&] { return lt.set_call(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
   if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
   void* preference = nullptr;

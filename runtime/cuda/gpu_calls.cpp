@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/alignment.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/dtypes.h"
 
@@ -140,7 +141,7 @@ int call_load(PiperDevice* device, PiperRank* active, std::uint32_t queue, std::
   const StagedLoad staged{input, first, samples, rank.staged_loads + rank.loaded};
   unsigned char* const from = rank.step_staging(active->step) + staged.offset;
   const std::uint64_t bytes = samples * sample_bytes(gpu.job.inputs[input]);
-  rank.loaded += staged_bytes(bytes);
+  rank.loaded += aligned(bytes);
   if (gpu.capturing) {
     rank.program().loads.push_back(staged);
   } else {

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/alignment.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/device/state.h"
 #include "runtime/dtypes.h"
@@ -57,10 +58,10 @@ class SetUp {
     }
     OwnKernels& own = gpu_.kernels;
     if (!find("piper_check", own.check) || !find("piper_count", own.count) || !find("piper_advance", own.advance)) return false;
-    for (const std::uint32_t dtype : {PIPER_F64, PIPER_F32, PIPER_I64, PIPER_BF16}) {
+    for (std::uint32_t dtype = 0; dtype_name(dtype) != nullptr; ++dtype) {
       const std::string suffix = std::string("_") + dtype_name(dtype);
       if (!find("piper_sum" + suffix, own.sums[dtype])) return false;
-      if (dtype == PIPER_I64) continue;
+      if (!is_floating(dtype)) continue;
       if (!find("piper_attend" + suffix, own.attend[dtype]) || !find("piper_attend_dq" + suffix, own.attend_dq[dtype]) || !find("piper_attend_dkv" + suffix, own.attend_dkv[dtype])) return false;
     }
     return true;
@@ -140,7 +141,7 @@ class SetUp {
     rank.staged_loads = rank.staged_scalars + 2 * kLine;  // scalars; seed and step
     rank.staged_reports = rank.staged_loads + loads;
     rank.staged_findings = rank.staged_reports + reports;
-    rank.staged_step = staged_bytes(rank.staged_findings + checks * sizeof(Finding));
+    rank.staged_step = aligned(rank.staged_findings + checks * sizeof(Finding));
     if (!device_memory(rank.arena_bytes, rank.arena, rank) || !device_memory(2 * sizeof(std::uint64_t), rank.draw, rank)) return false;
     if (!host_memory(kStepsUnderWay * rank.staged_step, rank.staging)) return false;
     if (rank.host_bytes > 0 && !host_memory(rank.host_bytes, rank.host)) return false;

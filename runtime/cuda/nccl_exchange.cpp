@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/alignment.h"
 #include "runtime/device/idle_time.h"
 #include "runtime/dtypes.h"
 
@@ -17,8 +18,6 @@ constexpr std::chrono::milliseconds kLook(50);
 constexpr std::chrono::seconds kEndWithin(10);
 constexpr std::chrono::milliseconds kNoticeWithin(500), kNameWithin(10);
 constexpr std::uint64_t kLine = 256;
-
-std::uint64_t rounded(std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 bool stays_on_machine(std::uint32_t op) { return op == PIPER_OFFLOAD || op == PIPER_FETCH; }
 
@@ -171,7 +170,7 @@ void NcclExchange::plan_part(Communication& made, const std::vector<MeetingMembe
       if (part.flags & PIPER_ADDS) {
         made.adds.push_back({reinterpret_cast<unsigned char*>(made.scratch), to, nullptr, block, part.dtype});  // placed later
         call(NcclKind::reduce_scatter, in, reinterpret_cast<void*>(made.scratch), block, static_cast<std::uint32_t>(made.adds.size()));
-        made.scratch += rounded(block * size);
+        made.scratch += round_up(block * size, kLine);
       } else {
         call(NcclKind::reduce_scatter, in, to, block);
       }
@@ -231,7 +230,7 @@ std::optional<Failure> NcclExchange::exchange_elements(Phase phase) {
       }
     }
   }
-  const std::uint64_t bytes = rounded((most + 1) * sizeof(float));
+  const std::uint64_t bytes = round_up((most + 1) * sizeof(float), kLine);
   if (!gpu_.done(gpu_.driver->allocate(2 * bytes, &elements_), "cuMemAlloc", &rank) || !gpu_.done(gpu_.driver->fill(rank.queues.front().stream, elements_, 0, 2 * bytes), "cuMemsetD8Async", &rank)) return gpu_.failure;
   if (!gpu_.done(gpu_.driver->record(gpu_.transferred, rank.queues.front().stream), "cuEventRecord", &rank) || !gpu_.wait_for(gpu_.transferred)) return gpu_.failure;
   std::vector<std::pair<std::uint32_t, std::size_t>> order;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/alignment.h"
 #include "runtime/dtypes.h"
 
 namespace piper::runtime::cuda {
@@ -36,7 +37,7 @@ struct Scanner {
     return 0;
   }
   int product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace) {
-    if (call.dtype == PIPER_I64 || dtype_name(call.dtype) == nullptr) return refuse("a matrix product has an unknown dtype");
+    if (!is_floating(call.dtype)) return refuse("a matrix product has an unknown dtype");
     if (end > PIPER_GEMM_ROUNDS || (end == PIPER_GEMM_ROUNDS && call.dtype != PIPER_BF16)) return refuse("a matrix product has an unknown end");
     if (workspace < PIPER_WORKSPACE_ALIGNMENT) return refuse("a matrix product has no workspace");
     for (const ScannedProduct& known : scan.products) {
@@ -52,7 +53,7 @@ struct Scanner {
   }
   int load(std::uint32_t input, std::uint64_t samples) {
     if (input >= job.num_inputs) return refuse("a load names an input that does not exist");
-    scan.load_bytes += staged_bytes(samples * sample_bytes(job.inputs[input]));
+    scan.load_bytes += aligned(samples * sample_bytes(job.inputs[input]));
     return 0;
   }
   int report(std::uint32_t action, std::uint32_t subject, std::uint32_t count, std::uint32_t dtype, bool counted) {
@@ -128,7 +129,7 @@ std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, 
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
     if (scanner.next[s] != program.streams[s].num_actions) return bad("a queue has fewer actions than its program says");
   }
-  scan.report_bytes = staged_bytes(scan.report_bytes);
+  scan.report_bytes = aligned(scan.report_bytes);
   return std::nullopt;
 }
 

@@ -45,13 +45,11 @@ struct RoleScan {
   bool flash_attention = false;                    // of bf16
   std::vector<ScannedReport> reports;              // as a step makes them
   std::vector<ScannedCheck> checks;
-  std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, in pieces of 64
+  std::uint64_t load_bytes = 0, report_bytes = 0;  // of a step, each aligned
 };
 
 /// Bytes of a sample of an input.
 std::uint64_t sample_bytes(const PiperInput& input);
-/// How much host memory a load takes.
-inline std::uint64_t staged_bytes(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// `rank`: any of the role. A failure where the role contradicts its tables.
 std::optional<Failure> scan_role(const PiperEnqueue& role, const PiperJob& job, const PiperJobRank& rank, bool evaluation, RoleScan& scan);

@@ -20,6 +20,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/device/planned_memory.h"
+#include "runtime/device/scalar_type.h"
 #include "runtime/device_abi.h"
 #include "runtime/shared_library.h"
 
@@ -113,8 +114,6 @@ const char* open(const char* library, const char* version, int chosen) {
 
 c10::Device device() { return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu)}; }
 
-c10::ScalarType type_of(std::uint32_t dtype) { return dtype == PIPER_BF16 ? c10::ScalarType::BFloat16 : c10::ScalarType::Float; }
-
 at::Tensor dense(const void* data, at::IntArrayRef sizes, c10::ScalarType type) {
   return at::for_blob(const_cast<void*>(data), sizes).options(at::TensorOptions().dtype(type).device(device())).target_device(device()).make_tensor();
 }
@@ -122,8 +121,8 @@ at::Tensor dense(const void* data, at::IntArrayRef sizes, c10::ScalarType type) 
 /// [batch][positions][heads][width], as LibTorch's kernels want it, too.
 struct Operands {
   const PiperAttend& call;
-  at::Tensor queries(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.seq, call.heads, width}, type_of(call.dtype)); }
-  at::Tensor keys(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.keys, call.kv_heads, width}, type_of(call.dtype)); }
+  at::Tensor queries(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.seq, call.heads, width}, scalar_type(call.dtype)); }
+  at::Tensor keys(const void* data, std::int64_t width) const { return dense(data, {call.batch, call.keys, call.kv_heads, width}, scalar_type(call.dtype)); }
   at::Tensor log_sums(const void* data) const { return dense(data, {call.batch, call.heads, call.seq}, c10::ScalarType::Float); }
 };
 

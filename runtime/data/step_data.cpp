@@ -9,6 +9,7 @@
 
 #include "runtime/data/file_text.h"
 #include "runtime/data/table.h"
+#include "runtime/dtypes.h"
 #include "runtime/kernel_math.h"
 
 namespace piper::runtime {
@@ -220,7 +221,7 @@ std::unique_ptr<StepData> open_arrays(const PiperData& data, std::span<const Pip
     return nullptr;
   }
   std::vector<TableInput> wanted;
-  for (std::size_t i = 0; i < inputs.size(); ++i) wanted.push_back({inputs[i].name, shapes[i].outer * shapes[i].inner, shapes[i].dtype == PIPER_I64, shapes[i].dtype == PIPER_F32});
+  for (std::size_t i = 0; i < inputs.size(); ++i) wanted.push_back({inputs[i].name, shapes[i].outer * shapes[i].inner, shapes[i].dtype == PIPER_I64, wide_dtype(shapes[i].dtype) == PIPER_F32});
   Failure found;
   std::shared_ptr<const Table> table = texts.table(data.path ? data.path : "", wanted, found);
   if (!table) {

@@ -136,24 +136,27 @@ int gemm_call(const PiperGemm* call, const void* a, const void* b, void* c, std:
   return kLibraryDone;
 }
 
-int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
-                std::uint64_t workspace_bytes, LibraryReport* report) {
-  if (call->dtype == PIPER_BF16) return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes, report);
-  const std::uint64_t needed = static_cast<std::uint64_t>(call->keys) * (call->dtype == PIPER_F64 ? 8 : 4);
+template <typename T>
+int attend_in(const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes,
+              LibraryReport* report) {
+  const std::uint64_t needed = static_cast<std::uint64_t>(call.keys) * sizeof(T);
   if (needed > workspace_bytes) {
     report->value = static_cast<std::int64_t>(needed - workspace_bytes);
     return kLibraryOverrun;
   }
-  if (call->dtype == PIPER_F32) {
-    attend(*call, static_cast<const float*>(q), static_cast<const float*>(k), static_cast<const float*>(v), static_cast<float*>(out),
-           static_cast<float*>(lse), static_cast<float*>(workspace));
-  } else if (call->dtype == PIPER_F64) {
-    attend(*call, static_cast<const double*>(q), static_cast<const double*>(k), static_cast<const double*>(v), static_cast<double*>(out),
-           static_cast<double*>(lse), static_cast<double*>(workspace));
-  } else {
-    return refuse(report, kDType, call->dtype);
-  }
+  attend(call, static_cast<const T*>(q), static_cast<const T*>(k), static_cast<const T*>(v), static_cast<T*>(out), static_cast<T*>(lse), static_cast<T*>(workspace));
   return kLibraryDone;
+}
+
+int attend_call(const PiperAttend* call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace,
+                std::uint64_t workspace_bytes, LibraryReport* report) {
+  switch (static_cast<PiperDType>(call->dtype)) {
+    case PIPER_F64: return attend_in<double>(*call, q, k, v, out, lse, workspace, workspace_bytes, report);
+    case PIPER_F32: return attend_in<float>(*call, q, k, v, out, lse, workspace, workspace_bytes, report);
+    case PIPER_BF16: return attend_widened(attend_call, *call, q, k, v, out, lse, workspace, workspace_bytes, report);
+    case PIPER_I64: break;
+  }
+  return refuse(report, kDType, call->dtype);
 }
 
 int attend_grad_call(const PiperAttend* call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout,

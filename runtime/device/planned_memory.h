@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <exception>
 
+#include "runtime/alignment.h"
+
 namespace piper::runtime {
 
 struct Overrun : std::exception {};
@@ -20,7 +22,7 @@ struct PlannedMemory {
   };
   unsigned char* next = nullptr;
   std::uint64_t left = 0;
-  std::uint64_t alignment = 64;
+  std::uint64_t alignment = kAlignment;
   std::uint64_t missing = 0;  // bytes that the first overrun lacked
   std::array<Result, 3> results{};
 

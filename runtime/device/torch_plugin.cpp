@@ -31,6 +31,7 @@
 #include "runtime/device/library_calls.h"
 #include "runtime/device/planned_memory.h"
 #include "runtime/device/product_choice.h"
+#include "runtime/device/scalar_type.h"
 #include "runtime/device/widen.h"
 #include "runtime/dtypes.h"
 
@@ -87,12 +88,8 @@ int refuse(LibraryReport* report, const char* error, std::int64_t value = 0) {
   return kLibraryError;
 }
 
-c10::ScalarType type_of(std::uint32_t dtype) {
-  return dtype == PIPER_F64 ? c10::ScalarType::Double : c10::ScalarType::Float;
-}
-
 at::Tensor view(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides, std::uint32_t dtype) {
-  return at::from_blob(const_cast<void*>(data), sizes, strides, at::TensorOptions().dtype(type_of(dtype)));
+  return at::from_blob(const_cast<void*>(data), sizes, strides, at::TensorOptions().dtype(scalar_type(dtype)));
 }
 
 // ---- matrix products --------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "runtime/alignment.h"
 #include "runtime/device/library_calls.h"
 #include "runtime/kernel_math.h"
 
@@ -22,7 +23,7 @@ class WidenedOperands {
 
   /// Room for so many numbers; null where there is none.
   float* take(std::uint64_t elements) {
-    const std::uint64_t bytes = (elements * sizeof(float) + 63) / 64 * 64;
+    const std::uint64_t bytes = aligned(elements * sizeof(float));
     if (bytes > left_) {
       missing_ += bytes - left_;
       return nullptr;

@@ -77,16 +77,6 @@ std::string short_count(double value) {
   return text;
 }
 
-std::string short_bytes(std::uint64_t bytes) {
-  char text[32];
-  const char* const units[] = {"KiB", "MiB", "GiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  std::snprintf(text, sizeof(text), value < 10 ? "%.1f%s" : "%.0f%s", value, units[unit]);
-  return text;
-}
-
 std::string clock_text(double seconds) {
   const std::uint64_t whole = static_cast<std::uint64_t>(seconds + 0.5);
   char text[32];
@@ -190,10 +180,10 @@ std::optional<Failure> MetricsFile::write(const StepRecord& step) {
   return std::nullopt;
 }
 
-ProgressLine::ProgressLine(Write write, Columns columns, std::uint64_t peak_bytes)
-    : write_(std::move(write)), columns_(std::move(columns)), peak_bytes_(peak_bytes) {}
+ProgressLine::ProgressLine(Write write, Columns columns, std::string memory)
+    : write_(std::move(write)), columns_(std::move(columns)), memory_(std::move(memory)) {}
 
-std::string ProgressLine::text(const StepRecord& step, double per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width) {
+std::string ProgressLine::text(const StepRecord& step, double per_second, const std::string& memory, double seconds_left, std::size_t width) {
   char number[64];
   const std::uint64_t first = step.step - step.local_step;
   struct Field {
@@ -213,7 +203,7 @@ std::string ProgressLine::text(const StepRecord& step, double per_second, std::u
     fields.push_back({number, 2});
   }
   fields.push_back({short_count(per_second) + " " + step.throughput.unit() + "/s", 4});
-  fields.push_back({short_bytes(peak_bytes), 1});
+  if (!memory.empty()) fields.push_back({memory, 1});
   fields.push_back({"left " + clock_text(seconds_left), 5});
   const auto length = [&] {
     std::size_t sum = 2 * (fields.size() - 1);
@@ -242,7 +232,7 @@ void ProgressLine::show(const StepRecord& step, Clock::time_point now) {
   const double speed = recent_seconds_ > 0 ? recent_items_ / recent_seconds_ : 0;
   const double left = recent_seconds_ / recent_steps_ * static_cast<double>(step.steps - step.local_step - 1);
   // The last column stays free: many terminals would begin a new line there.
-  std::string line = text(step, speed, peak_bytes_, left, columns ? columns - 1 : std::string::npos);
+  std::string line = text(step, speed, memory_, left, columns ? columns - 1 : std::string::npos);
   if (columns == 0) {
     write_(line + '\n');
     return;

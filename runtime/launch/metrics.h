@@ -4,7 +4,7 @@
 //   if (auto failure = keep_earlier_metrics("out", kept)) ...;
 //   MetricsFile file;
 //   if (auto failure = file.open("out")) ...;
-//   ProgressLine line(stderr_writer, columns_of_terminal, peak_bytes);
+//   ProgressLine line(stderr_writer, columns_of_terminal, "42MiB");
 //   executor.run(Phase::training, steps, [&](const StepRecord& step) { line.show(step, bytes); return file.write(step, bytes); });
 //   line.finish();
 //
@@ -61,18 +61,19 @@ class ProgressLine {
 
   using Columns = std::function<unsigned()>;  // of the terminal, right now; 0 or none: this is no terminal
 
-  ProgressLine(Write write, Columns columns, std::uint64_t peak_bytes);
+  /// `memory`: what the devices need, as the line says it; it may be empty.
+  ProgressLine(Write write, Columns columns, std::string memory);
   void show(const StepRecord& step, Clock::time_point now = Clock::now());
   /// Leaves the cursor on a new line.
   void finish();
 
   /// A line wider than `width` leaves out whole fields, the least telling first.
-  static std::string text(const StepRecord& step, double per_second, std::uint64_t peak_bytes, double seconds_left, std::size_t width = std::string::npos);
+  static std::string text(const StepRecord& step, double per_second, const std::string& memory, double seconds_left, std::size_t width = std::string::npos);
 
  private:
   Write write_;
   Columns columns_;
-  std::uint64_t peak_bytes_;
+  std::string memory_;
   std::optional<Clock::time_point> shown_;
   double recent_steps_ = 0, recent_seconds_ = 0, recent_items_ = 0;  // older ones fade
   bool drawn_ = false;                                                // something stands on the line

@@ -45,8 +45,7 @@ TrainResult train(Executor& executor, const PiperJob& job, const TrainOptions& o
     for (std::uint32_t i = 0; i < job.num_losses; ++i) names.emplace_back(job.losses[i].name);
     if (auto failure = metrics.open(options.out_folder, std::move(names), bytes, executor.next_step() > 0)) return fail(std::move(failure));
   }
-  const std::uint64_t peak = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-  ProgressLine line(options.write ? options.write : [](const std::string&) {}, options.columns, peak);
+  ProgressLine line(options.write ? options.write : [](const std::string&) {}, options.columns, options.memory);
 
   const std::uint64_t end = job.first_step + job.steps;
   const std::uint64_t steps = options.steps ? options.steps : end - std::min(end, executor.next_step());

@@ -21,6 +21,7 @@ struct TrainOptions {
   std::string out_folder = {};  // metrics.jsonl; empty: none. Flight records follow ExecutorOptions::out_folder
   ProgressLine::Write write = {};  // progress; empty: none
   ProgressLine::Columns columns = {};  // of the terminal that shows it; none: no terminal
+  std::string memory = {};             // what the devices need, as progress says it
 };
 
 struct TrainResult {

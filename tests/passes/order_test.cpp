@@ -530,11 +530,5 @@ TEST(Requirements, AreReportedWithWhatWasFound) {
   EXPECT_TRUE(fine.compile()) << fine.reports();
 }
 
-TEST(Requirements, BytesAreReadable) {
-  EXPECT_EQ(passes::bytes_text(12), "12 bytes");
-  EXPECT_EQ(passes::bytes_text(640 * 1024), "640KiB");
-  EXPECT_EQ(passes::bytes_text(7.5 * 1024 * 1024 * 1024), "7.5GiB");
-}
-
 }  // namespace
 }  // namespace piper::test
