@@ -11,6 +11,7 @@
 #include "ir/dag/bucket_layout.h"
 #include "ir/dag/value_layout.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/SHA1.h"
 
 namespace piper::backend {
@@ -326,8 +327,8 @@ class Projection {
 
   static PiperCommOp comm_op_of(NodeKind kind) {
     switch (traits(kind).traffic) {
-      case dag::Traffic::none:
-      case dag::Traffic::send: break;
+      case dag::Traffic::none: break;
+      case dag::Traffic::send: return PIPER_SEND;
       case dag::Traffic::recv: return PIPER_RECV;
       case dag::Traffic::out: return PIPER_OFFLOAD;
       case dag::Traffic::back: return PIPER_FETCH;
@@ -336,7 +337,7 @@ class Projection {
       case dag::Traffic::scatter: return PIPER_REDUCE_SCATTER;
       case dag::Traffic::unite: return PIPER_GATHER;
     }
-    return PIPER_SEND;
+    llvm_unreachable("no communication");
   }
 
   void communicate(const dag::Action& action, const Node& node, std::uint32_t num_inputs, Instruction& made) {
@@ -388,7 +389,7 @@ class Projection {
     const dag::Bucket& bucket = dag_.buckets[node.subject.bucket().index()];
     const dag::BucketLayout layout = bucket_layout(dag_, bucket);
     const DType dtype = unites_blocks(node.kind) ? layout.parameters : layout.sums;
-    const bool one_block = traits(node.kind).traffic == dag::Traffic::add;
+    const bool one_block = leaves_whole_sum(node.kind);
     PiperPart part{};
     part.in = num_inputs > 0 ? offset(action, 0) : PIPER_NO_OFFSET;
     part.out = offset(action, num_inputs);

@@ -13,13 +13,13 @@ SourceRange first_word(SourceRange range, std::string_view word) {
   return {range.file, range.begin, range.begin + static_cast<std::uint32_t>(word.size())};
 }
 
-/// The name that was meant, or else all that there are.
 /// The one that is cut short to `name`; empty where several begin so.
 std::string_view cut_short(std::string_view name, const std::vector<std::string_view>& known) {
   const auto begins = [&](std::string_view each) { return each.starts_with(name); };
   return std::count_if(known.begin(), known.end(), begins) == 1 ? *std::find_if(known.begin(), known.end(), begins) : std::string_view();
 }
 
+/// The name that was meant, or else all that there are.
 void suggest_one_of(DiagnosticBuilder& diagnostic, std::string_view name, const std::vector<std::string_view>& known) {
   const std::string_view longer = cut_short(name, known);
   if (const std::string_view best = !longer.empty() ? longer : nearest_name(name, known); !best.empty()) {

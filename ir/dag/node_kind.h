@@ -24,15 +24,27 @@ enum class NodeKind : std::uint8_t {
 /// What it does between devices, or a device and its host: the collectives are last, copies are those of one member.
 enum class Traffic : std::uint8_t { none, send, recv, out, back, add, scatter, unite, gather };
 
-/// A set of what nodes may speak of.
-struct Subjects {
-  static constexpr std::uint8_t input = 1, loss = 2, count = 4, bucket = 8, norm = 16, nothing = 32;
+/// What a node may speak of.
+enum class SubjectKind : std::uint8_t { nothing, input, loss, count, bucket, norm };
+
+class SubjectKinds {
+ public:
+  constexpr SubjectKinds(SubjectKind kind) : bits_(1u << static_cast<unsigned>(kind)) {}
+  constexpr bool has(SubjectKind kind) const { return (bits_ >> static_cast<unsigned>(kind) & 1u) != 0; }
+  friend constexpr SubjectKinds operator|(SubjectKinds a, SubjectKinds b) {
+    a.bits_ |= b.bits_;
+    return a;
+  }
+
+ private:
+  unsigned bits_;
 };
+constexpr SubjectKinds operator|(SubjectKind a, SubjectKind b) { return SubjectKinds(a) | SubjectKinds(b); }
 
 struct NodeTraits {
   std::string_view name;
   Traffic traffic;
-  std::uint8_t subjects;
+  SubjectKinds subjects;
   bool state;
 };
 
@@ -60,38 +72,39 @@ constexpr bool copies_to_or_from_host(NodeKind kind) { return leaves_device(kind
 constexpr bool is_communication(NodeKind kind) { return traits(kind).traffic != Traffic::none; }
 /// Each member has the sum, or its block of it.
 constexpr bool adds_members(NodeKind kind) { return traits(kind).traffic == Traffic::add || traits(kind).traffic == Traffic::scatter; }
+/// Each member has the whole of it.
+constexpr bool leaves_whole_sum(NodeKind kind) { return traits(kind).traffic == Traffic::add; }
 constexpr bool scatters_members(NodeKind kind) { return traits(kind).traffic == Traffic::scatter; }
 constexpr bool unites_blocks(NodeKind kind) { return traits(kind).traffic == Traffic::unite; }
 constexpr bool gathers_members(NodeKind kind) { return traits(kind).traffic == Traffic::gather; }
 constexpr bool writes_state(NodeKind kind) { return traits(kind).state; }
-constexpr bool may_speak_of(NodeKind kind, std::uint8_t subjects) { return (traits(kind).subjects & subjects) != 0; }
+constexpr bool may_speak_of(NodeKind kind, SubjectKind subject) { return traits(kind).subjects.has(subject); }
 
 /// What a node speaks of: an input, a loss, the count of a masked loss, a bucket, the norm of the gradients; or nothing.
 class Subject {
  public:
   constexpr Subject() = default;
-  static constexpr Subject of_input(tensor::InputId input) { return {Subjects::input, input.value()}; }
-  static constexpr Subject of_loss(tensor::LossId loss) { return {Subjects::loss, loss.value()}; }
-  static constexpr Subject of_count(tensor::LossId loss) { return {Subjects::count, loss.value()}; }
-  static constexpr Subject of_bucket(BucketId bucket) { return {Subjects::bucket, bucket.value()}; }
-  static constexpr Subject of_norm() { return {Subjects::norm, 0}; }
+  static constexpr Subject of_input(tensor::InputId input) { return {SubjectKind::input, input.value()}; }
+  static constexpr Subject of_loss(tensor::LossId loss) { return {SubjectKind::loss, loss.value()}; }
+  static constexpr Subject of_count(tensor::LossId loss) { return {SubjectKind::count, loss.value()}; }
+  static constexpr Subject of_bucket(BucketId bucket) { return {SubjectKind::bucket, bucket.value()}; }
+  static constexpr Subject of_norm() { return {SubjectKind::norm, 0}; }
 
-  /// One of Subjects.
-  constexpr std::uint8_t kind() const { return bits_ == 0 ? Subjects::nothing : static_cast<std::uint8_t>(bits_ >> kIndexBits); }
+  constexpr SubjectKind kind() const { return static_cast<SubjectKind>(bits_ >> kIndexBits); }
   /// Of another kind: an invalid id.
-  constexpr tensor::InputId input() const { return id<tensor::InputId>(Subjects::input); }
-  constexpr tensor::LossId loss() const { return id<tensor::LossId>(Subjects::loss); }
-  constexpr tensor::LossId count() const { return id<tensor::LossId>(Subjects::count); }
-  constexpr BucketId bucket() const { return id<BucketId>(Subjects::bucket); }
-  constexpr bool is_norm() const { return kind() == Subjects::norm; }
+  constexpr tensor::InputId input() const { return id<tensor::InputId>(SubjectKind::input); }
+  constexpr tensor::LossId loss() const { return id<tensor::LossId>(SubjectKind::loss); }
+  constexpr tensor::LossId count() const { return id<tensor::LossId>(SubjectKind::count); }
+  constexpr BucketId bucket() const { return id<BucketId>(SubjectKind::bucket); }
+  constexpr bool is_norm() const { return kind() == SubjectKind::norm; }
 
   friend constexpr auto operator<=>(Subject, Subject) = default;
 
  private:
   static constexpr int kIndexBits = 27;  // a model has fewer inputs, losses and parameters
-  constexpr Subject(std::uint8_t kind, std::uint32_t index) : bits_(std::uint32_t{kind} << kIndexBits | index) { assert(index >> kIndexBits == 0); }
+  constexpr Subject(SubjectKind kind, std::uint32_t index) : bits_(static_cast<std::uint32_t>(kind) << kIndexBits | index) { assert(index >> kIndexBits == 0); }
   template <typename AnyId>
-  constexpr AnyId id(std::uint8_t wanted) const {
+  constexpr AnyId id(SubjectKind wanted) const {
     return kind() == wanted ? AnyId(bits_ & ((1u << kIndexBits) - 1)) : AnyId();
   }
 

@@ -104,20 +104,20 @@ class NodesParser {
   /// What a node that is no chunk is about: an input, a loss, a chunk whose values move, a bucket.
   void subject(Node& node) {
     const auto loss = [&] { return tensor::LossId(names_.find(reader_, names_.losses, "a loss")); };
-    const auto may = [&](std::uint8_t subjects) { return may_speak_of(node.kind, subjects); };
-    if (may(Subjects::input)) {
+    const auto may = [&](SubjectKind subject) { return may_speak_of(node.kind, subject); };
+    if (may(SubjectKind::input)) {
       node.subject = Subject::of_input(tensor::InputId(names_.find(reader_, names_.inputs, "an input")));
-    } else if (may(Subjects::loss) && reader_.accept("loss")) {
+    } else if (may(SubjectKind::loss) && reader_.accept("loss")) {
       node.subject = Subject::of_loss(loss());
-    } else if (may(Subjects::count) && (!is_collective(node.kind) || reader_.accept("count"))) {
+    } else if (may(SubjectKind::count) && (!is_collective(node.kind) || reader_.accept("count"))) {
       node.subject = Subject::of_count(loss());
-    } else if (may(Subjects::bucket) && reader_.accept("bucket")) {
+    } else if (may(SubjectKind::bucket) && reader_.accept("bucket")) {
       node.subject = Subject::of_bucket(BucketId(names_.find(reader_, names_.buckets, "a bucket")));
-    } else if (may(Subjects::norm) && (is_collective(node.kind) || reader_.accept("norm"))) {
+    } else if (may(SubjectKind::norm) && (is_collective(node.kind) || reader_.accept("norm"))) {
       node.subject = Subject::of_norm();
-    } else if (may(Subjects::loss)) {
+    } else if (may(SubjectKind::loss)) {
       reader_.expect("loss");
-    } else if (may(Subjects::bucket) && !copies_to_or_from_host(node.kind)) {
+    } else if (may(SubjectKind::bucket) && !copies_to_or_from_host(node.kind)) {
       reader_.expect("bucket");
     }
     if (const std::optional<Pass> pass = parse_pass(reader_.peek().text); pass && reader_.peek().kind == TextReader::Kind::name) {

@@ -39,7 +39,7 @@ class Measures {
     if (const auto bucket = member.subject.bucket(); bucket.valid() && dag_.buckets[bucket.index()].cut()) {
       // The bucket moves as it lies, or one block of it.
       const dag::Bucket& flat = dag_.buckets[bucket.index()];
-      const std::int64_t elements = bucket_elements(dag_, flat) / (traits(member.kind).traffic == dag::Traffic::add ? shares_of(dag_, flat) : 1);
+      const std::int64_t elements = bucket_elements(dag_, flat) / (leaves_whole_sum(member.kind) ? shares_of(dag_, flat) : 1);
       return unites_blocks(member.kind) ? parameter_bytes(dag_, flat, elements) : gradient_bytes(dag_, flat, elements);
     }
     for_each_port(dag_, member, [&](std::span<const Input> sources) { bytes += facts_.output_bytes[facts_.output(sources[0].source)]; });

@@ -1,6 +1,7 @@
 #include "ir/verify/verify.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <latch>
 #include <mutex>
@@ -31,10 +32,16 @@ bool check_graph(Facts& facts) {
   return facts.ok();
 }
 
-/// What is checked of one role at a time. A check that is added stands here once: what is found right is found by `roles_hold`, what is wrong is told by
-/// `tell_roles`, one of these functions after the other.
+/// What is checked of one role at a time, once its operands fit.
 class RoleChecks {
  public:
+  struct Check {
+    void (RoleChecks::*run)();
+    bool of_right_plans;  // it says nothing more of a plan of which something is told already
+  };
+  /// All there are: what is found right is found by `roles_hold`, what is wrong is told by `tell_roles`, one check after the other.
+  static const std::array<Check, 3> kAll;
+
   RoleChecks(const PlanFacts& plan, const Sums& sums, Reports reports) : plan_(plan), reports_(reports), view_(plan), before_(plan), memory_(plan, sums, reports), windows_(plan) {}
 
   void set_role(std::uint32_t role) {
@@ -60,6 +67,7 @@ class RoleChecks {
   MemoryCheck memory_;
   Windows windows_;
 };
+constexpr std::array<RoleChecks::Check, 3> RoleChecks::kAll = {{{&RoleChecks::contents, false}, {&RoleChecks::issue, false}, {&RoleChecks::live_bytes, true}}};
 
 /// Whether the operands of one role, and its state, can be looked at; before all else that is checked of it.
 bool operands_fit(const PlanFacts& plan, const RoleView& view, Reports reports) {
@@ -92,9 +100,7 @@ bool roles_hold(const PlanFacts& plan, const Sums& sums) {
     for (std::size_t r; good && (r = next++) < roles;) {
       checks.set_role(static_cast<std::uint32_t>(r));
       if (operands_fit(plan, checks.view(), reports)) {
-        checks.contents();
-        checks.issue();
-        checks.live_bytes();
+        for (const RoleChecks::Check& check : RoleChecks::kAll) (checks.*check.run)();
       }
       if (!reports.ok()) good = false;
     }
@@ -141,17 +147,14 @@ bool tell_roles(PlanFacts& plan, const Sums& sums) {
   for (const auto& [before, after] : plan.facts.dag.temporal) plan.issued_after.emplace_back(after.value(), before.value());
   std::sort(plan.issued_after.begin(), plan.issued_after.end());
   RoleChecks checks(plan, sums, reports);
-  const auto tell = [&](void (RoleChecks::*check)()) {
+  for (const RoleChecks::Check& check : RoleChecks::kAll) {
+    if (check.of_right_plans && !reports.ok()) break;
     for (std::uint32_t r = 0; r < plan.plan.roles.size() && !reports.enough(); ++r) {
       checks.set_role(r);
-      (checks.*check)();
+      (checks.*check.run)();
     }
-  };
-  tell(&RoleChecks::contents);
-  tell(&RoleChecks::issue);
+  }
   check_least_windows(plan, checks.windows(), reports);
-  if (!reports.ok()) return false;
-  tell(&RoleChecks::live_bytes);
   return reports.ok();
 }
 

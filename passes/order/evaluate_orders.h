@@ -9,7 +9,7 @@
 
 namespace piper::passes {
 
-/// The strategy with transforms applied; nothing where it has none. Those that cannot be applied stay, for `apply_orders` to report: of dimensions into which
+/// The strategy with transforms applied; nothing where it has none. Those that cannot be applied stay, for `check_transforms` to report: of dimensions into which
 /// nothing is split, and those that are not available.
 std::optional<directive::Strategy> evaluate_orders(const directive::Strategy& strategy);
 

@@ -16,12 +16,14 @@ namespace {
 std::string carried(const Node& node) {
   if (is_message(node.kind)) return std::string(pass_name(node.pass));
   switch (node.subject.kind()) {
-    case Subjects::bucket: return copies_to_or_from_host(node.kind) ? "optimizer state" : unites_blocks(node.kind) ? "parameters" : "gradients";
-    case Subjects::loss: return "losses";
-    case Subjects::count: return "counts";
-    case Subjects::norm: return "norm";
-    default: return "activations";
+    case SubjectKind::bucket: return copies_to_or_from_host(node.kind) ? "optimizer state" : unites_blocks(node.kind) ? "parameters" : "gradients";
+    case SubjectKind::loss: return "losses";
+    case SubjectKind::count: return "counts";
+    case SubjectKind::norm: return "norm";
+    case SubjectKind::nothing:
+    case SubjectKind::input: break;
   }
+  return "activations";
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ std::int64_t bytes_sent(const Dag& dag, const Comm& comm) {
   for (const NodeId member : comm.members) {
     if (const BucketId bucket = dag.node(member).subject.bucket(); bucket.valid() && dag.buckets[bucket.index()].cut()) {
       const BucketLayout layout = bucket_layout(dag, dag.buckets[bucket.index()]);
-      const std::int64_t moved = traits(dag.node(member).kind).traffic == Traffic::add ? layout.block() : layout.elements;
+      const std::int64_t moved = leaves_whole_sum(dag.node(member).kind) ? layout.block() : layout.elements;
       contributed += unites_blocks(dag.node(member).kind) ? layout.parameter_bytes(moved) : layout.sum_bytes(moved);
       continue;
     }

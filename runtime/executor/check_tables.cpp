@@ -16,9 +16,19 @@ Failure bad(std::uint32_t rank, const std::string& what) {
 
 bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) { return offset <= end && bytes <= end - offset; }
 
+/// Flags that parts of an operation may have.
+constexpr std::uint32_t flags_of(std::uint32_t op) {
+  switch (static_cast<PiperCommOp>(op)) {
+    case PIPER_SEND: case PIPER_RECV: case PIPER_ALL_REDUCE: case PIPER_ALL_GATHER: case PIPER_OFFLOAD: case PIPER_FETCH: return 0;
+    case PIPER_REDUCE_SCATTER: return PIPER_OWN_BLOCK | PIPER_ADDS | PIPER_CLEARS;
+    case PIPER_GATHER: return PIPER_OWN_BLOCK;
+  }
+  return 0;
+}
+
 std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& program, std::uint32_t stream, const PiperCommAction& action,
                                     std::vector<std::uint32_t>& stream_of) {
-  if (action.op > PIPER_FETCH || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
+  if (action.op >= PIPER_COMM_OPS || action.communicator >= program.num_communicators || action.action >= program.num_actions) {
     return bad(rank, "a communication refers to what does not exist");
   }
   std::uint32_t& owner = stream_of[action.communicator];
@@ -30,6 +40,7 @@ std::optional<Failure> check_action(std::uint32_t rank, const PiperProgram& prog
   for (std::uint32_t i = 0; i < action.num_parts; ++i) {
     const PiperPart& part = program.parts[action.first_part + i];
     if (dtype_name(part.dtype) == nullptr) return bad(rank, "a part has an unknown dtype");
+    if ((part.flags & ~flags_of(action.op)) != 0) return bad(rank, "a part has a flag that its operation does not know");
     if (part.elements > (std::uint64_t{1} << 48)) return bad(rank, "a part is too large");
     const std::uint64_t bytes = part.elements * element_bytes(part.dtype);
     const bool reads = action.op == PIPER_SEND || (action.op != PIPER_RECV && part.in != PIPER_NO_OFFSET);
@@ -64,8 +75,7 @@ std::optional<Failure> check_program(std::uint32_t rank, const PiperProgram& pro
   }
   for (std::uint32_t p = 0; p < program.num_params; ++p) {
     const PiperParam& param = program.params[p];
-    const bool sums = param.sum_dtype == (param.dtype == PIPER_BF16 ? std::uint32_t{PIPER_F32} : param.dtype);
-    if ((param.dtype != PIPER_F32 && param.dtype != PIPER_F64 && param.dtype != PIPER_BF16) || !sums) return bad(rank, "the parameter `" + std::string(param.name) + "` has a dtype that is no floating one");
+    if (!is_floating(param.dtype) || param.sum_dtype != wide_dtype(param.dtype)) return bad(rank, "the parameter `" + std::string(param.name) + "` has a dtype that is no floating one");
     const auto kept = [&](PiperInBlocks what) {
       const std::uint64_t size = element_bytes(what == PIPER_VALUES_IN_BLOCKS ? param.dtype : param.sum_dtype);
       return (param.share == PIPER_NO_SHARE || what > static_cast<PiperInBlocks>(param.in_blocks) ? param.elements : param.block) * size;

@@ -1,6 +1,7 @@
 // Every way in which a run can fail: one failure with its place, no thread left behind, no hang.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -9,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/dtypes.h"
+#include "runtime/executor/check_tables.h"
 #include "tests/runtime/sample_jobs.h"
 
 namespace piper::runtime {
@@ -271,6 +274,44 @@ TEST(FailingRun, TablesThatContradictThemselvesAreRefused) {
   EXPECT_EQ(refused([](HandJob& job) { const_cast<PiperPart*>(job.rank(0).tables().parts)->dtype = 99; }), "a part has an unknown dtype");
   EXPECT_EQ(refused([](HandJob& job) { job.tables().world = 3; }), "ranks of other processes cannot be reached by the local transport");
   EXPECT_EQ(refused([](HandJob& job) { job.tables().num_ranks = 0; }), "the job has no ranks");
+}
+
+TEST(FailingRun, OperationsAndTheFlagsOfTheirPartsAreThoseOfTheTable) {
+  HandJob job(2);
+  add_pipeline(job);
+  job.finish();
+  auto* const action = const_cast<PiperCommAction*>(job.rank(0).tables().streams[1].comm);
+  auto* const part = const_cast<PiperPart*>(job.rank(0).tables().parts) + action->first_part;
+  const auto message = [&] { return check_tables(job.tables()).value_or(Failure{}).message; };
+  ASSERT_EQ(message(), "");
+  const std::array<std::uint32_t, PIPER_COMM_OPS> known = {0, 0, 0, 0, PIPER_OWN_BLOCK | PIPER_ADDS | PIPER_CLEARS, PIPER_OWN_BLOCK, 0, 0};
+  for (std::uint32_t op = 0; op < PIPER_COMM_OPS; ++op) {
+    action->op = op;
+    EXPECT_NE(message(), "a communication refers to what does not exist") << op;
+    for (std::uint32_t flag = 1; flag != 0; flag <<= 1) {
+      part->flags = flag;
+      EXPECT_EQ(message() == "a part has a flag that its operation does not know", (known[op] & flag) == 0) << op << ", " << flag;
+    }
+    part->flags = 0;
+  }
+  action->op = PIPER_COMM_OPS;
+  EXPECT_EQ(message(), "a communication refers to what does not exist");
+}
+
+TEST(FailingRun, ParametersHaveDtypesOfTheTable) {
+  HandJob job(2);
+  add_pipeline(job);
+  job.finish();
+  auto* const param = const_cast<PiperParam*>(job.rank(0).tables().params);
+  for (std::uint32_t dtype = 0; dtype < 8; ++dtype) {
+    for (std::uint32_t sums = 0; sums < 8; ++sums) {
+      param->dtype = dtype;
+      param->sum_dtype = sums;
+      const bool right = is_floating(dtype) && sums == wide_dtype(dtype);
+      const std::string found = check_tables(job.tables()).value_or(Failure{}).message;
+      EXPECT_EQ(found.find("has a dtype that is no floating one") == std::string::npos, right) << dtype << ", " << sums << ": " << found;
+    }
+  }
 }
 
 TEST(FailingRun, AnArenaThatDoesNotFit) {

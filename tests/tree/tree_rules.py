@@ -67,7 +67,7 @@ VAGUE_NAMES = re.compile(r"(^|[._-])(utils?|helpers?|common|misc)([._-]|$)", re.
 FILE_NAME = re.compile(r"[a-z0-9_.]+$")
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
 ENVIRONMENT_PASSES = ("frontend/tools/main.cpp", "backend/jit/command.cpp")
-KIND = re.compile(r"[=!]= (dag::)?NodeKind::")
+KIND = re.compile(r"(==|!=|<|<=|>|>=) (dag::)?(NodeKind|Traffic)::")
 CASE = re.compile(r"(\s*)(case\s.*|default:)")
 KIND_CASE = re.compile(r"case (dag::)?(NodeKind|Traffic)::")
 KIND_COMPARISONS = ("ir/dag/", "ir/verify/", "tests/")
