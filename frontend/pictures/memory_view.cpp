@@ -16,7 +16,6 @@ namespace {
 using dag::BufferClass;
 using passes::MemoryRow;
 
-
 std::vector<std::size_t> used_classes(std::span<const MemoryRow> rows) {
   std::vector<std::size_t> used;
   for (std::size_t cls = 0; cls < passes::kBufferClasses; ++cls) {

@@ -10,7 +10,6 @@
 namespace piper::pictures {
 namespace {
 
-
 /// `zero: 3 over dp`, `zero: 0`, `zero: 3 over dp, frozen`, `frozen`.
 template <typename Share>
 std::string cut_text(const dag::Dag& dag, const Share& share) {

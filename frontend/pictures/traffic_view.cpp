@@ -17,7 +17,6 @@ namespace {
 
 using passes::TrafficRow;
 
-
 /// `values of F`, `all_reduce of gradients`.
 std::string carries(const TrafficRow& row) {
   return dag::is_message(row.kind) ? "values of " + row.what : std::string(dag::kind_name(row.kind)) + " of " + row.what;

@@ -113,6 +113,7 @@ constexpr OptionRow kOptions[] = {
     {"-o", "DIR", "", "the folder to write to, made when it is missing", bit(Command::build)},
     {"--level", "LEVEL", "planned", "of show dag: built, split, placed, communicating, ordered or planned", bit(Command::show)},
     {"--locations", "", "", "in graph and dag as text: where in the program each line is from, which pir and json have anyway", bit(Command::show)},
+    {"--bodies", "", "", "in dag as text: the operations of bodies, too", bit(Command::show)},
     {"--print-after", "PASS", "", "print the training DAG to standard error after a pass, or after every one: all", kOnInput},
     {"-n", "RANKS", "the mesh's size", "number of ranks; it must be the mesh's size", bit(Command::train)},
     {"--device", "DEVICE", "cpu", "what the ranks run on: cpu, or cuda: all of them on one GPU, or with a launcher each on one of its own", bit(Command::train) | bit(Command::build)},
@@ -196,6 +197,8 @@ std::string store(const OptionRow& option, const std::string& value, Arguments& 
     arguments.profile = value;
   } else if (name == "--locations") {
     arguments.locations = true;
+  } else if (name == "--bodies") {
+    arguments.bodies = true;
   } else if (name == "--reference") {
     arguments.reference = true;
   } else if (name == "--interpret") {

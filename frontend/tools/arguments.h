@@ -37,6 +37,7 @@ struct Arguments {
   std::string trace, profile;                   // --trace, --profile
   std::string script;                           // --script
   bool locations = false;                       // --locations
+  bool bodies = false;                          // --bodies
   bool reference = false;                       // --reference
   bool interpret = false;                       // --interpret
   bool check = false;                           // --check

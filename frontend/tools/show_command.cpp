@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <span>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "frontend/tools/show_pictures.h"
 #include "frontend/tools/simulation.h"
 #include "frontend/tools/train_job.h"
+#include "frontend/views/dag_view.h"
 #include "frontend/views/folded_text.h"
 #include "frontend/views/orders_view.h"
 #include "ir/byte_text.h"
@@ -88,20 +88,19 @@ std::string wrapped(const Arguments& arguments, const char* kind, const std::str
   return out + "\n";
 }
 
-/// A graph or a DAG, which `print` prints with or without locations: whole where a program may read it, and otherwise for a reader.
-std::string reading(const Session& session, const char* kind, bool read_back, const std::function<std::string(bool locations)>& print) {
-  const Arguments& arguments = session.arguments();
-  const bool on_terminal = session.screen().columns > 0;
-  if (arguments.format == "pir" || arguments.format == "json" || (arguments.format.empty() && read_back && !on_terminal)) return wrapped(arguments, kind, print(true));
-  return views::folded(print(arguments.locations));
-}
-
+/// A DAG is whole where a program may read it: as `pir`, as JSON, and in a file or a pipe unless text is asked for.
 std::string show_dag(const Session& session, const dag::Dag& dag, std::span<const directive::Directive> directives) {
-  return reading(session, "dag", true, [&](bool locations) { return dag::print(dag, directives, locations); });
+  const Arguments& arguments = session.arguments();
+  const bool for_reader = arguments.format == "text" || (arguments.format.empty() && session.screen().columns > 0);
+  if (!for_reader) return wrapped(arguments, "dag", dag::print(dag, directives));
+  return views::folded(views::dag_view(dag, directives, {.locations = arguments.locations, .bodies = arguments.bodies}));
 }
 
 std::string show_graph(const Session& session, const tensor::Graph& graph) {
-  return reading(session, "graph", false, [&](bool locations) { return tensor::print(graph, {.locations = locations}); });
+  const Arguments& arguments = session.arguments();
+  if (arguments.format == "pir" || arguments.format == "json") return wrapped(arguments, "graph", tensor::print(graph));
+  const bool derived = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const tensor::Node& node) { return node.origin.valid(); });
+  return views::folded(tensor::print(graph, {.locations = arguments.locations, .all_regions = false})) + (derived ? "a derivative that names no region is in that of the operation it is `of`\n" : "");
 }
 
 std::string show_orders(const Session& session, const dag::Dag& dag, bool grid) {
@@ -218,6 +217,10 @@ int run_show(Console& console, const Arguments& arguments) {
   }
   if (arguments.locations && kind->name != "graph" && kind->name != "dag") {
     console.err << "piper: `--locations` is of `show graph` and `show dag`: `show " << kind->name << "` has none\n";
+    return kUsage;
+  }
+  if (arguments.bodies && kind->name != "dag") {
+    console.err << "piper: `--bodies` is of `show dag`: `show " << kind->name << "` has none\n";
     return kUsage;
   }
   const std::string& input = arguments.positional[1];

@@ -32,7 +32,7 @@ std::string pair(std::string_view first, std::string_view last, bool always) {
 std::string_view subject(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   std::size_t end = line.size();
-  for (const std::string_view behind : {" = ", " on ", " loc("}) end = std::min(end, line.find(behind));
+  for (const std::string_view behind : {" = ", " on ", " (", " loc("}) end = std::min(end, line.find(behind));
   if (const std::size_t colon = line.find(": "); colon < line.find('[')) end = std::min(end, colon);
   line = line.substr(0, end);
   if (line.ends_with(',')) line.remove_suffix(1);

@@ -253,13 +253,22 @@ const tensor::Type& Dag::output_type(Port port) const {
 
 namespace {
 
-void append_instance(std::string& text, const Dag& dag, const Instance& instance) {
+/// `.mb3.copy1`.
+std::string instance_text(const Dag& dag, const Instance& instance) {
+  std::string text;
   for (std::size_t i = 0; i < dag.dims.size() && i < kMaxSplitDims; ++i) {
     if (instance.at[i] == Instance::kNone) continue;
     text += '.';
     text += dag.context->text(dag.dims[i].name);
     text += std::to_string(instance.at[i]);
   }
+  return text;
+}
+
+/// Of a message that end, 0 or 1; any other node, and one without its other end, itself.
+const Node& end_of(const Dag& dag, const Node& node, std::size_t end) {
+  const bool paired = is_message(node.kind) && node.comm.valid() && dag.comms[node.comm.index()].members.size() == 2;
+  return paired ? dag.node(dag.comms[node.comm.index()].members[end]) : node;
 }
 
 /// `.pp1.dp0`; nothing before placement.
@@ -283,7 +292,9 @@ void append_axes(std::string& text, const Dag& dag, CommId comm) {
 
 }  // namespace
 
-std::string Dag::name(NodeId id) const {
+std::string Dag::name(NodeId node) const { return name(node, instance_text(*this, end_of(*this, nodes[node.index()], 0).instance)); }
+
+std::string Dag::name(NodeId id, std::string_view instance) const {
   const Node& node = nodes[id.index()];
   std::string text;
   switch (node.kind) {
@@ -291,12 +302,12 @@ std::string Dag::name(NodeId id) const {
       text = pass_name(node.pass);
       text += '.';
       text += context->text(chunks[node.chunk.index()].name);
-      append_instance(text, *this, node.instance);
+      text += instance;
       break;
     case NodeKind::load:
       text = "load.";
       text += subject_name(node.subject);
-      append_instance(text, *this, node.instance);
+      text += instance;
       append_devices(text, *this, node.devices);
       if (derived_->loads_differ(node)) append_axes(text, *this, node.layout);
       break;
@@ -321,7 +332,7 @@ std::string Dag::name(NodeId id) const {
         text += pass_name(node.pass);
         text += '.';
         text += context->text(chunks[node.chunk.index()].name);
-        append_instance(text, *this, node.instance);
+        text += instance;
       }
       if (buckets[node.subject.bucket().index()].homes.size() > 1) append_devices(text, *this, node.devices);
       break;
@@ -338,31 +349,26 @@ std::string Dag::name(NodeId id) const {
         text += '.';
         text += context->text(chunks[node.chunk.index()].name);
       }
-      append_instance(text, *this, node.instance);
+      text += instance;
       break;
     case NodeKind::report:
       text = "report.";
       text += subject_name(node.subject);
-      append_instance(text, *this, node.instance);
+      text += instance;
       break;
     case NodeKind::send:
     case NodeKind::recv: {
       // Both halves are named after the producer and the destination, which identify a message.
-      const Node* sender = &node;
-      const Node* receiver = &node;
-      if (node.comm.valid() && comms[node.comm.index()].members.size() == 2) {
-        sender = &nodes[comms[node.comm.index()].members[0].index()];
-        receiver = &nodes[comms[node.comm.index()].members[1].index()];
-      }
+      const Node& sender = end_of(*this, node, 0);
       text = kind_name(node.kind);
-      if (sender->chunk.valid()) {
+      if (sender.chunk.valid()) {
         text += '.';
-        text += pass_name(sender->pass);
+        text += pass_name(sender.pass);
         text += '.';
-        text += context->text(chunks[sender->chunk.index()].name);
+        text += context->text(chunks[sender.chunk.index()].name);
       }
-      append_instance(text, *this, sender->instance);
-      append_devices(text, *this, receiver->devices);
+      text += instance;
+      append_devices(text, *this, end_of(*this, node, 1).devices);
       break;
     }
     case NodeKind::all_reduce:
@@ -372,7 +378,7 @@ std::string Dag::name(NodeId id) const {
       if (node.subject.count().valid()) text += "count.";
       text += subject_name(node.subject);
       if (node.subject.is_norm() && adds_members(node.kind)) append_axes(text, *this, node.comm);
-      append_instance(text, *this, node.instance);
+      text += instance;
       // A bucket has one reduction; of losses and norms every device set may have one.
       if (!node.subject.bucket().valid() || (node.comm.valid() && comms[node.comm.index()].members.size() > 1)) append_devices(text, *this, node.devices);
       break;

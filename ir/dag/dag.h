@@ -234,6 +234,8 @@ struct Dag {
   /// begins or ends it (`gather.stage0.0.F.stage0.mb3`, `reduce_scatter.stage0.0.B.stage0.mb3`), and so are copies
   /// (`offload.F.stage0.mb3`, `fetch.B.stage0.mb3`). Unique in a legal DAG, in time independent of its size.
   std::string name(NodeId node) const;
+  /// The same with that text in place of its indices along split dimensions, where the name has some: `F.stage2.mb` of `F.stage2.mb3`.
+  std::string name(NodeId node, std::string_view instance) const;
   /// `cluster[pp: 1]`, as messages speak of devices.
   std::string text(DeviceSetId set) const { return print(device_sets[set], mesh, context->symbols); }
 

@@ -31,6 +31,7 @@ namespace piper::tensor {
 struct PrintOptions {
   bool locations = true;
   std::size_t indent = 0;  // spaces before every line
+  bool all_regions = true;  // also those of derivatives, where they are the regions of what they are `of`
 };
 
 std::string print(const Graph& graph, PrintOptions options = {});

@@ -202,7 +202,7 @@ class GraphPrinter {
     }
     text_ += " @";
     text_ += pass_name(node.pass);
-    if (node.region.valid()) {
+    if (node.region.valid() && (options_.all_regions || !node.origin.valid() || graph_.node(node.origin).region != node.region)) {
       text_ += " region ";
       print_region(node.region);
     }
