@@ -93,7 +93,7 @@ std::string show_dag(const Session& session, const dag::Dag& dag, std::span<cons
   const Arguments& arguments = session.arguments();
   const bool for_reader = arguments.format == "text" || (arguments.format.empty() && session.screen().columns > 0);
   if (!for_reader) return wrapped(arguments, "dag", dag::print(dag, directives));
-  return views::folded(views::dag_view(dag, directives, {.locations = arguments.locations, .bodies = arguments.bodies}));
+  return views::dag_view(dag, directives, {.locations = arguments.locations, .bodies = arguments.bodies});
 }
 
 std::string show_graph(const Session& session, const tensor::Graph& graph) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontend/views/folded_text.h"
 #include "frontend/views/node_classes.h"
 #include "frontend/views/node_lines.h"
 #include "frontend/views/orders_view.h"
@@ -29,9 +30,10 @@ constexpr std::size_t kLongest = 130;    // characters of an order
 class DagView {
  public:
   DagView(const Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options)
-      : dag_(dag), directives_(directives), options_(options), classes_(node_classes(dag)), os_(text_) {}
+      : dag_(dag), directives_(directives), options_(options), os_(text_) {}
 
   std::string run() {
+    const std::vector<NodeClass> classes = node_classes(dag_);
     caption();
     directive::print(dag_.settings, os_, *dag_.context, options_.locations);
     strategy();
@@ -39,14 +41,18 @@ class DagView {
     bodies();
     buckets();
     if (!dag_.plan) streams();
+    const std::string program = folded(taken());
     orders();
-    node_lines(dag_, classes_, options_.locations, os_);
-    if (dag_.plan) plan_lines(dag_, classes_, options_.locations, os_);
+    const std::string orders = taken();  // what is cut short looks alike where it need not be
+    node_lines(dag_, classes, options_.locations, os_);
+    if (dag_.plan) plan_lines(dag_, classes, options_.locations, os_);
+    const std::string compiled = folded(taken());
     left_out();
-    return std::move(text_);
+    return program + orders + compiled + taken();
   }
 
  private:
+  std::string taken() { return std::exchange(text_, {}); }
   std::string name(Symbol symbol) const { return std::string(dag_.context->text(symbol)); }
   std::string layout(const std::string& of, LayoutId layout) const {
     std::string text;
@@ -228,7 +234,6 @@ class DagView {
   const Dag& dag_;
   std::span<const directive::Directive> directives_;
   const DagViewOptions& options_;
-  std::vector<NodeClass> classes_;
   std::string text_;
   llvm::raw_string_ostream os_;
 };

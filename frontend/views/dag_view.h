@@ -20,8 +20,8 @@ struct DagViewOptions {
   bool bodies = false;     // with their operations
 };
 
-/// Nodes that are alike stand in one line (node_classes.h), by the devices that run them. Equal lines follow each other, so that folding them (folded_text.h) makes
-/// it short. The last lines say what is left out, and how to see it. Not read back: `dag::print` is.
+/// Nodes that are alike stand in one line (node_classes.h), by the devices that run them, and lines that repeat are folded (folded_text.h). The last lines say what is
+/// left out, and how to see it. Not read back: `dag::print` is.
 std::string dag_view(const dag::Dag& dag, std::span<const directive::Directive> directives, const DagViewOptions& options);
 
 }  // namespace piper::views

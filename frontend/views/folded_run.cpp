@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::size_t kMostSaid = 4;
 constexpr std::size_t kMostNamed = 60;  // characters of a line that stand for it
-constexpr std::string_view kPlace = "at";  // of a buffer
 
 /// The index with the word before it, as it stands in the line: `stage[0]`, `mb: 3`; from where the name begins if it follows another number.
 std::string_view shown(std::string_view line, const Index& index) {
@@ -43,30 +42,27 @@ std::string_view subject(std::string_view line) {
 bool FoldedRun::add() {
   const std::size_t at = begin_ + times_ * period_;
   if (at + period_ > lines_->size()) return false;
-  bool strewn = strewn_;
-  if (times_ == 1 ? !learn(at, strewn) : !go_on(at, strewn)) return false;
+  if (times_ == 1 ? !learn(at) : !go_on(at)) return false;
   if (!take(at)) return false;
-  if (strewn && !strewn_) std::erase_if(moves_said_, [&](Place place) { return lines_->numbers(place.line)[place.slot].of == kPlace; });
-  strewn_ = strewn;
   ++times_;
   return true;
 }
 
 /// Of the second repetition: it says which indices move, and how far.
-bool FoldedRun::learn(std::size_t at, bool& strewn) {
+bool FoldedRun::learn(std::size_t at) {
   moves_.clear();
   for (std::size_t i = 0; i < period_; ++i) {
-    if (!same_flow(begin_ + i, at + i, i) || !learn_moves(begin_ + i, at + i, strewn)) return false;
+    if (!same_flow(begin_ + i, at + i, i) || !learn_moves(begin_ + i, at + i)) return false;
   }
   learn_names();
   find_moves_said();
   return moves_said_.size() <= kMostSaid;
 }
 
-bool FoldedRun::go_on(std::size_t at, bool& strewn) const {
+bool FoldedRun::go_on(std::size_t at) const {
   if (!names_move_on(at)) return false;
   for (std::size_t i = 0; i < period_; ++i) {
-    if (!same_flow(begin_ + i, at + i, i) || !moves_on(begin_ + i, at + i, strewn)) return false;
+    if (!same_flow(begin_ + i, at + i, i) || !moves_on(begin_ + i, at + i)) return false;
   }
   return true;
 }
@@ -82,21 +78,18 @@ bool FoldedRun::same_flow(std::size_t line, std::size_t other, std::size_t i) co
   return true;
 }
 
-bool FoldedRun::learn_moves(std::size_t line, std::size_t other, bool& strewn) {
+bool FoldedRun::learn_moves(std::size_t line, std::size_t other) {
   const auto a = lines_->numbers(line), b = lines_->numbers(other);
   for (std::size_t n = 0; n < a.size(); ++n) {
     const std::int64_t step = b[n].value - a[n].value;
     const auto [found, is_new] = moves_.try_emplace(a[n].of);
     Move& move = found->second;
-    if (is_new || (step != 0 && move.step == 0 && a[n].of != kPlace)) {
+    if (is_new || (step != 0 && move.step == 0)) {
       move.step = step;
       move.first = {line, n};
     }
-    if (a[n].of == kPlace) {
-      strewn = strewn || step != move.step;
-    } else if ((step != 0 && step != move.step) || move.values.try_emplace(a[n].value, Move::Value{step == 0, {line, n}}).first->second.stays != (step == 0)) {
-      return false;
-    }
+    if (step != 0 && step != move.step) return false;
+    if (move.values.try_emplace(a[n].value, Move::Value{step == 0, {line, n}}).first->second.stays != (step == 0)) return false;
   }
   return true;
 }
@@ -167,12 +160,10 @@ std::int64_t FoldedRun::step(const Index& first) const {
   return move.said ? move.step : named_step(first).value_or(0);
 }
 
-bool FoldedRun::moves_on(std::size_t line, std::size_t other, bool& strewn) const {
+bool FoldedRun::moves_on(std::size_t line, std::size_t other) const {
   const auto a = lines_->numbers(line), b = lines_->numbers(other);
   for (std::size_t n = 0; n < a.size(); ++n) {
-    if (b[n].value - a[n].value == static_cast<std::int64_t>(times_) * step(a[n])) continue;
-    if (a[n].of != kPlace) return false;
-    strewn = true;
+    if (b[n].value - a[n].value != static_cast<std::int64_t>(times_) * step(a[n])) return false;
   }
   return true;
 }

@@ -37,8 +37,6 @@ class FoldedRun {
   bool is_named() const { return named_; }
   /// What the last repetition has where the first line and the last one do not tell: "`%embed.0.add` is `%block.10.add.1`".
   std::vector<std::string> said() const;
-  /// Repetitions have places of buffers of their own. Where a plan lays them (`at 4096`) follows from no rule, so it may be anywhere.
-  bool is_strewn() const { return strewn_; }
   std::size_t num_said() const { return moves_said_.size() + num_taken_said(taken_); }
 
  private:
@@ -82,18 +80,18 @@ class FoldedRun {
   static std::size_t num_taken_said(const std::vector<Taken>& taken);
 
   bool same_flow(std::size_t line, std::size_t other, std::size_t i) const;
-  bool learn_moves(std::size_t line, std::size_t other, bool& strewn);
+  bool learn_moves(std::size_t line, std::size_t other);
   void learn_names();
   void find_moves_said();
   void find_moves_said(Move& move);
   std::int64_t step(const Index& first) const;
-  bool moves_on(std::size_t line, std::size_t other, bool& strewn) const;
+  bool moves_on(std::size_t line, std::size_t other) const;
   std::optional<std::int64_t> named_step(const Index& first) const;
   bool names_move_on(std::size_t at) const;
   bool take(std::size_t at);
   bool update(Taken& taken, const Use& use, std::size_t line) const;
-  bool learn(std::size_t at, bool& strewn);
-  bool go_on(std::size_t at, bool& strewn) const;
+  bool learn(std::size_t at);
+  bool go_on(std::size_t at) const;
 
   std::string moved(std::string_view name, std::int64_t times) const;
   std::string said(const Taken& taken) const;
@@ -101,7 +99,7 @@ class FoldedRun {
 
   const FoldedLines* lines_;
   std::size_t begin_, period_, times_ = 1;
-  bool named_ = false, strewn_ = false;
+  bool named_ = false;
   std::unordered_map<std::string_view, Move> moves_;
   std::vector<Name> names_;
   std::vector<Place> moves_said_;

@@ -85,7 +85,7 @@ class Folder {
     for (std::size_t i = 0; i < said.size(); ++i) {
       out_ += (i == 0 ? ", where " : i + 1 == said.size() ? " and " : ", ") + said[i];
     }
-    out_ += run.is_strewn() ? ", each at places of its own\n" : "\n";
+    out_ += "\n";
   }
 
   FoldedLines lines_;

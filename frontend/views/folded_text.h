@@ -18,7 +18,7 @@ namespace piper::views {
 /// - Where another word's numbers move (`stage[0]` is `stage[1]`), or stay though the word moves, that is said; numbers of one word move alike, or stay.
 /// - A name whose numbers do not move so is said by the last one: it is a value that stays, that moves as the indices do from the second repetition on, or that the
 ///   repetition before gives.
-/// - Where more would have to be said than four things it is no run. Only places of buffers (`at 4096`) may differ by no rule, and are said to.
+/// - Where more would have to be said than four things it is no run.
 /// Lists of long lines are shortened likewise (short_lists.h). Not read back: the whole text is.
 std::string folded(std::string_view text);
 

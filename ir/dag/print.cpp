@@ -28,7 +28,7 @@ class Printer : NamePrinter {
     os_ << "pir 1 " << ref(level_name(dag_.level));
     if (dag_.forward_only) os_ << " forward_only";
     os_ << '\n';
-    directive::print(dag_.settings, os_, *dag_.context, locations());
+    directive::print(dag_.settings, os_, *dag_.context);
     strategy_facts();
     model_facts();
     compiled_facts();
@@ -39,13 +39,13 @@ class Printer : NamePrinter {
       }
       os_ << "}\n";
     }
-    print_bodies(dag_, os_, locations());
+    print_bodies(dag_, os_, true);
     graph();
     if (dag_.plan) print_plan(*dag_.plan, *this);
   }
 
  private:
-  directive::Surroundings surroundings() const { return {*dag_.context, dag_.mesh, dag_.device_sets, locations()}; }
+  directive::Surroundings surroundings() const { return {*dag_.context, dag_.mesh, dag_.device_sets}; }
 
   void end_line(LocId loc) {
     location(loc);
@@ -364,7 +364,7 @@ class Printer : NamePrinter {
         os_ << ')';
       }
     }
-    if (locations() && comm.loc.valid() && comm.loc != node.loc && (comm.members.empty() || comm.members[0] == id)) {
+    if (comm.loc.valid() && comm.loc != node.loc && (comm.members.empty() || comm.members[0] == id)) {
       os_ << " at";
       location(comm.loc);
     }
@@ -376,14 +376,12 @@ class Printer : NamePrinter {
 
 }  // namespace
 
-void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives, bool locations) {
-  Printer(dag, os, locations).print(directives);
-}
+void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives) { Printer(dag, os).print(directives); }
 
-std::string print(const Dag& dag, std::span<const directive::Directive> directives, bool locations) {
+std::string print(const Dag& dag, std::span<const directive::Directive> directives) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  print(dag, os, directives, locations);
+  print(dag, os, directives);
   os.flush();
   return text;
 }

@@ -14,8 +14,7 @@
 
 namespace piper::dag {
 
-/// Without `locations` what reads the text cannot say where in the program a line is from.
-void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives = {}, bool locations = true);
-std::string print(const Dag& dag, std::span<const directive::Directive> directives = {}, bool locations = true);
+void print(const Dag& dag, llvm::raw_ostream& os, std::span<const directive::Directive> directives = {});
+std::string print(const Dag& dag, std::span<const directive::Directive> directives = {});
 
 }  // namespace piper::dag

@@ -11,7 +11,7 @@ namespace piper::dag {
 using directive::print_device_set;
 using directive::print_name;
 
-NamePrinter::NamePrinter(const Dag& dag, llvm::raw_ostream& os, bool locations) : dag_(dag), os_(os), symbols_(dag.context->symbols), print_locations_(locations) {
+NamePrinter::NamePrinter(const Dag& dag, llvm::raw_ostream& os) : dag_(dag), os_(os), symbols_(dag.context->symbols) {
   starts_.reserve(dag_.nodes.size() + 1);
   llvm::raw_string_ostream all(names_);
   for (std::size_t i = 0; i < dag_.nodes.size(); ++i) {
@@ -31,7 +31,7 @@ void NamePrinter::port(Port port) {
 }
 
 void NamePrinter::location(LocId loc) {
-  if (!print_locations_ || !loc.valid()) return;
+  if (!loc.valid()) return;
   if (loc.index() >= locations_.size()) locations_.resize(loc.index() + 1);
   std::string& text = locations_[loc.index()];
   if (text.empty()) text = dag_.context->locations.print(loc);

@@ -12,17 +12,16 @@ namespace piper::dag {
 /// Writes what all parts of the text refer to.
 class NamePrinter {
  public:
-  NamePrinter(const Dag& dag, llvm::raw_ostream& os, bool locations);
+  NamePrinter(const Dag& dag, llvm::raw_ostream& os);
 
   const Dag& dag() const { return dag_; }
   llvm::raw_ostream& stream() { return os_; }
-  bool locations() const { return print_locations_; }
   llvm::StringRef node_text(NodeId id) const { return llvm::StringRef(names_).slice(starts_[id.index()], starts_[id.index() + 1]); }
   void node_name(NodeId id) { os_ << node_text(id); }
   void symbol(Symbol name);
   void devices(DeviceSetId set);
   void port(Port port);
-  /// After a blank; nothing for an invalid one, or where the text has none.
+  /// After a blank; nothing for an invalid one.
   void location(LocId loc);
   void axes(AxisMask mask);
 
@@ -34,7 +33,6 @@ class NamePrinter {
  private:
   std::string names_;                   // of all nodes
   std::vector<std::size_t> starts_;     // per node, one more: into names_
-  const bool print_locations_;
   std::vector<std::string> locations_;  // as they were printed first
 };
 

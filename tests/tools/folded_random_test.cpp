@@ -110,7 +110,7 @@ std::size_t body(const std::string& line) {
 bool change_number(std::string& line, Random& random) {
   std::vector<std::size_t> places;
   for (std::size_t i = body(line) + 1; i < line.size(); ++i) {
-    if (is_digit(line[i]) && !is_digit(line[i - 1]) && line.find(" at ", i < 4 ? 0 : i - 4) != i - 4) places.push_back(i);
+    if (is_digit(line[i]) && !is_digit(line[i - 1])) places.push_back(i);
   }
   if (places.empty()) return false;
   const std::size_t begin = random.of(places);

@@ -121,13 +121,6 @@ TEST(FoldedText, ListsOfLongLinesAreShort) {
   EXPECT_EQ(views::folded(words + ") end\n"), lines + "  ) end\n");
 }
 
-// Where buffers lie follows from no rule, and is said to.
-TEST(FoldedText, PlacesOfBuffersMayDiffer) {
-  const std::string first = "  buffer %F:0 = state at 0 bytes 4\n", more = "  buffer %F:1 = state at 4 bytes 4\n  buffer %F:2 = state at 8 bytes 4\n";
-  EXPECT_EQ(views::folded(first + more + "  buffer %F:3 = state at 12 bytes 4\n"), first + "  ... 3 more like it, the last `buffer %F:3`, where `at 0` is `at 12`\n");
-  EXPECT_EQ(views::folded(first + more + "  buffer %F:3 = state at 64 bytes 4\n"), first + "  ... 3 more like it, the last `buffer %F:3`, each at places of its own\n");
-}
-
 const char* const kWays = R"(
 param way = 0
 model net() {
