@@ -3,7 +3,8 @@
  *
  * Guarantees: the same bits from every compiler that keeps IEEE arithmetic and does not contract multiply and add (g++ -ffp-contract=off,
  * NVRTC --fmad=false), scalar or vectorised; NaN goes through, infinities and subnormals behave as in C's <math.h>. Errors: double about
- * 2 ulp, float about 2 ulp (erf of float: 4e-7 absolute; sin and cos are NaN beyond |x| = 2^27). No includes; loops over these functions vectorise.
+ * 2 ulp, float about 2 ulp (erf of float: 4e-7 absolute; sin and cos are NaN beyond |x| = 2^27); those of `piper_bf16_` stand at their section.
+ * No includes; loops over these functions vectorise.
  *
  *   for (int i = 0; i < n; ++i) y[i] = piper_exp(x[i]);
  */
@@ -45,18 +46,17 @@ PIPER_MATH double piper_copysign(double x, double sign) {
   return piper_from_bits((piper_bits(x) & 0x7fffffffffffffffull) | (piper_bits(sign) & 0x8000000000000000ull));
 }
 
-/* ---- bf16: the upper 16 bits of a float; rounded to the nearest, ties to even, a NaN stays one ---- */
+/* ---- bf16: the upper 16 bits of a float; rounded to the nearest, ties to even; every NaN becomes the same one ---- */
 
 PIPER_MATH piper_u32 piper_bf16_bits(float x) {
-  const piper_u32 bits = piper_bits(x);
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-  /* One instruction in place of four, but every NaN is 0x7fff to it. */
-  unsigned short rounded;
+  unsigned short rounded; /* one instruction for two numbers */
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded) : "f"(x));
-  return x != x ? (bits | 0x400000u) >> 16 : rounded;
+  return rounded;
 #else
+  const piper_u32 bits = piper_bits(x);
   const piper_u32 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return ((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : rounded) >> 16;
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded >> 16;
 #endif
 }
 /* The nearest number that bf16 has. */
@@ -330,6 +330,131 @@ template <class T> PIPER_MATH T piper_silu_grad(T x, T dy) {
   return dy * (s * (T(1) + x * (T(1) - s)));
 }
 
+/* ---- shorter ones for operations on bf16 ------------------------------------------------------------------------ */
+
+/* The functions above would make a GPU wait for arithmetic, not for memory, where numbers have 16 bits. These are polynomials in fused multiplications and additions;
+ * those are IEEE's, so here, too, the bits are the same on every processor. Their relative errors are at most 2^-16 where what they give is at least 2^-100; beside that those
+ * of gelu and its adjoint reach 1.5e-6 max(1, |x|) and 4e-6 |dy|. */
+
+#ifdef __CUDACC__
+PIPER_MATH float piper_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+/* NaN stays one. */
+PIPER_MATH float piper_clamp(float x, float least, float most) {
+  float above, inside;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(above) : "f"(x), "f"(least));
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(inside) : "f"(above), "f"(most));
+  return inside;
+}
+#else
+PIPER_MATH float piper_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+PIPER_MATH float piper_clamp(float x, float least, float most) {
+  x = x < least ? least : x;
+  return x > most ? most : x;
+}
+#endif
+
+/* 2^n 2^r, |r| <= 1/2, as 2^(n - 1) times a polynomial for 2 2^r: n reaches 128, and below -125 the first factor is 0. */
+PIPER_MATH float piper_bf16_exp(float x) {
+  x = piper_clamp(x, -87.5f, 89.0f);
+  const float magic = 12583038.0f; /* 1.5 * 2^23 + 126: the last bits of the sum are the exponent of 2^(n - 1) */
+  const float shifted = piper_fma(x, 1.44269504f, magic);
+  const float r = piper_fma(x, 1.44269504f, magic - shifted);
+  float p = 1.91656128e-2f;
+  p = piper_fma(p, r, 1.11812852e-1f);
+  p = piper_fma(p, r, 4.80481982e-1f);
+  p = piper_fma(p, r, 1.38624835f);
+  p = piper_fma(p, r, 2.0f);
+  return p * piper_from_bits(piper_bits(shifted) << 23);
+}
+
+/* An estimate of 1 / d made better: its error e becomes e^3. */
+PIPER_MATH float piper_bf16_inverse(float d, float estimate) {
+  const float e = piper_fma(-d, estimate, 1.0f);
+  return piper_fma(estimate, piper_fma(e, e, e), estimate);
+}
+/* 1 / d, 1 <= d <= 2 */
+PIPER_MATH float piper_bf16_inverse(float d) { return piper_bf16_inverse(d, piper_fma(piper_fma(0.323231906f, d, -1.45454459f), d, 2.12121129f)); }
+
+/* 1 / (1 + exp(-|x|)) and what is missing to 1, each without cancellation. */
+struct piper_bf16_shares {
+  float high, low;
+};
+PIPER_MATH piper_bf16_shares piper_bf16_split(float x) {
+  const float e = piper_bf16_exp(-piper_abs(x));
+  const float high = piper_bf16_inverse(1.0f + e);
+  return {high, e * high};
+}
+PIPER_MATH float piper_bf16_sigmoid(float x) {
+  const piper_bf16_shares of = piper_bf16_split(x);
+  return x < 0.0f ? of.low : of.high;
+}
+PIPER_MATH float piper_bf16_silu(float x) { return x * piper_bf16_sigmoid(x); }
+PIPER_MATH float piper_bf16_silu_grad(float x, float dy) {
+  const piper_bf16_shares of = piper_bf16_split(x);
+  return dy * piper_fma(x, of.low * of.high, x < 0.0f ? of.low : of.high);
+}
+
+/* log(1 + e) = e p(e) */
+PIPER_MATH float piper_bf16_softplus(float x) {
+  const float e = piper_bf16_exp(-piper_abs(x));
+  float p = -2.38692816e-2f;
+  p = piper_fma(p, e, 1.01222962e-1f);
+  p = piper_fma(p, e, -2.10049689e-1f);
+  p = piper_fma(p, e, 3.25207263e-1f);
+  p = piper_fma(p, e, -4.99361485e-1f);
+  p = piper_fma(p, e, 9.99991596e-1f);
+  return piper_fma(p, e, x > 0.0f ? x : 0.0f);
+}
+
+/* Beyond 4 it rounds to 1. */
+PIPER_MATH float piper_bf16_tanh(float x) {
+  x = piper_clamp(x, -4.0f, 4.0f);
+  const float z = x * x;
+  const float p = piper_fma(piper_fma(7.70083071e-4f, z, 1.05319402e-1f), z, 9.99986474e-1f);
+  const float q = piper_fma(piper_fma(1.37488550e-2f, z, 4.38551715e-1f), z, 1.0f);
+  const float rough = piper_bf16_inverse(q, piper_from_bits(0x7ef311c3u - piper_bits(q)));
+  return x * p * piper_fma(rough, piper_fma(-q, rough, 1.0f), rough);
+}
+
+/* The normal distribution is 1/2 + x p(x^2) up to 5; beyond that the sum grows, and is cut where it would leave [0, 1]. t is in [-1, 1]. */
+PIPER_MATH float piper_bf16_gelu(float x) {
+  const float t = piper_fma(x * x, 0.08f, -1.0f);
+  float p = 0.000608722155f;
+  p = piper_fma(p, t, -0.0016132663f);
+  p = piper_fma(p, t, 0.0017228137f);
+  p = piper_fma(p, t, -0.00268557202f);
+  p = piper_fma(p, t, 0.00641049584f);
+  p = piper_fma(p, t, -0.0111643421f);
+  p = piper_fma(p, t, 0.0164021812f);
+  p = piper_fma(p, t, -0.0232686512f);
+  p = piper_fma(p, t, 0.0314421691f);
+  p = piper_fma(p, t, -0.0404426083f);
+  p = piper_fma(p, t, 0.0515205227f);
+  p = piper_fma(p, t, -0.0702962801f);
+  p = piper_fma(p, t, 0.141363785f);
+  return x * (piper_clamp(x * p, -0.5f, 0.5f) + 0.5f);
+}
+/* So is the slope, which is 0 or 1 from 5.2 on. */
+PIPER_MATH float piper_bf16_gelu_grad(float x, float dy) {
+  x = piper_clamp(x, -5.2f, 5.2f);
+  const float t = piper_fma(x * x, 0.0739644989f, -1.0f);
+  float p = -0.0106099127f;
+  p = piper_fma(p, t, 0.0220912918f);
+  p = piper_fma(p, t, -0.00764047913f);
+  p = piper_fma(p, t, 0.00831448752f);
+  p = piper_fma(p, t, -0.0495098196f);
+  p = piper_fma(p, t, 0.0723359883f);
+  p = piper_fma(p, t, -0.0688596964f);
+  p = piper_fma(p, t, 0.074244529f);
+  p = piper_fma(p, t, -0.0796793848f);
+  p = piper_fma(p, t, 0.0730832741f);
+  p = piper_fma(p, t, -0.063695915f);
+  p = piper_fma(p, t, 0.0605373494f);
+  p = piper_fma(p, t, -0.0708708689f);
+  p = piper_fma(p, t, 0.136413008f);
+  return dy * piper_fma(x, p, 0.5f);
+}
+
 /* ---- joining the 16 partial results of a row: lane l with l + 8, then 4, 2, 1 --------------------------------------- */
 
 template <class T> PIPER_MATH T piper_join_sum(const T* lanes) {
@@ -389,8 +514,19 @@ PIPER_MATH piper_random_key piper_stream_key(piper_u64 seed, piper_u32 purpose, 
   return key;
 }
 
+/* Four elements share a draw. */
 PIPER_MATH piper_u32 piper_random_u32(piper_random_key key, piper_u64 element) {
-  return piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key).word[0];
+  const piper_philox four = piper_philox_4x32((piper_u32)(element >> 2), (piper_u32)(element >> 34), 0u, 0u, key);
+  const piper_u32 low = (element & 1u) != 0 ? four.word[1] : four.word[0], high = (element & 1u) != 0 ? four.word[3] : four.word[2];
+  return (element & 2u) != 0 ? high : low;
+}
+/* Those of `count` neighbours; it and the first are multiples of 4. */
+template <int count> PIPER_MATH void piper_random_u32s(piper_random_key key, piper_u64 first, piper_u32* to) {
+  for (int e = 0; e < count; e += 4) {
+    const piper_u64 number = (first >> 2) + (piper_u64)(e / 4);
+    const piper_philox four = piper_philox_4x32((piper_u32)number, (piper_u32)(number >> 32), 0u, 0u, key);
+    for (int w = 0; w < 4; ++w) to[e + w] = four.word[w];
+  }
 }
 PIPER_MATH piper_u64 piper_random_u64(piper_random_key key, piper_u64 element) {
   const piper_philox p = piper_philox_4x32((piper_u32)element, (piper_u32)(element >> 32), 0u, 0u, key);
@@ -423,8 +559,9 @@ PIPER_MATH double piper_random_normal(piper_random_key key, piper_u64 element) {
   return piper_sqrt(-2.0 * piper_log(u)) * sine;
 }
 
-/* What dropout makes of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). */
-template <class T> PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) {
+/* What dropout makes of one element: kept with probability 1 - rate and scaled by 1 / (1 - rate). `drawn`: its random number. */
+template <class T> PIPER_MATH T piper_kept(T x, double rate, piper_u32 drawn) {
   const double threshold = rate * 4294967296.0;
-  return (double)piper_random_u32(key, element) >= threshold ? x * T(1.0 / (1.0 - rate)) : T(0);
+  return (double)drawn >= threshold ? x * T(1.0 / (1.0 - rate)) : T(0);
 }
+template <class T> PIPER_MATH T piper_dropout(T x, double rate, piper_random_key key, piper_u64 element) { return piper_kept(x, rate, piper_random_u32(key, element)); }

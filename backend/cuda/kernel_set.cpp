@@ -8,6 +8,7 @@
 #include "backend/kernel/names.h"
 #include "backend/kernel/print_kernel.h"
 #include "backend/kernel/schedule_passes.h"
+#include "ir/tensor/op_rules.h"
 #include "ir/tensor/type.h"
 
 namespace piper::backend::cuda {
@@ -50,14 +51,19 @@ std::string spread_text(const Kernel& kernel, const Launch& launch) {
   switch (kernel.form) {
     case Form::rows: return blocks + ": " + std::to_string(kernel.lanes.count) + (kernel.lanes.count == 1 ? " lane" : " lanes") + " per row" + vector;
     case Form::sums: return blocks + ": a thread per sum";
-    case Form::scatter: return blocks + ": a block per index";
+    case Form::order: return blocks + ": it sorts the positions by index";
+    case Form::scatter: return blocks + ": a block per run of " + std::to_string(Runs::kLength) + " equal indices at most" + vector;
+    case Form::join: return blocks + ": a block per index that has several runs";
     case Form::elements: case Form::sequence: break;
   }
   return blocks + ": a thread per " + (kernel.lanes.vector == 1 ? std::string("element") : std::to_string(kernel.lanes.vector) + " elements");
 }
 
+/// piper_order of prelude.h sorts by so many values at once.
+constexpr std::int64_t kDigits = 256;
+
 std::int64_t shared_bytes(const Kernel& kernel, const Launch& launch) {
-  if (kernel.form == Form::scatter) return launch.threads / 32 * 4;
+  if (kernel.form == Form::order) return (launch.threads / 32 * kDigits + 2 * kDigits + 33) * 4;
   if (kernel.form != Form::rows || kernel.lanes.count <= Lanes::kGroup) return 0;
   std::int64_t bytes = 0;
   for (const Statement& s : kernel.statements) {
@@ -66,12 +72,35 @@ std::int64_t shared_bytes(const Kernel& kernel, const Launch& launch) {
   return bytes;
 }
 
-std::int64_t operations(const Kernel& kernel) {
-  std::int64_t count = 0;
-  for (const Statement& s : kernel.statements) {
-    const bool moves = s.code == Code::load || s.code == Code::constant || s.code == Code::column || s.code == Code::position || s.code == Code::store || s.code == Code::cast;
-    if (!moves) count += product(kernel.rows) * (s.row ? 1 : product(kernel.columns));
+/// Per execution, as the op table says it where the statement does what an op does.
+double flops_of(Code code) {
+  using tensor::Op;
+  switch (code) {
+    case Code::load: case Code::constant: case Code::column: case Code::position: case Code::store: case Code::cast: case Code::round: return 0;
+    case Code::div: return tensor::flops_per_element(Op::div);
+    case Code::exp: return tensor::flops_per_element(Op::exp);
+    case Code::log: return tensor::flops_per_element(Op::log);
+    case Code::sqrt: return tensor::flops_per_element(Op::sqrt);
+    case Code::rsqrt: return tensor::flops_per_element(Op::rsqrt);
+    case Code::sin: return tensor::flops_per_element(Op::sin);
+    case Code::cos: return tensor::flops_per_element(Op::cos);
+    case Code::tanh: return tensor::flops_per_element(Op::tanh);
+    case Code::sigmoid: return tensor::flops_per_element(Op::sigmoid);
+    case Code::softplus: return tensor::flops_per_element(Op::softplus);
+    case Code::gelu: return tensor::flops_per_element(Op::gelu);
+    case Code::silu: return tensor::flops_per_element(Op::silu);
+    case Code::gelu_grad: return tensor::flops_per_element(Op::gelu_grad);
+    case Code::silu_grad: return tensor::flops_per_element(Op::silu_grad);
+    case Code::dropout: return tensor::flops_per_element(Op::dropout);
+    default: return 1;
   }
+}
+
+double operations(const Kernel& kernel) {
+  // A join adds up runs, not positions.
+  const std::int64_t rows = kernel.form == Form::join ? kernel.runs->rows() : product(kernel.rows);
+  double count = 0;
+  for (const Statement& s : kernel.statements) count += flops_of(s.code) * static_cast<double>(rows * (s.row ? 1 : product(kernel.columns)));
   return count;
 }
 
@@ -86,10 +115,7 @@ std::string comment(std::string text) {
 std::vector<Argument> arguments_of(const Kernel& kernel, const KernelBody& body) {
   std::vector<Argument> arguments;
   if (kernel_draws(kernel)) arguments = {{Argument::Kind::draw, 0}, {Argument::Kind::first_sample, 0}};
-  std::set<BufferIndex> written;
-  for (const Statement& s : kernel.statements) {
-    if (is_effect(s.code)) written.insert(s.access.buffer);
-  }
+  const std::set<BufferIndex> written = traffic(kernel).writes;
   for (const BufferIndex buffer : kernel_parameters(kernel)) {
     arguments.push_back({Argument::Kind::buffer, buffer});
     if (written.contains(buffer) && body.buffers[buffer].accumulates) arguments.push_back({Argument::Kind::adds, buffer});
@@ -112,10 +138,12 @@ std::uint32_t KernelSet::kernel(const Kernel& kernel, const KernelBody& body) {
   made.launch = launch_of(kernel);
   made.shared_bytes = shared_bytes(kernel, made.launch);
   for (const BufferIndex buffer : kernel_parameters(kernel)) made.bytes += body.buffers[buffer].elements * static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[buffer].dtype));
-  made.operations = operations(kernel);
+  made.operations = static_cast<std::int64_t>(operations(kernel));
   // What follows is numbered by the .pipe file; above it stands what this file is.
   text_ += "\n// " + comment(made.title) + "\n// " + spread_text(kernel, made.launch) + "\n";
   if (!kernel.values.empty()) text_ += "// " + comment(joined(kernel.values, ", ", 12)) + (kernel.values.size() > 12 ? ", ..." : "") + "\n";
+  const bool brief = std::any_of(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.brief; });
+  if (brief) text_ += "// what operates on bf16 takes the shorter functions\n";
   text_ += cuda::print_kernel(kernel, body, made.name, false);
   list_.push_back(std::move(made));
   return entry->second;

@@ -36,7 +36,7 @@ struct KernelEntry {
   Launch launch;
   std::int64_t shared_bytes = 0;   // known when it is compiled
   std::int64_t bytes = 0;          // of its buffers, once each
-  std::int64_t operations = 0;     // arithmetic statements times the elements or rows that execute them; a call of exp counts as one
+  std::int64_t operations = 0;     // of its statements, by the op table's cost, times the elements or rows that execute them
 };
 
 /// One call of a body.

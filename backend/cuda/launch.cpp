@@ -44,7 +44,7 @@ std::int64_t spread_loops(const Kernel& kernel) {
   const std::int64_t rows = product(kernel.rows), columns = product(kernel.columns);
   switch (kernel.form) {
     case Form::rows: return rows;
-    case Form::scatter: return index_in_columns(kernel) ? rows * columns : rows;
+    case Form::order: case Form::scatter: case Form::join: return kernel.runs->positions;
     case Form::sums: {
       std::int64_t kept = columns;
       for (std::size_t loop = 0; loop < kept_rows(kernel); ++loop) kept *= kernel.rows[loop];
@@ -62,7 +62,10 @@ Launch launch_of(const Kernel& kernel) {
     const std::int64_t each = rows_per_block(kernel);
     return {blocks_of(spread, each), each * kernel.lanes.count, kernel.lanes.count > 1};
   }
-  if (kernel.form == Form::scatter) return {spread, threads_for(std::max(index_in_columns(kernel) ? 1 : product(kernel.columns), std::min<std::int64_t>(spread, kThreads))), true};
+  if (kernel.form == Form::order) return {1, std::clamp(power_from(spread), kWarp, std::int64_t{Lanes::kMost}), true};
+  if (kernel.form == Form::scatter || kernel.form == Form::join) {
+    return {spread, threads_for(index_in_columns(kernel) ? 1 : product(kernel.columns) / kernel.lanes.vector), false};
+  }
   const std::int64_t vectors = spread / kernel.lanes.vector, threads = threads_for(vectors);
   return {blocks_of(vectors, threads), threads, false};
 }

@@ -18,13 +18,13 @@ Launch launch_of(const Kernel& kernel);
 /// form rows: rows that one block works on, a power of two.
 std::int64_t rows_per_block(const Kernel& kernel);
 
-/// The loops that are spread over blocks and threads: all of them for elements; those of the result for sums, the parts among them; positions of the index for scatter.
+/// The loops that are spread over blocks and threads: all of them for elements; those of the result for sums, the parts among them; positions of the index for order, scatter and join.
 std::int64_t spread_loops(const Kernel& kernel);
 
 /// form sums: how many row loops the results have; the others run in order.
 std::size_t kept_rows(const Kernel& kernel);
 
-/// form scatter: whether the index differs from column to column; then every element is a position of its own.
+/// Forms scatter and join: whether the index differs from column to column; then every element is a position of its own.
 bool index_in_columns(const Kernel& kernel);
 
 /// Whether 32 bits hold every position of the nest.

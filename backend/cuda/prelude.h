@@ -63,3 +63,107 @@ template <class Join, int lanes, class T> PIPER_DEVICE T piper_join_row(T value,
   }
   return value;
 }
+
+/* ---- the positions of an index in the order of its values ------------------------------------------------------ */
+
+template <int digits> struct piper_order_state {
+  uint32_t before[digits];            /* positions with a smaller digit, and those of tiles that are done */
+  uint32_t sums[digits];
+  uint32_t last[32], carry;           /* the last first place of each warp, and of the tiles before */
+};
+
+/* How many values of `before` lie below each: their sums in log steps. At least as many threads as a warp has. */
+template <int threads, int digits> PIPER_DEVICE void piper_sums_below(piper_order_state<digits>& state) {
+  uint32_t* from = state.before;
+  uint32_t* to = state.sums;
+  for (int distance = 1; distance < digits; distance *= 2) {
+    for (int d = threadIdx.x; d < digits; d += threads) to[d] = from[d] + (d >= distance ? from[d - distance] : 0u);
+    __syncthreads();
+    uint32_t* const kept = from;
+    from = to;
+    to = kept;
+  }
+  /* `from` has sums that include the own value. */
+  for (int d = threadIdx.x; d < digits; d += threads) to[d] = d == 0 ? 0u : from[d - 1];
+  __syncthreads();
+  if (to != state.before) {
+    for (int d = threadIdx.x; d < digits; d += threads) state.before[d] = to[d];
+    __syncthreads();
+  }
+}
+
+/* A block sorts positions by digits of their index, from the last one on; positions with equal digits keep their order. In order[positions...] then stands which of its index's each is. */
+template <int threads, int passes, class Index> PIPER_DEVICE void piper_order(int64_t positions, int64_t* order, Index index_of) {
+  constexpr int digits = 256, warps = threads / 32;
+  __shared__ piper_order_state<digits> state;
+  __shared__ uint32_t counts[warps][digits];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const uint32_t lower = (1u << lane) - 1u;
+  int64_t* from = order;
+  int64_t* to = order;
+#pragma unroll 1
+  for (int pass = 0; pass < passes; ++pass) {
+    from = to;
+    to = (passes - 1 - pass) % 2 == 0 ? order : order + positions;
+    for (int d = threadIdx.x; d < digits; d += threads) state.before[d] = 0u;
+    __syncthreads();
+    for (int64_t q = threadIdx.x; q < positions; q += threads) atomicAdd(&state.before[(index_of(q) >> (8 * pass)) & (digits - 1)], 1u);
+    __syncthreads();
+    piper_sums_below<threads>(state);
+    for (int64_t q0 = 0; q0 < positions; q0 += threads) {
+      const bool here = q0 + threadIdx.x < positions;
+      const int64_t position = here ? (pass == 0 ? q0 + threadIdx.x : from[q0 + threadIdx.x]) : 0;
+      const int digit = here ? (int)(index_of(position) >> (8 * pass)) & (digits - 1) : 0;
+      uint32_t same = __ballot_sync(0xffffffffu, here);
+      for (int bit = 1; bit < digits; bit *= 2) {
+        const uint32_t set = __ballot_sync(0xffffffffu, (digit & bit) != 0);
+        same &= (digit & bit) != 0 ? set : ~set;
+      }
+      for (int d = lane; d < digits; d += 32) counts[warp][d] = 0u;
+      __syncwarp();
+      if (here && (same & lower) == 0u) counts[warp][digit] = (uint32_t)__popc(same);
+      __syncthreads();
+      for (int d = threadIdx.x; d < digits; d += threads) {
+        uint32_t next = state.before[d];
+        for (int w = 0; w < warps; ++w) {
+          const uint32_t count = counts[w][d];
+          counts[w][d] = next;
+          next += count;
+        }
+        state.before[d] = next;
+      }
+      __syncthreads();
+      if (here) to[counts[warp][digit] + (uint32_t)__popc(same & lower)] = position;
+      __syncthreads();
+    }
+  }
+  if (threadIdx.x == 0) state.carry = 0u;
+  for (int64_t q0 = 0; q0 < positions; q0 += threads) {
+    const int64_t q = q0 + threadIdx.x;
+    const bool first = q < positions && (q == 0 || index_of(order[q]) != index_of(order[q - 1]));
+    const uint32_t firsts = __ballot_sync(0xffffffffu, first) & (lower | 1u << lane);
+    if (lane == 31) state.last[warp] = firsts == 0u ? 0xffffffffu : (uint32_t)(q0 + warp * 32 + 31 - __clz((int)firsts));
+    __syncthreads();
+    uint32_t begin = firsts == 0u ? 0xffffffffu : (uint32_t)(q0 + warp * 32 + 31 - __clz((int)firsts));
+    for (int w = warp - 1; begin == 0xffffffffu && w >= 0; --w) begin = state.last[w];
+    if (begin == 0xffffffffu) begin = state.carry;
+    __syncthreads();
+    if (threadIdx.x == threads - 1) state.carry = begin;
+    if (q < positions) order[positions + q] = q - begin;
+    __syncthreads();
+  }
+}
+
+/* How many places from `slot` on, at most `most`, belong to the same index: they count on. */
+template <class I> PIPER_DEVICE I piper_run(const int64_t* place, I positions, I slot, I most) {
+  I low = 1, high = positions - slot < most ? positions - slot : most;
+  while (low < high) {
+    const I middle = (low + high + 1) / 2;
+    if (place[slot + middle - 1] == place[slot] + middle - 1) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}

@@ -23,7 +23,7 @@ class CudaPrinter : StatementPrinter {
  public:
   CudaPrinter(const Kernel& kernel, const KernelBody& body, bool canonical)
       : StatementPrinter(kernel, body, canonical,
-                         {"at", "block", "draw", "earlier", "first", "first_sample", "found", "i", "j", "j0", "k", "lane", "mask", "masks", "own", "q", "q0", "row", "same", "u", "w",
+                         {"added", "alone", "at", "block", "count", "draw", "first_sample", "i", "index_of", "j", "j0", "k", "lane", "nth", "own", "place", "q", "row", "slot", "u",
                           "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}),
         launch_(launch_of(kernel)),
         vector_(kernel.lanes.vector),
@@ -37,11 +37,13 @@ class CudaPrinter : StatementPrinter {
   // ---- what statements are made of
   std::string seed() const override { return "draw->seed"; }
   std::string step() const override { return "draw->step"; }
-  std::string index(const Statement& s) const override { return "piper_within(" + registers_[static_cast<std::size_t>(s.access.index)] + ", " + number(bound(s)) + ")"; }
+  std::string index(const Statement& s) const override { return !own_index_.empty() ? own_index_ : "piper_within(" + registers_[static_cast<std::size_t>(s.access.index)] + ", " + number(bound(s)) + ")"; }
   bool stands_alone(const Statement& s) const override { return in_piece(s); }
   std::int64_t bound(const Statement& s) const;
   bool in_piece(const Statement& s) const;
   std::string piece(std::size_t i) const { return registers_[i] + "_piece"; }
+  bool draws_at_once(const Statement& s) const;
+  std::string drawn(std::size_t i) const { return registers_[i] + "_drawn"; }
   /// Where the piece of memory of a vector begins.
   std::string piece_place(const Statement& s);
   void mark_line(const Statement& s);
@@ -49,6 +51,7 @@ class CudaPrinter : StatementPrinter {
   void effect(std::size_t i);
 
   // ---- loops
+  std::int64_t resident_threads() const;
   std::string signature(const std::string& name) const;
   void number_of_thread(const std::string& name, const std::string& times);
   void decode(const std::string& flat, std::size_t first, std::size_t end);
@@ -65,7 +68,16 @@ class CudaPrinter : StatementPrinter {
   void begin_reductions(const Range& pass);
   void end_reductions(const Range& pass);
   void shared();
-  void found_index(const std::string& position, const std::string& result);
+  void order();
+  void join();
+  const Statement& effect_of_runs() const;
+  bool in_columns() const;
+  std::vector<bool> needed_by(std::int32_t statement) const;
+  void index_function(const std::string& before, const Statement& effect, const std::string& after);
+  template <typename Body>
+  void columns_of_runs(Body body);
+  void add_to_place(const std::string& sum);
+  std::string partial(const std::string& row) const;
 
   std::size_t num_rows() const { return kernel_.rows.size(); }
   std::size_t num_loops() const { return kernel_.rows.size() + kernel_.columns.size(); }
@@ -75,6 +87,7 @@ class CudaPrinter : StatementPrinter {
   const std::int64_t vector_;
   const std::string index_type_;
   std::string line_mark_;
+  std::string own_index_;  // where it is known
 };
 
 /// How many values the index may have: what was checked of it, else what the buffer has room for.
@@ -92,6 +105,12 @@ bool CudaPrinter::in_piece(const Statement& s) const {
   bool aligned = s.access.offset % vector_ == 0 && s.access.index_stride % vector_ == 0;
   for (std::size_t loop = 0; loop + 1 < s.access.strides.size(); ++loop) aligned = aligned && s.access.strides[loop] % vector_ == 0;
   return aligned;
+}
+
+/// Whether the elements of a vector are neighbours within one sample, from a multiple of 4 on: so many share a draw.
+bool CudaPrinter::draws_at_once(const Statement& s) const {
+  if (s.code != Code::dropout || vector_ % 4 != 0 || s.element_strides.back() != 1 || s.sample_strides.back() != 0) return false;
+  return std::all_of(s.element_strides.begin(), s.element_strides.end() - 1, [](std::int64_t stride) { return stride % 4 == 0; });
 }
 
 std::string CudaPrinter::piece_place(const Statement& s) {
@@ -119,7 +138,7 @@ void CudaPrinter::effect(std::size_t i) {
     return line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
   }
   const std::string to = element(s);
-  if (s.code == Code::store_add) return line((kernel_.form == Form::sums ? registers_[i] : to) + " += " + value(s, 0) + ";");
+  if (s.code == Code::store_add) return line((kernel_.form == Form::sums ? registers_[i] : vector_ > 1 ? "added[u]" : "added") + " += " + value(s, 0) + ";");
   line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + value(s, 0) + " : " : "") + value(s, 0) + ";");
 }
 
@@ -133,16 +152,30 @@ void CudaPrinter::statement(std::size_t i) {
     case Code::row_sum: return line(name + "_lane += " + value(s, 0) + ";");
     case Code::row_max: return line(name + "_lane = piper_max(" + name + "_lane, " + value(s, 0) + ");");
     case Code::row_first: return line("if (" + value(s, 0) + " == " + value(s, 1) + " && " + column() + " < " + name + "_lane) " + name + "_lane = " + column() + ";");
-    default: return line("const " + c_type(s.dtype) + " " + name + " = " + (in_piece(s) ? piece(i) + ".at[u]" : expression(i)) + ";");
+    default: break;
   }
+  const std::string text = in_piece(s) ? piece(i) + ".at[u]" : draws_at_once(s) ? "piper_kept(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + drawn(i) + "[u])" : expression(i);
+  line("const " + c_type(s.dtype) + " " + name + " = " + text + ";");
+}
+
+/// How many threads a multiprocessor must have room for: so many that 32 KiB of loads are under way, which hide the latency of memory. 512 leave each of them 128 registers, 1024 half as
+/// many: too few where numbers have 64 bits. Left alone ptxas aims higher and spills.
+std::int64_t CudaPrinter::resident_threads() const {
+  std::int64_t bytes = 0;
+  for (const Statement& s : kernel_.statements) {
+    if (s.dtype == DType::f64) return 512;
+    if (s.code != Code::load || s.row) continue;
+    const bool unrolled = kernel_.form == Form::sums || kernel_.form == Form::scatter;
+    bytes += static_cast<std::int64_t>(tensor::dtype_bytes(body_.buffers[s.access.buffer].dtype)) * (in_piece(s) ? vector_ : 1) * (unrolled ? 4 : 1);
+  }
+  return 512 * bytes < 32768 ? 1024 : 512;
 }
 
 std::string CudaPrinter::signature(const std::string& name) const {
-  std::set<BufferIndex> written, flags;
+  const std::set<BufferIndex> written = traffic(kernel_).writes;
+  std::set<BufferIndex> flags;
   for (const Statement& s : kernel_.statements) {
-    if (!is_effect(s.code)) continue;
-    written.insert(s.access.buffer);
-    if (adds(s)) flags.insert(s.access.buffer);
+    if (is_effect(s.code) && adds(s)) flags.insert(s.access.buffer);
   }
   std::string text = kernel_draws(kernel_) ? "const piper_draw* __restrict__ draw, const uint64_t first_sample" : "";
   for (const BufferIndex buffer : kernel_parameters(kernel_)) {
@@ -150,8 +183,7 @@ std::string CudaPrinter::signature(const std::string& name) const {
     text += (written.contains(buffer) ? "" : "const ") + c_type(body_.buffers[buffer].dtype) + "* __restrict__ " + buffers_.at(buffer);
     if (flags.contains(buffer)) text += ", const uint32_t " + buffers_.at(buffer) + "_adds";
   }
-  // 512 threads on a multiprocessor hide the latency of memory, and leave each the registers that it needs: left alone ptxas aims higher and spills.
-  const std::int64_t blocks = std::max<std::int64_t>(1, 512 / launch_.threads);
+  const std::int64_t blocks = std::max<std::int64_t>(1, resident_threads() / launch_.threads);
   return "extern \"C\" __global__ void __launch_bounds__(" + number(launch_.threads) + ", " + number(blocks) + ") " + name + "(" + text + ")";
 }
 
@@ -180,6 +212,12 @@ void CudaPrinter::vector_of(const Range& pass) {
   const auto type = [&](const Statement& s) { return "piper_piece<" + c_type(body_.buffers[s.access.buffer].dtype) + ", " + number(vector_) + ">"; };
   for (std::size_t i = pass.first; i < pass.second; ++i) {
     const Statement& s = statements[i];
+    if (draws_at_once(s)) {
+      const std::string innermost = std::exchange(variables_[last()], "j0");
+      line("uint32_t " + drawn(i) + "[" + number(vector_) + "];");
+      line("piper_random_u32s<" + number(vector_) + ">(" + stream_key(s) + ", (uint64_t)(" + position(s.element_strides) + "), " + drawn(i) + ");");
+      variables_[last()] = innermost;
+    }
     if (!in_piece(s)) continue;
     if (s.code == Code::load) line("const " + type(s) + " " + piece(i) + " = piper_read<" + number(vector_) + ">(" + piece_place(s) + ");");
     if (s.code == Code::store) {
@@ -330,11 +368,10 @@ void CudaPrinter::sums() {
   }
 }
 
-/// The index at one position: the statements that it needs, in a scope of their own.
-void CudaPrinter::found_index(const std::string& position, const std::string& result) {
-  const auto sum = std::find_if(kernel_.statements.begin(), kernel_.statements.end(), [](const Statement& s) { return s.code == Code::store_add; });
+/// The statement and those that it needs.
+std::vector<bool> CudaPrinter::needed_by(std::int32_t statement) const {
   std::vector<bool> needed(kernel_.statements.size(), false);
-  needed[static_cast<std::size_t>(sum->access.index)] = true;
+  needed[static_cast<std::size_t>(statement)] = true;
   for (std::size_t i = needed.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const Statement& s = kernel_.statements[i];
@@ -342,73 +379,149 @@ void CudaPrinter::found_index(const std::string& position, const std::string& re
       if (o >= 0) needed[static_cast<std::size_t>(o)] = true;
     }
   }
-  open("");
-  decode(position, 0, index_in_columns(kernel_) ? num_loops() : num_rows());
+  return needed;
+}
+
+/// A function from a position to its index.
+void CudaPrinter::index_function(const std::string& before, const Statement& effect, const std::string& after) {
+  const std::int32_t index = effect.access.index >= 0 ? effect.access.index : effect.operands[0];
+  const std::vector<bool> needed = needed_by(index);
+  open(before + "[&](const int64_t q)");
+  decode("q", 0, in_columns() ? num_loops() : num_rows());
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i]) statement(i);
   }
-  line(result + index(*sum) + ";");
-  close();
+  line("return piper_within(" + registers_[static_cast<std::size_t>(index)] + ", " + number(kernel_.runs->values) + ");");
+  --indent_;
+  line("}" + after + ";");
 }
 
-/// One block per position of the index: the first of equal ones adds up all of them, in order.
-void CudaPrinter::scatter() {
-  const std::string threads = number(launch_.threads), positions = number(spread_loops(kernel_));
-  line("__shared__ uint32_t masks[" + number(launch_.threads / 32) + "];");
-  line("const " + index_type_ + " first = blockIdx.x;");
-  line("int64_t own;");
-  found_index("first", "own = ");
-  line("bool earlier = false;");
-  open("for (" + index_type_ + " q = threadIdx.x; q < first; q += " + threads + ")");
-  found_index("q", "earlier = earlier || own == ");
-  close();
-  line("if (__syncthreads_or(earlier)) return;");
-  open("for (" + index_type_ + " q0 = first; q0 < " + positions + "; q0 += " + threads + ")");
-  line("const " + index_type_ + " q = q0 + threadIdx.x;");
-  line("bool same = false;");
-  open("if (q < " + positions + ")");
-  found_index("q", "same = own == ");
-  close();
-  line("const uint32_t found = __ballot_sync(0xffffffffu, same);");
-  line("if (threadIdx.x % 32 == 0) masks[threadIdx.x / 32] = found;");
-  line("__syncthreads();");
-  open("for (int32_t w = 0; w < " + number(launch_.threads / 32) + "; ++w)");
-  open("for (uint32_t mask = masks[w]; mask != 0; mask &= mask - 1)");
-  line("const " + index_type_ + " at = q0 + w * 32 + (__ffs((int)mask) - 1);");
-  if (index_in_columns(kernel_)) {
-    decode("at", 0, num_loops());
-    line("if (threadIdx.x != 0) continue;");
-    for (std::size_t i = 0; i < kernel_.statements.size(); ++i) statement(i);
-  } else {
-    decode("at", 0, num_rows());
-    passes([&](std::size_t i) { statement(i); },
-           [&](const Range& pass) {
-             // The name `at` is that of the position here; of several columns only the innermost runs over threads.
-             for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
-               const std::string& k = variables_[num_rows() + c];
-               open("for (" + index_type_ + " " + k + " = 0; " + k + " < " + number(kernel_.columns[c]) + "; ++" + k + ")");
-             }
-             const std::string& j = variables_[last()];
-             open("for (" + index_type_ + " " + j + " = threadIdx.x; " + j + " < " + number(kernel_.columns.back()) + "; " + j + " += " + threads + ")");
-             vector_of(pass);
-             for (std::size_t c = 0; c < kernel_.columns.size(); ++c) close();
-           });
+const Statement& CudaPrinter::effect_of_runs() const {
+  return *std::find_if(kernel_.statements.begin(), kernel_.statements.end(), [](const Statement& s) { return is_effect(s.code); });
+}
+
+/// Whether every element is a position of its own.
+bool CudaPrinter::in_columns() const {
+  const Statement& effect = effect_of_runs();
+  return !gives_row_value(kernel_.statements[static_cast<std::size_t>(effect.access.index >= 0 ? effect.access.index : effect.operands[0])]);
+}
+
+void CudaPrinter::order() {
+  const Runs& runs = *kernel_.runs;
+  int passes = 1;
+  while (passes < 8 && (runs.values - 1) >> (8 * passes) != 0) ++passes;
+  index_function("piper_order<" + number(launch_.threads) + ", " + std::to_string(passes) + ">(" + number(runs.positions) + ", " + buffers_.at(runs.order) + ", ", effect_of_runs(), ")");
+}
+
+/// Loops over the columns; of several only the innermost runs over threads.
+template <typename Body>
+void CudaPrinter::columns_of_runs(Body body) {
+  if (in_columns()) {
+    open("if (threadIdx.x == 0)");
+    body();
+    close();
+    return;
   }
-  close();
-  close();
-  line("__syncthreads();");
-  close();
+  for (std::size_t c = 0; c + 1 < kernel_.columns.size(); ++c) {
+    const std::string& k = variables_[num_rows() + c];
+    open("for (" + index_type_ + " " + k + " = 0; " + k + " < " + number(kernel_.columns[c]) + "; ++" + k + ")");
+  }
+  const std::string j = vector_ > 1 ? "j0" : variables_[last()];
+  const std::string times = vector_ > 1 ? " * " + number(vector_) : std::string();
+  open("for (" + index_type_ + " " + j + " = threadIdx.x" + times + "; " + j + " < " + number(kernel_.columns.back()) + "; " + j + " += " + number(launch_.threads * vector_) + ")");
+  body();
+  for (std::size_t c = 0; c < kernel_.columns.size(); ++c) close();
+}
+
+/// `own` += `sum`, or what the place had not.
+void CudaPrinter::add_to_place(const std::string& sum) {
+  const Statement& s = effect_of_runs();
+  own_index_ = "own";
+  const std::string to = element(s);
+  own_index_.clear();
+  line(to + " = " + (adds(s) ? add_flag(s) + " ? " + to + " + " + sum + " : " : "") + sum + ";");
+}
+
+std::string CudaPrinter::partial(const std::string& row) const {
+  const std::int64_t width = in_columns() ? 1 : product(kernel_.columns);
+  return buffers_.at(kernel_.runs->partials) + "[(" + row + ") * " + number(width) + (in_columns() ? "" : " + " + column()) + "]";
+}
+
+/// One block per place of the order: where a run begins, it adds up the run.
+void CudaPrinter::scatter() {
+  const Runs& runs = *kernel_.runs;
+  const Statement& s = effect_of_runs();
+  const std::string order = buffers_.at(runs.order), positions = number(runs.positions), length = number(Runs::kLength), type = c_type(s.dtype);
+  line("const int64_t* const place = " + order + " + " + positions + ";");
+  line("const " + index_type_ + " slot = blockIdx.x, nth = (" + index_type_ + ")place[slot];");
+  line("if (nth % " + length + " != 0) return;");
+  line("const " + index_type_ + " count = piper_run<" + index_type_ + ">(place, " + positions + ", slot, " + length + ");");
+  if (runs.several()) line("const bool alone = nth == 0 && !(slot + " + length + " < " + positions + " && place[slot + " + length + "] == " + length + ");");
+  index_function("const auto index_of = ", s, "");
+  line("const int64_t own = index_of(" + order + "[slot]);");
+  // What is added up alone: the index is known.
+  const std::vector<bool> needed = needed_by(s.operands[0]);
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i] && !is_effect(kernel_.statements[i].code)) inlined_.insert(i);
+  }
+  columns_of_runs([&] {
+    const std::string vector = number(vector_), u = vector_ > 1 ? "[u]" : "";
+    line(type + " added" + (vector_ > 1 ? "[" + vector + "] = {}" : " = " + literal(0, s.dtype)) + ";");
+    out_ += "#pragma unroll 4\n";
+    open("for (" + index_type_ + " k = 0; k < count; ++k)");
+    line("const " + index_type_ + " at = (" + index_type_ + ")" + order + "[slot + k];");
+    decode("at", 0, in_columns() ? num_loops() : num_rows());
+    passes([&](std::size_t i) { statement(i); }, [&](const Range& pass) { vector_of(pass); });
+    close();
+    if (vector_ > 1) {
+      out_ += "#pragma unroll\n";
+      open("for (int32_t u = 0; u < " + vector + "; ++u)");
+      line("const " + index_type_ + " j = j0 + u;");
+    }
+    if (runs.several()) open("if (alone)");
+    add_to_place("added" + u);
+    if (runs.several()) {
+      --indent_;
+      open("} else");
+      line(partial("(nth == 0 ? 0 : " + number(runs.rows()) + ") + slot / " + length) + " = added" + u + ";");
+      close();
+    }
+    if (vector_ > 1) close();
+  });
+}
+
+/// One block per place of the order: where an index with several runs begins, it adds up what these gave.
+void CudaPrinter::join() {
+  const Runs& runs = *kernel_.runs;
+  const Statement& s = effect_of_runs();
+  const std::string order = buffers_.at(runs.order), positions = number(runs.positions), length = number(Runs::kLength);
+  line("const int64_t* const place = " + order + " + " + positions + ";");
+  line("const " + index_type_ + " slot = blockIdx.x;");
+  line("if (place[slot] != 0 || slot + " + length + " >= " + positions + " || place[slot + " + length + "] != " + length + ") return;");
+  line("const " + index_type_ + " count = piper_run<" + index_type_ + ">(place, " + positions + ", slot, " + positions + ");");
+  index_function("const auto index_of = ", s, "");
+  line("const int64_t own = index_of(" + order + "[slot]);");
+  columns_of_runs([&] {
+    line(c_type(s.dtype) + " added = " + partial("slot / " + length) + ";");
+    out_ += "#pragma unroll 4\n";
+    open("for (" + index_type_ + " k = " + length + "; k < count; k += " + length + ")");
+    line("added += " + partial(number(runs.rows()) + " + (slot + k) / " + length) + ";");
+    close();
+    add_to_place("added");
+  });
 }
 
 std::string CudaPrinter::run(const std::string& name) {
   name_everything();
-  inline_loads();
+  inline_values();
   open(signature(name));
   switch (kernel_.form) {
     case Form::elements: elements(); break;
     case Form::rows: rows(); break;
     case Form::sums: sums(); break;
+    case Form::order: order(); break;
     case Form::scatter: scatter(); break;
+    case Form::join: join(); break;
     case Form::sequence: llvm_unreachable("a nest for one thread");
   }
   close();

@@ -11,6 +11,7 @@
 #include "backend/kernel/kernel.h"
 #include "backend/kernel/lower_kernel.h"
 #include "backend/kernel/names.h"
+#include "backend/kernel/schedule_passes.h"
 #include "ir/alignment.h"
 #include "ir/tensor/op_rules.h"
 
@@ -154,7 +155,7 @@ std::vector<Kernel> Builder::kernels(const FusedStep& step) {
   if (target_ == Target::cpu) {
     kernels.push_back(lower_sequence(body_, axes_, fusion_, step, buffers));
   } else {
-    kernels = divide(lower_nest(body_, axes_, fusion_, step, buffers), buffers);
+    kernels = divide(lower_nest(body_, axes_, fusion_, step, buffers, target_), buffers);
   }
   for (const Kernel& kernel : kernels) {
     for (const Statement& s : kernel.statements) out_.draws = out_.draws || s.code == Code::dropout;
@@ -233,9 +234,8 @@ void Builder::place_scratch() {
       life.bytes = aligned(buffer.elements * static_cast<std::int64_t>(tensor::dtype_bytes(buffer.dtype)));
     };
     if (const auto* kernel = std::get_if<Kernel>(&out_.steps[s])) {
-      for (const Statement& statement : kernel->statements) {
-        if (statement.code == Code::load || statement.code == Code::store || statement.code == Code::store_add || statement.code == Code::total) touch(statement.access.buffer);
-      }
+      const Traffic buffers = traffic(*kernel);
+      for (const auto* set : {&buffers.reads, &buffers.writes}) std::for_each(set->begin(), set->end(), touch);
     } else {
       const auto& call = std::get<LibraryCall>(out_.steps[s]);
       for (BufferIndex buffer : call.operands) touch(buffer);
@@ -270,20 +270,12 @@ void Builder::place_scratch() {
 }
 
 /// Every buffer that a step reads or writes, once.
-std::pair<std::set<BufferIndex>, std::set<BufferIndex>> traffic(const KernelStep& step) {
-  std::set<BufferIndex> reads, writes;
-  if (const auto* kernel = std::get_if<Kernel>(&step)) {
-    for (const Statement& s : kernel->statements) {
-      if (s.code == Code::load) reads.insert(s.access.buffer);
-      if (s.code == Code::store || s.code == Code::store_add || s.code == Code::total) writes.insert(s.access.buffer);
-    }
-  } else {
-    const auto& call = std::get<LibraryCall>(step);
-    reads.insert(call.operands.begin(), call.operands.end());
-    writes.insert(call.results.begin(), call.results.end());
-    if (call.accumulates) reads.insert(call.results[0]);
-  }
-  return {std::move(reads), std::move(writes)};
+Traffic traffic_of(const KernelStep& step) {
+  if (const auto* kernel = std::get_if<Kernel>(&step)) return traffic(*kernel);
+  const auto& call = std::get<LibraryCall>(step);
+  Traffic buffers{{call.operands.begin(), call.operands.end()}, {call.results.begin(), call.results.end()}};
+  if (call.accumulates) buffers.reads.insert(call.results[0]);
+  return buffers;
 }
 
 }  // namespace
@@ -296,6 +288,17 @@ SourcePlace place_of(const LocationTable& locations, LocId loc) {
   return {std::string(files.name(range.file)), begin.line, begin.column, end.line, end.column};
 }
 
+Traffic traffic(const Kernel& kernel) {
+  Traffic buffers;
+  for (const Statement& s : kernel.statements) {
+    if (s.code == Code::load) buffers.reads.insert(s.access.buffer);
+    if (is_effect(s.code)) buffers.writes.insert(s.access.buffer);
+  }
+  if (kernel.form == Form::scatter || kernel.form == Form::join) buffers.reads.insert(kernel.runs->order);
+  if (kernel.form == Form::scatter && kernel.runs->several()) buffers.writes.insert(kernel.runs->partials);
+  return buffers;
+}
+
 KernelBody build_kernels(const dag::Body& body, Target target, const std::vector<int>& in_place) { return Builder(body, target, in_place).run(); }
 
 std::int64_t scratch_bytes(const dag::Body& body, Target target) { return build_kernels(body, target).scratch_bytes; }
@@ -304,7 +307,7 @@ KernelStats kernel_stats(const KernelBody& body) {
   KernelStats stats;
   for (const KernelStep& step : body.steps) {
     ++(std::holds_alternative<Kernel>(step) ? stats.kernels : stats.library_calls);
-    const auto [reads, writes] = traffic(step);
+    const auto [reads, writes] = traffic_of(step);
     for (const auto* set : {&reads, &writes}) {
       for (BufferIndex index : *set) {
         stats.bytes += body.buffers[index].elements * static_cast<std::int64_t>(tensor::dtype_bytes(body.buffers[index].dtype));
@@ -327,7 +330,7 @@ std::string print(const KernelBody& body) {
   };
   std::string text = "@" + body.name + ": scratch " + std::to_string(body.scratch_bytes) + " bytes\n";
   for (const KernelStep& step : body.steps) {
-    const auto [reads, writes] = traffic(step);
+    const auto [reads, writes] = traffic_of(step);
     if (const auto* kernel = std::get_if<Kernel>(&step)) {
       text += "  kernel " + product(kernel->rows) + " rows of " + product(kernel->columns) + ", " + std::to_string(kernel->passes) + (kernel->passes == 1 ? " pass: " : " passes: ");
       for (std::size_t i = 0; i < kernel->ops.size(); ++i) text += (i == 0 ? "" : ", ") + kernel->ops[i];

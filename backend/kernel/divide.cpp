@@ -21,6 +21,8 @@ using Id = std::int32_t;  // position among statements
 constexpr std::int64_t kThreads = std::int64_t{1} << 17;
 // Rows this long are cut where fewer of them than this leave most of a GPU without work.
 constexpr std::int64_t kLongRow = 16384, kFewRows = 256;
+// Where columns go on after a reduction, parts are read again from memory that a block would have near: it pays where most of a GPU had no row.
+constexpr std::int64_t kFewRowsOfPasses = 64;
 // A part of a long row: eight elements for each of a block's threads.
 constexpr std::int64_t kPart = 8192, kMostParts = 4096;
 
@@ -112,6 +114,7 @@ class Division {
 
   std::vector<Kernel> run() {
     find_stores();
+    if (has_few_long_rows()) reduce_apart();
     std::vector<Kernel> pieces;
     std::swap(pieces, out_);
     divide_effects();
@@ -149,7 +152,10 @@ class Division {
     if (const auto found = to.made.find(i); found != to.made.end()) return found->second;
     const Statement& s = statement(i);
     Id made = -1;
-    if (!to.whole && gives_row_value(s) && reduced_[at(i)]) {
+    if (const auto apart = apart_.find(i); apart != apart_.end()) {
+      made = append_load(to.kernel, apart->second, dense(nest_, row_loops(nest_)), s.dtype, s.name);
+      to.kernel.statements.back().op = s.op;
+    } else if (!to.whole && gives_row_value(s) && reduced_[at(i)]) {
       made = append_load(to.kernel, row_buffer(i), dense(nest_, row_loops(nest_)), s.dtype, s.name);
       to.kernel.statements.back().op = s.op;
     } else if (const auto stored = stored_.find(i); !to.whole && s.code != Code::load && stored != stored_.end()) {
@@ -171,6 +177,43 @@ class Division {
     const auto [entry, fresh] = handed_over_.try_emplace(i, 0);
     if (fresh) entry->second = buffers_.temporary(statement(i).dtype, product(nest_.rows), statement(i).name.empty() ? "row_value" : statement(i).name, "one per row");
     return entry->second;
+  }
+
+  /// Whether rows are so few and long that a block for each would leave most of a GPU without work, and columns need what is reduced.
+  bool has_few_long_rows() const {
+    if (nest_.columns.size() != 1 || nest_.columns[0] < kLongRow || product(nest_.rows) >= kFewRowsOfPasses) return false;
+    for (std::size_t i = 0; i < nest_.statements.size(); ++i) {
+      const Statement& s = nest_.statements[i];
+      if (s.code == Code::column || s.code == Code::row_first) return false;
+      if (reduced_[i] && !gives_row_value(s)) return true;
+    }
+    return false;
+  }
+
+  /// Reductions become nests of their own, which are cut like other long rows; those that need others follow them.
+  void reduce_apart() {
+    std::vector<int> level(nest_.statements.size(), 0);
+    std::map<int, std::vector<Id>> reductions;
+    for (Id i = 0; i < static_cast<Id>(nest_.statements.size()); ++i) {
+      each_operand(statement(i), [&](Id o) { level[at(i)] = std::max(level[at(i)], level[at(o)] + (is_reduction(statement(o).code) ? 1 : 0)); });
+      if (is_reduction(statement(i).code)) reductions[level[at(i)]].push_back(i);
+    }
+    for (const auto& [of, ids] : reductions) {
+      Copies piece = copies("reduce");
+      piece.whole = true;
+      std::map<Id, BufferIndex> made;
+      for (const Id i : ids) {
+        Statement clone = statement(i);
+        for (Id& o : clone.operands) {
+          if (o >= 0) o = copy(piece, o);
+        }
+        made[i] = buffers_.temporary(clone.dtype, product(nest_.rows), clone.name, "one per row");
+        const DType dtype = clone.dtype;
+        append_store(piece.kernel, Code::store, made[i], dense(piece.kernel, row_loops(piece.kernel)), dtype, append(piece.kernel, std::move(clone)));
+      }
+      apart_.insert(made.begin(), made.end());
+      finish(std::move(piece.kernel));
+    }
   }
 
   void divide_effects() {
@@ -221,13 +264,39 @@ class Division {
     if (!empty) finish(std::move(main.kernel));
   }
 
+  /// What an index sends to places: the order of its positions, the sums of runs, their join.
   void scatter(const Statement& s) {
+    Copies order = copies("order");
+    const Id index = copy(order, s.access.index);
+    const bool in_columns = !gives_row_value(order.kernel.statements[at(index)]);
+    if (!in_columns) drop_columns(order.kernel);
+    Runs runs;
+    runs.positions = product(nest_.rows) * (in_columns ? product(nest_.columns) : 1);
+    runs.values = buffers_.at(s.access.buffer).elements / s.access.index_stride;
+    runs.order = buffers_.temporary(DType::i64, 2 * runs.positions, "order", "positions by index");
+    const std::int64_t width = in_columns ? 1 : product(nest_.columns);
+    if (runs.several()) runs.partials = buffers_.temporary(s.dtype, 2 * runs.rows() * width, "parts_of_" + s.name, "sums of runs");
+    order.kernel.runs = runs;
+    append_store(order.kernel, Code::store, runs.order, dense(order.kernel, std::vector<bool>(num_loops(order.kernel), true)), DType::i64, index);
+    finish(std::move(order.kernel));
+
     Copies piece = copies("scatter");
+    piece.kernel.runs = runs;
     Statement effect = s;
     effect.operands[0] = copy(piece, s.operands[0]);
     effect.access.index = copy(piece, s.access.index);
-    append(piece.kernel, std::move(effect));
+    append(piece.kernel, effect);
     finish(std::move(piece.kernel));
+    if (!runs.several()) return;
+
+    Copies join = copies("join");
+    join.kernel.runs = runs;
+    std::vector<bool> columns(num_loops(nest_), false);
+    if (!in_columns) std::fill(columns.begin() + static_cast<std::ptrdiff_t>(nest_.rows.size()), columns.end(), true);
+    effect.operands[0] = append_load(join.kernel, runs.partials, dense(nest_, columns), s.dtype, s.name);
+    effect.access.index = copy(join, s.access.index);
+    append(join.kernel, std::move(effect));
+    finish(std::move(join.kernel));
   }
 
   void total(const Statement& s) {
@@ -387,7 +456,7 @@ class Division {
   void finish(Kernel kernel) {
     collapse(kernel);
     find_row_statements(kernel);
-    if (!cut_long_rows(kernel)) schedule(std::move(kernel));
+    if (kernel.runs || !cut_long_rows(kernel)) schedule(std::move(kernel));
   }
 
   void schedule(Kernel kernel) {
@@ -399,8 +468,9 @@ class Division {
     kernel.form = Form::elements;
     for (const Statement& s : kernel.statements) {
       if (is_reduction(s.code)) kernel.form = Form::rows;
-      if (s.code == Code::store_add) kernel.form = s.access.index >= 0 ? Form::scatter : Form::sums;
+      if (s.code == Code::store_add) kernel.form = Form::sums;
     }
+    if (kernel.runs) kernel.form = kernel.part == "order" ? Form::order : kernel.part == "scatter" ? Form::scatter : Form::join;
     name_ops(kernel);
     choose_lanes(kernel);
     out_.push_back(std::move(kernel));
@@ -431,11 +501,18 @@ class Division {
     return aligned;
   }
 
+  /// Whether every index has a row of columns.
+  static bool scatters_rows(const Kernel& kernel) {
+    if (kernel.form != Form::scatter) return false;
+    const auto sum = std::find_if(kernel.statements.begin(), kernel.statements.end(), [](const Statement& s) { return s.code == Code::store_add; });
+    return gives_row_value(kernel.statements[at(sum->access.index)]);
+  }
+
   void choose_lanes(Kernel& kernel) const {
     Lanes lanes;
     lanes.count = 1;
     lanes.whole_row = true;
-    if (kernel.form == Form::rows || kernel.form == Form::elements) {
+    if (kernel.form == Form::rows || kernel.form == Form::elements || scatters_rows(kernel)) {
       // As many as make 16 bytes of the narrowest.
       std::size_t bytes = 8;
       for (const Statement& s : kernel.statements) {
@@ -457,6 +534,7 @@ class Division {
   const std::vector<bool> reduced_;
   std::map<Id, Access> stored_;            // column value -> where it is stored
   std::map<Id, BufferIndex> handed_over_;  // row value -> scratch
+  std::map<Id, BufferIndex> apart_;        // reduction of a nest of its own -> scratch
   std::vector<Kernel> out_;
 };
 

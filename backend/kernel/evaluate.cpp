@@ -4,102 +4,14 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <type_traits>
 
 #include "backend/dtypes.h"
-#include "backend/kernel/schedule_passes.h"
+#include "backend/kernel/machine.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "runtime/kernel_math.h"
 
 namespace piper::backend {
 
 using tensor::DType;
-
-namespace {
-
-// Elements per statement execution: a multiple of the CPU's lanes, large enough that dispatch costs little, small enough for the first cache.
-constexpr std::int64_t kBlock = 256;
-constexpr std::int32_t kLanes = Lanes{}.count;
-static_assert(kBlock % kLanes == 0);
-
-/// The value of one statement: a block of elements, or one element repeated.
-struct Register {
-  alignas(64) unsigned char own[kBlock * 8];
-  alignas(64) unsigned char lanes[Lanes::kMost * 8];
-  double total = 0;
-};
-
-template <typename Stored>
-using Wide = std::conditional_t<std::is_same_v<Stored, piper_bf16>, float, Stored>;
-
-class Machine {
- public:
-  Machine(const KernelBody& body, const BodyCall& call) : body_(body), call_(call) {}
-
-  int run();
-
- private:
-  unsigned char* memory(BufferIndex index) const;
-  bool adds(BufferIndex index) const {
-    const KernelBuffer& buffer = body_.buffers[index];
-    return buffer.accumulates && call_.accumulate[buffer.port] != 0;
-  }
-  int library(const LibraryCall& call);
-  int rounded_product(const LibraryCall& call);
-  int kernel(const Kernel& kernel);
-  int check(const Kernel& kernel);
-  void clear(const Kernel& kernel);
-  void rows(const Kernel& kernel);
-  void columns(const Kernel& kernel, std::size_t begin, std::size_t end);
-
-  // One statement over n elements from column `column` of the innermost loop; a row statement has n = 1.
-  void execute(std::size_t i, std::int64_t n);
-  template <typename T>
-  void compute(const Statement& s, Register& r, std::int64_t n);
-  // `Stored`: what lies in memory; in a register it is wide.
-  template <typename Stored>
-  void load(const Statement& s, Register& r, std::int64_t n);
-  template <typename Stored>
-  void store(const Statement& s, std::int64_t n);
-  template <typename T>
-  void begin_reduction(const Statement& s, Register& r);
-  template <typename T>
-  void reduce(const Statement& s, Register& r, std::int64_t n);
-  template <typename T>
-  void end_reduction(const Statement& s, Register& r);
-  template <typename T>
-  void dropout(const Statement& s, Register& r, std::int64_t n);
-  template <typename T>
-  void write_total(const Statement& s, const Register& r);
-  void spread(const Statement& s, Register& r);
-
-  std::int64_t walk(const std::vector<std::int64_t>& strides) const {
-    std::int64_t at = 0;
-    for (std::size_t l = 0; l < strides.size(); ++l) at += position_[l] * strides[l];
-    return at;
-  }
-  /// The number of the block's first element within the row.
-  std::int64_t column() const {
-    std::int64_t column = 0;
-    for (std::size_t c = 0; c < kernel_->columns.size(); ++c) column = column * kernel_->columns[c] + position_[kernel_->rows.size() + c];
-    return column;
-  }
-  template <typename T>
-  const T* get(std::int32_t operand) const { return reinterpret_cast<const T*>(registers()[operand].own); }
-  /// Of its first operand.
-  DType operand_dtype(const Statement& s) const { return kernel_->statements[static_cast<std::size_t>(s.operands[0])].dtype; }
-  static std::vector<Register>& pool() {
-    static thread_local std::vector<Register> registers;
-    return registers;
-  }
-  static Register* registers() { return pool().data(); }
-
-  const KernelBody& body_;
-  const BodyCall& call_;
-  const Kernel* kernel_ = nullptr;
-  std::vector<std::int64_t> position_;  // per loop
-  std::int64_t row_width_ = 1;          // elements of a block that column statements may read
-};
 
 unsigned char* Machine::memory(BufferIndex index) const {
   const KernelBuffer& buffer = body_.buffers[index];
@@ -154,7 +66,7 @@ int Machine::check(const Kernel& kernel) {
 
 void Machine::clear(const Kernel& kernel) {
   for (const Statement& s : kernel.statements) {
-    if (s.code != Code::store_add || adds(s.access.buffer)) continue;
+    if (s.code != Code::store_add || kernel.form == Form::join || adds(s.access.buffer)) continue;
     const KernelBuffer& buffer = body_.buffers[s.access.buffer];
     std::memset(memory(s.access.buffer), 0, static_cast<std::size_t>(buffer.elements) * tensor::dtype_bytes(buffer.dtype));
   }
@@ -222,8 +134,29 @@ void Machine::dropout(const Statement& s, Register& r, std::int64_t n) {
   }
 }
 
+void Machine::compute_briefly(const Statement& s, Register& r, std::int64_t n) {
+  const float* a = get<float>(s.operands[0]);
+  const float* b = s.operands[1] >= 0 ? get<float>(s.operands[1]) : nullptr;
+  float* to = reinterpret_cast<float*>(r.own);
+  const auto each = [&](auto f) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = f(i);
+  };
+  switch (s.code) {
+    case Code::exp: return each([&](std::int64_t i) { return piper_bf16_exp(a[i]); });
+    case Code::tanh: return each([&](std::int64_t i) { return piper_bf16_tanh(a[i]); });
+    case Code::sigmoid: return each([&](std::int64_t i) { return piper_bf16_sigmoid(a[i]); });
+    case Code::softplus: return each([&](std::int64_t i) { return piper_bf16_softplus(a[i]); });
+    case Code::gelu: return each([&](std::int64_t i) { return piper_bf16_gelu(a[i]); });
+    case Code::silu: return each([&](std::int64_t i) { return piper_bf16_silu(a[i]); });
+    case Code::gelu_grad: return each([&](std::int64_t i) { return piper_bf16_gelu_grad(a[i], b[i]); });
+    case Code::silu_grad: return each([&](std::int64_t i) { return piper_bf16_silu_grad(a[i], b[i]); });
+    default: llvm_unreachable("no function with a short form");
+  }
+}
+
 template <typename T>
 void Machine::compute(const Statement& s, Register& r, std::int64_t n) {
+  if (s.brief) return compute_briefly(s, r, n);
   T* to = reinterpret_cast<T*>(r.own);
   const auto unary = [&](auto f) {
     const T* a = get<T>(s.operands[0]);
@@ -392,7 +325,6 @@ void Machine::execute(std::size_t i, std::int64_t n) {
 }
 
 void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) {
-  const std::size_t first = kernel.rows.size(), last = first + kernel.columns.size() - 1;
   const auto reductions = [&](auto f) {
     for (std::size_t i = begin; i < end; ++i) {
       const Statement& s = kernel.statements[i];
@@ -401,18 +333,9 @@ void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) 
     }
   };
   reductions([&](const Statement& s, Register& r, auto zero) { begin_reduction<decltype(zero)>(s, r); });
-  std::fill(position_.begin() + static_cast<std::ptrdiff_t>(first), position_.end(), 0);
-  for (;;) {
-    for (std::int64_t j = 0; j < kernel.columns.back(); j += kBlock) {
-      position_[last] = j;
-      const std::int64_t n = std::min(kBlock, kernel.columns.back() - j);
-      for (std::size_t i = begin; i < end; ++i) execute(i, n);
-    }
-    std::size_t loop = last;
-    while (loop > first && ++position_[loop - 1] == kernel.columns[loop - 1 - first]) position_[--loop] = 0;
-    if (loop == first) break;
-  }
-  position_[last] = 0;
+  each_block(kernel, [&](std::int64_t n) {
+    for (std::size_t i = begin; i < end; ++i) execute(i, n);
+  });
   reductions([&](const Statement& s, Register& r, auto zero) {
     end_reduction<decltype(zero)>(s, r);
     spread(s, r);
@@ -420,7 +343,6 @@ void Machine::columns(const Kernel& kernel, std::size_t begin, std::size_t end) 
 }
 
 void Machine::rows(const Kernel& kernel) {
-  position_.assign(kernel.rows.size() + kernel.columns.size(), 0);
   for (;;) {
     std::fill(position_.begin() + static_cast<std::ptrdiff_t>(kernel.rows.size()), position_.end(), 0);
     for (std::size_t i = 0; i < kernel.statements.size();) {
@@ -453,7 +375,8 @@ int Machine::kernel(const Kernel& kernel) {
   if (pool().size() < kernel.statements.size()) pool().resize(kernel.statements.size());
   for (std::size_t i = 0; i < kernel.statements.size(); ++i) registers()[i].total = 0;
   clear(kernel);
-  rows(kernel);
+  position_.assign(kernel.rows.size() + kernel.columns.size(), 0);
+  kernel.runs ? runs(kernel) : rows(kernel);
   for (std::size_t i = 0; i < kernel.statements.size(); ++i) {
     const Statement& s = kernel.statements[i];
     if (s.code != Code::total) continue;
@@ -470,8 +393,6 @@ int Machine::run() {
   }
   return 0;
 }
-
-}  // namespace
 
 int evaluate(const KernelBody& body, const BodyCall& call) { return Machine(body, call).run(); }
 

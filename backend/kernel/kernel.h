@@ -7,6 +7,7 @@
 // bit for bit (all without contraction of multiply and add):
 //   - a row reduction has the partial results that `Kernel::lanes` says, and they are joined as it says;
 //   - every operation is computed in the wide type of its operands and rounded once to its own; temporaries hold rounded values;
+//   - on a GPU operations on bf16 take the shorter functions of kernel_math.h (`Statement::brief`), whatever they are fused with;
 //   - a sum over rows adds row after row in loop order to its place in memory, or to an f64 variable when its result is a scalar.
 //
 // A target decides how a body is divided into loop nests. On the CPU one thread runs a nest from its first row to its last. On CUDA the rows, or the
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,7 +45,9 @@ enum class Form : std::uint8_t {
   elements,  // all elements: no reductions, no sums
   rows,      // all rows, a thread per lane of each; statements before a reduction are computed again in later passes
   sums,      // all elements of the results: row loops that the results do not have run in order; no reductions
-  scatter,   // places of a result by an index: the contributions to one place run in order
+  order,     // one block, which sorts the positions of an index
+  scatter,   // all runs of equal indices, which that order shows: what they give to places of a result
+  join,      // all places that several runs give something to
 };
 
 /// A typed range of memory: a port of the body or a piece of its workspace.
@@ -60,6 +64,19 @@ struct KernelBuffer {
   std::string type;          // `param f32[dim: 64, hidden: 256]`, for comments
 };
 using BufferIndex = std::uint32_t;  // position in KernelBody::buffers
+
+/// Forms order, scatter and join: how what an index sends to one place is added up. The positions with one index, in order, are cut into runs of kLength, counted from the first of
+/// them; a run is added up from 0 on, position after position, and the place gets the sum of its runs, in order: the bits depend on these positions alone.
+struct Runs {
+  BufferIndex order = 0;       // i64: the positions by index and, of one index, in order; behind them, which of its index's each is
+  BufferIndex partials = 0;    // sums of runs, where an index can have several: at the run's first place in the order by kLength; those of first runs before those of others
+  std::int64_t positions = 0;
+  std::int64_t values = 0;     // that the index may have
+  static constexpr std::int64_t kLength = 128;
+  bool several() const { return positions > kLength; }
+  /// Runs that begin at different multiples of kLength in the order; twice as many rows of partials.
+  std::int64_t rows() const { return (positions + kLength - 1) / kLength; }
+};
 
 /// Where a load reads at all: at positions sum(index of loop i * strides[i]) in [first, end).
 struct Guard {
@@ -106,6 +123,7 @@ struct Statement {
   Access access;                            // load and effects
   std::uint64_t key = 0;                    // dropout: piper_name_hash of the op's logical name
   std::int32_t ignore = 0;                  // select_other
+  bool brief = false;                       // of the codes of `has_brief_form`: the function of kernel_math.h for operations on bf16
   std::string name;                         // an identifier that says what it is, not unique: `gelu`, `sum_exp`
   std::int32_t op = -1;                     // of Kernel::ops, or -1
   std::vector<std::int64_t> element_strides;  // dropout: position within the sample, per loop
@@ -141,12 +159,13 @@ struct Kernel {
   std::int32_t passes = 1;
   Form form = Form::sequence;
   Lanes lanes;
+  std::optional<Runs> runs;
   std::vector<Statement> statements;  // by pass, row statements before column statements, operands before users
   std::vector<RangeCheck> checks;
   std::vector<std::string> ops;       // what was fused, in order: `add`, `rms_norm`, `mul`
   std::vector<std::string> values;    // the values these ops define
   std::vector<SourcePlace> places;    // where these ops come from
-  std::string part;                   // of a nest that was divided: `sum`, `join`, `scatter`; empty: all of it, or what the others do not do
+  std::string part;                   // of a nest that was divided: `sum`, `join`, `order`, `scatter`; empty: all of it, or what the others do not do
 };
 
 /// One call of a library. gemm: operands {a, b}, results {c}, which it adds to where it `accumulates`. attend: {q, k, v}, {out, lse}. attend_grad: {q, k, v, out, lse, dout}, {dq, dk, dv}.
@@ -186,6 +205,12 @@ struct KernelStats {
   std::int64_t kernels = 0, library_calls = 0, bytes = 0;
 };
 KernelStats kernel_stats(const KernelBody& body);
+
+/// The buffers that a nest reads and writes.
+struct Traffic {
+  std::set<BufferIndex> reads, writes;
+};
+Traffic traffic(const Kernel& kernel);
 
 /// One line per step with what it fuses, reads and writes.
 std::string print(const KernelBody& body);

@@ -97,7 +97,7 @@ Lowering::Id Lowering::add(Statement s) {
     for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
       const Statement& t = kernel_.statements[i];
       if (t.code == s.code && t.dtype == s.dtype && std::equal(t.operands, t.operands + 3, s.operands) && piper_bits(t.scalar) == piper_bits(s.scalar) &&
-          t.key == s.key && t.ignore == s.ignore && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.offset == s.access.offset && t.access.guard == s.access.guard && t.access.index == s.access.index &&
+          t.key == s.key && t.ignore == s.ignore && t.brief == s.brief && t.access.buffer == s.access.buffer && t.access.strides == s.access.strides && t.access.offset == s.access.offset && t.access.guard == s.access.guard && t.access.index == s.access.index &&
           t.access.index_stride == s.access.index_stride && t.element_strides == s.element_strides && t.sample_strides == s.sample_strides) {
         return static_cast<Id>(i);
       }
@@ -367,6 +367,9 @@ void Lowering::lower(const Item& item) {
     kernel_.values.push_back(std::string(graph_.context().text(graph_.value(port.value).name)));
     return store(buffers_.port(item.port), axes_.of(port.value), value(port.value));
   }
+  // An operation is what its operand is, whatever stands beside it: so the bits do not depend on what is fused.
+  const auto operands = graph_.operands(graph_.node(item.node));
+  brief_ = target_ != Target::cpu && !operands.empty() && tensor::is_narrow(graph_.type(operands[0]).dtype);
   kernel_.ops.emplace_back(item.kind == Item::Kind::addend ? "copy" : tensor::info(graph_.node(item.node).op).name);
   kernel_.places.push_back(place(graph_.node(item.node)));
   kernel_.values.push_back(std::string(graph_.context().text(graph_.value(item.result).name)));
@@ -395,12 +398,12 @@ Kernel Lowering::run() {
   return std::move(kernel_);
 }
 
-Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
-  return Lowering(body, axes, fusion, step, buffers).run();
+Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers, Target target) {
+  return Lowering(body, axes, fusion, step, buffers, target).run();
 }
 
 Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers) {
-  Kernel kernel = lower_nest(body, axes, fusion, step, buffers);
+  Kernel kernel = lower_nest(body, axes, fusion, step, buffers, Target::cpu);
   const std::int64_t columns = product(kernel.columns);
   const auto row = [&](DType dtype) { return buffers.temporary(dtype, columns, "row", "one row"); };
   schedule_passes(kernel, row, [&](BufferIndex buffer) { return buffers.at(buffer).accumulates; });

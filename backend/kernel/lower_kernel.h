@@ -24,7 +24,7 @@ struct StepBuffers {
 };
 
 /// The loop nest with its statements in dependence order: no passes yet.
-Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);
+Kernel lower_nest(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers, Target target);
 
 /// The loop nest as one thread runs it.
 Kernel lower_sequence(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers);

@@ -3,7 +3,7 @@
 //
 // Guarantees: equal statements without effect are one; a statement says whether it has one value per row; what others read is stored where it is defined.
 //
-//   Kernel kernel = Lowering(body, axes, fusion, step, buffers).run();
+//   Kernel kernel = Lowering(body, axes, fusion, step, buffers, target).run();
 
 #include <cstdint>
 #include <map>
@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "backend/kernel/lower_kernel.h"
+#include "backend/kernel/schedule_passes.h"
 
 namespace piper::backend {
 
 class Lowering {
  public:
-  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers)
-      : body_(body), graph_(body.graph), axes_(axes), fusion_(fusion), step_(step), buffers_(buffers) {}
+  Lowering(const dag::Body& body, const Axes& axes, const Fusion& fusion, const FusedStep& step, const StepBuffers& buffers, Target target)
+      : body_(body), graph_(body.graph), axes_(axes), fusion_(fusion), step_(step), buffers_(buffers), target_(target) {}
 
   Kernel run();
 
@@ -54,6 +55,7 @@ class Lowering {
     s.operands[0] = a;
     s.operands[1] = b;
     s.operands[2] = c;
+    s.brief = brief_ && has_brief_form(code);
     s.name = std::move(name);
     return add(std::move(s));
   }
@@ -91,10 +93,12 @@ class Lowering {
   const Fusion& fusion_;
   const FusedStep& step_;
   const StepBuffers& buffers_;
+  const Target target_;
   Kernel kernel_;
   std::vector<Axis> loops_;      // rows, then columns; extents above 1
   std::size_t num_rows_ = 0;     // how many of them are rows
   Space columns_;                // all column axes, of extent 1 too
+  bool brief_ = false;           // of the op in hand
   std::map<tensor::ValueId, Id> defined_;
 };
 

@@ -146,7 +146,7 @@ std::string Printer::signature(const std::string& name) const {
 
 std::string Printer::run(const std::string& name) {
   name_everything();
-  inline_loads();
+  inline_values();
   open(signature(name));
   for (std::size_t i = 0; i < kernel_.statements.size(); ++i) {
     const Statement& s = kernel_.statements[i];
@@ -192,12 +192,17 @@ std::string Printer::run(const std::string& name) {
 
 std::vector<BufferIndex> kernel_parameters(const Kernel& kernel) {
   std::vector<BufferIndex> buffers;
+  const auto add = [&](BufferIndex buffer) {
+    if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
+  };
   for (const bool effects : {false, true}) {
     for (const Statement& s : kernel.statements) {
-      if (!has_access(s) || is_effect(s.code) != effects) continue;
-      if (std::find(buffers.begin(), buffers.end(), s.access.buffer) == buffers.end()) buffers.push_back(s.access.buffer);
+      if (has_access(s) && is_effect(s.code) == effects) add(s.access.buffer);
     }
   }
+  // Those of the form.
+  const Traffic all = traffic(kernel);
+  for (const auto* set : {&all.reads, &all.writes}) std::for_each(set->begin(), set->end(), add);
   return buffers;
 }
 

@@ -104,12 +104,14 @@ std::string StatementPrinter::column() const {
   return flat;
 }
 
-std::string StatementPrinter::dropout(const Statement& s) const {
-  std::string sample = position(s.sample_strides);
+std::string StatementPrinter::stream_key(const Statement& s) const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "0x%016llxull", static_cast<unsigned long long>(s.key));
-  const std::string key = "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", first_sample + (uint64_t)(" + sample + "), " + hash + ")";
-  return "piper_dropout(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + key + ", (uint64_t)(" + position(s.element_strides) + "))";
+  return "piper_stream_key(" + seed() + ", PIPER_RANDOM_DROPOUT, " + step() + ", first_sample + (uint64_t)(" + position(s.sample_strides) + "), " + hash + ")";
+}
+
+std::string StatementPrinter::dropout(const Statement& s) const {
+  return "piper_dropout(" + value(s, 0) + ", " + literal(s.scalar, DType::f64) + ", " + stream_key(s) + ", (uint64_t)(" + position(s.element_strides) + "))";
 }
 
 bool StatementPrinter::wide_columns() const {
@@ -141,22 +143,22 @@ std::string StatementPrinter::expression(std::size_t i) const {
     case Code::maximum: return call2("piper_max");
     case Code::minimum: return call2("piper_min");
     case Code::neg: return "-" + a();
-    case Code::exp: return call1("piper_exp");
+    case Code::exp: return call1(s.brief ? "piper_bf16_exp" : "piper_exp");
     case Code::log: return call1("piper_log");
     case Code::sqrt: return call1("piper_sqrt");
     case Code::rsqrt: return call1("piper_rsqrt");
     case Code::square: return a() + " * " + a();
     case Code::sin: return call1("piper_sin");
     case Code::cos: return call1("piper_cos");
-    case Code::tanh: return call1("piper_tanh");
-    case Code::sigmoid: return call1("piper_sigmoid");
-    case Code::softplus: return call1("piper_softplus");
+    case Code::tanh: return call1(s.brief ? "piper_bf16_tanh" : "piper_tanh");
+    case Code::sigmoid: return call1(s.brief ? "piper_bf16_sigmoid" : "piper_sigmoid");
+    case Code::softplus: return call1(s.brief ? "piper_bf16_softplus" : "piper_softplus");
     case Code::relu: return call1("piper_relu");
-    case Code::gelu: return call1("piper_gelu");
-    case Code::silu: return call1("piper_silu");
+    case Code::gelu: return call1(s.brief ? "piper_bf16_gelu" : "piper_gelu");
+    case Code::silu: return call1(s.brief ? "piper_bf16_silu" : "piper_silu");
     case Code::relu_grad: return call2("piper_relu_grad");
-    case Code::gelu_grad: return call2("piper_gelu_grad");
-    case Code::silu_grad: return call2("piper_silu_grad");
+    case Code::gelu_grad: return call2(s.brief ? "piper_bf16_gelu_grad" : "piper_gelu_grad");
+    case Code::silu_grad: return call2(s.brief ? "piper_bf16_silu_grad" : "piper_silu_grad");
     case Code::select_ge: return select(">=");
     case Code::select_lt: return select("<");
     case Code::select_eq: {
@@ -173,7 +175,16 @@ std::string StatementPrinter::expression(std::size_t i) const {
   llvm_unreachable("no expression");
 }
 
-void StatementPrinter::inline_loads() {
+bool StatementPrinter::only_stored(std::size_t i) const {
+  bool stored = false, read = false;
+  for (const Statement& s : kernel_.statements) {
+    if (std::count(s.operands, s.operands + 3, static_cast<std::int32_t>(i)) == 0) continue;
+    (s.code == Code::store && !adds(s) && tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? stored : read) = true;
+  }
+  return stored && !read;
+}
+
+void StatementPrinter::inline_values() {
   const auto& statements = kernel_.statements;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Statement& s = statements[i];
@@ -190,6 +201,11 @@ void StatementPrinter::inline_loads() {
     if (!untouched) continue;
     inlined_.insert(i);
     registers_[i] = s.code == Code::column && kernel_.columns.size() == 1 ? "j" : s.code == Code::column ? "(" + expression(i) + ")" : loaded(s);
+  }
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    if (statements[i].code != Code::round || inlined_.contains(static_cast<std::size_t>(statements[i].operands[0])) || !only_stored(i)) continue;
+    inlined_.insert(i);
+    registers_[i] = value(statements[i], 0);
   }
 }
 

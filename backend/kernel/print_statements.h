@@ -22,8 +22,9 @@ class StatementPrinter {
   ~StatementPrinter() = default;
 
   void name_everything();
-  /// A number that one statement of the same pass reads stands in that statement, unless something is written in between.
-  void inline_loads();
+  /// A number that one statement of the same pass reads stands in that statement, unless something is written in between. What is rounded for memory alone is
+  /// rounded by being stored.
+  void inline_values();
 
   std::string expression(std::size_t i) const;
   std::string position(const std::vector<std::int64_t>& strides) const;
@@ -31,6 +32,8 @@ class StatementPrinter {
   std::string element(const Statement& s) const { return buffers_.at(s.access.buffer) + "[" + place(s) + "]"; }
   /// The number that a load gives, which may be narrower in memory.
   std::string loaded(const Statement& s) const { return (tensor::is_narrow(body_.buffers[s.access.buffer].dtype) ? "(float)" : "") + element(s); }
+  /// What the random numbers of a sample are keyed by.
+  std::string stream_key(const Statement& s) const;
   /// The number of the element within its row.
   std::string column() const;
   std::string value(const Statement& s, int operand) const { return registers_[static_cast<std::size_t>(s.operands[operand])]; }
@@ -71,6 +74,8 @@ class StatementPrinter {
   /// The condition under which a guarded load reads.
   std::string inside(const Statement& s) const;
   std::string dropout(const Statement& s) const;
+  /// Whether all that reads the statement is stores of narrow numbers that add to nothing.
+  bool only_stored(std::size_t i) const;
   bool wide_columns() const;
 
   std::map<std::string, int> numbers_;  // of canonical names

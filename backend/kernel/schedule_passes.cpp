@@ -10,6 +10,13 @@ bool is_reduction(Code code) { return code == Code::row_sum || code == Code::row
 bool is_effect(Code code) { return code == Code::store || code == Code::store_add || code == Code::total; }
 bool gives_row_value(const Statement& statement) { return statement.row || is_reduction(statement.code); }
 
+bool has_brief_form(Code code) {
+  switch (code) {
+    case Code::exp: case Code::tanh: case Code::sigmoid: case Code::softplus: case Code::gelu: case Code::silu: case Code::gelu_grad: case Code::silu_grad: return true;
+    default: return false;
+  }
+}
+
 namespace {
 
 bool is_cheap(Code code) {

@@ -14,5 +14,7 @@ void schedule_passes(Kernel& kernel, const std::function<BufferIndex(tensor::DTy
 bool gives_row_value(const Statement& statement);
 bool is_reduction(Code code);
 bool is_effect(Code code);
+/// Whether the function has a shorter form for operations on bf16.
+bool has_brief_form(Code code);
 
 }  // namespace piper::backend

@@ -4,10 +4,6 @@
 
 namespace piper::tensor {
 
-namespace {
-
-/// Flops per element of the largest operand or result. Transcendentals count what the kernels spend on them: an exponential is a
-/// polynomial of about ten steps, a division or root four.
 double flops_per_element(Op op) {
   switch (op) {
     case Op::fill: case Op::rename: case Op::broadcast: case Op::permute: case Op::lookup:
@@ -33,8 +29,6 @@ double flops_per_element(Op op) {
   }
   return 0;
 }
-
-}  // namespace
 
 Cost cost(Op op, std::span<const Type> operands, std::span<const Type> results, const Attrs& attrs) {
   Cost cost;

@@ -44,6 +44,10 @@ bool sums_samples(Op op, std::span<const Type> operands, const Attrs& attrs);
 /// reads (a loss's own sum is read by none). Each forbids `split` and `replicate` through it.
 std::vector<NodeId> coupling_ops(const Graph& graph);
 
+/// Flops per element of the largest operand or result. Transcendentals count what kernels spend on them: an exponential is a polynomial of about ten steps, a
+/// division or root four.
+double flops_per_element(Op op);
+
 /// Work of one execution. flops: multiply and add count 1 each; bytes: operands read and results written once.
 struct Cost {
   double flops = 0;

@@ -93,10 +93,14 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
   Blocks b;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
     const auto rows = [&](std::int64_t n, std::int64_t columns) { return b.type({{"row", n}, {"column", columns}}, dtype); };
-    // The longest are as long as rows that are cut, but their columns need the whole row.
+    // The longest are cut, step by step.
     for (const std::int64_t columns : {1, 7, 48, 200, 515, 4096, 32768}) {
       b.add("softmax", {rows(3, columns)}, 0, [&](auto& g, const auto& x) { return std::vector{b.op(g, Op::softmax, {x[0]}, b.along({"column"}))}; });
     }
+    // Two steps of reductions, each in parts.
+    b.add("norm of long rows", {rows(2, 16400), rows(2, 16400)}, 0, [&](auto& g, const auto& x) {
+      return std::vector{b.op(g, Op::layer_norm, {x[0]}, b.along({"column"})), b.op(g, Op::layer_norm_grad, {x[0], x[1]}, b.along({"column"}))};
+    });
     // dx and the sum over rows of dy x: the inverse of the norm is handed over, the sum is in parts.
     for (const std::int64_t n : {5, 192, 509}) {
       b.add("norm and gain", {rows(n, 24), rows(n, 24)}, 0, [&](auto& g, const auto& x) {
@@ -124,16 +128,21 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
       const ValueId loss = b.op(g, Op::cross_entropy, {x[0], x[1]}, b.along({"column"}));
       return std::vector{b.op(g, Op::sum, {loss}, b.along({"row"})), b.op(g, Op::cross_entropy_grad, {x[0], x[1], loss}, b.along({"column"}))};
     });
-    b.add("scatter", {b.type({{"place", 300}}, DType::i64), b.type({{"place", 300}, {"column", 70}}, dtype)}, 13, [&](auto& g, const auto& x) {
-      Attrs attrs;
-      attrs.shape = b.type({{"class", 13}, {"column", 70}}, tensor::wide(dtype));
-      return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
-    });
-    b.add("scatter of numbers", {b.type({{"i", 9}, {"j", 11}}, DType::i64), b.type({{"i", 9}, {"j", 11}}, dtype)}, 5, [&](auto& g, const auto& x) {
-      Attrs attrs;
-      attrs.shape = b.type({{"class", 5}}, tensor::wide(dtype));
-      return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
-    });
+    // Few positions; runs of one index; several runs of some; indices of two digits and positions for several tiles of the block that sorts them.
+    for (const auto& [places, classes] : {std::pair<std::int64_t, std::int64_t>{100, 13}, {300, 13}, {300, 1}, {1500, 3}, {2500, 700}}) {
+      b.add("scatter", {b.type({{"place", places}}, DType::i64), b.type({{"place", places}, {"column", 24}}, dtype)}, classes, [&, classes = classes](auto& g, const auto& x) {
+        Attrs attrs;
+        attrs.shape = b.type({{"class", classes}, {"column", 24}}, tensor::wide(dtype));
+        return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
+      });
+    }
+    for (const std::int64_t rows : {9, 30}) {
+      b.add("scatter of numbers", {b.type({{"i", rows}, {"j", 11}}, DType::i64), b.type({{"i", rows}, {"j", 11}}, dtype)}, 2, [&](auto& g, const auto& x) {
+        Attrs attrs;
+        attrs.shape = b.type({{"class", 2}}, tensor::wide(dtype));
+        return std::vector{b.op(g, Op::lookup_grad, {x[0], x[1]}, attrs)};
+      });
+    }
     // Pieces of memory that begin, or rows that lie, beside what one thread could read at once.
     for (const auto& [columns, from] : {std::pair<std::int64_t, std::int64_t>{128, 3}, {67, 0}, {67, 3}}) {
       b.add("slice", {rows(4, columns), rows(4, 64)}, 0, [&, from = from](auto& g, const auto& x) {
@@ -149,14 +158,37 @@ TEST(KernelBlocks, EveryFormOnTheHost) {
   }
   // The cases are there for their forms: none of them may go away unseen.
   using Kind = std::pair<Form, std::string>;
-  for (const Kind& kind : {Kind{Form::elements, ""}, Kind{Form::rows, ""}, Kind{Form::rows, "total"}, Kind{Form::rows, "join"}, Kind{Form::sums, "sum"}, Kind{Form::sums, "join"},
-                           Kind{Form::scatter, "scatter"}}) {
+  for (const Kind& kind : {Kind{Form::elements, ""}, Kind{Form::rows, ""}, Kind{Form::rows, "total"}, Kind{Form::rows, "join"}, Kind{Form::rows, "reduce"}, Kind{Form::sums, "sum"}, Kind{Form::sums, "join"},
+                           Kind{Form::order, "order"}, Kind{Form::scatter, "scatter"}, Kind{Form::join, "join"}}) {
     EXPECT_TRUE(b.forms.contains(kind)) << static_cast<int>(kind.first) << " " << kind.second;
   }
   EXPECT_TRUE(b.lanes.contains(1) && b.lanes.contains(32) && b.lanes.contains(64) && *b.lanes.rbegin() >= 512);
   EXPECT_EQ(b.vectors, (std::set<std::int32_t>{1, 2, 4, 8}));
   EXPECT_GT(b.most_blocks, 8);
   b.runs.check("-O1 -march=native");
+}
+
+// Vectors of one sample have draws of four; others, and those that lie beside them, one each. The numbers are the same.
+TEST(KernelBlocks, NeighboursShareADraw) {
+  Blocks b;
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (const std::int64_t columns : {24, 22}) {
+      Type type = b.type({{"batch", 3}, {"row", 5}, {"column", columns}}, dtype);
+      type.dims[0].sampled = true;
+      tensor::Graph graph(b.context);
+      const ValueId x = graph.add_leaf(type, b.context.symbol("x"));
+      Attrs attrs;
+      attrs.scalar = 0.25;
+      attrs.seed = b.context.symbol("mlp.0.dropout.0");
+      dag::Body body = make_body(graph, {b.op(graph, Op::dropout, {x}, attrs)}, "drawn");
+      const backend::KernelBody kernels = backend::build_kernels(body, Target::cuda);
+      const std::string text = backend::cuda::print_kernel(std::get<backend::Kernel>(kernels.steps[0]), kernels, "drawn", false);
+      EXPECT_EQ(text.find("piper_random_u32s") != std::string::npos, dtype != DType::f64 && columns == 24) << text;
+      std::vector<Array> inputs{{type, std::vector<double>(static_cast<std::size_t>(type.elements()), 1.0)}};
+      b.runs.add("dropout", std::move(body), inputs, {0}, 0x1p-7, {}, keeps_as_kernels(type, 0.25, "mlp.0.dropout.0"));
+    }
+  }
+  b.runs.check("-O1");
 }
 
 // Positions of 32 bits reach no further than 2^31: neither through a nest, nor through a buffer of which a small nest reads some places.

@@ -74,9 +74,28 @@ const Row kRows[] = {
     {"silu_grad", [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); }, {BINARY(piper_silu_grad), 8, 4e-7}, {BINARY(piper_silu_grad), 8, 1e-15},
      {{-20, 20}, {-110, 110}}, -1e15, 1e15},
 };
+/// A function for operations on bf16. All 2^16 numbers are tried.
+struct BriefRow {
+  const char* name;
+  std::function<float(float, float)> ours;
+  Exact exact;
+  double absolute = 0;  // what rounded results may be off where that is more than one unit in the last place of bf16
+  double share = 0;     // of 2^-7 <= |x| <= 8: how many may round to a neighbour of the exact result's
+};
+const BriefRow kBriefRows[] = {
+    {"bf16_exp", UNARY(piper_bf16_exp), [](auto x, auto) { return std::exp(x); }, 0x1p-100, 0.001},
+    {"bf16_sigmoid", UNARY(piper_bf16_sigmoid), [](auto x, auto) { return sigmoid(x); }, 0x1p-100, 0.001},
+    {"bf16_softplus", UNARY(piper_bf16_softplus), [](auto x, auto) { return std::fmax(x, 0.0L) + (std::isnan(x) ? x : std::log1p(std::exp(-std::fabs(x)))); }, 0x1p-100, 0.001},
+    {"bf16_tanh", UNARY(piper_bf16_tanh), [](auto x, auto) { return std::tanh(x); }, 0, 0.001},
+    {"bf16_gelu", UNARY(piper_bf16_gelu), [](auto x, auto) { return x * std::erfc(-x / std::sqrt(2.0L)) / 2; }, 1.5e-6, 0.06},
+    {"bf16_gelu_grad", BINARY(piper_bf16_gelu_grad), [](auto x, auto y) { return y * gelu_slope(x); }, 6e-6, 0.07},
+    {"bf16_silu", UNARY(piper_bf16_silu), [](auto x, auto) { return x * sigmoid(x); }, 0x1p-100, 0.002},
+    {"bf16_silu_grad", BINARY(piper_bf16_silu_grad), [](auto x, auto y) { return y * (sigmoid(x) * (1 + x * (1 - sigmoid(x)))); }, 0x1p-100, 0.002},
+};
+
 // What the other tests of this file call.
-const std::set<std::string> kOthers = {"bf16_bits", "round_bf16", "bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
-                                       "philox_4x32", "name_hash",    "stream_key", "random_u32",    "random_u64",     "random_uniform", "random_normal", "dropout"};
+const std::set<std::string> kOthers = {"fma", "clamp", "bf16_inverse", "bf16_split", "bf16_bits", "round_bf16", "bits",       "from_bits",     "infinity",   "quarter_turns", "sin_of_quarter", "cos_of_quarter", "join_sum",       "join_max",
+                                       "philox_4x32", "name_hash",    "stream_key", "random_u32", "random_u32s",   "random_u64",     "random_uniform", "random_normal", "kept", "dropout"};
 
 /// Special values, numbers of every magnitude and sign, and what the row asks for.
 template <typename T>
@@ -146,9 +165,52 @@ TEST(KernelMath, TheTablesNameEveryFunctionOfTheHeader) {
   const std::string header = piper::test::read_text("runtime/kernel_math.h").value_or("");
   std::set<std::string> defined, known = kOthers;
   for (const Row& row : kRows) known.insert(row.name);
+  for (const BriefRow& row : kBriefRows) known.insert(row.name);
   const std::regex definition(R"(\bPIPER_MATH [A-Za-z_0-9 ]+ piper_([a-z_0-9]+)\()");
   for (std::sregex_iterator found(header.begin(), header.end(), definition), end; found != end; ++found) defined.insert((*found)[1]);
   EXPECT_EQ(defined, known) << "a function of runtime/kernel_math.h without a row, or a row without its function";
+}
+
+double unit_of_bf16(float x) { return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 7); }
+
+TEST(KernelMath, BriefFunctionsOfEveryNumberOfBf16) {
+  for (const BriefRow& row : kBriefRows) {
+    int differing = 0, common = 0;
+    for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
+      const float x = piper_from_bits(bits << 16), y = 1.5f;
+      const float found = piper_round_bf16(row.ours(x, y)), expected = piper_round_bf16(static_cast<float>(row.exact(x, y)));
+      if (std::isnan(x) || std::isinf(x)) {
+        ASSERT_TRUE(std::isinf(x) || std::isnan(found)) << row.name << " loses a NaN";
+        continue;
+      }
+      const double off = found == expected ? 0 : std::abs(static_cast<double>(found) - static_cast<double>(expected));
+      ASSERT_LE(off, std::max(unit_of_bf16(expected), row.absolute)) << row.name << " of " << x << " is " << found << " and should be " << expected;
+      if (std::abs(x) < 0x1p-7f || std::abs(x) > 8) continue;
+      ++common;
+      if (off > 0) ++differing;
+    }
+    EXPECT_LE(differing, row.share * common) << row.name;
+  }
+}
+
+TEST(KernelMath, BriefFunctionsAtTheEnds) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(piper_bf16_exp(infinity), infinity);
+  EXPECT_EQ(piper_bf16_exp(-infinity), 0) << "what is masked counts for nothing";
+  EXPECT_EQ(piper_bf16_exp(0.0f), 1);
+  EXPECT_EQ(piper_round_bf16(piper_bf16_sigmoid(infinity)), 1);
+  EXPECT_EQ(piper_bf16_sigmoid(-infinity), 0);
+  EXPECT_EQ(piper_bf16_softplus(infinity), infinity);
+  EXPECT_EQ(piper_bf16_softplus(-infinity), 0);
+  EXPECT_EQ(piper_bf16_gelu(infinity), infinity);
+  EXPECT_EQ(piper_bf16_gelu(-1e30f), 0);
+  EXPECT_EQ(piper_bf16_silu(-1e30f), 0);
+  for (const auto& f : {piper_bf16_tanh, piper_bf16_gelu, piper_bf16_silu}) EXPECT_TRUE(std::signbit(f(-0.0f)) && f(-0.0f) == 0);
+  EXPECT_EQ(piper_fma(3, 5, 7), 22);
+  EXPECT_EQ(piper_clamp(-7, -2, 3), -2);
+  EXPECT_TRUE(std::isnan(piper_clamp(std::numeric_limits<float>::quiet_NaN(), -2, 3)));
+  EXPECT_NEAR(piper_bf16_inverse(1.75f), 1 / 1.75, 1e-6);
+  EXPECT_NEAR(piper_bf16_split(3).high + piper_bf16_split(3).low, 1, 1e-5);
 }
 
 /// The nearest number of 8 bits, by a plain definition: both neighbours among the 2^16, and which of them is nearer; of two alike the even one.
@@ -228,7 +290,13 @@ TEST(KernelMath, BeyondTheTables) {
   EXPECT_EQ(piper_name_hash("a", 1), 0xaf63dc4c8601ec8cull) << "the known answer of FNV-1a";
   const piper_random_key key = {1, 2};
   const piper_philox words = piper_philox_4x32(5, 1, 0, 0, key);
-  EXPECT_EQ(piper_random_u32(key, (1ull << 32) | 5), words.word[0]);
+  unsigned both[8];
+  piper_random_u32s<8>(key, (1ull << 34) | 20, both);
+  for (unsigned w = 0; w < 4; ++w) {
+    EXPECT_EQ(piper_random_u32(key, (1ull << 34) | (20 + w)), words.word[w]) << "the fifth four";
+    EXPECT_EQ(both[w], words.word[w]);
+    EXPECT_EQ(both[4 + w], piper_random_u32(key, (1ull << 34) | (24 + w)));
+  }
   EXPECT_EQ(piper_random_u64(key, (1ull << 32) | 5), words.word[0] | (piper_u64{words.word[1]} << 32));
 }
 

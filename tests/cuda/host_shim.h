@@ -33,7 +33,14 @@ template <class T> static T __shfl_xor_sync(unsigned mask, T value, int distance
 static inline unsigned __ballot_sync(unsigned mask, int value) { return piper_shim->ballot(mask, value); }
 static inline int __syncthreads_or(int value) { return piper_shim->block_or(value); }
 static inline void __syncthreads() { piper_shim->block_or(0); }
-static inline int __ffs(int value) { return __builtin_ffs(value); }
+static inline void __syncwarp() { piper_shim->ballot(0xffffffffu, 0); }
+static inline int __popc(unsigned value) { return __builtin_popcount(value); }
+static inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz((unsigned)value); }
+template <class T> static T atomicAdd(T* at, T value) {
+  const T old = *at;
+  *at = old + value;
+  return old;
+}
 template <class T> static T atomicMin(T* at, T value) {
   const T old = *at;
   if (value < old) *at = value;

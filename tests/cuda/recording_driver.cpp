@@ -53,10 +53,7 @@ struct AttendElements {
 };
 
 std::vector<KernelOperand> operands_of(const backend::cuda::BodyStep& step, const backend::KernelBody& body) {
-  std::set<backend::BufferIndex> written;
-  for (const backend::Statement& s : std::get<backend::Kernel>(body.steps[step.nest]).statements) {
-    if (backend::is_effect(s.code)) written.insert(s.access.buffer);
-  }
+  const std::set<backend::BufferIndex> written = backend::traffic(std::get<backend::Kernel>(body.steps[step.nest])).writes;
   std::vector<KernelOperand> operands;
   for (const backend::cuda::Argument& argument : step.arguments) {
     const backend::KernelBuffer& buffer = body.buffers[argument.buffer];

@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_total(const doubl
 // cross_entropy_grad: 96 rows of 256 in 3 passes
 // 12 blocks of 256: 32 lanes per row, 4 elements at once
 // d.head.0.contract.cross_entropy_grad
-extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_grad(const int64_t* __restrict__ targets, const float* __restrict__ contract, float* __restrict__ d_contract) {
+extern "C" __global__ void __launch_bounds__(256, 4) fused_cross_entropy_grad(const int64_t* __restrict__ targets, const float* __restrict__ contract, float* __restrict__ d_contract) {
   const int32_t row = (int32_t)blockIdx.x * 8 + threadIdx.x / 32;
   const int32_t lane = threadIdx.x % 32;
   const int32_t i = row;
@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_cross_entropy_grad(co
 // mul, rms_norm_grad: 96 rows of 16
 // 1 block of 256: 2 lanes per row, 4 elements at once
 // d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad
-extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad(const float* __restrict__ add, const float* __restrict__ d_mul, const float* __restrict__ gain, float* __restrict__ inverse_rms, float* __restrict__ factor) {
+extern "C" __global__ void __launch_bounds__(256, 4) fused_mul_rms_norm_grad(const float* __restrict__ add, const float* __restrict__ d_mul, const float* __restrict__ gain, float* __restrict__ inverse_rms, float* __restrict__ factor) {
   const int32_t row = (int32_t)blockIdx.x * 128 + threadIdx.x / 2;
   const int32_t lane = threadIdx.x % 2;
   if (row >= 96) return;
@@ -224,70 +224,73 @@ extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad(con
   }
 }
 
-// mul, rms_norm_grad, lookup_grad (scatter): 96 rows of 16
-// 96 blocks of 128: a block per index
-// d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad, d.embed.0.token.lookup_grad
-extern "C" __global__ void __launch_bounds__(128, 4) fused_mul_rms_norm_grad_lookup_grad_scatter(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const int64_t* __restrict__ tokens, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_token, const uint32_t d_token_adds) {
-  __shared__ uint32_t masks[4];
-  const int32_t first = blockIdx.x;
-  int64_t own;
-   {
-    const int32_t i = first;
+// lookup_grad (order): 96 rows of 1
+// 1 block of 128: it sorts the positions by index
+// d.embed.0.token.lookup_grad
+extern "C" __global__ void __launch_bounds__(128, 8) fused_lookup_grad_order(const int64_t* __restrict__ tokens, int64_t* __restrict__ order) {
+  piper_order<128, 1>(96, order, [&](const int64_t q) {
+    const int32_t i = q;
 #line 9 "tests/cuda/testdata/forms.pipe"  // lookup_grad
     const int64_t tokens_i = tokens[i];
-    own = piper_within(tokens_i, 256);
-  }
-  bool earlier = false;
-  for (int32_t q = threadIdx.x; q < first; q += 128) {
-     {
-      const int32_t i = q;
-      const int64_t tokens_i = tokens[i];
-      earlier = earlier || own == piper_within(tokens_i, 256);
-    }
-  }
-  if (__syncthreads_or(earlier)) return;
-  for (int32_t q0 = first; q0 < 96; q0 += 128) {
-    const int32_t q = q0 + threadIdx.x;
-    bool same = false;
-    if (q < 96) {
-       {
-        const int32_t i = q;
-        const int64_t tokens_i = tokens[i];
-        same = own == piper_within(tokens_i, 256);
-      }
-    }
-    const uint32_t found = __ballot_sync(0xffffffffu, same);
-    if (threadIdx.x % 32 == 0) masks[threadIdx.x / 32] = found;
-    __syncthreads();
-    for (int32_t w = 0; w < 4; ++w) {
-      for (uint32_t mask = masks[w]; mask != 0; mask &= mask - 1) {
-        const int32_t at = q0 + w * 32 + (__ffs((int)mask) - 1);
-        const int32_t i = at;
-#line 9 "tests/cuda/testdata/forms.pipe"  // rms_norm_grad
-        const float inverse_rms_i = inverse_rms[i];
-        const float factor_i = factor[i];
+    return piper_within(tokens_i, 256);
+  });
+}
+
+// mul, rms_norm_grad, lookup_grad (scatter): 96 rows of 16
+// 96 blocks of 32: a block per run of 128 equal indices at most, 4 elements at once
+// d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad, d.embed.0.token.lookup_grad
+extern "C" __global__ void __launch_bounds__(32, 16) fused_mul_rms_norm_grad_lookup_grad_scatter(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const int64_t* __restrict__ tokens, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_token, const uint32_t d_token_adds, const int64_t* __restrict__ order) {
+  const int64_t* const place = order + 96;
+  const int32_t slot = blockIdx.x, nth = (int32_t)place[slot];
+  if (nth % 128 != 0) return;
+  const int32_t count = piper_run<int32_t>(place, 96, slot, 128);
+  const auto index_of = [&](const int64_t q) {
+    const int32_t i = q;
 #line 9 "tests/cuda/testdata/forms.pipe"  // lookup_grad
-        const int64_t tokens_i = tokens[i];
-        for (int32_t j = threadIdx.x; j < 16; j += 128) {
+    const int64_t tokens_i = tokens[i];
+    return piper_within(tokens_i, 256);
+  };
+  const int64_t own = index_of(order[slot]);
+  for (int32_t j0 = threadIdx.x * 4; j0 < 16; j0 += 128) {
+    float added[4] = {};
+#pragma unroll 4
+    for (int32_t k = 0; k < count; ++k) {
+      const int32_t at = (int32_t)order[slot + k];
+      const int32_t i = at;
+#line 9 "tests/cuda/testdata/forms.pipe"  // rms_norm_grad
+      const float inverse_rms_i = inverse_rms[i];
+      const float factor_i = factor[i];
+      const piper_piece<float, 4> d_mul_j_piece = piper_read<4>(d_mul + (i * 16 + j0));
+      const piper_piece<float, 4> gain_j_piece = piper_read<4>(gain + (j0));
+      const piper_piece<float, 4> add_j_piece = piper_read<4>(add + (i * 16 + j0));
+#pragma unroll
+      for (int32_t u = 0; u < 4; ++u) {
+        const int32_t j = j0 + u;
 #line 9 "tests/cuda/testdata/forms.pipe"  // mul
-          const float d_rms_norm = d_mul[i * 16 + j] * gain[j];
+        const float d_mul_j = d_mul_j_piece.at[u];
+        const float gain_j = gain_j_piece.at[u];
+        const float d_rms_norm = d_mul_j * gain_j;
 #line 9 "tests/cuda/testdata/forms.pipe"  // rms_norm_grad
-          const float scaled = d_rms_norm * inverse_rms_i;
-          const float along = add[i * 16 + j] * factor_i;
-          const float d_add = scaled - along;
+        const float scaled = d_rms_norm * inverse_rms_i;
+        const float add_j = add_j_piece.at[u];
+        const float along = add_j * factor_i;
+        const float d_add = scaled - along;
 #line 9 "tests/cuda/testdata/forms.pipe"  // lookup_grad
-          d_token[piper_within(tokens_i, 256) * 16 + j] += d_add;
-        }
+        added[u] += d_add;
       }
     }
-    __syncthreads();
+#pragma unroll
+    for (int32_t u = 0; u < 4; ++u) {
+      const int32_t j = j0 + u;
+      d_token[own * 16 + j] = d_token_adds ? d_token[own * 16 + j] + added[u] : added[u];
+    }
   }
 }
 
 // mul, mul, sum (sum): 6 x 2 x 8 rows of 16
 // 1 block of 128: a thread per sum
 // d.head.0.norm.0.rms_norm.mul, d.head.0.norm.0.gain.mul, d.head.0.norm.0.gain.sum
-extern "C" __global__ void __launch_bounds__(128, 4) fused_mul_sum_sum(const float* __restrict__ d_mul, const float* __restrict__ rms_norm, float* __restrict__ parts_of_d_gain) {
+extern "C" __global__ void __launch_bounds__(128, 8) fused_mul_sum_sum(const float* __restrict__ d_mul, const float* __restrict__ rms_norm, float* __restrict__ parts_of_d_gain) {
   const int32_t at = ((int32_t)blockIdx.x * 128 + threadIdx.x);
   if (at >= 96) return;
   const int32_t j = (at % 16);
@@ -308,7 +311,7 @@ extern "C" __global__ void __launch_bounds__(128, 4) fused_mul_sum_sum(const flo
 // sum (join): 6 rows of 16
 // 1 block of 32: a thread per sum
 // d.head.0.norm.0.gain.sum
-extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_join(const float* __restrict__ parts_of_d_gain, float* __restrict__ d_gain, const uint32_t d_gain_adds) {
+extern "C" __global__ void __launch_bounds__(32, 32) fused_sum_join(const float* __restrict__ parts_of_d_gain, float* __restrict__ d_gain, const uint32_t d_gain_adds) {
   const int32_t at = ((int32_t)blockIdx.x * 32 + threadIdx.x);
   if (at >= 16) return;
   const int32_t j = at;
@@ -324,7 +327,7 @@ extern "C" __global__ void __launch_bounds__(32, 16) fused_sum_join(const float*
 // mul, rms_norm_grad, sum (sum): 12 x 8 rows of 16
 // 1 block of 256: a thread per sum
 // d.head.0.norm.0.rms_norm.mul, d.embed.0.add.rms_norm_grad, d.embed.0.position.sum
-extern "C" __global__ void __launch_bounds__(256, 2) fused_mul_rms_norm_grad_sum_sum(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_position, const uint32_t d_position_adds) {
+extern "C" __global__ void __launch_bounds__(256, 4) fused_mul_rms_norm_grad_sum_sum(const float* __restrict__ inverse_rms, const float* __restrict__ factor, const float* __restrict__ d_mul, const float* __restrict__ gain, const float* __restrict__ add, float* __restrict__ d_position, const uint32_t d_position_adds) {
   const int32_t at = ((int32_t)blockIdx.x * 256 + threadIdx.x);
   if (at >= 192) return;
   const int32_t j = (at % 16);
