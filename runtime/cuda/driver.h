@@ -79,6 +79,8 @@ class Driver {
   /// Whatever it gives: nothing is captured any more. All streams that took part have been waited for by the first one. Addresses are those of the capture, in every launch.
   virtual Status end_capture(Stream stream, Graph* made) = 0;
   virtual Status launch_graph(Stream stream, Graph graph) = 0;
+  /// All graphs are gone, one that is under way when it has ended. What they kept alive, as NCCL's communicators, is let go later, by a thread of CUDA's.
+  virtual void drop_graphs() = 0;
 
   /// The device hangs, and whoever releases something would wait for it: nothing is released any more.
   virtual void abandon() {}

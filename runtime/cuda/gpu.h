@@ -141,6 +141,8 @@ struct Gpu {
   /// Every other stream waits for the origin, or the origin for every other. False after a failure.
   bool fork_streams();
   bool join_streams();
+  /// The next step is enqueued action by action, until steps are captured again.
+  void drop_graphs();
 
   /// Waits until the event's work has ended, looking again and again: nothing that hangs on the device holds up the host for ever. False after a failure.
   bool wait_for(Event event);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/cublas_lt.h"
@@ -51,7 +52,7 @@ class GpuDriver final : public Driver {
       return;
     }
     products_.reset();
-    for (void* graph : graphs_) cuda_.cuGraphExecDestroy(graph);
+    drop_graphs();
     for (void* module : modules_) cuda_.cuModuleUnload(module);
     for (void* event : events_) cuda_.cuEventDestroy_v2(event);
     for (void* stream : streams_) cuda_.cuStreamDestroy_v2(stream);
@@ -166,6 +167,9 @@ class GpuDriver final : public Driver {
     return status;
   }
   Status launch_graph(Stream stream, Graph graph) override { return cuda_.cuGraphLaunch(graph, stream); }
+  void drop_graphs() override {
+    for (void* graph : std::exchange(graphs_, {})) cuda_.cuGraphExecDestroy(graph);
+  }
 
   void abandon() override { abandoned_ = true; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "runtime/device/idle_time.h"
 #include "runtime/dtypes.h"
@@ -31,13 +32,17 @@ NcclExchange::NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> 
 
 NcclExchange::~NcclExchange() {
   ends_.store(true);
+  gpu_.drop_graphs();
   watch_.join();
-  if (aborted_) return;
-  if (gpu_.failure || group_.failed()) {
-    abort_all();
-    return;
-  }
-  for (const Communicator& each : communicators_) {
+  if (gpu_.failure || group_.failed() || (!aborted_ && !finalize_all())) abort_all();
+  const Clock::time_point until = Clock::now() + kEndWithin;
+  const auto ended = [&](const std::future<void>& abort) { return abort.wait_until(until) == std::future_status::ready; };
+  // What NCCL still waits for on the device nobody can release.
+  if (!std::all_of(aborts_.begin(), aborts_.end(), ended)) gpu_.driver->abandon();
+}
+
+bool NcclExchange::finalize_all() {
+  for (Communicator& each : communicators_) {
     const Clock::time_point until = Clock::now() + kEndWithin;
     NcclResult state = nccl_->finalize(each.handle);
     while (state == kNcclSuccess || state == kNcclInProgress) {
@@ -46,8 +51,10 @@ NcclExchange::~NcclExchange() {
       if (state != kNcclInProgress || Clock::now() >= until) break;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
-    state == kNcclSuccess ? nccl_->destroy(each.handle) : nccl_->abort(each.handle);
+    if (state != kNcclSuccess) return false;
+    nccl_->destroy(std::exchange(each.handle, nullptr));
   }
+  return true;
 }
 
 // ---- before the first step
@@ -288,16 +295,21 @@ bool NcclExchange::call(const Communication& communication, Stream stream, GpuRa
     const std::lock_guard lock(mutex_);
     if (aborted_ || lost_.load()) return others_failed(rank, action);
     if (group) result = nccl_->group_start();
+    const bool begun = group && good();
     for (const NcclCall& each : communication.calls) {
       if (!good()) break;
       name = name_of(each.kind);
       result = nccl_->enqueue(communicator, stream, each);
       progresses |= result == kNcclInProgress;
     }
-    if (group && good()) {
-      name = "ncclGroupEnd";
-      result = nccl_->group_end();
-      progresses |= result == kNcclInProgress;
+    if (begun) {
+      // Also after a call that failed: what is called next would be gathered, too.
+      const NcclResult ended = nccl_->group_end();
+      if (good()) {
+        name = "ncclGroupEnd";
+        result = ended;
+      }
+      progresses |= ended == kNcclInProgress;
     }
   }
   if (!good()) return fail(result, name, communicator, rank, action);
@@ -385,10 +397,18 @@ void NcclExchange::watch() {
 }
 
 void NcclExchange::abort_all() {
-  // Whoever is within a call may wait there for the device, which waits for the communications that end here.
-  std::unique_lock lock(mutex_, std::chrono::seconds(2));
-  aborted_ = true;
-  for (const Communicator& each : communicators_) nccl_->abort(each.handle);
+  {
+    // Whoever is within a call may wait there for the device, which waits for the communications that end here.
+    std::unique_lock lock(mutex_, std::chrono::seconds(2));
+    if (std::exchange(aborted_, true)) return;
+  }
+  // At once: each waits for the graphs that have calls of it, and those for the calls of the others.
+  for (const Communicator& each : communicators_) {
+    if (each.handle == nullptr) continue;
+    std::packaged_task<void()> abort([nccl = nccl_, handle = each.handle] { nccl->abort(handle); });
+    aborts_.push_back(abort.get_future());
+    std::thread(std::move(abort)).detach();
+  }
 }
 
 }  // namespace piper::runtime::cuda

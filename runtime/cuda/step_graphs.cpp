@@ -50,6 +50,11 @@ void capture_steps(Gpu& gpu, const std::function<bool(std::uint64_t step)>& enqu
   gpu.join_streams();
 }
 
+void Gpu::drop_graphs() {
+  driver->drop_graphs();
+  for (StepGraphs& each : graphs) each = {};
+}
+
 bool launch_step(Gpu& gpu, std::uint64_t step) {
   for (const auto& rank : gpu.ranks) {
     for (const StagedLoad& load : rank->program().loads) {

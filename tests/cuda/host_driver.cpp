@@ -65,6 +65,12 @@ struct HostDriver::HostGraph {
   };
   std::vector<Node> nodes;
   HostStream* origin = nullptr;
+  std::vector<std::shared_ptr<void>> kept;
+  bool dropped = false;
+  void drop() {
+    kept.clear();
+    dropped = true;
+  }
 };
 struct HostDriver::GraphRun {
   explicit GraphRun(const HostGraph& graph) : graph(graph), missing(graph.nodes.size()), next(graph.nodes.size()), tries(graph.nodes.size()) {
@@ -241,11 +247,12 @@ bool HostDriver::step() {
   return false;
 }
 
-Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> begin) {
+Status HostDriver::enqueue_meeting(Stream handle, std::function<HostTries()> begin, std::shared_ptr<void> kept) {
   auto* const stream = real<HostStream>(handle);
   if (const Status status = enqueue(handle, {.kind = HostCall::Kind::meeting}, {})) return status;
   if (stream->captured != nullptr) {
     capture_->nodes.back().begin = std::move(begin);
+    capture_->kept.push_back(std::move(kept));
   } else {
     // What was enqueued may have run, and does nothing.
     stream->work.push_back({.run = {}, .begin = std::move(begin)});
@@ -416,14 +423,20 @@ Status HostDriver::end_capture(Stream handle, Graph* made) {
     stream->captured = nullptr;
     stream->last.clear();
   }
-  if (const Status refused = refusal("cuStreamEndCapture")) return refused;
+  if (const Status refused = refusal("cuStreamEndCapture")) status = refused;
+  if (status != cuda::kSuccess) graph->drop();
   *made = reinterpret_cast<Graph>(graph);
   return status;
+}
+
+void HostDriver::drop_graphs() {
+  for (const auto& graph : graphs_) graph->drop();
 }
 
 Status HostDriver::launch_graph(Stream stream, Graph handle) {
   if (const Status refused = refusal("cuGraphLaunch")) return refused;
   const auto* const graph = real<HostGraph>(handle);
+  if (graph->dropped) return kInvalidValue;
   if (const Status status = enqueue(stream, {.kind = HostCall::Kind::graph}, {})) return status;
   real<HostStream>(stream)->work.push_back({.run = {}, .begin = [this, graph] {
     return [this, running = std::make_shared<GraphRun>(*graph)] { return run(*running); };

@@ -73,6 +73,7 @@ class HostDriver final : public TestDriver {
   Status begin_capture(Stream stream) override;
   Status end_capture(Stream stream, Graph* made) override;
   Status launch_graph(Stream stream, Graph graph) override;
+  void drop_graphs() override;
   /// The image is the path of an object.
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
@@ -82,8 +83,8 @@ class HostDriver final : public TestDriver {
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;
 
-  /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of.
-  Status enqueue_meeting(Stream stream, std::function<HostTries()> begin);
+  /// Work that waits for what other processes do. `begin` is called when its turn comes, in each run of a graph that it becomes a part of; that graph keeps `kept` until it is dropped.
+  Status enqueue_meeting(Stream stream, std::function<HostTries()> begin, std::shared_ptr<void> kept);
 
   /// Whether these bytes lie in one allocation of the device.
   bool holds(const void* at, std::uint64_t bytes) const;

@@ -226,7 +226,7 @@ TEST(Nccl, LaunchersSayTheSameInOtherWords) {
 /// Every process says the same first cause.
 void all_say(const std::vector<Ended>& ended, const std::vector<std::string>& what) {
   for (std::size_t rank = 0; rank < ended.size(); ++rank) {
-    if (ended[rank].code < 0) continue;  // it was killed
+    if (ended[rank].code == -SIGKILL) continue;
     EXPECT_EQ(ended[rank].code, tools::kDiagnostics) << "rank " << rank << "\n" << ended[rank].err;
     for (const std::string& text : what) EXPECT_NE(ended[rank].err.find(text), std::string::npos) << "rank " << rank << " does not say `" << text << "`\n" << ended[rank].err;
   }
@@ -306,6 +306,16 @@ TEST_F(NcclEnds, CallsThatNcclRefuses) {
     all_say(ended, {"P6024", "rank 0", std::string("`") + call + "` failed"});
     if (std::string(call) == "ncclSend") all_say(ended, {"tiny.pipe:", "`send.F."});
   }
+}
+
+/// The group of that call ends, too: what comes later would be gathered without ever beginning.
+TEST_F(NcclEnds, ACallOfAGroupThatNcclRefuses) {
+  const std::string text = program(2, "replicate model over dp");
+  ASSERT_EQ(train_alone(text).code, 0);
+  const auto ended = train_forked(text, 4, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 2) of.nccl.refused = "ncclAllReduce";
+  });
+  all_say(ended, {"P6024", "rank 2", "`ncclAllReduce` failed", "tiny.pipe:"});
 }
 
 TEST_F(NcclEnds, AProcessThatHangs) {

@@ -89,6 +89,7 @@ class RecordingDriver final : public TestDriver {
   Status begin_capture(Stream stream) override;
   Status end_capture(Stream stream, Graph* made) override;
   Status launch_graph(Stream stream, Graph graph) override;
+  void drop_graphs() override {}
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;

@@ -48,6 +48,7 @@ class WatchedDriver final : public TestDriver {
   Status begin_capture(Stream stream) override { return driver_->begin_capture(stream); }
   Status end_capture(Stream stream, Graph* made) override { return count(driver_->end_capture(stream, made)); }
   Status launch_graph(Stream stream, Graph graph) override { return driver_->launch_graph(stream, graph); }
+  void drop_graphs() override { driver_->drop_graphs(); }
   void abandon() override { driver_->abandon(); }
   Status load(const std::string& image, Module* made) override { return count(driver_->load(image, made)); }
   Status find(Module module, const char* name, Function* found) override { return driver_->find(module, name, found); }
