@@ -1,5 +1,8 @@
 #include "runtime/cuda/cublas_lt.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "runtime/device_abi.h"
 #include "runtime/shared_library.h"
 
@@ -14,7 +17,7 @@ constexpr int kTransposeA = 3, kTransposeB = 4;                    // CUBLASLT_M
 constexpr std::int32_t kTransposed = 1;                            // CUBLAS_OP_T
 constexpr int kBatchCount = 5, kBatchStride = 6;                   // CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, _STRIDED_BATCH_OFFSET
 constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, _REDUCTION_SCHEME_MASK, _MIN_ALIGNMENT_A_BYTES, then B, C, D
-constexpr std::uint32_t kNoReduction = 0;                          // CUBLASLT_REDUCTION_SCHEME_NONE
+constexpr std::uint32_t kNoReduction = 0, kInSumType = 2;          // CUBLASLT_REDUCTION_SCHEME_NONE, _COMPUTE_TYPE
 constexpr int kNotSupported = 15;                                  // CUBLAS_STATUS_NOT_SUPPORTED
 
 struct Algorithm {
@@ -77,8 +80,7 @@ struct CublasLt::Plan {
   }
   const Functions& functions;
   void *call = nullptr, *a = nullptr, *b = nullptr, *c = nullptr;
-  Algorithm algorithm{};
-  std::size_t workspace = 0;
+  std::vector<Heuristic> algorithms;  // best first
   bool f64 = false, adds = false;
 };
 
@@ -127,30 +129,52 @@ int CublasLt::plan(const PiperGemm& call, std::uint32_t end, std::uint64_t works
   layout(&plan.c, end == PIPER_GEMM_ROUNDS ? kBrain16 : sums, call.n, call.m);
   if (call.transpose_b != 0) then([&] { return lt.set_call(plan.call, kTransposeA, &kTransposed, sizeof kTransposed); });
   if (call.transpose_a != 0) then([&] { return lt.set_call(plan.call, kTransposeB, &kTransposed, sizeof kTransposed); });
-  void* preference = nullptr;
-  then([&] { return lt.create_preference(&preference); });
-  then([&] { return lt.set_preference(preference, kMostWorkspace, &workspace, sizeof workspace); });
-  then([&] { return lt.set_preference(preference, kReductions, &kNoReduction, sizeof kNoReduction); });
-  constexpr std::uint32_t alignment = 64;  // of operands in an arena
-  for (int matrix = 0; matrix < 4; ++matrix) then([&] { return lt.set_preference(preference, kAlignmentA + matrix, &alignment, sizeof alignment); });
-  Heuristic found{};
-  int count = 0;
-  then([&] { return lt.heuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, 1, &found, &count); });
-  if (status == 0 && count == 0) status = kNotSupported;
-  if (preference != nullptr) lt.destroy_preference(preference);
-  plan.algorithm = found.algorithm;
-  plan.workspace = found.workspace;
+  // Sums are split where there is nothing else, in their own type: never those that round in between.
+  for (const std::uint32_t reductions : {kNoReduction, kInSumType}) {
+    if (plan.algorithms.empty()) then([&] { return find_algorithms(plan, reductions, workspace); });
+  }
+  if (status == 0 && plan.algorithms.empty()) status = kNotSupported;
   *made = reinterpret_cast<Product>(&plan);
   return status;
 }
 
+int CublasLt::find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_t workspace) const {
+  const Functions& lt = *functions_;
+  constexpr int kMost = 8;
+  Heuristic found[kMost] = {};
+  int count = 0;
+  void* preference = nullptr;
+  int status = lt.create_preference(&preference);
+  const auto prefer = [&](int attribute, const auto& value) {
+    if (status == 0) status = lt.set_preference(preference, attribute, &value, sizeof value);
+  };
+  prefer(kMostWorkspace, workspace);
+  prefer(kReductions, reductions);
+  constexpr std::uint32_t alignment = 64;  // of operands in an arena
+  for (int matrix = 0; matrix < 4; ++matrix) prefer(kAlignmentA + matrix, alignment);
+  if (status == 0) status = lt.heuristic(handle_, plan.call, plan.a, plan.b, plan.c, plan.c, preference, kMost, found, &count);
+  if (preference != nullptr) lt.destroy_preference(preference);
+  if (status == kNotSupported) return 0;
+  std::copy_if(found, found + count, std::back_inserter(plan.algorithms), [&](const Heuristic& each) { return each.state == 0 && each.workspace <= workspace; });
+  return status;
+}
+
 int CublasLt::multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const {
-  const Plan& plan = *reinterpret_cast<const Plan*>(product);
+  Plan& plan = *reinterpret_cast<Plan*>(product);
   const double one64 = 1, beta64 = plan.adds ? 1 : 0;
   const float one32 = 1, beta32 = plan.adds ? 1 : 0;
   const void* const one = plan.f64 ? static_cast<const void*>(&one64) : &one32;
   const void* const beta = plan.f64 ? static_cast<const void*>(&beta64) : &beta32;
-  return functions_->matmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &plan.algorithm, workspace, plan.workspace, stream);
+  const auto with = [&](const Heuristic& each) {
+    return functions_->matmul(handle_, plan.call, one, b, plan.a, a, plan.b, beta, c, plan.c, c, plan.c, &each.algorithm, workspace, each.workspace, stream);
+  };
+  int status = with(plan.algorithms.front());
+  // A guess of cuBLASLt may turn out to be wrong where it is first used.
+  while (status == kNotSupported && plan.algorithms.size() > 1) {
+    plan.algorithms.erase(plan.algorithms.begin());
+    status = with(plan.algorithms.front());
+  }
+  return status;
 }
 
 }  // namespace piper::runtime::cuda

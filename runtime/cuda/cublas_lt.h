@@ -20,14 +20,17 @@ class CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
 
-  /// `end`: a PiperGemmEnd. The algorithm that cuBLASLt thinks best of those that need no more workspace, without split sums: those would round in between, and need scratch that grows. A cublasStatus_t.
+  /// `end`: a PiperGemmEnd. The algorithms that cuBLASLt thinks best of those that need no more workspace and split no sums, which needs scratch that grows; where there are none, of those that split sums
+  /// and add the parts in the type of the sums. A cublasStatus_t.
   int plan(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made);
+  /// By the best of them that cuBLASLt takes, which is the same from then on.
   int multiply(Product product, const void* a, const void* b, void* c, void* workspace, void* stream) const;
 
  private:
   struct Functions;
   struct Plan;
   CublasLt() = default;
+  int find_algorithms(Plan& plan, std::uint32_t reductions, std::uint64_t workspace) const;
 
   std::unique_ptr<Functions> functions_;
   void* handle_ = nullptr;

@@ -158,13 +158,19 @@ class SetUp {
     for (std::size_t q = 0; q < count; ++q) {
       GpuQueue& queue = rank.queues.emplace_back();
       queue.progress = reinterpret_cast<std::uint32_t*>(words + q * kLine);
-      // Communication goes first on the device: others wait for it.
-      if (!gpu_.done(driver_.create_stream(q != 0, &queue.stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&queue.ready), "cuEventCreate", &rank)) return false;
+      if (!gpu_.done(driver_.create_stream(priority_of(rank, q), &queue.stream), "cuStreamCreateWithPriority", &rank) || !gpu_.done(driver_.create_event(&queue.ready), "cuEventCreate", &rank)) return false;
     }
     for (Event& event : rank.step_ends) {
       if (!gpu_.done(driver_.create_event(&event), "cuEventCreate", &rank)) return false;
     }
     return true;
+  }
+
+  /// Communication goes first on the device: others wait for it.
+  static Priority priority_of(const GpuRank& rank, std::size_t queue) {
+    if (queue == 0) return Priority::compute;
+    const bool high = std::any_of(std::begin(rank.ranks), std::end(rank.ranks), [&](const PiperRank& of) { return of.program != nullptr && queue < of.program->num_streams && of.program->streams[queue].high_priority != 0; });
+    return high ? Priority::high : Priority::communication;
   }
 
   bool make_events(GpuRank& rank) {

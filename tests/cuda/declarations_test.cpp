@@ -1,4 +1,4 @@
-// What is declared of CUDA's driver (runtime/cuda/driver_functions.def) and of NCCL (runtime/cuda/nccl_functions.def) against the headers, where they are unpacked: as many parameters, each of the same
+// What is declared of CUDA's driver (runtime/cuda/driver_functions.def, backend/cuda/device_functions.def) and of NCCL (runtime/cuda/nccl_functions.def) against the headers, where they are unpacked: as many parameters, each of the same
 // sort and size.
 
 #include <gtest/gtest.h>
@@ -30,7 +30,15 @@ constexpr const char* kDriver = R"(
   static_assert(same_call<own_##symbol, decltype(::symbol)>::value, #symbol " has other parameters"); \
   static_assert(same_types<own_##symbol, decltype(::symbol)>::value, #symbol " has parameters of other types");
 #include "runtime/cuda/driver_functions.def"
+#undef CUDA_FUNCTION
+#define CUDA_FUNCTION(symbol, parameters)                                                                    \
+  using listing_##symbol = int parameters;                                                                   \
+  static_assert(same_call<listing_##symbol, decltype(::symbol)>::value, #symbol " has other parameters");     \
+  static_assert(same_types<listing_##symbol, decltype(::symbol)>::value, #symbol " has parameters of other types");
+#include "backend/cuda/device_functions.def"
 
+static_assert(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK == 1 && CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED == 3 && CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16);
+static_assert(CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY == 8 && CUDA_ERROR_INVALID_VALUE == 1);
 static_assert(CU_MEMHOSTALLOC_PORTABLE == 1 && CU_MEMHOSTALLOC_DEVICEMAP == 2 && CU_STREAM_NON_BLOCKING == 1 && CU_EVENT_DISABLE_TIMING == 2 && CU_STREAM_WRITE_VALUE_DEFAULT == 0);
 static_assert(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL == 1);
 static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 && CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);

@@ -180,7 +180,7 @@ Status HostDriver::allocate_host(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status HostDriver::create_stream(bool, Stream* made) {
+Status HostDriver::create_stream(Priority, Stream* made) {
   if (const Status refused = refusal("cuStreamCreateWithPriority")) return refused;
   auto& stream = streams_.emplace_back(std::make_unique<HostStream>());
   stream->number = static_cast<std::uint32_t>(streams_.size() - 1);

@@ -58,7 +58,7 @@ class HostDriver final : public TestDriver {
   Status free_bytes(std::uint64_t* bytes) override;
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override;
-  Status create_stream(bool high_priority, Stream* made) override;
+  Status create_stream(Priority priority, Stream* made) override;
   Status create_event(Event* made) override;
   Status record(Event event, Stream stream) override;
   Status wait(Stream stream, Event event) override;

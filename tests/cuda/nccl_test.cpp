@@ -449,7 +449,7 @@ std::vector<Ended> call_forked(const runtime::cuda::NcclCall& first, const runti
     runtime::cuda::NcclCommunicator communicator = nullptr;
     runtime::cuda::Stream stream = nullptr;
     unsigned char* memory = nullptr;
-    driver.create_stream(false, &stream);
+    driver.create_stream(runtime::cuda::Priority::communication, &stream);
     driver.allocate(1024, &memory);
     std::string said;
     const auto settle = [&] {

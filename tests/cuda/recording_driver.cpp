@@ -121,7 +121,7 @@ Status RecordingDriver::allocate(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::create_stream(bool, Stream* made) {
+Status RecordingDriver::create_stream(Priority, Stream* made) {
   actions_.push_back(0);
   *made = handle<Stream>(trace_.num_streams++);
   return cuda::kSuccess;

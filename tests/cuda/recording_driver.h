@@ -71,7 +71,7 @@ class RecordingDriver final : public TestDriver {
   Status free_bytes(std::uint64_t* bytes) override;
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
-  Status create_stream(bool high_priority, Stream* made) override;
+  Status create_stream(Priority priority, Stream* made) override;
   Status create_event(Event* made) override;
   Status create_timer(Event* made) override { return create_event(made); }
   Status record(Event event, Stream stream) override;

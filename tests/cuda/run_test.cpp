@@ -400,7 +400,7 @@ TEST(HostDriver, AWorkspaceThatCublasWouldNotTakeIsRefused) {
   runtime::cuda::Product product = nullptr;
   unsigned char* memory = nullptr;
   constexpr std::uint64_t kBytes = 4096;
-  ASSERT_EQ(driver.create_stream(false, &stream), runtime::cuda::kSuccess);
+  ASSERT_EQ(driver.create_stream(runtime::cuda::Priority::compute, &stream), runtime::cuda::kSuccess);
   ASSERT_EQ(driver.allocate(3 * kBytes, &memory), runtime::cuda::kSuccess);
   ASSERT_EQ(driver.plan_product({.batch = 1, .m = 1, .n = 1, .k = 1, .transpose_a = 0, .transpose_b = 0, .dtype = PIPER_F32}, false, kBytes, &product), runtime::cuda::kSuccess);
   unsigned char* const matrices = memory + 2 * kBytes;

@@ -142,7 +142,9 @@ Ended train_beside(const TemporaryFolder& folder, int version, int gpus) {
                                                         "; return 0; }\nint cuDeviceGetName(char* t, int n, int d) { t[0] = 'G'; t[1] = 0; return 0; }\n"
                                                         "int cuDeviceGetAttribute(int* v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
                                                         "int cuDeviceTotalMem_v2(unsigned long* b, int d) { *b = 1ul << 30; return 0; }\n"
-                                                        "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n");
+                                                        "int cuDeviceGetPCIBusId(char* t, int n, int d) { t[0] = 0; return 0; }\n"
+                                                        "int cuDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }\n"
+                                                        "int cuDeviceGetP2PAttribute(int* v, int a, int d, int o) { *v = 0; return 0; }\n");
   const auto built = run_process({"gcc", "-shared", "-fPIC", "-w", "-o", folder.path() / "libcuda.so.1", source});
   EXPECT_EQ(built.exit_code, 0) << built.err;
   ProcessOptions options;

@@ -29,7 +29,7 @@ class WatchedDriver final : public TestDriver {
   Status free_bytes(std::uint64_t* bytes) override;
   Status allocate(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate(bytes, to)); }
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return count(driver_->allocate_host(bytes, to)); }
-  Status create_stream(bool high_priority, Stream* made) override { return count(driver_->create_stream(high_priority, made)); }
+  Status create_stream(Priority priority, Stream* made) override { return count(driver_->create_stream(priority, made)); }
   Status create_event(Event* made) override { return count(driver_->create_event(made)); }
   Status create_timer(Event* made) override { return count(driver_->create_timer(made)); }
   Status record(Event event, Stream stream) override { return driver_->record(event, stream); }

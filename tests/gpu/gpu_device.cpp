@@ -39,6 +39,7 @@ backend::cuda::Environment cuda_environment() {
 
 std::unique_ptr<GpuDevice> find_gpu(std::string& reason) {
   const backend::cuda::Environment environment = cuda_environment();
+  runtime::cuda::set_driver_defaults();
   const backend::cuda::Devices devices = backend::cuda::find_devices();
   if (devices.gpus.empty()) {
     reason = "no GPU: " + (devices.driver.reason.empty() ? "the driver lists none" : devices.driver.reason);

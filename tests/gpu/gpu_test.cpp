@@ -146,7 +146,7 @@ TEST_F(Gpu, NcclWithOneRank) {
   cuda::Stream stream = nullptr;
   cuda::Event event = nullptr;
   unsigned char *device = nullptr, *host = nullptr;
-  ASSERT_EQ(driver->create_stream(true, &stream), cuda::kSuccess);
+  ASSERT_EQ(driver->create_stream(cuda::Priority::communication, &stream), cuda::kSuccess);
   ASSERT_EQ(driver->create_event(&event), cuda::kSuccess);
   ASSERT_EQ(driver->allocate(512, &device), cuda::kSuccess);
   ASSERT_EQ(driver->allocate_host(512, &host), cuda::kSuccess);
