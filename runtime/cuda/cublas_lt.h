@@ -1,9 +1,10 @@
 #pragma once
-// Matrix products of cuBLASLt, opened at run time; what is called is declared here. Matrices are row-major for us and column-major there: c^T = b^T a^T.
+// Matrix products of cuBLASLt, opened at run time; what is called is declared in cublas_lt_functions.def. Matrices are row-major for us and column-major there: c^T = b^T a^T.
 //
 //   std::string reason;
 //   auto products = CublasLt::open("/usr/local/cuda/lib64/libcublasLt.so.13", reason);
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +13,18 @@
 #include "runtime/cuda/driver.h"
 
 namespace piper::runtime::cuda {
+
+/// As cublasLt.h declares them: cublasLtMatmulAlgo_t, cublasLtMatmulHeuristicResult_t.
+struct CublasLtAlgorithm {
+  std::uint64_t data[8];
+};
+struct CublasLtHeuristic {
+  CublasLtAlgorithm algorithm;
+  std::size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+};
 
 class CublasLt {
  public:
