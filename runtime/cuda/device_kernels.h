@@ -8,8 +8,8 @@ struct piper_finding {
   int64_t position, value;
 };
 
-/* One thread: an action more has ended. In memory of the host. */
-extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word) { *(volatile uint32_t*)word = *(volatile uint32_t*)word + 1; }
+/* One thread: so many actions more have ended. In memory of the host. */
+extern "C" __global__ void __launch_bounds__(32, 1) piper_advance(uint32_t* word, uint32_t more) { *(volatile uint32_t*)word = *(volatile uint32_t*)word + more; }
 
 /* One block of 256: the first of `count` numbers that lies outside of [0, bound) and is not `ignore`, where `masked`. Nothing is written where there is none. */
 extern "C" __global__ void __launch_bounds__(256, 1) piper_check(const int64_t* values, int64_t count, int64_t bound, int64_t ignore, uint32_t masked, piper_finding* to) {

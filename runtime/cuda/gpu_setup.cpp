@@ -179,6 +179,7 @@ class SetUp {
       for (const std::vector<std::uint8_t>& awaited : program.scan->awaited) {
         std::vector<Event>& ends = program.ends.emplace_back(kEndSlots * awaited.size(), nullptr);
         program.recorded.emplace_back(kEndSlots * awaited.size(), 0);
+        program.told_with.emplace_back(awaited.size(), 0);
         for (std::size_t at = 0; at < ends.size(); ++at) {
           if (awaited[at / kEndSlots] != 0 && !gpu_.done(driver_.create_event(&ends[at]), "cuEventCreate", &rank)) return false;
         }

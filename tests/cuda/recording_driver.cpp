@@ -121,8 +121,9 @@ Status RecordingDriver::allocate(std::uint64_t bytes, unsigned char** to) {
   return cuda::kSuccess;
 }
 
-Status RecordingDriver::create_stream(Priority, Stream* made) {
+Status RecordingDriver::create_stream(Priority priority, Stream* made) {
   actions_.push_back(0);
+  trace_.priorities.push_back(priority);
   *made = handle<Stream>(trace_.num_streams++);
   return cuda::kSuccess;
 }
@@ -179,7 +180,7 @@ Status RecordingDriver::launch(Stream stream, Function function, std::uint64_t, 
     }
   }
   work(stream, called.name->c_str());
-  if (*called.name == "piper_advance") ++actions_[number(stream)];
+  if (*called.name == "piper_advance") actions_[number(stream)] += argument<std::uint32_t>(arguments, 1);
   return cuda::kSuccess;
 }
 

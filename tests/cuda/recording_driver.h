@@ -58,6 +58,7 @@ struct Trace {
   std::vector<TracedGraph> graphs;
   std::vector<MemoryAccess> accesses;
   std::uint32_t num_streams = 0, num_events = 0;
+  std::vector<runtime::cuda::Priority> priorities;  // per stream
   std::deque<std::string> names;   // of kernels
 };
 

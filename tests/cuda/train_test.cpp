@@ -250,6 +250,23 @@ TEST(CudaTrain, AKernelThatFailsIsNamedByItsLine) {
   EXPECT_NE(later.err.find("`F.stage1.mb1`"), std::string::npos) << later.err;
 }
 
+/// Of short actions behind one another a graph tells together: the first and the last of them are named.
+TEST(CudaTrain, AKernelThatFailsAmongShortActionsOfAGraph) {
+  HostOptions host;
+  host.fault = kernel_named("cross_entropy");
+  std::string alone = kProgram;
+  alone.replace(alone.find("pp: 2"), 5, "pp: 1");
+  host.spared = 5;  // both microbatches of two steps, and the first of the third
+  const Ended ended = train_on_cuda(host, {}, {}, alone);
+  EXPECT_EQ(ended.code, tools::kDiagnostics);
+  EXPECT_NE(ended.err.find("P6017: rank 0, step 3, `"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("or an action after it up to `"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("PIPER_CUDA_GRAPHS=0"), std::string::npos) << ended.err;
+  const Ended exact = train_on_cuda(host, {}, {{"PIPER_CUDA_GRAPHS", "0"}}, alone);
+  EXPECT_NE(exact.err.find("P6017: rank 0, step 3, `F."), std::string::npos) << exact.err;
+  EXPECT_EQ(exact.err.find("or an action after it"), std::string::npos) << exact.err;
+}
+
 TEST(CudaTrain, AKernelThatNeverEndsIsNotWaitedForForEver) {
   HostOptions host;
   host.hangs = kernel_named("cross_entropy");
