@@ -112,7 +112,7 @@ struct Finding {
 /// Kernels of the runtime's own.
 struct OwnKernels {
   Function advance = nullptr, check = nullptr, count = nullptr;
-  std::array<Function, PIPER_BF16 + 1> sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
+  std::array<Function, PIPER_BF16 + 1> initialise{}, sums{}, attend{}, attend_dq{}, attend_dkv{};  // by PiperDType
 };
 
 struct Gpu {

@@ -59,7 +59,7 @@ class SetUp {
     if (!find("piper_check", own.check) || !find("piper_count", own.count) || !find("piper_advance", own.advance)) return false;
     for (const std::uint32_t dtype : {PIPER_F64, PIPER_F32, PIPER_I64, PIPER_BF16}) {
       const std::string suffix = std::string("_") + dtype_name(dtype);
-      if (!find("piper_sum" + suffix, own.sums[dtype])) return false;
+      if (!find("piper_initialise" + suffix, own.initialise[dtype]) || !find("piper_sum" + suffix, own.sums[dtype])) return false;
       if (dtype == PIPER_I64) continue;
       if (!find("piper_attend" + suffix, own.attend[dtype]) || !find("piper_attend_dq" + suffix, own.attend_dq[dtype]) || !find("piper_attend_dkv" + suffix, own.attend_dkv[dtype])) return false;
     }
@@ -215,12 +215,28 @@ class SetUp {
                    .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
   }
 
+  /// Made on the device: the state of a large model is mostly zeros, and takes a host and its bus many seconds.
   bool first_values(GpuRank& rank) {
     const PiperProgram& program = *rank.job->program;
     if (gpu_.options.check_memory && !poison(rank)) return false;
-    std::vector<unsigned char> state(program.state_bytes);
-    initialise_parameters(program, gpu_.job.seed, rank.job->replica, state.data(), rank.host);
-    return gpu_.upload(rank, rank.arena, state.data(), state.size());
+    const Stream stream = rank.queues.front().stream;
+    if (!gpu_.done(driver_.fill(stream, rank.arena, 0, program.state_bytes), "cuMemsetD8Async", &rank)) return false;
+    for (const FirstValues& values : first_values_of(program, rank.job->replica)) {
+      if (!put(rank, stream, values)) return false;
+    }
+    // Any queue may read them first.
+    return gpu_.done(driver_.record(gpu_.transferred, stream), "cuEventRecord", &rank) && gpu_.wait_for(gpu_.transferred);
+  }
+
+  bool put(GpuRank& rank, Stream stream, const FirstValues& values) {
+    const std::uint64_t elements = values.elements.end - values.elements.first;
+    if (elements == 0) return true;
+    constexpr std::uint64_t kThreads = 256, kMostBlocks = 4096;
+    const std::uint64_t blocks = std::min((elements + kThreads - 1) / kThreads, kMostBlocks), stride = blocks * kThreads;
+    const piper_random_key key = first_values_key(*values.param, gpu_.job.seed);
+    unsigned char* const to = (values.on_host ? rank.host : rank.arena) + values.offset + values.elements.at * element_bytes(values.dtype);
+    const void* const arguments[] = {&key, &values.param->init, &values.param->scale, &values.elements.first, &elements, &stride, &to};
+    return gpu_.done(driver_.launch(stream, gpu_.kernels.initialise.at(values.dtype), blocks, kThreads, arguments), "cuLaunchKernel", &rank);
   }
 
   /// All ones are no number: a read of what nobody wrote shows.

@@ -197,6 +197,7 @@ void RecordingDriver::own_kernel(const std::string& name, const void* const* arg
     return writes(at(4), sizeof(double));
   }
   const std::uint64_t size = runtime::element_bytes(dtype_of(name));
+  if (name.starts_with("piper_initialise_")) return writes(at(6), argument<std::uint64_t>(arguments, 4) * size);
   if (name.starts_with("piper_sum_")) {
     for (const std::size_t side : {0u, 2u}) {
       const std::uint32_t members = argument<std::uint32_t>(arguments, side + 1);

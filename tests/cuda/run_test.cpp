@@ -204,6 +204,7 @@ TEST_F(CudaRun, CapturedStepsHaveTheBitsOfOthers) {
     settings.max_evaluation_steps = kSteps;
     const auto executor = on_host(images_, host)(*job, settings, failure);
     EXPECT_TRUE(executor) << describe(failure);
+    calls.clear();  // those of the set-up
     const auto keep = [&](const runtime::StepRecord& step) {
       seen.losses.push_back(step.loss);
       return std::nullopt;
