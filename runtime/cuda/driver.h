@@ -44,6 +44,8 @@ class Driver {
 
   // ---- memory
   virtual Status free_bytes(std::uint64_t* bytes) = 0;
+  /// About so much of the free memory libraries take for their kernels, when they are first used.
+  virtual std::uint64_t library_bytes() const = 0;
   /// At a multiple of 256 bytes. Its contents are anything.
   virtual Status allocate(std::uint64_t bytes, unsigned char** to) = 0;
   /// Memory of the host that the device reads and writes under the same address; zeros.
@@ -97,8 +99,8 @@ class Driver {
   virtual Status find(Module module, const char* name, Function* found) = 0;
   /// Chooses how such products are computed, for good: an algorithm that needs at most `workspace` bytes. `end`: a PiperGemmEnd.
   virtual Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) = 0;
-  /// For calls whose form is LibTorch's. False with what is missing, and where it was looked for.
-  virtual bool open_attention(std::string& reason) = 0;
+  /// For calls whose form is LibTorch's. `deterministic`: flash attention adds its gradients in one order. False with what is missing, and where it was looked for.
+  virtual bool open_attention(bool deterministic, std::string& reason) = 0;
 };
 
 }  // namespace piper::runtime::cuda

@@ -106,6 +106,11 @@ class GpuDriver final : public Driver {
     *bytes = free;
     return status;
   }
+  /// Estimates: no GPU has been asked.
+  std::uint64_t library_bytes() const override {
+    constexpr std::uint64_t kMiB = 1 << 20, kProducts = 64 * kMiB, kAttention = 256 * kMiB;
+    return kProducts + (torch_ != nullptr ? kAttention : 0);
+  }
   Status allocate(std::uint64_t bytes, unsigned char** to) override {
     unsigned long long made = 0;
     const Status status = cuda_.cuMemAlloc_v2(&made, bytes);
@@ -191,7 +196,7 @@ class GpuDriver final : public Driver {
     return status != kSuccess || cuda_.cuFuncLoad == nullptr ? status : cuda_.cuFuncLoad(function);
   }
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override { return product_status(products_->plan(call, end, workspace, made)); }
-  bool open_attention(std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, reason)) != nullptr; }
+  bool open_attention(bool deterministic, std::string& reason) override { return (torch_ = open_torch_attention(torch_choice_, deterministic, reason)) != nullptr; }
 
  private:
   static Status product_status(int status) { return status == 0 ? kSuccess : kProductStatus + status; }

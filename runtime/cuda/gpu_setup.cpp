@@ -117,10 +117,12 @@ class SetUp {
     std::uint64_t needed = 0, free = 0;
     for (const auto& rank : gpu_.ranks) needed += rank->arena_bytes;
     if (!gpu_.done(driver_.free_bytes(&free), "cuMemGetInfo")) return gpu_.failure;
-    if (needed <= free) return std::nullopt;
+    const std::uint64_t libraries = driver_.library_bytes() + gpu_.exchange->library_bytes();
+    if (needed + libraries <= free) return std::nullopt;
+    const std::string taken = libraries > 0 ? ", of which libraries take about `" + std::to_string(libraries) + "`" : "";
     const std::string ranks = gpu_.ranks.size() == 1 ? "one arena" : std::to_string(gpu_.ranks.size()) + " arenas";
     return Failure{.code = kCudaOutOfMemory,
-                   .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free",
+                   .message = ranks + " of `" + std::to_string(needed) + "` bytes in all do not fit on " + gpu_.driver->device_name() + ", which has `" + std::to_string(free) + "` free" + taken,
                    .hint = std::string(gpu_.job.world > 1 && gpu_.job.num_ranks > 1 ? "all ranks run on one GPU here; " : "") + "smaller microbatches need less, and `piper show memory` says what each rank has"};
   }
 
@@ -209,7 +211,7 @@ class SetUp {
                      .hint = "`PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};
     }
     std::string reason;
-    if (driver_.open_attention(reason)) return std::nullopt;
+    if (driver_.open_attention(gpu_.options.cuda_deterministic, reason)) return std::nullopt;
     return Failure{.code = kCudaMissing,
                    .message = "LibTorch for CUDA, whose attention the program uses, is not here: " + reason,
                    .hint = "`piper doctor` says what to install; `PIPER_CUDA_ATTENTION=own` plans for kernels of piper, slow for long sequences"};

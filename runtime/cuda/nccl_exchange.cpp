@@ -69,10 +69,10 @@ std::optional<Failure> NcclExchange::connect(Phase phase) {
   return exchange_elements(phase);
 }
 
-std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
+std::map<std::uint32_t, const PiperCommunicator*> NcclExchange::used(Phase phase) const {
   const PiperRank& active = gpu_.ranks[0]->ranks[static_cast<std::size_t>(phase)];
   const PiperProgram& program = *active.program;
-  std::map<std::uint32_t, const PiperCommunicator*> used;  // in the order of all ranks
+  std::map<std::uint32_t, const PiperCommunicator*> used;
   for (std::uint32_t s = 0; s < program.num_streams; ++s) {
     for (std::uint32_t i = 0; program.streams[s].comm != nullptr && i < program.streams[s].num_actions; ++i) {
       const PiperCommAction& action = program.streams[s].comm[i];
@@ -80,7 +80,19 @@ std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
       if (!stays_on_machine(action.op)) used[communicator.id] = &communicator;
     }
   }
-  for (const auto& [id, members] : used) {
+  return used;
+}
+
+/// Buffers by NCCL's defaults: about 10 MiB for each block of a communication and direction.
+std::uint64_t NcclExchange::library_bytes() const {
+  constexpr std::uint64_t kMiB = 1 << 20, kOfPair = 10 * kBlocksOfPair * kMiB, kOfGroup = 256 * kMiB;
+  std::uint64_t bytes = 0;
+  for (const auto& [id, members] : used(Phase::training)) bytes += members->kind == 0 ? kOfPair : kOfGroup;
+  return bytes;
+}
+
+std::optional<Failure> NcclExchange::open_communicators(Phase phase) {
+  for (const auto& [id, members] : used(phase)) {
     // Training and evaluation take turns, so they share communicators: the first of evaluation among the same members is the first of training.
     const auto same = std::find_if(communicators_.begin(), communicators_.end(), [&, wanted = members](const Communicator& each) {
       const PiperCommunicator& other = *each.members;

@@ -28,6 +28,7 @@ class NcclExchange final : public Exchange {
   NcclExchange(Gpu& gpu, ProcessGroup& group, std::unique_ptr<Nccl> nccl, const PiperJob& whole);
   ~NcclExchange() override;
 
+  std::uint64_t library_bytes() const override;
   std::optional<Failure> connect(Phase phase) override;
   int arrive(GpuRank& rank, std::uint32_t queue, std::uint32_t action, std::uint32_t position) override;
   std::optional<Failure> lost() override;
@@ -54,6 +55,8 @@ class NcclExchange final : public Exchange {
 
   std::optional<Failure> plan(Phase phase, const Meetings& meetings);
   void plan_part(Communication& made, const std::vector<MeetingMember>& meeting, std::size_t self, std::uint32_t part);
+  /// By number, in the order of all ranks: those of communications with others.
+  std::map<std::uint32_t, const PiperCommunicator*> used(Phase phase) const;
   std::optional<Failure> open_communicators(Phase phase);
   std::optional<Failure> open_communicator(const PiperCommunicator& members);
   std::optional<Failure> place_scratch(Phase phase);

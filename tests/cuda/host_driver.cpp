@@ -360,7 +360,7 @@ Status HostDriver::multiply(Stream stream, Product handle, const void* a, const 
   });
 }
 
-bool HostDriver::open_attention(std::string& reason) {
+bool HostDriver::open_attention(bool, std::string& reason) {
   reason = options_.no_attention;
   return reason.empty();
 }

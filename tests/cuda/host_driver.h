@@ -56,6 +56,7 @@ class HostDriver final : public TestDriver {
   int processors() const override { return options_.processors; }
   std::string text_of(Status status) const override;
   Status free_bytes(std::uint64_t* bytes) override;
+  std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override;
   Status create_stream(Priority priority, Stream* made) override;
@@ -78,7 +79,7 @@ class HostDriver final : public TestDriver {
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
-  bool open_attention(std::string& reason) override;
+  bool open_attention(bool deterministic, std::string& reason) override;
   Status attend(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, void* out, void* lse, void* workspace, std::uint64_t workspace_bytes) override;
   Status attend_grad(Stream stream, const PiperAttend& call, const void* q, const void* k, const void* v, const void* out, const void* lse, const void* dout, void* dq, void* dk, void* dv,
                      void* workspace, std::uint64_t workspace_bytes) override;

@@ -373,6 +373,10 @@ TEST_F(NcclEnds, WhatOneMachineLacksAllAreTold) {
   all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
     if (rank == 1) of.host.memory = 100;
   }), {"P6018", "do not fit"});
+  // The arena has room, the buffers of NCCL have not.
+  all_say(train_forked(kText, 2, [](std::uint32_t rank, OfRank& of) {
+    if (rank == 1) of.host.memory = 1 << 20;
+  }), {"P6018", "which has `1048576` free, of which libraries take about `"});
 }
 
 TEST_F(NcclEnds, ProcessesThatDoNotMeet) {

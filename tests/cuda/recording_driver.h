@@ -70,6 +70,7 @@ class RecordingDriver final : public TestDriver {
   int processors() const override { return 132; }
   std::string text_of(Status status) const override { return "status " + std::to_string(status); }
   Status free_bytes(std::uint64_t* bytes) override;
+  std::uint64_t library_bytes() const override { return 0; }
   Status allocate(std::uint64_t bytes, unsigned char** to) override;
   Status allocate_host(std::uint64_t bytes, unsigned char** to) override { return allocate(bytes, to); }
   Status create_stream(Priority priority, Stream* made) override;
@@ -94,7 +95,7 @@ class RecordingDriver final : public TestDriver {
   Status load(const std::string& image, Module* made) override;
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
-  bool open_attention(std::string&) override { return true; }
+  bool open_attention(bool, std::string&) override { return true; }
 
  private:
   struct RecordedFunction {
