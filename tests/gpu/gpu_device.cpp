@@ -23,9 +23,12 @@ std::unique_ptr<runtime::cuda::Driver> GpuDevice::open() {
 }
 
 std::string GpuDevice::compiled(const std::string& source) const {
+  static std::map<std::string, std::string> known;
+  std::string& cubin = known[architecture_ + source];
+  if (!cubin.empty()) return cubin;
   const auto made = nvrtc_->compile(source, architecture_);
   EXPECT_TRUE(made.ok) << made.log.substr(0, 4000);
-  return made.cubin;
+  return cubin = made.cubin;
 }
 
 backend::cuda::Environment cuda_environment() {
