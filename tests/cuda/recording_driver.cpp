@@ -108,6 +108,11 @@ void RecordingDriver::touches(const void* at, std::uint64_t bytes, bool writes) 
   trace_.accesses.push_back({begin, begin + bytes, writes});
 }
 
+Status RecordingDriver::touch(Stream stream, const char* what, const std::vector<Touched>& list) {
+  for (const Touched& each : list) touches(each.at, each.bytes, each.writes);
+  return work(stream, what);
+}
+
 Status RecordingDriver::free_bytes(std::uint64_t* bytes) {
   *bytes = kMemory;
   return cuda::kSuccess;

@@ -62,6 +62,13 @@ struct Trace {
   std::deque<std::string> names;   // of kernels
 };
 
+/// Memory that an operation reads or writes.
+struct Touched {
+  const void* at = nullptr;
+  std::uint64_t bytes = 0;
+  bool writes = false;
+};
+
 class RecordingDriver final : public TestDriver {
  public:
   RecordingDriver(const KernelOperands& operands, Trace& trace) : operands_(operands), trace_(trace) {}
@@ -96,6 +103,9 @@ class RecordingDriver final : public TestDriver {
   Status find(Module module, const char* name, Function* found) override;
   Status plan_product(const PiperGemm& call, std::uint32_t end, std::uint64_t workspace, Product* made) override;
   bool open_attention(bool, std::string&) override { return true; }
+
+  /// An operation of others than the executor's calls. `what` stays.
+  Status touch(Stream stream, const char* what, const std::vector<Touched>& list);
 
  private:
   struct RecordedFunction {
