@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "runtime/cuda/gpu.h"
-#include "runtime/executor/state.h"
+#include "runtime/device/state.h"
 #include "tests/cuda/cuda_laws.h"
 #include "tests/cuda/test_device.h"
 #include "tests/cuda/watched_driver.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/cuda/cuda_executor.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/processes/frames.h"
 #include "runtime/processes/process_group.h"
 #include "tests/cuda/cuda_laws.h"
@@ -91,8 +91,8 @@ class Planned {
     auto driver = std::make_unique<RecordingDriver>(operands_, to);
     auto nccl = std::make_unique<RecordingNccl>(*driver);
     {
-      const auto executor = runtime::cuda::create_cuda_executor(own, {{""}, {job_->enqueue(rank, false)}, {job_->enqueue(rank, true)}}, std::move(driver), settings_of(steps), failure,
-                                                                {group.get(), std::move(nccl), &job_->tables()});
+      auto device = runtime::cuda::make_cuda_device({{""}, {job_->enqueue(rank, false)}, {job_->enqueue(rank, true)}}, std::move(driver), std::move(nccl));
+      const auto executor = runtime::Executor::create(own, std::move(device), settings_of(steps), failure, {group.get(), &job_->tables()});
       ASSERT_TRUE(executor) << describe(failure);
       run_phases(*executor, steps, phases);
     }
